@@ -109,7 +109,8 @@ def test_it_takes_on_the_levels_in_turn_while_nothing_is_asked(measured: Finishe
         entered = [" ".join(arm["enter"]) for arm in record.plan["arms"]]
         assert sorted("key_cache_segments = 32" in one for one in entered) == [False, True]
         assert all("LOAD INDEX INTO CACHE" in one for one in entered)
-    assert "on one server that was switched" in measured.done.stdout.replace("\n ", "")
+    shown = measured.lab.contend("show", measured.lab.out, "--full").stdout
+    assert "on one server that was switched" in shown.replace("\n ", "")
 
 
 def test_two_of_them_are_compared_in_slices(lab: Lab, theirs: Theirs, other: Theirs) -> None:
@@ -128,8 +129,9 @@ def test_two_of_them_are_compared_in_slices(lab: Lab, theirs: Theirs, other: The
         assert record.status == "ok"
         assert record.probes["server"]["source"] == record.cell["server.use"]
         assert len({arm["server"]["port"] for arm in record.plan["arms"]}) == 2
-    assert "each on the server that it names" in done.stdout.replace("\n ", "")
-    assert PASSWORD not in done.stdout + done.stderr
+    shown = lab.contend("show", lab.out, "--full").stdout
+    assert "each on the server that it names" in shown.replace("\n ", "")
+    assert PASSWORD not in done.stdout + done.stderr + shown
     assert {option: theirs.value(option) for option in AT_FIRST} == AT_FIRST
     other.sql("DROP DATABASE mine")
 

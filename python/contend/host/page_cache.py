@@ -22,7 +22,7 @@ from contend.units import format_size
 _CACHESTAT = 451
 """Number of the system call on every architecture that contend runs on (Linux 6.5)."""
 
-_MAP_SHARED, _PROT_NONE = 1, 0
+_MAP_SHARED, _PROT_NONE, _PROT_READ = 1, 0, 1
 _MAPPED_AT_ONCE = 1 << 30
 _READ_AT_ONCE = 1 << 20
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -37,6 +37,7 @@ _LIBC.mmap.argtypes = [
 ]
 _LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _LIBC.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
+_LIBC.mlock.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
 class PageCacheError(WorkError):
@@ -151,18 +152,8 @@ def _mincore(descriptor: int, size: int, path: Path) -> int:
     return pages
 
 
-_PROT_READ, _MAP_SHARED = 1, 1
 _CAP_IPC_LOCK = 14
 _FAILED = ctypes.c_void_p(-1).value
-
-_LIBC = ctypes.CDLL(None, use_errno=True)
-_LIBC.mmap.restype = ctypes.c_void_p
-_LIBC.mmap.argtypes = [
-    *(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int),
-    *(ctypes.c_int, ctypes.c_int, ctypes.c_int64),
-]
-_LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-_LIBC.mlock.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
 def lockable_bytes(tree: Tree | None = None) -> int | None:

@@ -135,7 +135,7 @@ def whole_work_s(run: Run) -> float | None:
     the clock says nothing of it."""
     if run.done is None or run.done.get("ended") != "events":
         return None
-    slices = run.plan["load"].get("slices")
+    slices = run.plan.get("load", {}).get("slices")
     took_s = measured_s(run)
     return took_s if took_s is None or slices is None else took_s / slices["rounds"]
 

@@ -169,7 +169,7 @@ def test_watching_sees_no_disturbance_in_our_own_work(monkeypatch: pytest.Monkey
         return host.Pressure(next(at), 2, next(cpu), {}, None, {}, None, None)
 
     monkeypatch.setattr("contend.calibration.measure.host.pressure", pressure)
-    monkeypatch.setattr("contend.calibration.measure._own_cpu_s", lambda: next(own))
+    monkeypatch.setattr("contend.calibration.measure.host.own_cpu_s", lambda: next(own))
     with watched() as found:
         pass
     assert found == []

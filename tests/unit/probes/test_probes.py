@@ -100,9 +100,9 @@ class TestHost:
 
         monkeypatch.setattr(counters.host, "pressure", pressure)
         probe = HostProbe()
-        monkeypatch.setattr(counters, "_own_cpu_s", lambda _pid: 0.0)
+        monkeypatch.setattr(counters.host, "own_cpu_s", lambda _pid: 0.0)
         before = probe.look(observed([]))
-        monkeypatch.setattr(counters, "_own_cpu_s", lambda _pid: 17.9)
+        monkeypatch.setattr(counters.host, "own_cpu_s", lambda _pid: 17.9)
         after = probe.look(observed([]))
         change = probe.change(before, after)
         assert change["own_cpu_s"] == 17.9
