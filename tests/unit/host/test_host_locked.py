@@ -70,6 +70,7 @@ def test_what_the_kernel_refuses_is_told_and_undone(
 
     class Libc:
         mmap, munmap = page_cache._LIBC.mmap, page_cache._LIBC.munmap
+        syscall, mincore = page_cache._LIBC.syscall, page_cache._LIBC.mincore
 
         @staticmethod
         def mlock(address: int, size: int) -> int:

@@ -268,9 +268,10 @@ def test_failures_in_a_row_end_the_walk_with_the_reason(
     assert len(folder.records()) == FAILURES_MAX
 
 
-def test_a_statement_with_a_slip_ends_it_after_the_first_block(
-    tiny: Experiment, folder: RunFolder
-) -> None:
+def test_a_statement_with_a_slip_ends_it_after_the_first_block(tmp_path: Path) -> None:
+    written = 'kind = "sql"\ntext = "SELECT 1 FROM sbtst"'
+    asked = experiment(tmp_path, **{'kind = "point_select"': written})
+
     def refuse(_plan: dict[str, Any]) -> dict[str, Any]:
         raise LoadFailed(
             "Table 'sbtest.sbtst' doesn't exist",
@@ -279,13 +280,14 @@ def test_a_statement_with_a_slip_ends_it_after_the_first_block(
             statement="SELECT 1 FROM sbtst",
         )
 
-    with pytest.raises(RequestError, match="doesn't exist") as caught:
-        go(tiny, folder, load=FakeLoad(refuse))
+    with RunFolder.create(tmp_path / "slip", to_dict(asked), planned_runs(asked), {}) as folder:
+        with pytest.raises(RequestError, match="doesn't exist") as caught:
+            go(asked, folder, load=FakeLoad(refuse))
+        assert len(folder.records()) == 1
     assert (caught.value.hint, caught.value.detail) == (
         "Name the right one.",
         "SELECT 1 FROM sbtst",
     )
-    assert len(folder.records()) == 1
 
 
 def test_failures_apart_do_not(tiny: Experiment, folder: RunFolder) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -101,9 +102,9 @@ class TestHost:
         monkeypatch.setattr(counters.host, "pressure", pressure)
         probe = HostProbe()
         monkeypatch.setattr(counters.host, "own_cpu_s", lambda _pid: 0.0)
-        before = probe.look(observed([]))
+        before = probe.look(replace(observed([]), pid=1))
         monkeypatch.setattr(counters.host, "own_cpu_s", lambda _pid: 17.9)
-        after = probe.look(observed([]))
+        after = probe.look(replace(observed([]), pid=1))
         change = probe.change(before, after)
         assert change["own_cpu_s"] == 17.9
         assert change["disturbances"] == []
