@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from null_server import run_plan
 from sql import query
-from tls_files import TlsFiles
+from tls_files import TlsFiles, make
 
-from contend.servers import PrivateServer
+from contend.servers import PrivateServer, ServerBinary
 
 DATABASE = "contend"
 USER = "loader"
@@ -115,3 +116,25 @@ class Stage:
 def script(text: str) -> dict[str, Any]:
     """A workload of statements of one's own."""
     return {"kind": "sql", "text": text}
+
+
+def staged(
+    shared_server: Callable[..., PrivateServer], binary: ServerBinary, program: Path, folder: Path
+) -> Iterator[Stage]:
+    """A stage whose server has TLS files in this folder, and a user who may do everything. The
+    server is shared by the tests of a file, and killed after the last."""
+    files = make(folder)
+    options: dict[str, str | int] = {
+        "ssl_ca": str(files.ca),
+        "ssl_cert": str(files.certificate),
+        "ssl_key": str(files.key),
+    }
+    server = shared_server(binary, options, tcp=True)
+    stage = Stage(program, server, files)
+    stage.fill()
+    stage.sql(
+        f"CREATE USER {USER}@'%' IDENTIFIED BY '{PASSWORD}'",
+        f"GRANT ALL ON *.* TO {USER}@'%'",
+    )
+    yield stage
+    server.kill()

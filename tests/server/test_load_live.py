@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from load_live import DATABASE, PASSWORD, ROWS, USER, Stage, script
+from load_live import DATABASE, ROWS, Stage, script, staged
 from run_lab import wait_for as wait_until
 from tls_files import make
 
@@ -28,21 +28,8 @@ def stage(
     load_program: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Stage]:
-    files = make(tmp_path_factory.mktemp("tls"))
-    options: dict[str, str | int] = {
-        "ssl_ca": str(files.ca),
-        "ssl_cert": str(files.certificate),
-        "ssl_key": str(files.key),
-    }
-    server = shared_server(any_binary, options, tcp=True)
-    stage = Stage(load_program, server, files)
-    stage.fill()
-    stage.sql(
-        f"CREATE USER {USER}@'%' IDENTIFIED BY '{PASSWORD}'",
-        f"GRANT ALL ON *.* TO {USER}@'%'",
-    )
-    yield stage
-    server.kill()
+    folder = tmp_path_factory.mktemp("tls")
+    yield from staged(shared_server, any_binary, load_program, folder)
 
 
 WORKLOADS: dict[str, dict[str, Any]] = {
