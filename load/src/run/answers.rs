@@ -8,7 +8,7 @@ use crate::reactor::engine::Engine;
 use crate::record::Query;
 use crate::talk::dialect::{Dialect, Heard};
 use crate::talk::failure::{self, LOST, MALFORMED, client_error};
-use crate::wire::mysql::WireError;
+use crate::wire::WireError;
 use crate::workload::{Class, Request, Verdict};
 use std::io;
 

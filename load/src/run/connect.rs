@@ -10,7 +10,7 @@ use crate::reactor::engine::Engine;
 use crate::reactor::socket::Address;
 use crate::talk::dialect::{Dialect, Heard};
 use crate::talk::failure::{self, CANNOT_CONNECT};
-use crate::wire::mysql::ServerError;
+use crate::wire::ServerError;
 use crate::workload;
 use std::io;
 

@@ -78,12 +78,12 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
                     let Some(connection) = self.links.all.get(token) else {
                         return;
                     };
-                    let Some(agreed) = connection.link.agreed() else {
+                    let Some(capabilities) = connection.link.capabilities() else {
                         return;
                     };
                     Call::Connected {
                         link: connection.number,
-                        agreed,
+                        capabilities,
                     }
                 }
                 Reason::Lost(link) => Call::Lost(link),

@@ -13,7 +13,8 @@ use crate::serve::ServiceTime;
 use crate::stand::null_server::testing::NullServer;
 use crate::talk::Target;
 use crate::talk::link::Link;
-use crate::wire::mysql::{Credentials, Options, command};
+use crate::wire::Credentials;
+use crate::wire::mysql::{Options, command};
 use crate::workload::{
     self, Call, Class, Ending, EventKind, Reply, Request, Session, Step, Workload,
 };

@@ -17,7 +17,7 @@ use crate::reactor::engine::{Engine, Event};
 use crate::reactor::socket::Address;
 use crate::reactor::{self, Handler, Reactor};
 use crate::talk::dialect::Dialect;
-use crate::wire::mysql::ServerError;
+use crate::wire::ServerError;
 use crate::workload;
 use std::io;
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use crate::reactor::clock;
 use crate::talk::blocking::{BlockingLink, Broken, endless};
 use crate::talk::dialect::Dialect as _;
 use crate::talk::failure::{CANNOT_CONNECT, GONE, client_error, too_many_links};
-use crate::wire::mysql::{Capabilities, ServerError};
+use crate::wire::ServerError;
 use crate::workload::{self, EventTimes, Reply};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -105,8 +105,7 @@ impl ThreadIo for BlockingIo {
         let target = target.ok_or_else(|| client_error(CANNOT_CONNECT, "no server is named"))?;
         let link = BlockingLink::open(&target);
         let link = link.map_err(|broken| broken.server_error(&target.address))?;
-        let agreed = link.link().agreed();
-        let capabilities = agreed.map_or(Capabilities::NONE, |agreed| agreed.capabilities);
+        let capabilities = link.link().capabilities().unwrap_or_default();
         if let Some(place) = self.connections.get_mut(place) {
             *place = Some(link);
         }

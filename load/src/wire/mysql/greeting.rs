@@ -1,15 +1,7 @@
 //! The server's first packet: who it is, what it can do, and the nonce of the login.
 
-use super::capability::Capabilities;
 use super::cursor::Cursor;
-use crate::wire::error::{ServerError, WireError};
-
-/// The two families of servers; they differ in capabilities and login plugins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flavour {
-    MariaDb,
-    MySql,
-}
+use crate::wire::{Capabilities, Flavour, ServerError, WireError};
 
 /// MariaDB once put this before its version so that old replicas would take it for a 5.5.
 const REPLICATION_PREFIX: &str = "5.5.5-";

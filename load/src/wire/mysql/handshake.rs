@@ -9,35 +9,19 @@
 use std::sync::Arc;
 
 use super::auth::{self, Plugin, Secret};
-use super::capability::Capabilities;
 use super::channel::{Algorithm, ZSTD_LEVEL};
 use super::charset::Charset;
 use super::cursor::{Cursor, put_lenenc, put_lenenc_bytes};
 use super::frame::put_packet;
-use super::greeting::{Flavour, Greeting};
+use super::greeting::Greeting;
 use super::tls::TlsConfig;
-use crate::wire::error::{ServerError, WireError};
+use crate::wire::{Capabilities, Credentials, Flavour, ServerError, WireError};
 
 /// A server that keeps asking is not a server.
 const ROUNDS_MAX: u32 = 16;
 
 /// Largest packet we announce to take: the protocol's own largest.
 const PACKET_MAX: u32 = 1 << 30;
-
-/// Who we are. Its password shows in no log.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Credentials {
-    pub user: String,
-    pub password: String,
-}
-
-impl std::fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Credentials")
-            .field("user", &self.user)
-            .finish_non_exhaustive()
-    }
-}
 
 /// What we want of the session.
 #[derive(Clone, Debug)]
