@@ -390,7 +390,6 @@ mod tests {
             flavour: Flavour::MariaDb,
             connection_id: 1,
             capabilities: Capabilities::PROTOCOL_41,
-            status: 2,
         };
         Link {
             stage: LinkStage::Open(Box::new(agreed)),

@@ -228,9 +228,6 @@ fn prepared_statements_carry_every_type() {
                 .all(|value| value == Ok(Value::Null))
         );
 
-        let mut out = Vec::new();
-        command::reset_statement(&mut out, select.id);
-        client.run(ReplyForm::Results, &out, &[]).unwrap();
         // A close has no answer: the next command's is the next to come.
         let mut out = Vec::new();
         command::close_statement(&mut out, select.id);

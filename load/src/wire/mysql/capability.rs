@@ -45,7 +45,6 @@ impl Capabilities {
 
 /// Flags of the server's status word, in OK and EOF packets.
 pub mod status {
-    pub const IN_TRANSACTION: u16 = 1;
     pub const AUTOCOMMIT: u16 = 1 << 1;
     pub const MORE_RESULTS: u16 = 1 << 3;
     pub const OUT_PARAMETERS: u16 = 1 << 12;

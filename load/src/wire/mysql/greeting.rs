@@ -15,7 +15,6 @@ pub struct Greeting {
     pub flavour: Flavour,
     pub connection_id: u32,
     pub capabilities: Capabilities,
-    pub status: u16,
     pub nonce: Vec<u8>,
     /// The login plugin that the server would like; empty if it named none.
     pub plugin: Vec<u8>,
@@ -43,7 +42,7 @@ impl Greeting {
         cursor.u8("filler")?;
         let mut flags = u64::from(cursor.u16("capabilities")?);
         cursor.u8("character set")?;
-        let status = cursor.u16("status flags")?;
+        cursor.u16("status flags")?;
         flags |= u64::from(cursor.u16("capabilities")?) << 16;
         let nonce_length = cursor.u8("nonce length")?;
         cursor.bytes(6, "filler")?;
@@ -88,7 +87,6 @@ impl Greeting {
             flavour,
             connection_id,
             capabilities,
-            status,
             nonce,
             plugin,
         })

@@ -221,7 +221,6 @@ mod tests {
             name: String::new(),
             kind,
             unsigned,
-            not_null: false,
             collation: 63,
             length: 0,
             decimals: 0,
