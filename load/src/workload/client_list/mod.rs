@@ -8,7 +8,7 @@ mod session;
 use super::statement::{Statement, can_be_prepared};
 use super::{CLASSES_MAX, EventKind, SeatPlace, Session, Workload};
 use crate::outcome::Failure;
-use crate::wire::mysql::ServerError;
+use crate::wire::ServerError;
 use session::Client;
 use std::collections::HashMap;
 use std::sync::Arc;
