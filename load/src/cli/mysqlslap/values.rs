@@ -69,12 +69,9 @@ pub fn columns(options: &SlapOptions, name: &str, strict: bool) -> Result<(u64, 
 /// The number that a text begins with, as C reads it.
 fn leading_number(text: &str) -> u64 {
     let text = text.trim_start().trim_start_matches('+');
-    let end = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
-    text.get(..end)
-        .and_then(|digits| digits.parse().ok())
-        .unwrap_or(0)
+    let mut parts = text.split(|c: char| !c.is_ascii_digit());
+    let digits = parts.next().unwrap_or_default();
+    digits.parse().unwrap_or(0)
 }
 
 pub fn concurrency(text: &str, strict: bool) -> Result<Concurrency, String> {
@@ -149,10 +146,8 @@ pub fn ignored(text: Option<&str>) -> Result<Ignored, String> {
 
 /// `10s`, `500ms`, `2m`, `1h`, or seconds.
 pub fn seconds(text: &str) -> Result<f64, String> {
-    let end = text
-        .find(|c: char| c.is_ascii_alphabetic())
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
+    let end = text.find(|c: char| c.is_ascii_alphabetic());
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
     let unit_s = match unit {
         "ms" => 0.001,
         "" | "s" => 1.0,

@@ -5,7 +5,6 @@
 //! rows by each of them, and a transaction that is begun again asks the same.
 
 mod book;
-mod customer;
 mod deck;
 mod delivery;
 mod facts;
