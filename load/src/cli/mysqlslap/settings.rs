@@ -6,7 +6,7 @@ use super::texts::{Texts, read};
 use super::values::{
     Concurrency, EngineGiven, columns, concurrency, engines, ignored, load_of, seconds,
 };
-use crate::workload::client_list::Ignored;
+use crate::record::IgnoredErrors;
 
 /// What to do.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub struct SlapSettings {
     pub rate: Option<u64>,
     pub prepares: bool,
     pub by_statement: bool,
-    pub ignores: Ignored,
+    pub ignores: IgnoredErrors,
     pub seed: Option<u64>,
 }
 

@@ -3,7 +3,7 @@
 
 use super::arguments::SlapOptions;
 use super::auto::LoadType;
-use crate::workload::client_list::Ignored;
+use crate::record::IgnoredErrors;
 
 /// A storage engine and the options of tables in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,17 +131,12 @@ pub fn engines(list: Option<&str>, strict: bool) -> Result<Vec<Option<EngineGive
     items.iter().enumerate().map(engine).collect()
 }
 
-pub fn ignored(text: Option<&str>) -> Result<Ignored, String> {
-    match text {
-        None => Ok(Ignored::None),
-        Some("all") => Ok(Ignored::All),
-        Some(list) => {
-            let codes: Result<Vec<u16>, _> = list.split(',').map(|c| c.trim().parse()).collect();
-            codes.map(Ignored::Codes).map_err(|_| {
-                format!("--ignore-errors={list}: say error codes, as in 1213,1205, or all")
-            })
-        }
-    }
+pub fn ignored(text: Option<&str>) -> Result<IgnoredErrors, String> {
+    let items = text.into_iter().flat_map(|list| list.split(','));
+    IgnoredErrors::parse(items.map(str::trim)).map_err(|_| {
+        let list = text.unwrap_or_default();
+        format!("--ignore-errors={list}: say error codes, as in 1213,1205, or all")
+    })
 }
 
 /// `10s`, `500ms`, `2m`, `1h`, or seconds.

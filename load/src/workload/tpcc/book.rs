@@ -46,7 +46,6 @@ impl Wording {
     }
 }
 
-/// See the module's words.
 #[derive(Debug)]
 pub struct Book {
     pub ask: Ask,

@@ -87,7 +87,6 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
     wordings
 }
 
-/// See the module's words.
 #[derive(Debug)]
 pub struct Delivery {
     card: Card,

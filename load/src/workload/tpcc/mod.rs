@@ -37,7 +37,6 @@ use work::Work;
 /// Keeps think times apart from what an event asks.
 const THINK_PART: u64 = 1 << 41;
 
-/// See the module's words.
 pub struct Tpcc {
     keys: Keys,
     book: Book,

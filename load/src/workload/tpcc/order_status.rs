@@ -44,7 +44,6 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
     ]
 }
 
-/// See the module's words.
 #[derive(Debug)]
 pub struct OrderStatus {
     step: OrderStatusStep,

@@ -96,7 +96,6 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
     wordings
 }
 
-/// See the module's words.
 #[derive(Debug)]
 pub struct Payment {
     step: PaymentStep,

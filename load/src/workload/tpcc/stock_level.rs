@@ -40,7 +40,6 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
     ]
 }
 
-/// See the module's words.
 #[derive(Debug)]
 pub struct StockLevel {
     step: StockLevelStep,

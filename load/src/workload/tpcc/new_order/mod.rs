@@ -23,7 +23,6 @@ pub const LINES_MIN: usize = 5;
 pub const LINES_MAX: usize = 15;
 const QUANTITY_MAX: u64 = 10;
 
-/// See the module's words.
 #[derive(Debug)]
 pub struct NewOrder {
     step: NewOrderStep,
