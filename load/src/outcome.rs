@@ -5,12 +5,8 @@
 //! A replay writes one `validated` or one `error`.
 
 mod fill;
-mod scanned;
-mod validated;
 
 pub use fill::{FillDone, FillOutcome, FillProgress, FilledTable, TableProgress};
-pub use scanned::{Scanned, ScannedPart};
-pub use validated::{Validated, WrongAnswer};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -459,4 +455,55 @@ impl Failure {
             statement: None,
         }
     }
+
+    /// As [`Self::plain`], with what can be done about it.
+    pub fn with_hint(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            hint: Some(hint.into()),
+            ..Self::plain(message)
+        }
+    }
+}
+
+/// What a replay of a seed found: every answer was compared with what it had to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Validated {
+    pub events: u64,
+    pub statements: u64,
+    /// Of all answers.
+    pub rows: u64,
+    /// Statements that nobody but the server knows the answer to.
+    pub unchecked: u64,
+    /// Answers, and tables at the end, that were not as they had to be.
+    pub wrong: u64,
+    /// The first of them.
+    pub examples: Vec<WrongAnswer>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WrongAnswer {
+    /// The number of the event.
+    pub cycle: u64,
+    pub statement: String,
+    pub expected: String,
+    pub found: String,
+}
+
+/// How far a scan is. What was read by an earlier run counts as done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Scanned {
+    /// Ranges from the beginning that are done, all of them.
+    pub upto: u64,
+    /// Of each name of the plan, in its order.
+    pub parts: Vec<ScannedPart>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ScannedPart {
+    pub name: String,
+    /// Ranges that are done.
+    pub ranges: u64,
+    /// The server refused one of them, so the rest was passed over; `errors` of the outcome have
+    /// the reason.
+    pub refused: bool,
 }

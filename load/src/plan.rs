@@ -14,6 +14,8 @@ pub use workload::{Distribution, ITER_MAX, Script, ScriptValue, Workload, ZIPFIA
 
 /// The version this program reads. A plan of another version is refused.
 pub const PLAN_VERSION: u32 = 1;
+/// The most requests under way on a connection.
+pub const DEPTH_MAX: u32 = 64;
 
 /// One run of one cell: where to connect, what to ask, how hard, for how long.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -105,7 +107,7 @@ pub struct Arm {
     pub protocol: Option<Protocol>,
     /// Absent: `load.depth`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 64))]
+    #[schemars(range(min = 1, max = DEPTH_MAX))]
     pub depth: Option<u32>,
     /// Absent: `load.arrival`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -325,7 +327,7 @@ pub struct Load {
     /// Requests that may be under way on each connection: the next is sent when one is answered. For
     /// workloads whose every event is one statement that does not change the connection's state.
     #[serde(default = "default_depth")]
-    #[schemars(range(min = 1, max = 64))]
+    #[schemars(range(min = 1, max = DEPTH_MAX))]
     pub depth: u32,
     /// How bytes get in and out of the sockets.
     #[serde(default)]

@@ -48,21 +48,12 @@ enum CpusAnswer {
     CpuState {
         /// That this process may use.
         cpus: usize,
-        pairs: Vec<CpuPair>,
+        pairs: Vec<Distance>,
         /// So many pairs there are.
         of_pairs: u64,
         /// Nanoseconds for one load from memory, if asked for.
         memory_ns: Option<f64>,
     },
-}
-
-#[derive(Debug, Serialize)]
-struct CpuPair {
-    cpus: [usize; 2],
-    /// For a line of cache to go over and to come back.
-    handover_ns: f64,
-    /// Until a thread that was woken runs.
-    wake_us: f64,
 }
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
@@ -97,7 +88,7 @@ fn look(arguments: &Arguments) -> io::Result<CpusAnswer> {
     }
     let mut pairs = Vec::with_capacity(sample.pairs.len());
     for pair in sample.pairs {
-        pairs.extend(distance(pair)?.map(CpuPair::from));
+        pairs.extend(distance(pair)?);
     }
     // Last: it leaves the caches full of its own.
     let memory_ns = arguments.memory.then(latency_ns).transpose()?;
@@ -107,14 +98,4 @@ fn look(arguments: &Arguments) -> io::Result<CpusAnswer> {
         of_pairs: sample.of,
         memory_ns,
     })
-}
-
-impl From<Distance> for CpuPair {
-    fn from(found: Distance) -> Self {
-        Self {
-            cpus: [found.cpus.0, found.cpus.1],
-            handover_ns: found.handover_ns,
-            wake_us: found.wake_us,
-        }
-    }
 }

@@ -134,6 +134,11 @@ pub fn run_failed(failure: Failure) -> Result<ExitCode, Undone> {
     Ok(ExitCode::FAILURE)
 }
 
+/// A quotient; 0 if there is nothing to divide by.
+pub fn ratio(part: f64, of: f64) -> f64 {
+    if of > 0.0 { part / of } else { 0.0 }
+}
+
 /// A failure for people.
 pub fn in_words(failure: &Failure) -> String {
     let mut words = failure.message.clone();

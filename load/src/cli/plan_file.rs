@@ -21,12 +21,12 @@ pub const TIME_S_MAX: f64 = 366.0 * 86_400.0;
 /// One line for the reader of the plan.
 pub fn read(source: &str) -> Result<Plan, String> {
     let mut text = String::new();
-    let read = if source == "-" {
-        std::io::stdin()
+    let read = match source {
+        "-" => std::io::stdin()
             .take(PLAN_BYTES_MAX)
-            .read_to_string(&mut text)
-    } else {
-        std::fs::File::open(source).and_then(|f| f.take(PLAN_BYTES_MAX).read_to_string(&mut text))
+            .read_to_string(&mut text),
+        _ => std::fs::File::open(source)
+            .and_then(|file| file.take(PLAN_BYTES_MAX).read_to_string(&mut text)),
     };
     read.map_err(|error| format!("cannot read the plan {source}: {error}"))?;
     parse(&text)
@@ -36,17 +36,15 @@ pub fn read(source: &str) -> Result<Plan, String> {
 pub fn parse(text: &str) -> Result<Plan, String> {
     // The version is checked first: a plan of another version has other names, and errors about
     // those names would mislead.
-    let version: Version =
-        serde_json::from_str(text).map_err(|error| in_words(&error.to_string()))?;
-    if version.version != PLAN_VERSION {
+    let wrong = |error: serde_json::Error| in_words(&error.to_string());
+    let Version { version } = serde_json::from_str(text).map_err(wrong)?;
+    if version != PLAN_VERSION {
         return Err(format!(
-            "the plan has version {}, this program reads version {PLAN_VERSION}: use the \
-             contend-load that came with the contend that wrote it",
-            version.version
+            "the plan has version {version}, this program reads version {PLAN_VERSION}: use the \
+             contend-load that came with the contend that wrote it"
         ));
     }
-    let mut plan: Plan =
-        serde_json::from_str(text).map_err(|error| in_words(&error.to_string()))?;
+    let mut plan: Plan = serde_json::from_str(text).map_err(wrong)?;
     check_server(&plan.server)?;
     let told = read_workload(&plan.workload)?;
     let mut load = plan.load.clone();
@@ -90,6 +88,29 @@ struct Version {
     version: u32,
 }
 
+/// Checks the names of arms or nodes, which must differ, and their servers.
+fn check_members<'p>(
+    list: &str,
+    what: &str,
+    members: impl Iterator<Item = (&'p str, Option<&'p Server>)>,
+) -> Result<(), String> {
+    let mut names = Vec::new();
+    for (place, (name, server)) in members.enumerate() {
+        let path = format!("{list}[{place}]");
+        if name.is_empty() {
+            return Err(format!("{path}.name: it is empty"));
+        }
+        if names.contains(&name) {
+            return Err(format!("{path}.name: there is {what} {name:?} before"));
+        }
+        names.push(name);
+        if let Some(server) = server {
+            check_server(server).map_err(|words| format!("{path}.{words}"))?;
+        }
+    }
+    Ok(())
+}
+
 fn check_server(server: &Server) -> Result<(), String> {
     if server.socket.is_none() && server.host.as_deref().unwrap_or_default().is_empty() {
         return Err("server: name a socket or a host".to_owned());
@@ -126,16 +147,16 @@ fn time(path: &str, value_s: f64, min_s: f64) -> Result<(), String> {
 fn in_words(error: &str) -> String {
     let mut text = String::new();
     for character in error.chars() {
-        if character.is_control() {
-            text.extend(character.escape_default());
-        } else {
-            text.push(character);
+        match character.is_control() {
+            true => text.extend(character.escape_default()),
+            false => text.push(character),
         }
     }
-    let Some(nearest) = nearest(&text) else {
-        return format!("the plan cannot be read: {text}");
-    };
-    format!("the plan cannot be read: {text}; did you mean `{nearest}`?")
+    let hint = nearest(&text).map(|nearest| format!("; did you mean `{nearest}`?"));
+    format!(
+        "the plan cannot be read: {text}{}",
+        hint.unwrap_or_default()
+    )
 }
 
 /// The suggestion for a message about an unknown name: the message gives names between backquotes,

@@ -2,12 +2,12 @@
 
 mod figures;
 
-use super::output;
+use super::output::{self, ratio};
 use crate::outcome::{
     ArmFigures, Done, Drained, Hello, Interval, OUTCOME_VERSION, OpenLoop, Outcome, Phase, Slice,
     Visit,
 };
-use crate::record::{HdrLog, OpenTally, Tally};
+use crate::record::{HdrLog, Latency, OpenTally, Tally};
 use crate::run::job::{ArmJob, Setup};
 use crate::run::measured::{self, Ended, Measured, Progress, Queue};
 use crate::workload::Workload;
@@ -141,7 +141,7 @@ impl OutcomeWriter {
                     bytes_sent: tally.bytes_sent(),
                     bytes_received: tally.bytes_received(),
                     errors: tally.errors.total(),
-                    qps: rate(tally.queries() + tally.carried, duration_s),
+                    qps: ratio((tally.queries() + tally.carried) as f64, duration_s),
                     latency_us: tally.whole().response.percentiles_us(),
                     classes: match &workload {
                         Some(workload) if tally.classes.len() > 1 => {
@@ -189,7 +189,7 @@ impl OutcomeWriter {
             rows: tally.rows(),
             bytes_sent: tally.bytes_sent(),
             bytes_received: tally.bytes_received(),
-            qps: rate(answered, slice.duration_s),
+            qps: ratio(answered as f64, slice.duration_s),
             latency_us: whole.response.percentiles_us(),
             latency_hdr_ns: whole.response.encode(),
             errors: figures::with_hints(&tally.errors),
@@ -268,6 +268,7 @@ impl OutcomeWriter {
             true => (whole.open.as_ref(), None),
             false => (None, whole.open.as_ref()),
         };
+        let connect = tally.connect.as_deref();
         let served = || measured.queries_by_seat.iter().copied();
         Done {
             ended: ended_by(measured.ended),
@@ -290,7 +291,7 @@ impl OutcomeWriter {
             bytes_sent: tally.bytes_sent(),
             bytes_received: tally.bytes_received(),
             answered,
-            qps: rate(answered, measured_s),
+            qps: ratio(answered as f64, measured_s),
             arrival: if tally.is_open() {
                 "open-loop"
             } else {
@@ -306,11 +307,7 @@ impl OutcomeWriter {
             reconnects: tally.reconnects,
             outage_s: tally.outage_ns as f64 / 1e9,
             setup_connect_us: measured.setup_connects.percentiles_us(),
-            connect_us: tally
-                .connect
-                .as_ref()
-                .map(|c| c.percentiles_us())
-                .unwrap_or_default(),
+            connect_us: connect.map(Latency::percentiles_us).unwrap_or_default(),
             open: of_schedule.map(|open| open_loop(open, measured)),
             lag_us: after_thinking.map(|open| open.lag.percentiles_us()),
             unfinished: measured.unfinished,
@@ -319,9 +316,9 @@ impl OutcomeWriter {
             client: measured.client.clone(),
             server: measured.server.clone(),
             nodes: words.map_or(Vec::new(), |arm| figures::of_nodes(&arm.nodes, measured)),
-            client_busiest_thread_share: share(
-                measured.busiest_worker_cpu_ns,
-                measured.measured_ns,
+            client_busiest_thread_share: ratio(
+                measured.busiest_worker_cpu_ns as f64,
+                measured.measured_ns as f64,
             ),
             fairness: jain(&measured.queries_by_seat),
             least_served: served().min().unwrap_or_default(),
@@ -348,14 +345,7 @@ fn open_loop(open: &OpenTally, measured: &Measured) -> OpenLoop {
     let measured_s = measured.measured_ns as f64 / 1e9;
     let closed = queue.closed.last().copied().unwrap_or(queue.opened);
     let growth = closed as f64 - queue.opened as f64;
-    let per_s = |count: f64| {
-        if measured_s > 0.0 {
-            count / measured_s
-        } else {
-            0.0
-        }
-    };
-    let due_per_s = per_s(queue.due as f64);
+    let due_per_s = ratio(queue.due as f64, measured_s);
     OpenLoop {
         due: queue.due,
         not_begun: queue.due.saturating_sub(measured.tally.begun),
@@ -366,7 +356,7 @@ fn open_loop(open: &OpenTally, measured: &Measured) -> OpenLoop {
         due_per_s,
         backlog_open: queue.opened,
         backlog_close: closed,
-        backlog_growth_per_s: per_s(growth),
+        backlog_growth_per_s: ratio(growth, measured_s),
         oldest_wait_s: queue.oldest_wait_ns as f64 / 1e9,
         overloaded: is_overloaded(queue, due_per_s),
     }
@@ -390,22 +380,6 @@ fn median(lengths: &[u64]) -> Option<u64> {
     sorted.sort_unstable();
     // Of the two middle ones of an even number the lower: in doubt it is no overload.
     sorted.get(sorted.len().saturating_sub(1) / 2).copied()
-}
-
-fn rate(count: u64, seconds: f64) -> f64 {
-    if seconds > 0.0 {
-        count as f64 / seconds
-    } else {
-        0.0
-    }
-}
-
-fn share(part: u64, whole: u64) -> f64 {
-    if whole > 0 {
-        part as f64 / whole as f64
-    } else {
-        0.0
-    }
 }
 
 /// Jain's index: 1 if all have the same, 1/n if one of n has everything.
@@ -446,11 +420,5 @@ mod tests {
         assert!(!is_overloaded(&queue(&[0, 200, 0, 0]), 1000.0));
         assert!(!is_overloaded(&queue(&[3, 1, 4, 2]), 1000.0));
         assert!(!is_overloaded(&queue(&[]), 0.0));
-    }
-
-    #[test]
-    fn no_time_means_no_rate() {
-        assert_eq!(rate(5, 0.0), 0.0);
-        assert_eq!(share(5, 0), 0.0);
     }
 }

@@ -6,6 +6,7 @@
 
 use super::stay_on;
 use crate::random::Permutation;
+use serde::Serialize;
 use std::hint::spin_loop;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -36,7 +37,7 @@ const AT_LEAST: usize = 5;
 const LOOKS: u32 = 4096;
 
 /// Two CPUs and how far they are apart.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Distance {
     pub cpus: (usize, usize),
     /// Time for a cache line to go to the other CPU and back, in nanoseconds.
@@ -80,7 +81,13 @@ impl Sample {
 /// # Errors
 /// One of the measuring threads panicked.
 pub fn distance(cpus: (usize, usize)) -> io::Result<Option<Distance>> {
-    let meeting = Meeting::default();
+    let meeting = Meeting {
+        here: OnceLock::new(),
+        there: OnceLock::new(),
+        both: Barrier::new(2),
+        line: CacheLine::default(),
+        bed: Bed::default(),
+    };
     let found = thread::scope(|scope| {
         let there = scope.spawn(|| {
             if meeting.arrive(PairSide::There, cpus.1).is_some() {
@@ -115,18 +122,6 @@ struct Meeting {
     both: Barrier,
     line: CacheLine,
     bed: Bed,
-}
-
-impl Default for Meeting {
-    fn default() -> Self {
-        Self {
-            here: OnceLock::new(),
-            there: OnceLock::new(),
-            both: Barrier::new(2),
-            line: CacheLine::default(),
-            bed: Bed::default(),
-        }
-    }
 }
 
 impl Meeting {

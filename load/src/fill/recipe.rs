@@ -12,7 +12,7 @@
 //! - *RocksDB*: `rocksdb_bulk_load` writes sorted files; without it a million rows exceed the limit
 //!   of row locks. Adding the secondary key afterwards takes 40 % longer.
 
-use super::table::{StorageEngine, Table, quote};
+use super::table::{StorageEngine, Table, names, quote};
 
 /// Memory for sorting keys, for each row: the key, its row pointer and the sort's own pointer.
 const SORT_BYTES_PER_ROW: u64 = 24;
@@ -63,7 +63,7 @@ impl Recipe {
         let mut before_rows = Vec::new();
         let mut finish = Vec::new();
         let sort_bytes = rows.saturating_mul(SORT_BYTES_PER_ROW).min(SORT_BYTES_MAX);
-        let sorts = match table.engine() {
+        let sorts = match &table.engine {
             StorageEngine::MyIsam => {
                 settings.push(at_least("myisam_sort_buffer_size", sort_bytes));
                 true
@@ -73,7 +73,7 @@ impl Recipe {
                 true
             }
             StorageEngine::InnoDb => {
-                if !table.options_name("STATS_AUTO_RECALC") {
+                if !names(&table.options, "STATS_AUTO_RECALC") {
                     options.push("STATS_AUTO_RECALC=0");
                     before_rows.push(format!("ALTER TABLE {name} STATS_AUTO_RECALC=0"));
                     finish.push(format!("ALTER TABLE {name} STATS_AUTO_RECALC=DEFAULT"));
@@ -97,9 +97,9 @@ impl Recipe {
             create: table.create(&options),
             before_rows,
             finish,
-            table: table.name().to_owned(),
-            fields: table.fields().to_owned(),
-            has_nulls: table.has_nulls(),
+            table: table.name.clone(),
+            fields: table.fields.clone(),
+            has_nulls: table.has_nulls,
             keys_are_sorted_or_not: sorts,
         }
     }

@@ -1,7 +1,7 @@
 //! Every schema that can be filled: one line each.
 
 use super::sbtest::{self, Sbtest, Switches};
-use super::schema::{BadWish, Dataset, Wish};
+use super::schema::{Dataset, Wish};
 use super::{employees, test_data, tpcc};
 
 /// One schema, as it is asked for.
@@ -12,7 +12,7 @@ pub struct DatasetEntry {
     pub database: &'static str,
     /// What it is, for who chooses.
     pub about: &'static str,
-    pub dataset: fn(&Wish<'_>) -> Result<Dataset, BadWish>,
+    pub dataset: fn(&Wish<'_>) -> Result<Dataset, String>,
 }
 
 pub const SCHEMAS: [DatasetEntry; 5] = [

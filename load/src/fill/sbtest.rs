@@ -1,7 +1,7 @@
 //! The table `sbtest`, as sysbench made it at one time and another.
 
 use super::rows::Rows;
-use super::schema::{BadWish, Dataset, Filling, Wish};
+use super::schema::{Dataset, Filling, Wish};
 use super::table::{BadTable, StorageEngine, Table, names, quote, seed_of_table};
 use std::sync::Arc;
 
@@ -53,10 +53,11 @@ impl Sbtest {
         engine: StorageEngine,
         options: &str,
     ) -> Result<Table, BadTable> {
-        let own_options = self.own_options(&engine, options);
-        let bytes = row_bytes(&engine);
-        let table = Table::new(name, engine, self.body(name), options)?;
-        Ok(table.with_own_options(own_options).with_row_bytes(bytes))
+        Ok(Table {
+            own_options: self.own_options(&engine, options),
+            row_bytes: row_bytes(&engine),
+            ..Table::new(name, engine, self.body(name), options)?
+        })
     }
 
     /// Refuses a number of rows that the columns cannot count.
@@ -150,26 +151,22 @@ fn row_bytes(engine: &StorageEngine) -> u64 {
 ///
 /// # Errors
 /// Names or sizes that cannot be.
-pub fn dataset(sbtest: Sbtest, wish: &Wish<'_>) -> Result<Dataset, BadWish> {
+pub fn dataset(sbtest: Sbtest, wish: &Wish<'_>) -> Result<Dataset, String> {
     if let Some(key) = wish.keys.keys().next() {
-        return Err(BadWish::new(format!("--with: sbtest has no key {key}")));
+        return Err(format!("--with: sbtest has no key {key}"));
     }
     let name = wish.table.unwrap_or("sbtest");
     let names = match wish.tables {
         None => vec![name.to_owned()],
         Some(0) => {
-            return Err(BadWish::new(
-                "--tables: 0 tables are none to fill".to_owned(),
-            ));
+            return Err("--tables: 0 tables are none to fill".to_owned());
         }
         Some(count) => (1..=count)
             .map(|number| format!("{name}{number}"))
             .collect(),
     };
     let Some(rows) = wish.rows else {
-        return Err(BadWish::new(
-            "give the rows of each table: --rows N".to_owned(),
-        ));
+        return Err("give the rows of each table: --rows N".to_owned());
     };
     sbtest.check_rows(rows)?;
     let tables: Result<_, BadTable> = (1..)
@@ -279,7 +276,11 @@ mod tests {
             ..wish()
         };
         let made = dataset(Sbtest::Study, &wish).unwrap();
-        let names: Vec<&str> = made.tables.iter().map(|one| one.table.name()).collect();
+        let names: Vec<&str> = made
+            .tables
+            .iter()
+            .map(|one| one.table.name.as_str())
+            .collect();
         assert_eq!(names, ["sbtest1", "sbtest2", "sbtest3"]);
         let first = |filling: &Filling| {
             let mut text = Vec::new();

@@ -5,7 +5,7 @@
 
 use super::content::Content;
 use super::rows::KeyColumn;
-use super::table::{BadTable, Foreign, StorageEngine, Table, quote};
+use super::table::{StorageEngine, Table, quote};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -27,35 +27,21 @@ pub struct Wish<'w> {
     pub keys: Map<String, Value>,
 }
 
-impl<'w> Wish<'w> {
-    /// All else as usual.
-    pub fn of(seed: u64, engine: StorageEngine) -> Wish<'w> {
-        Wish {
-            engine,
-            seed,
-            rows: None,
-            table_options: "",
-            table: None,
-            tables: None,
-            key: KeyColumn::RowNumber,
-            keys: Map::new(),
-        }
-    }
-
+impl Wish<'_> {
     /// The schema's own keys, of a schema with tables of its own.
     ///
     /// # Errors
     /// A key that it does not have, or a value that the key cannot take.
-    pub fn own_keys<K: DeserializeOwned>(&self) -> Result<K, BadWish> {
+    pub fn own_keys<K: DeserializeOwned>(&self) -> Result<K, String> {
         let given = [
             ("--table", self.table.is_some()),
             ("--tables", self.tables.is_some()),
             ("--k random", self.key != KeyColumn::RowNumber),
         ];
         if let Some((name, _)) = given.iter().find(|(_, given)| *given) {
-            return Err(BadWish::new(format!(
+            return Err(format!(
                 "{name} is for schemas of tables that are all alike, such as sbtest"
-            )));
+            ));
         }
         let keys = |keys: Map<String, Value>| serde_json::from_value::<K>(Value::Object(keys));
         // Alone, a key says of itself what is wrong with it.
@@ -64,27 +50,10 @@ impl<'w> Wish<'w> {
                 let given = value
                     .as_str()
                     .map_or_else(|| value.to_string(), str::to_owned);
-                BadWish::new(format!("--with {key}={given}: {error}"))
+                format!("--with {key}={given}: {error}")
             })?;
         }
-        keys(self.keys.clone()).map_err(|error| BadWish::new(format!("--with: {error}")))
-    }
-}
-
-/// Why there is no such dataset.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct BadWish(String);
-
-impl BadWish {
-    pub fn new(why: String) -> Self {
-        Self(why)
-    }
-}
-
-impl From<BadTable> for BadWish {
-    fn from(bad: BadTable) -> Self {
-        Self(bad.to_string())
+        keys(self.keys.clone()).map_err(|error| format!("--with: {error}"))
     }
 }
 
@@ -122,20 +91,15 @@ pub struct LastStep {
 
 impl LastStep {
     /// The foreign key number `number` of a table.
-    pub fn foreign_key(table: &Table, number: usize, to: &Foreign) -> Self {
-        let constraint = format!("{}_ibfk_{number}", table.name());
-        let statement = format!(
-            "ALTER TABLE {} ADD CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {} ({}) {}",
-            table.quoted(),
-            quote(&constraint),
-            to.columns,
-            quote(to.table),
-            to.to,
-            to.rule,
-        );
+    pub fn foreign_key(table: &Table, number: usize, to: &str) -> Self {
+        let constraint = format!("{}_ibfk_{number}", table.name);
         Self {
-            statement: statement.trim_end().to_owned(),
-            constraint: Some((table.name().to_owned(), constraint)),
+            statement: format!(
+                "ALTER TABLE {} ADD CONSTRAINT {} FOREIGN KEY {to}",
+                table.quoted(),
+                quote(&constraint)
+            ),
+            constraint: Some((table.name.clone(), constraint)),
             view: None,
         }
     }
@@ -155,17 +119,28 @@ mod tests {
     use super::*;
     use crate::fill::Sbtest;
 
+    impl<'w> Wish<'w> {
+        /// All else as usual.
+        pub fn of(seed: u64, engine: StorageEngine) -> Wish<'w> {
+            Wish {
+                engine,
+                seed,
+                rows: None,
+                table_options: "",
+                table: None,
+                tables: None,
+                key: KeyColumn::RowNumber,
+                keys: Map::new(),
+            }
+        }
+    }
+
     #[test]
     fn a_foreign_key_has_a_name_and_a_rule() {
         let table = Sbtest::Study.table("a", StorageEngine::InnoDb, "").unwrap();
-        let to = Foreign {
-            columns: "x, y",
-            table: "b",
-            to: "p, q",
-            rule: "ON DELETE CASCADE",
-        };
+        let to = "(x, y) REFERENCES `b` (p, q) ON DELETE CASCADE";
         assert_eq!(
-            LastStep::foreign_key(&table, 2, &to).statement,
+            LastStep::foreign_key(&table, 2, to).statement,
             "ALTER TABLE `a` ADD CONSTRAINT `a_ibfk_2` FOREIGN KEY (x, y) REFERENCES `b` (p, q) \
              ON DELETE CASCADE"
         );

@@ -14,17 +14,6 @@ pub struct Definition {
     pub row_bytes: u64,
 }
 
-/// A foreign key, made when all rows are there.
-#[derive(Clone, Copy, Debug)]
-pub struct Foreign {
-    pub columns: &'static str,
-    /// The table that it refers to, and its columns.
-    pub table: &'static str,
-    pub to: &'static str,
-    /// What happens to rows whose row there goes: `ON DELETE CASCADE`, or nothing.
-    pub rule: &'static str,
-}
-
 /// The storage engines whose loading is known; others are loaded without special steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StorageEngine {
@@ -81,18 +70,29 @@ pub enum BadTable {
     Rows { rows: u64, rows_max: u64 },
 }
 
+impl From<BadTable> for String {
+    fn from(bad: BadTable) -> Self {
+        bad.to_string()
+    }
+}
+
 /// A table that does not exist yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    name: String,
-    engine: StorageEngine,
-    body: Vec<String>,
-    fields: String,
-    has_nulls: bool,
-    row_bytes: u64,
-    own_options: Vec<String>,
-    options: String,
-    partitions: String,
+    pub name: String,
+    pub engine: StorageEngine,
+    /// Columns and keys, a line each.
+    pub body: Vec<String>,
+    /// The columns in the order in which rows have them.
+    pub fields: String,
+    pub has_nulls: bool,
+    /// About what a row takes on disk.
+    pub row_bytes: u64,
+    /// Table options of the schema's own, and those that were asked for.
+    pub own_options: Vec<String>,
+    pub options: String,
+    /// `PARTITION BY` and what follows.
+    pub partitions: String,
 }
 
 impl Table {
@@ -143,61 +143,9 @@ impl Table {
         })
     }
 
-    /// Options of the schema's own, before those that were asked for.
-    #[must_use]
-    pub fn with_own_options(mut self, own: Vec<String>) -> Self {
-        self.own_options = own;
-        self
-    }
-
-    /// About what a row takes on disk.
-    #[must_use]
-    pub fn with_row_bytes(mut self, bytes: u64) -> Self {
-        self.row_bytes = bytes;
-        self
-    }
-
-    /// `PARTITION BY` and what follows.
-    #[must_use]
-    pub fn with_partitions(mut self, clause: String) -> Self {
-        self.partitions = clause;
-        self
-    }
-
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    pub fn engine(&self) -> &StorageEngine {
-        &self.engine
-    }
-
-    /// The columns in the order in which rows have them.
-    pub fn fields(&self) -> &str {
-        &self.fields
-    }
-
-    pub fn has_nulls(&self) -> bool {
-        self.has_nulls
-    }
-
-    /// Those that were asked for.
-    pub fn options(&self) -> &str {
-        &self.options
-    }
-
-    pub fn row_bytes(&self) -> u64 {
-        self.row_bytes
-    }
-
     /// The name as statements write it.
     pub fn quoted(&self) -> String {
         quote(&self.name)
-    }
-
-    /// True if the table's options speak of something, in any case.
-    pub(super) fn options_name(&self, word: &str) -> bool {
-        names(&self.options, word)
     }
 
     /// The statement that makes the table; `more` are further table options.
@@ -263,10 +211,11 @@ mod tests {
 
     #[test]
     fn options_stand_in_the_order_of_who_asked_and_partitions_last() {
-        let table = table("t", " B=2 ")
-            .unwrap()
-            .with_own_options(vec!["A=1".to_owned()])
-            .with_partitions("PARTITION BY HASH (id) PARTITIONS 4".to_owned());
+        let table = Table {
+            own_options: vec!["A=1".to_owned()],
+            partitions: "PARTITION BY HASH (id) PARTITIONS 4".to_owned(),
+            ..table("t", " B=2 ").unwrap()
+        };
         assert_eq!(
             table.create(&["C=3"]),
             "CREATE TABLE `t` (\n  id INT,\n  PRIMARY KEY (id)\n) ENGINE=InnoDB A=1 B=2 C=3 \

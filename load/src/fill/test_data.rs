@@ -2,8 +2,8 @@
 //! [`crate::random::row_strings`] says which.
 
 use super::content::{Appended, Content, Lines};
-use super::schema::{BadWish, Dataset, Filling, Wish};
-use super::table::{Definition, Table};
+use super::schema::{Dataset, Filling, Wish};
+use super::table::{Definition, Table, names};
 use crate::random::row_strings::{LONGEST, SHORTEST, STEP, number_of, string};
 use serde::Deserialize;
 use std::ops::Range;
@@ -41,30 +41,28 @@ impl Default for Keys {
 /// # Errors
 /// No number of rows, one that an INT cannot count or that is a multiple of the step, or strings of
 /// another length than there can be.
-pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, BadWish> {
+pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, String> {
     let Keys { string_length } = wish.own_keys()?;
     let Some(rows) = wish.rows else {
-        return Err(BadWish::new(
-            "give the rows of the table: --rows N".to_owned(),
-        ));
+        return Err("give the rows of the table: --rows N".to_owned());
     };
     if rows > i32::MAX as u64 || rows.is_multiple_of(STEP) {
-        return Err(BadWish::new(format!(
+        return Err(format!(
             "--rows: {rows} rows of test_data cannot be; up to {} can, but no multiple of {STEP}",
             i32::MAX
-        )));
+        ));
     }
     if !(SHORTEST..=LONGEST).contains(&string_length) {
-        return Err(BadWish::new(format!(
+        return Err(format!(
             "--with: string_length is {SHORTEST} to {LONGEST}, not {string_length}"
-        )));
+        ));
     }
     let mut table = Table::defined(&TABLE, &[], wish.engine.clone(), wish.table_options)?;
     if !["CHARSET", "CHARACTER SET", "COLLATE"]
         .iter()
-        .any(|word| table.options_name(word))
+        .any(|word| names(&table.options, word))
     {
-        table = table.with_own_options(vec!["CHARSET=latin1".to_owned()]);
+        table.own_options = vec!["CHARSET=latin1".to_owned()];
     }
     Ok(Dataset {
         name: "test_data",

@@ -39,7 +39,7 @@ pub fn fill_dataset(
     let mut orders = Vec::new();
     let all = dataset.tables.iter().enumerate();
     let (there, mut missing): (Vec<_>, Vec<_>) =
-        all.partition(|(_, filling)| is_there(filling.table.name()));
+        all.partition(|(_, filling)| is_there(&filling.table.name));
     // They are done, and this call has made no row of them.
     let nothing_left = LoadProgress {
         phase: FillPhase::Done,
@@ -52,7 +52,7 @@ pub fn fill_dataset(
         .for_each(|(place, _)| tell(*place, nothing_left));
     if journal.is_some() {
         missing.sort_by_key(|(_, one)| {
-            std::cmp::Reverse(one.content.count().saturating_mul(one.table.row_bytes()))
+            std::cmp::Reverse(one.content.count().saturating_mul(one.table.row_bytes))
         });
     }
     for (place, filling) in missing {
@@ -88,8 +88,8 @@ pub fn fill_dataset(
         None => trouble,
     })?);
     let order = |table: &Filled| {
-        let mut names = dataset.tables.iter().map(|filling| filling.table.name());
-        names.position(|name| name == table.table)
+        let mut names = dataset.tables.iter().map(|filling| &filling.table.name);
+        names.position(|name| *name == table.table)
     };
     filled.sort_by_key(order);
     Ok(filled)

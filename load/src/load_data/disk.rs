@@ -12,7 +12,7 @@ const FULL_BYTES: u64 = 1 << 20;
 /// The folder of a server's tables, as this host sees it.
 #[derive(Clone, Debug)]
 pub struct Disk {
-    folder: PathBuf,
+    pub folder: PathBuf,
 }
 
 impl Disk {
@@ -22,10 +22,6 @@ impl Disk {
             folder: folder.to_owned(),
         };
         disk.free_bytes().map(|_| disk)
-    }
-
-    pub fn folder(&self) -> &Path {
-        &self.folder
     }
 
     /// What anybody may still write there.

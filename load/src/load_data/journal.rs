@@ -52,7 +52,12 @@ impl<'s> Journal<'s> {
         };
         journal.lock()?;
         let there = journal.tables_there().map_err(Trouble::Failed)?;
-        let names = || dataset.tables.iter().map(|filling| filling.table.name());
+        let names = || {
+            dataset
+                .tables
+                .iter()
+                .map(|filling| filling.table.name.as_str())
+        };
         if !there.contains(&journal.table) {
             let views = dataset
                 .finish
@@ -113,12 +118,10 @@ impl<'s> Journal<'s> {
         let got = self.rows(&query).map_err(Trouble::Failed)?;
         match got.first().and_then(|row| row.first()?.as_deref()) {
             Some("1") => Ok(()),
-            _ => Err(Trouble::Exists(Failure {
-                hint: Some("wait until it has ended, or end it".to_owned()),
-                ..Failure::plain(
-                    "another contend-load fills this database now; nothing was touched",
-                )
-            })),
+            _ => Err(Trouble::Exists(Failure::with_hint(
+                "another contend-load fills this database now; nothing was touched",
+                "wait until it has ended, or end it",
+            ))),
         }
     }
 
@@ -137,8 +140,8 @@ impl<'s> Journal<'s> {
             "CREATE TABLE {} (name VARCHAR(64) NOT NULL PRIMARY KEY, value VARCHAR(255) NOT NULL) \
              ENGINE={} {}",
             quote(&self.table),
-            first.table.engine().name(),
-            first.table.options()
+            first.table.engine.name(),
+            first.table.options
         ))?;
         // The state is written first: a journal without a state was only just created.
         self.tell(STATE, LOADING)?;
@@ -219,17 +222,17 @@ impl<'s> Journal<'s> {
 fn facts(dataset: &Dataset) -> Vec<(&'static str, String)> {
     let mut facts = dataset.facts.clone();
     if let Some(first) = dataset.tables.first() {
-        facts.push(("engine", first.table.engine().name().to_owned()));
-        facts.push(("table_options", first.table.options().to_owned()));
+        facts.push(("engine", first.table.engine.name().to_owned()));
+        facts.push(("table_options", first.table.options.clone()));
     }
     facts
 }
 
 fn exists(what: String) -> Trouble {
-    Trouble::Exists(Failure {
-        hint: Some("name another database, or drop those tables yourself".to_owned()),
-        ..Failure::plain(format!("{what}; nothing was touched"))
-    })
+    Trouble::Exists(Failure::with_hint(
+        format!("{what}; nothing was touched"),
+        "name another database, or drop those tables yourself",
+    ))
 }
 
 /// A table that an earlier load completed. The journal has only its rows and checksum.

@@ -55,8 +55,7 @@ pub fn fill_made(target: &Target, made: &Made) -> Result<(), Failure> {
         unless_refused(first.run(statement, &mut endless))?;
     }
     let way = way_of(&mut first)?;
-    let loads_in_bulk =
-        way == HowRowsCome::Load && is_one_session_best(&first, made.table.engine());
+    let loads_in_bulk = way == HowRowsCome::Load && is_one_session_best(&first, &made.table.engine);
     let sessions = if loads_in_bulk { 1 } else { made.sessions };
     let ranges = made.rows.ranges(sessions.max(1));
     let halt = AtomicBool::new(false);

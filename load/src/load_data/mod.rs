@@ -140,7 +140,7 @@ fn create(
         Err(refused) if refused.code == Some(TABLE_EXISTS) => Err(Trouble::Exists(Failure {
             message: format!(
                 "table {} exists already; nothing was touched",
-                order.table.name()
+                order.table.name
             ),
             hint: Some("name another table, or drop this one yourself".to_owned()),
             ..refused
@@ -193,7 +193,7 @@ fn fill_created(
     let load_s = watch.load_time().as_secs_f64();
     let total_s = watch.progress().elapsed.as_secs_f64();
     Ok(Filled {
-        table: order.table.name().to_owned(),
+        table: order.table.name.clone(),
         rows: sent.rows,
         bytes: sent.bytes,
         checksum: watch.checksum(),
@@ -258,21 +258,20 @@ fn enough_room(disk: Option<&Disk>, order: &TableLoad) -> Result<(), Failure> {
     let Some(disk) = disk else {
         return Ok(());
     };
-    let needed = order
-        .content
-        .count()
-        .saturating_mul(order.table.row_bytes());
+    let needed = order.content.count().saturating_mul(order.table.row_bytes);
     match disk.free_bytes() {
-        Some(free) if free < needed => Err(Failure {
-            hint: Some("make room, or fill fewer rows".to_owned()),
-            code: Some(DISK_FULL),
-            ..Failure::plain(format!(
+        Some(free) if free < needed => {
+            let message = format!(
                 "the disk of {} has {} MB free and the table needs about {} MB",
-                disk.folder().display(),
+                disk.folder.display(),
                 free / 1_000_000,
                 needed / 1_000_000
-            ))
-        }),
+            );
+            Err(Failure {
+                code: Some(DISK_FULL),
+                ..Failure::with_hint(message, "make room, or fill fewer rows")
+            })
+        }
         _ => Ok(()),
     }
 }
@@ -304,8 +303,7 @@ fn undo(target: &Target, table: &Table, connection_id: u32, failure: Failure) ->
         // No KILL while the server waits for disk space: MariaDB 10.11 was seen to crash of that.
         let message = format!(
             "{}; table {} is half filled: drop it when the server has let go of it",
-            failure.message,
-            table.name()
+            failure.message, table.name
         );
         return Failure { message, ..failure };
     }
@@ -321,9 +319,7 @@ fn undo(target: &Target, table: &Table, connection_id: u32, failure: Failure) ->
         Err(error) => Failure {
             message: format!(
                 "{}; table {} is half filled, dropping it failed: {}",
-                failure.message,
-                table.name(),
-                error.message
+                failure.message, table.name, error.message
             ),
             ..failure
         },

@@ -94,7 +94,7 @@ impl<'a> LoadWatch<'a> {
                 code: Some(DISK_FULL),
                 ..Failure::plain(format!(
                     "the disk of {} is full, and the server waits for room",
-                    disk.folder().display()
+                    disk.folder.display()
                 ))
             });
         }

@@ -8,83 +8,32 @@ use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Names with the Lua sources that are compiled in, from a folder of `load/lua`.
+macro_rules! sources {
+    ($folder:literal: $($name:literal)*) => {
+        &[$(($name, include_str!(concat!("../../lua/", $folder, "/", $name, ".lua")))),*]
+    };
+}
+
 /// The interface that scripts see, in the order in which it must be loaded.
-pub const API: &[(&str, &str)] = &[
-    ("sysbench", include_str!("../../lua/api/sysbench.lua")),
-    ("cmdline", include_str!("../../lua/api/cmdline.lua")),
-    ("rand", include_str!("../../lua/api/rand.lua")),
-    ("sql", include_str!("../../lua/api/sql.lua")),
-    ("histogram", include_str!("../../lua/api/histogram.lua")),
-    ("ffi", include_str!("../../lua/api/ffi.lua")),
-    ("late", include_str!("../../lua/api/late.lua")),
-];
+pub const API: &[(&str, &str)] =
+    sources!("api": "sysbench" "cmdline" "rand" "sql" "histogram" "ffi" "late");
 
 /// Parts of the interface that are loaded when a script first names something of them.
-const PARTS: &[(&str, &str)] = &[
-    ("declared", include_str!("../../lua/api/declared.lua")),
-    ("report", include_str!("../../lua/api/report.lua")),
-    ("symbols", include_str!("../../lua/api/symbols.lua")),
-    ("legacy", include_str!("../../lua/api/legacy.lua")),
-];
+const PARTS: &[(&str, &str)] = sources!("api": "declared" "report" "symbols" "legacy");
 
 /// The scripts that come with the program, by the name that runs or requires them.
-const BUNDLED: &[(&str, &str)] = &[
-    (
-        "bulk_insert",
-        include_str!("../../lua/scripts/bulk_insert.lua"),
-    ),
-    (
-        "oltp_common",
-        include_str!("../../lua/scripts/oltp_common.lua"),
-    ),
-    (
-        "oltp_delete",
-        include_str!("../../lua/scripts/oltp_delete.lua"),
-    ),
-    (
-        "oltp_insert",
-        include_str!("../../lua/scripts/oltp_insert.lua"),
-    ),
-    (
-        "oltp_point_select",
-        include_str!("../../lua/scripts/oltp_point_select.lua"),
-    ),
-    (
-        "oltp_read_only",
-        include_str!("../../lua/scripts/oltp_read_only.lua"),
-    ),
-    (
-        "oltp_read_write",
-        include_str!("../../lua/scripts/oltp_read_write.lua"),
-    ),
-    (
-        "oltp_update_index",
-        include_str!("../../lua/scripts/oltp_update_index.lua"),
-    ),
-    (
-        "oltp_update_non_index",
-        include_str!("../../lua/scripts/oltp_update_non_index.lua"),
-    ),
-    (
-        "oltp_write_only",
-        include_str!("../../lua/scripts/oltp_write_only.lua"),
-    ),
-    (
-        "select_random_points",
-        include_str!("../../lua/scripts/select_random_points.lua"),
-    ),
-    (
-        "select_random_ranges",
-        include_str!("../../lua/scripts/select_random_ranges.lua"),
-    ),
-];
+const BUNDLED: &[(&str, &str)] = sources!(
+    "scripts":
+    "bulk_insert" "oltp_common" "oltp_delete" "oltp_insert" "oltp_point_select" "oltp_read_only"
+    "oltp_read_write" "oltp_update_index" "oltp_update_non_index" "oltp_write_only"
+    "select_random_points" "select_random_ranges"
+);
 
 /// The source of a script that comes with the program.
 pub fn bundled(name: &str) -> Option<&'static str> {
-    BUNDLED
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, source)| *source)
+    let found = BUNDLED.iter().find(|(known, _)| *known == name);
+    found.map(|(_, source)| *source)
 }
 
 /// In front of the names of our own chunks.

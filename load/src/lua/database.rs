@@ -1,5 +1,6 @@
 //! Which servers scripts connect to, and which of their errors are no reason to stop.
 
+use crate::record::IgnoredErrors;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
@@ -17,8 +18,6 @@ pub struct Database {
     pub dry_run: bool,
     /// Put the parameters of prepared statements into their text.
     pub emulate_statements: bool,
-    /// Say each call as a line of debugging.
-    pub trace: bool,
     pub use_made: UseMade,
 }
 
@@ -85,35 +84,6 @@ impl Endpoint {
     }
 }
 
-/// Error numbers that begin an event again instead of ending the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct IgnoredErrors {
-    all: bool,
-    codes: Vec<u16>,
-}
-
-impl IgnoredErrors {
-    /// Reads `--mysql-ignore-errors`.
-    ///
-    /// # Errors
-    /// The item that is neither `all` nor an error number.
-    pub fn parse(items: &[String]) -> Result<Self, String> {
-        let mut ignored = Self::default();
-        for item in items {
-            if item == "all" {
-                ignored.all = true;
-            } else {
-                ignored.codes.push(item.parse().map_err(|_| item.clone())?);
-            }
-        }
-        Ok(ignored)
-    }
-
-    pub fn has(&self, code: u16) -> bool {
-        self.all || self.codes.contains(&code)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -155,17 +125,5 @@ mod tests {
             list,
             [Endpoint::Socket("/x".into()), Endpoint::Socket("/y".into())]
         );
-    }
-
-    #[test]
-    fn errors_to_ignore_are_numbers_or_all() {
-        let some = IgnoredErrors::parse(&texts(&["1213", "1205"])).unwrap();
-        assert!(some.has(1213) && !some.has(1062));
-        assert!(IgnoredErrors::parse(&texts(&["all"])).unwrap().has(1));
-        assert_eq!(
-            IgnoredErrors::parse(&texts(&["deadlock"])),
-            Err("deadlock".into())
-        );
-        assert!(!IgnoredErrors::default().has(0));
     }
 }

@@ -72,12 +72,11 @@ impl Fiber {
     /// # Errors
     /// If no memory can be had for one more stack.
     pub fn new(run: Arc<Run>, thread: u32, duty: Duty) -> Result<Self, Failure> {
-        let stack = DefaultStack::new(STACK_BYTES).map_err(|error| Failure {
-            message: format!("no stack for one more thread of the script: {error}"),
-            hint: Some("see the limits of memory and of mappings (vm.max_map_count)".to_owned()),
-            code: None,
-            sqlstate: None,
-            statement: None,
+        let stack = DefaultStack::new(STACK_BYTES).map_err(|error| {
+            Failure::with_hint(
+                format!("no stack for one more thread of the script: {error}"),
+                "see the limits of memory and of mappings (vm.max_map_count)",
+            )
         })?;
         let life = FiberLife {
             run,
@@ -109,13 +108,7 @@ impl Fiber {
                     CoroutineResult::Return(left) => self.returned(left, wake),
                 }
             }
-            (FiberLeft::Ended(End::NotReady), _) => Step::Fail(Box::new(Failure {
-                message: NOT_READY.to_owned(),
-                hint: None,
-                code: None,
-                sqlstate: None,
-                statement: None,
-            })),
+            (FiberLeft::Ended(End::NotReady), _) => Step::Fail(Box::new(Failure::plain(NOT_READY))),
             _ => Step::Stop,
         }
     }

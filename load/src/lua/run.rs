@@ -9,7 +9,7 @@ use crate::arrival::Dispenser;
 use crate::random::Shape;
 use crate::record::ErrorTally;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The version of sysbench whose options and messages are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,6 +105,13 @@ pub struct Late {
 }
 
 impl Run {
+    /// See [`Self::may_block`].
+    pub fn blocking(&self) -> MutexGuard<'_, Vec<String>> {
+        self.may_block
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub fn options(&self) -> &ScriptOptions {
         self.late.get().map_or(&self.known, |late| &late.options)
     }

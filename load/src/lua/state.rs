@@ -12,7 +12,8 @@ use std::ffi::{CStr, CString, c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Why a script failed, in its own words, with file and line where it named them.
+/// What a script raised, or why it cannot be run: in its own words, with file and line where it
+/// named them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ScriptError(pub String);
@@ -41,9 +42,6 @@ pub enum Sharing {
 
 impl State {
     /// A state with the interface, before the script.
-    ///
-    /// # Errors
-    /// If the memory for one more state cannot be had.
     pub fn new(run: Arc<Run>, thread: u32, io: Box<dyn ThreadIo>) -> Result<Self, ScriptError> {
         let context = Box::leak(Box::new(Context::new(run, thread, io)));
         let context = NonNull::from(context);
@@ -77,7 +75,7 @@ impl State {
             self.push_chunk(&run.chunks, &chunks::chunk_name_of(name), source.as_bytes())?;
             // SAFETY: `host` is an index of a value that stays on the stack during the loop.
             unsafe { sys::lua_pushvalue(stack.raw(), host) };
-            self.call_pushed(1)?;
+            self.call_for(1, 0)?;
         }
         stack.pop(1);
         modules::install(&mut stack);
@@ -86,13 +84,10 @@ impl State {
     }
 
     /// Runs the body of the run's script.
-    ///
-    /// # Errors
-    /// What the script raised, or where it cannot be compiled.
     pub fn run_script(&self) -> Result<(), ScriptError> {
         let run = self.run();
         self.push_chunk(&run.chunks, &run.script.chunk_name, &run.script.source)?;
-        self.call_pushed(0)?;
+        self.call_for(0, 0)?;
         self.collect();
         Ok(())
     }
@@ -126,9 +121,6 @@ impl State {
     }
 
     /// Calls a global function of the script with whole numbers.
-    ///
-    /// # Errors
-    /// What the function raised.
     pub fn call(&self, name: &str, arguments: &[u32]) -> Result<Called, ScriptError> {
         let mut stack = self.stack();
         let name = CString::new(name).unwrap_or_default();
@@ -140,7 +132,7 @@ impl State {
         for argument in arguments {
             stack.push_number((*argument).into());
         }
-        self.call_pushed(arguments.len() as c_int)?;
+        self.call_for(arguments.len() as c_int, 0)?;
         Ok(Called::Done)
     }
 
@@ -153,18 +145,7 @@ impl State {
         is_function
     }
 
-    /// Calls the function below its arguments on the stack, and drops what it returns.
-    ///
-    /// # Errors
-    /// What the function raised.
-    fn call_pushed(&self, arguments: c_int) -> Result<(), ScriptError> {
-        self.call_for(arguments, 0)
-    }
-
-    /// As [`Self::call_pushed`], leaving so many results on the stack.
-    ///
-    /// # Errors
-    /// What the function raised.
+    /// Calls the function below its arguments on the stack; leaves so many results there.
     fn call_for(&self, arguments: c_int, results: c_int) -> Result<(), ScriptError> {
         // SAFETY: function and arguments are on the stack. No reference to the context is held
         // here, so the functions of the interface may make theirs.
@@ -177,9 +158,6 @@ impl State {
     }
 
     /// The options that the script declares; none if it declares no table of them.
-    ///
-    /// # Errors
-    /// What is wrong with its table.
     pub fn declared_options(&self) -> Result<Option<Vec<Declared>>, ScriptError> {
         let mut stack = self.stack();
         self.push_cmdline(c"read_cmdline_options");
@@ -213,9 +191,6 @@ impl State {
     }
 
     /// Asks the script's own check of an option, if it has one, whether it takes a value.
-    ///
-    /// # Errors
-    /// What the check raised.
     pub fn accepts(&self, option: &str, value: &str) -> Result<bool, ScriptError> {
         self.push_cmdline(c"accepts");
         self.stack().push_bytes(option.as_bytes());
@@ -239,13 +214,10 @@ impl State {
     }
 
     /// Calls a command that the script declares.
-    ///
-    /// # Errors
-    /// What the command raised.
     pub fn call_command(&self, name: &str) -> Result<(), ScriptError> {
         self.push_cmdline(c"call_command");
         self.stack().push_bytes(name.as_bytes());
-        self.call_pushed(1)
+        self.call_for(1, 0)
     }
 
     fn pop_flag(&self) -> bool {
@@ -278,9 +250,6 @@ impl State {
     }
 
     /// Calls a hook with a table of numbers.
-    ///
-    /// # Errors
-    /// What the hook raised.
     pub fn call_hook(&self, hook: &CStr, numbers: &[(&CStr, f64)]) -> Result<(), ScriptError> {
         let mut stack = self.stack();
         self.push_of_sysbench(c"hooks", hook);
@@ -289,7 +258,7 @@ impl State {
             stack.push_number(*number);
             stack.set_field(name);
         }
-        self.call_pushed(1)
+        self.call_for(1, 0)
     }
 
     fn push_chunk(&self, chunks: &Chunks, name: &str, source: &[u8]) -> Result<(), ScriptError> {

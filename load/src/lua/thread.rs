@@ -72,9 +72,6 @@ pub fn go_on(mut state: State, run: &Run, thread: u32, duty: Duty) -> End {
 }
 
 /// Runs the body of the script and shows it the options.
-///
-/// # Errors
-/// What the body raised.
 pub fn begin(state: &State, run: &Run) -> Result<(), ScriptError> {
     state.run_script()?;
     show_options(state, run);
@@ -112,9 +109,6 @@ fn live_by_command(state: &State, run: &Run) -> End {
 }
 
 /// Calls the run's command as the script declares it.
-///
-/// # Errors
-/// What the command raised.
 pub fn call_command(state: &State, run: &Run) -> Result<(), ScriptError> {
     state.call_command(run.command.as_deref().unwrap_or_default())
 }
@@ -125,10 +119,7 @@ pub fn say_failed(run: &Run, function: &str, error: &ScriptError) {
         .fatal(&format!("`{function}' function failed: {error}"));
 }
 
-/// Calls a function of the script that it may have or not.
-///
-/// # Errors
-/// The same error again, which was said.
+/// Calls a function of the script that it may have or not; says it if that fails.
 pub fn call_if_there(state: &State, run: &Run, function: &str) -> Result<Called, ScriptError> {
     state
         .call(function, &[])

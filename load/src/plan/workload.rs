@@ -2,7 +2,7 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -104,6 +104,13 @@ pub enum Distribution {
         #[schemars(extend("exclusiveMinimum" = 0.0, "exclusiveMaximum" = ZIPFIAN_EXP_MAX))]
         exp: f64,
     },
+}
+
+impl Distribution {
+    /// The one of this kind with the usual parameters.
+    pub fn usual(kind: &str) -> Option<Self> {
+        serde_json::from_value(json!({"kind": kind})).ok()
+    }
 }
 
 impl Default for Distribution {

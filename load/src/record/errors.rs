@@ -10,6 +10,31 @@ const OTHER: (u16, &str) = (0, "HY000");
 /// A SQLSTATE is five letters and digits. As an array it can be looked up without an allocation.
 const STATE_BYTES: usize = 5;
 
+/// Errors of the server, by number, that do not end a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IgnoredErrors {
+    all: bool,
+    codes: Vec<u16>,
+}
+
+impl IgnoredErrors {
+    /// Of these items each is a number, or `all`; the error is one that is neither.
+    pub fn parse<'i>(items: impl IntoIterator<Item = &'i str>) -> Result<Self, &'i str> {
+        let mut ignored = Self::default();
+        for item in items {
+            match item {
+                "all" => ignored.all = true,
+                code => ignored.codes.push(code.parse().map_err(|_| code)?),
+            }
+        }
+        Ok(ignored)
+    }
+
+    pub fn has(&self, code: u16) -> bool {
+        self.all || self.codes.contains(&code)
+    }
+}
+
 /// Counts of errors by code and SQLSTATE.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ErrorTally {
@@ -135,5 +160,14 @@ mod tests {
         a.merge(&b);
         assert_eq!(a.total(), 3);
         assert_eq!(a.counts()[0].message, "x");
+    }
+
+    #[test]
+    fn errors_to_ignore_are_numbers_or_all() {
+        let some = IgnoredErrors::parse(["1213", "1205"]).unwrap();
+        assert!(some.has(1213) && !some.has(1062));
+        assert!(IgnoredErrors::parse(["all"]).unwrap().has(1));
+        assert_eq!(IgnoredErrors::parse(["deadlock"]), Err("deadlock"));
+        assert!(!IgnoredErrors::default().has(0));
     }
 }

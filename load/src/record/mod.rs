@@ -12,7 +12,7 @@ mod latency;
 mod tally;
 
 pub use counts::{COUNTERS, Counter, Reading};
-pub use errors::ErrorTally;
+pub use errors::{ErrorTally, IgnoredErrors};
 pub use hdr_log::HdrLog;
 pub use latency::Latency;
 pub use tally::{ClassTally, KindTally, NodeTally, OpenTally, Query, Tally, TallyShape};

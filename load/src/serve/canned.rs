@@ -33,7 +33,6 @@ pub struct CannedPrepared {
     parameters: u16,
 }
 
-/// See the module's words.
 #[derive(Debug, Default)]
 pub struct Canned {
     kinds: Vec<CannedKind>,

@@ -7,6 +7,7 @@ use super::{CLASSES_MAX, EventKind, SeatPlace, Workload};
 use crate::plan::{Arrival, Load};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -81,8 +82,8 @@ fn check_names(names: &[String], statements: usize) -> Result<(), String> {
 
 impl Told for Keys {
     fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
-        let list = List::new(self.statements.clone(), self.shared);
-        Ok(native(list.named(self.names.clone()), way))
+        let list = List::new(self.statements.clone(), &self.names, self.shared);
+        Ok(native(list, way))
     }
 
     /// If the list is shared or has `times`, it sets how many events the load has, and whether the
@@ -90,12 +91,8 @@ impl Told for Keys {
     fn fit(&self, load: &mut Load) -> Result<(), String> {
         let length = self.statements.len() as u64;
         let events = self.times.map(|times| times.saturating_mul(length));
-        let limits = [load.events, load.events_each];
-        if events.is_some()
-            && limits
-                .into_iter()
-                .any(|limit| limit.is_some() && limit != events)
-        {
+        let mut limits = [load.events, load.events_each].into_iter().flatten();
+        if events.is_some() && limits.any(|limit| Some(limit) != events) {
             return Err(
                 "workload.times: load.events and load.events_each limit the run too; say one of \
                  them"
@@ -130,41 +127,34 @@ pub struct List {
 }
 
 impl List {
-    pub fn new(statements: Vec<String>, is_shared: bool) -> Self {
-        let count = statements.len();
-        // A longer list has one class for all of its statements.
-        let names = match count <= CLASSES_MAX {
-            true => (1..=count).map(|n| format!("statement_{n}")).collect(),
-            false => vec!["statement".to_owned(); count],
+    /// The names were checked before; if there are none, the statements are numbered.
+    fn new(statements: Vec<String>, names: &[String], is_shared: bool) -> Self {
+        let names = match names {
+            [] => Cow::Owned(numbered(statements.len())),
+            names => Cow::Borrowed(names),
         };
-        let list = Self {
-            statements,
-            classes: Vec::new(),
-            class_of: Vec::new(),
-            is_shared,
-        };
-        list.named(names)
-    }
-
-    /// Gives each statement a name; the names were checked before. If there are none, the
-    /// statements keep the names that they have.
-    fn named(self, names: Vec<String>) -> Self {
-        if names.is_empty() {
-            return self;
-        }
         let (mut classes, mut class_of): (Vec<String>, Vec<u8>) = (Vec::new(), Vec::new());
-        for name in names {
-            let known = classes.iter().position(|class| *class == name);
+        for name in &*names {
+            let known = classes.iter().position(|class| class == name);
             class_of.push(known.unwrap_or(classes.len()) as u8);
             if known.is_none() {
-                classes.push(name);
+                classes.push(name.clone());
             }
         }
         Self {
+            statements,
             classes,
             class_of,
-            ..self
+            is_shared,
         }
+    }
+}
+
+/// Names of so many statements, by their numbers; a longer list has one name for all of them.
+fn numbered(count: usize) -> Vec<String> {
+    match count <= CLASSES_MAX {
+        true => (1..=count).map(|n| format!("statement_{n}")).collect(),
+        false => vec!["statement".to_owned(); count],
     }
 }
 
@@ -185,11 +175,8 @@ impl Kind for List {
             is_text: !can_be_prepared(text),
             carries: Carries::One,
         };
-        self.statements
-            .iter()
-            .zip(&self.class_of)
-            .map(query)
-            .collect()
+        let queries = self.statements.iter().zip(&self.class_of);
+        queries.map(query).collect()
     }
 
     fn is_single_query(&self) -> bool {
@@ -215,8 +202,12 @@ mod tests {
     use crate::workload::statement::Parameters;
 
     fn list(length: usize, is_shared: bool) -> List {
+        named(length, is_shared, &[])
+    }
+
+    fn named(length: usize, is_shared: bool, names: &[String]) -> List {
         let statements = (1..=length).map(|n| format!("SELECT {n}")).collect();
-        List::new(statements, is_shared)
+        List::new(statements, names, is_shared)
     }
 
     #[test]
@@ -265,11 +256,11 @@ mod tests {
 
     #[test]
     fn statements_are_called_what_the_plan_calls_them() {
-        let named = list(3, false).named(names(&["read", "write", "read"]));
+        let named = named(3, false, &names(&["read", "write", "read"]));
         assert_eq!(named.events()[0].classes, ["read", "write"]);
         let classes: Vec<u8> = named.queries().iter().map(|query| query.class).collect();
         assert_eq!(classes, [0, 1, 0]);
-        let plain = list(2, false).named(Vec::new());
+        let plain = list(2, false);
         assert_eq!(plain.events()[0].classes, ["statement_1", "statement_2"]);
     }
 

@@ -40,7 +40,6 @@ pub mod registry;
 pub mod replay;
 mod rows_keys;
 mod scan;
-mod script;
 mod sql;
 pub mod statement;
 mod string_lookup;

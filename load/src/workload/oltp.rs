@@ -222,16 +222,15 @@ impl Kind for Oltp {
             | OltpPart::SumRange
             | OltpPart::OrderRange
             | OltpPart::DistinctRange => {
-                values.int(event.key);
-                values.int(event.key.saturating_add(self.range_size.saturating_sub(1)));
+                let more = self.range_size.saturating_sub(1);
+                values.ints([event.key, event.key.saturating_add(more)]);
             }
             OltpPart::NonIndexUpdate => {
                 values.template(stream, C);
                 values.int(event.key);
             }
             OltpPart::Insert => {
-                values.int(event.key);
-                values.int(self.keys.draw(stream));
+                values.ints([event.key, self.keys.draw(stream)]);
                 values.template(stream, C);
                 values.template(stream, PAD);
             }
@@ -239,9 +238,7 @@ impl Kind for Oltp {
             | OltpPart::IndexUpdate
             | OltpPart::Delete
             | OltpPart::Begin
-            | OltpPart::Commit => {
-                values.int(event.key);
-            }
+            | OltpPart::Commit => values.int(event.key),
         }
         NextStep::in_turn(event.place * self.kinds.len() + kind, is_last)
     }

@@ -44,8 +44,7 @@ impl OneQuery for Keys {
     fn draw(&self, keys: &Sampler, event: &mut OpenEvent, values: &mut Parameters) {
         for _ in 0..self.ranges {
             let start = keys.draw(&mut event.stream);
-            values.int(start);
-            values.int(start.saturating_add(self.delta));
+            values.ints([start, start.saturating_add(self.delta)]);
         }
     }
 }

@@ -243,8 +243,7 @@ impl Scan {
         }
         if let Some(keys) = self.parts.get(place).and_then(|part| part.keys) {
             let (first, last) = keys.ends(number);
-            values.int(first as u64);
-            values.int(last as u64);
+            values.ints([first as u64, last as u64]);
         }
         NextStep::Ask(ToAsk {
             query: place,

@@ -42,6 +42,13 @@ impl Parameters {
         self.values.push(Parameter::Int(value as i64));
     }
 
+    /// Several whole numbers.
+    #[inline]
+    pub fn ints<const N: usize>(&mut self, values: [u64; N]) {
+        let values = values.map(|value| Parameter::Int(value as i64));
+        self.values.extend(values);
+    }
+
     pub fn double(&mut self, value: f64) {
         self.values.push(Parameter::Double(value));
     }

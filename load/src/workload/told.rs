@@ -54,3 +54,28 @@ pub trait Keys: Told + DeserializeOwned + JsonSchema + 'static {
 pub fn native(kind: impl Kind, way: Way) -> Arc<dyn Workload> {
     Arc::new(Native::new(kind, way))
 }
+
+/// A sysbench script: the script host runs it.
+impl Keys for Script {
+    const KIND: &'static str = "lua";
+    const WRITES: Option<bool> = None;
+}
+
+impl Told for Script {
+    fn build(&self, _way: Way) -> Result<Arc<dyn Workload>, String> {
+        Err("workload: a script was not read".to_owned())
+    }
+
+    fn fit(&self, load: &mut Load) -> Result<(), String> {
+        if load.reconnect_every.is_some() {
+            return Err(
+                "load.reconnect_every: a script opens and closes its own connections".to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    fn script(&self) -> Option<&Script> {
+        Some(self)
+    }
+}

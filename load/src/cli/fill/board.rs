@@ -38,7 +38,7 @@ pub fn write(outcome: &FillOutcome) -> io::Result<()> {
 impl Board {
     pub fn new(dataset: &Dataset, show: Show) -> Self {
         let rows = dataset.tables.iter().map(|filling| BoardRow {
-            table: filling.table.name().to_owned(),
+            table: filling.table.name.clone(),
             rows_total: filling.content.count(),
             told: None,
         });
@@ -121,11 +121,7 @@ fn in_words(progress: &FillProgress) -> String {
     if phase != FillPhase::Load.name() {
         return format!("{rows} rows loaded, making keys, {elapsed_s:.0} s so far");
     }
-    let rate = if *elapsed_s > 0.0 {
-        *rows as f64 / elapsed_s
-    } else {
-        0.0
-    };
+    let rate = output::ratio(*rows as f64, *elapsed_s);
     let share = |rows: u64, of: u64| 100.0 * rows as f64 / of.max(1) as f64;
     let left_s = (rows_total - rows.min(rows_total)) as f64 / rate.max(1.0);
     let at_work = tables

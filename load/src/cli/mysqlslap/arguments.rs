@@ -25,28 +25,24 @@ pub struct SlapOptions {
 }
 
 impl SlapOptions {
-    fn last(&self, name: &str) -> Option<&SlapGiven> {
+    fn all<'a>(&'a self, name: &str) -> impl DoubleEndedIterator<Item = &'a SlapGiven> {
         self.given
             .iter()
-            .rev()
-            .find(|given| given.option.name == name)
+            .filter(move |given| given.option.name == name)
     }
 
     /// Whether it was given, with a value or without.
     pub fn has(&self, name: &str) -> bool {
-        self.last(name).is_some()
+        self.times(name) > 0
     }
 
     /// How often it was given.
     pub fn times(&self, name: &str) -> u32 {
-        self.given
-            .iter()
-            .filter(|given| given.option.name == name)
-            .count() as u32
+        self.all(name).count() as u32
     }
 
     pub fn text(&self, name: &str) -> Option<&str> {
-        self.last(name)?.value.as_deref()
+        self.all(name).next_back()?.value.as_deref()
     }
 
     /// On or off, if it was said.
@@ -65,10 +61,8 @@ impl SlapOptions {
 
     /// Of these options the one given last on the command line itself.
     pub fn last_on_line(&self, names: &[&'static str]) -> Option<&'static str> {
-        let found = self.given.iter().rev();
-        let mut found = found
-            .filter(|given| given.on_line)
-            .map(|given| given.option.name);
+        let on_line = self.given.iter().rev().filter(|given| given.on_line);
+        let mut found = on_line.map(|given| given.option.name);
         found.find(|name| names.contains(name))
     }
 }
@@ -84,13 +78,17 @@ pub struct SlapRefusal {
 }
 
 impl SlapRefusal {
-    pub fn new(code: u8, words: impl Into<String>) -> Self {
+    fn new(code: u8, words: String) -> Self {
         Self {
-            words: words.into(),
+            words,
             code,
             before: None,
         }
     }
+}
+
+fn refuse<T>(code: u8, words: String) -> Result<T, SlapRefusal> {
+    Err(SlapRefusal::new(code, words))
 }
 
 const UNKNOWN_OPTION: u8 = 2;
@@ -102,10 +100,7 @@ const BAD_SUFFIX: u8 = 9;
 const NOT_IN_THIS_BUILD: u8 = 12;
 const BAD_NUMBER: u8 = 13;
 
-/// Reads words; the first `from_files` of them stood in option files.
-///
-/// # Errors
-/// The first thing that is wrong.
+/// Reads words up to the first that is wrong; the first `from_files` of them stood in option files.
 pub fn parse(
     words: &[String],
     from_files: usize,
@@ -172,16 +167,12 @@ impl Reader<'_> {
             (Takes::Switch, None, Prefix::Skip) => Some("0".to_owned()),
             (_, None, Prefix::Skip) if self.strict => Some("0".to_owned()),
             (_, _, Prefix::Skip) => {
-                return Err(SlapRefusal::new(
-                    UNKNOWN_OPTION,
-                    format!("--{word}: --{} is no switch that could be off", known.name),
-                ));
+                let words = format!("--{word}: --{} is no switch that could be off", known.name);
+                return refuse(UNKNOWN_OPTION, words);
             }
             (Takes::Nothing, Some(_), _) => {
-                return Err(SlapRefusal::new(
-                    TAKES_NOTHING,
-                    format!("option '--{name}' cannot take an argument"),
-                ));
+                let words = format!("option '--{name}' cannot take an argument");
+                return refuse(TAKES_NOTHING, words);
             }
             (Takes::Text | Takes::Number, None, _) => Some(self.next_word(&format!("--{name}"))?),
             (_, value, _) => value.map(str::to_owned),
@@ -192,12 +183,8 @@ impl Reader<'_> {
     fn letters(&mut self, place: usize, word: &str) -> Result<(), SlapRefusal> {
         let mut rest = word.chars();
         while let Some(letter) = rest.next() {
-            let known = OPTIONS.iter().find(|known| known.letter == Some(letter));
-            let Some(known) = known else {
-                return Err(SlapRefusal::new(
-                    UNKNOWN_OPTION,
-                    format!("unknown option '-{letter}'"),
-                ));
+            let Some(known) = OPTIONS.iter().find(|known| known.letter == Some(letter)) else {
+                return refuse(UNKNOWN_OPTION, format!("unknown option '-{letter}'"));
             };
             let behind = Some(rest.as_str().to_owned()).filter(|behind| !behind.is_empty());
             let shown = format!("-{letter}");
@@ -214,13 +201,13 @@ impl Reader<'_> {
     }
 
     fn next_word(&mut self, shown: &str) -> Result<String, SlapRefusal> {
-        let next = self.words.next().map(|(_, word)| word.clone());
-        next.ok_or_else(|| {
-            SlapRefusal::new(
+        match self.words.next() {
+            Some((_, word)) => Ok(word.clone()),
+            None => refuse(
                 NEEDS_VALUE,
                 format!("option '{shown}' requires an argument"),
-            )
-        })
+            ),
+        }
     }
 
     /// The option that a name means.
@@ -251,13 +238,13 @@ impl Reader<'_> {
                 ));
                 Ok(Some(only))
             }
-            [first, .., last] => Err(SlapRefusal::new(
-                AMBIGUOUS,
-                format!(
-                    "ambiguous option '--{shown}' ({}, {})",
-                    first.name, last.name
-                ),
-            )),
+            [first, .., last] => {
+                let (first, last) = (first.name, last.name);
+                refuse(
+                    AMBIGUOUS,
+                    format!("ambiguous option '--{shown}' ({first}, {last})"),
+                )
+            }
         }
     }
 
@@ -284,9 +271,7 @@ impl Reader<'_> {
         };
         let mut words = format!("unknown {what} '{shown}'");
         if prefix == Prefix::Loose {
-            self.line
-                .warnings
-                .push(format!("Warning: mysqlslap: {words}"));
+            self.warn(&words);
             return Ok(());
         }
         let name = word.split('=').next().unwrap_or_default();
@@ -296,7 +281,12 @@ impl Reader<'_> {
         {
             words.push_str(&format!("; did you mean --{nearest}?"));
         }
-        Err(SlapRefusal::new(code, words))
+        refuse(code, words)
+    }
+
+    fn warn(&mut self, words: &str) {
+        let warning = format!("Warning: mysqlslap: {words}");
+        self.line.warnings.push(warning);
     }
 
     fn take(
@@ -307,45 +297,35 @@ impl Reader<'_> {
         shown: &str,
     ) -> Result<(), SlapRefusal> {
         if let SlapWhose::Refused(why) = option.whose {
-            let words = format!("{shown}: {why}");
-            return Err(SlapRefusal::new(NOT_IN_THIS_BUILD, words));
+            return refuse(NOT_IN_THIS_BUILD, format!("{shown}: {why}"));
         }
-        if option.takes == Takes::Number {
-            let text = value.as_deref().unwrap_or_default();
-            number(text, option.name).map_err(|before| {
-                let code = match before.starts_with("Unknown") {
-                    true => BAD_SUFFIX,
-                    false => BAD_NUMBER,
-                };
-                let name = option.name;
-                let words = format!("Error while setting value '{text}' to '{name}'");
-                SlapRefusal {
-                    before: Some(before),
-                    ..SlapRefusal::new(code, words)
-                }
-            })?;
+        let name = option.name;
+        let text = value.as_deref().unwrap_or_default();
+        if option.takes == Takes::Number
+            && let Err(before) = number(text, name)
+        {
+            let code = match before.starts_with("Unknown") {
+                true => BAD_SUFFIX,
+                false => BAD_NUMBER,
+            };
+            let words = format!("Error while setting value '{text}' to '{name}'");
+            return Err(SlapRefusal {
+                before: Some(before),
+                ..SlapRefusal::new(code, words)
+            });
         }
         if option.takes == Takes::Switch {
-            let (on, is_fine) = match value.as_deref().map(str::to_ascii_lowercase).as_deref() {
-                None | Some("1" | "on" | "true") => (true, true),
-                Some("0" | "off" | "false") => (false, true),
-                Some(_) => (false, false),
+            let on = match value.as_deref().map(str::to_ascii_lowercase).as_deref() {
+                None | Some("1" | "on" | "true") => "1",
+                Some("0" | "off" | "false") => "0",
+                Some(_) if self.strict => {
+                    let words = format!("ignoring option '--{name}' due to invalid value '{text}'");
+                    self.warn(&words);
+                    return Ok(());
+                }
+                Some(_) => return refuse(BAD_NUMBER, format!("--{name}={text}: say on or off")),
             };
-            let name = option.name;
-            let text = value.as_deref().unwrap_or_default();
-            if !is_fine && self.strict {
-                self.line.warnings.push(format!(
-                    "Warning: mysqlslap: ignoring option '--{name}' due to invalid value '{text}'"
-                ));
-                return Ok(());
-            }
-            if !is_fine {
-                return Err(SlapRefusal::new(
-                    BAD_NUMBER,
-                    format!("--{name}={text}: say on or off"),
-                ));
-            }
-            value = Some(u8::from(on).to_string());
+            value = Some(on.to_owned());
         }
         self.line.given.push(SlapGiven {
             option,
@@ -357,18 +337,13 @@ impl Reader<'_> {
 }
 
 /// A whole number with a suffix: K is 1024, M its square, and so on.
-///
-/// # Errors
-/// Words about it.
 pub fn number(text: &str, name: &str) -> Result<u64, String> {
     let digits = text.trim_start();
     if digits.starts_with('-') {
         return Err(format!("Incorrect unsigned value: '{text}' for {name}"));
     }
-    let end = digits
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(digits.len());
-    let (digits, suffix) = digits.split_at(end);
+    let end = digits.find(|c: char| !c.is_ascii_digit());
+    let (digits, suffix) = digits.split_at(end.unwrap_or(digits.len()));
     let power = match suffix.to_ascii_uppercase().as_str() {
         "" => 0,
         "K" => 1,
@@ -386,12 +361,10 @@ pub fn number(text: &str, name: &str) -> Result<u64, String> {
         }
     };
     let whole = match digits {
-        "" => Ok(0),
-        digits => digits.parse::<u64>(),
+        "" => Some(0),
+        digits => digits.parse::<u64>().ok(),
     };
-    let number = whole
-        .ok()
-        .and_then(|whole| whole.checked_mul(1 << (10 * power)));
+    let number = whole.and_then(|whole| whole.checked_mul(1 << (10 * power)));
     number.ok_or_else(|| format!("Integer value out of range for uint64: '{text}' for {name}"))
 }
 

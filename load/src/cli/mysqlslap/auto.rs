@@ -98,8 +98,8 @@ impl Auto {
             Key::Serial => columns.push("id serial".to_owned()),
             Key::Guid => columns.push("id varchar(36) primary key".to_owned()),
         }
-        columns
-            .extend((0..self.secondary_indexes).map(|n| format!("id{n} varchar(36) unique key")));
+        let secondary = |n| format!("id{n} varchar(36) unique key");
+        columns.extend((0..self.secondary_indexes).map(secondary));
         let int = |n| match self.int_indexed {
             true => format!("intcol{n} INT(32), INDEX(intcol{n})"),
             false => format!("intcol{n} INT(32) "),

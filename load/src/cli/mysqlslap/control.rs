@@ -34,9 +34,8 @@ impl Control {
     /// Makes a schema that of the statements to come.
     pub fn choose(&mut self, schema: &str, strict: bool) -> Result<(), Failure> {
         let Self::Server { connection, .. } = self else {
-            let is_plain = schema
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || c == '_');
+            let mut letters = schema.chars();
+            let is_plain = letters.all(|c| c.is_ascii_alphanumeric() || c == '_');
             match strict || is_plain {
                 true => statement(&format!("use {schema}")),
                 false => statement(&format!("use {}", quoted(schema, strict))),
@@ -54,9 +53,8 @@ impl Control {
         let Self::Server { connection, .. } = self else {
             return Ok(None);
         };
-        let rows = connection
-            .rows(sql, &mut endless)
-            .map_err(|failure| SlapHalt::query(sql, failure))?;
+        let rows = connection.rows(sql, &mut endless);
+        let rows = rows.map_err(|failure| SlapHalt::query(sql, failure))?;
         let first = |row: Vec<Option<String>>| row.into_iter().next().flatten();
         Ok(Some(rows.into_iter().filter_map(first).collect()))
     }

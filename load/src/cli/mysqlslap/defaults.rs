@@ -1,6 +1,7 @@
 //! Which option files and groups are read, and the words in them.
 
 use super::option_file::{self, OptionLine, WrongOptionFile};
+use crate::talk::failure;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -92,14 +93,8 @@ fn take(first: &mut First, word: &str) -> bool {
 
 fn groups(suffix: Option<&str>) -> Vec<String> {
     let with = |suffix: &str| GROUPS.map(|group| format!("{group}{suffix}"));
-    let mut groups = with("").to_vec();
-    groups.extend(
-        suffix
-            .filter(|suffix| !suffix.is_empty())
-            .into_iter()
-            .flat_map(with),
-    );
-    groups
+    let suffix = suffix.filter(|suffix| !suffix.is_empty());
+    [""].into_iter().chain(suffix).flat_map(with).collect()
 }
 
 fn absolute(path: &str) -> PathBuf {
@@ -134,10 +129,10 @@ impl FoundFile<'_> {
     }
 
     fn file(&mut self, path: &Path, is_required: bool, depth: usize) -> Result<(), String> {
+        let shown = path.display();
         if depth > INCLUDES_MAX {
             return Err(format!(
-                "{}: option files include one another in a circle",
-                path.display()
+                "{shown}: option files include one another in a circle"
             ));
         }
         let facts = std::fs::metadata(path);
@@ -145,32 +140,28 @@ impl FoundFile<'_> {
             && facts.is_file()
             && facts.permissions().mode() & 0o002 != 0
         {
-            self.words.warnings.push(format!(
-                "Warning: World-writable config file '{}' is ignored",
-                path.display()
-            ));
+            let warning = format!("Warning: World-writable config file '{shown}' is ignored");
+            self.words.warnings.push(warning);
             return Ok(());
         }
         let text = match std::fs::read(path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if is_required => {
-                let why = super::plain_words(&error);
+                let why = failure::words(&error);
                 return Err(format!(
-                    "Could not open required defaults file: {} ({why})",
-                    path.display()
+                    "Could not open required defaults file: {shown} ({why})"
                 ));
             }
             Err(_) => return Ok(()),
         };
         let entries = option_file::read(&text).map_err(|wrong| match wrong {
             WrongOptionFile::NoGroup(line) => format!(
-                "error: Found option without preceding group in config file: {} at line: {line}",
-                path.display()
+                "error: Found option without preceding group in config file: {shown} \
+                 at line: {line}"
             ),
-            WrongOptionFile::BadGroup(line) => format!(
-                "error: Wrong group definition in config file: {} at line {line}",
-                path.display()
-            ),
+            WrongOptionFile::BadGroup(line) => {
+                format!("error: Wrong group definition in config file: {shown} at line {line}")
+            }
         })?;
         for entry in entries {
             match entry {
@@ -187,20 +178,15 @@ impl FoundFile<'_> {
 
     fn folder(&mut self, folder: &Path, depth: usize) -> Result<(), String> {
         let files = std::fs::read_dir(folder).map_err(|error| {
-            format!(
-                "Can't read dir of '{}' ({})",
-                folder.display(),
-                super::plain_words(&error)
-            )
+            let (folder, why) = (folder.display(), failure::words(&error));
+            format!("Can't read dir of '{folder}' ({why})")
         })?;
         let files = files.filter_map(|file| file.ok().map(|file| file.path()));
-        let mut files: Vec<PathBuf> = files
-            .filter(|path| path.extension().is_some_and(|ext| ext == "cnf"))
-            .collect();
+        let is_config = |path: &PathBuf| path.extension().is_some_and(|ext| ext == "cnf");
+        let mut files: Vec<PathBuf> = files.filter(is_config).collect();
         files.sort();
-        files
-            .iter()
-            .try_for_each(|file| self.file(file, true, depth + 1))
+        let mut files = files.iter();
+        files.try_for_each(|file| self.file(file, true, depth + 1))
     }
 }
 

@@ -6,10 +6,8 @@ use super::options::{OPTIONS, SlapOption, SlapWhose, Takes};
 const COLUMN: usize = 44;
 
 pub fn version(program: &str) -> String {
-    format!(
-        "{program}  Ver 1.0 (contend-load {})\n",
-        env!("CARGO_PKG_VERSION")
-    )
+    let version = env!("CARGO_PKG_VERSION");
+    format!("{program}  Ver 1.0 (contend-load {version})\n")
 }
 
 pub fn usage(program: &str) -> String {
@@ -21,30 +19,21 @@ pub fn usage(program: &str) -> String {
          \x20 --print-defaults, --no-defaults, --defaults-file=FILE, --defaults-extra-file=FILE,\n\
          \x20 --defaults-group-suffix=SUFFIX\n\nOptions of mysqlslap:\n"
     );
-    let ours = |known: &&SlapOption| known.whose == SlapWhose::Ours;
     let refused = |known: &&SlapOption| matches!(known.whose, SlapWhose::Refused(_));
-    OPTIONS
-        .iter()
-        .filter(|known| !ours(known) && !refused(known))
-        .for_each(|k| line(&mut text, k));
+    let (refused, known): (Vec<_>, Vec<_>) = OPTIONS.iter().partition(refused);
+    let ours = |known: &&SlapOption| known.whose == SlapWhose::Ours;
+    let (ours, theirs): (Vec<_>, Vec<_>) = known.into_iter().partition(ours);
+    theirs.iter().for_each(|known| line(&mut text, known));
     text.push_str("\nOptions that mysqlslap has not:\n");
-    OPTIONS
-        .iter()
-        .filter(ours)
-        .for_each(|known| line(&mut text, known));
-    let names: Vec<&str> = OPTIONS
-        .iter()
-        .filter(refused)
-        .map(|known| known.name)
-        .collect();
+    ours.iter().for_each(|known| line(&mut text, known));
+    let names: Vec<&str> = refused.iter().map(|known| known.name).collect();
     text.push_str(&format!("\nRefused: --{}.\n", names.join(", --")));
     text
 }
 
 fn line(text: &mut String, known: &SlapOption) {
-    let letter = known
-        .letter
-        .map_or("    ".to_owned(), |letter| format!("-{letter}, "));
+    let letter = known.letter.map(|letter| format!("-{letter}, "));
+    let letter = letter.as_deref().unwrap_or("    ");
     let value = match known.takes {
         Takes::Nothing | Takes::Switch => "",
         Takes::Text => "=TEXT",

@@ -30,9 +30,8 @@ pub struct Iteration {
 impl Iteration {
     /// Somebody pressed Ctrl-C.
     pub fn is_interrupted(&self) -> bool {
-        self.measured
-            .as_ref()
-            .is_some_and(|measured| measured.ended == Ended::Signal)
+        let ended = self.measured.as_ref().map(|measured| measured.ended);
+        ended == Some(Ended::Signal)
     }
 }
 
@@ -40,11 +39,9 @@ impl Iteration {
 pub fn clients(program: &str, settings: &SlapSettings, keys: Vec<String>) -> Clients {
     let strict = settings.strict;
     let autocommit = (settings.commit_every > 0).then(|| AUTOCOMMIT_OFF.to_owned());
-    let init = settings.init_command.iter().cloned();
     let mode = settings.sql_mode.as_deref().map(sql_mode);
-    let init = init
-        .chain(mode)
-        .chain(autocommit.clone().filter(|_| !strict));
+    let init = settings.init_command.iter().cloned().chain(mode);
+    let init = init.chain(autocommit.clone().filter(|_| !strict));
     let watches = settings.says.verbosity >= 3;
     Clients {
         statements: settings.texts.list.clone(),
@@ -132,7 +129,7 @@ pub fn run(
     let strict = settings.strict;
     let is_timed = settings.duration_s.is_some();
     let has_rate = settings.rate.is_some();
-    let all = each.saturating_mul(u64::from(count));
+    let limit = (has_rate && !is_timed).then(|| each.saturating_mul(count.into()));
     let schedule = settings.rate.map(|rate| Schedule::of_rate(rate, seed));
     let mut server = target.clone();
     server.options.database = Some(settings.schema.clone());
@@ -142,10 +139,7 @@ pub fn run(
             true => Pacing::Open,
             false => Pacing::WITHOUT_PAUSE,
         },
-        dispenser: Arc::new(Dispenser::new(
-            schedule,
-            (has_rate && !is_timed).then_some(all),
-        )),
+        dispenser: Arc::new(Dispenser::new(schedule, limit)),
         events_each: (!is_timed && !has_rate).then_some(each),
         ..ArmJob::of(Several::one(server), clients)
     };

@@ -82,12 +82,8 @@ pub fn main(program: &str, arguments: &[String]) -> ExitCode {
     password::hide();
     end_with_the_pipe();
     let strict = arguments.iter().any(|word| word == STRICT);
-    let arguments: Vec<String> = arguments
-        .iter()
-        .filter(|word| *word != STRICT)
-        .cloned()
-        .collect();
-    match serve(program, &arguments, strict) {
+    let arguments = arguments.iter().filter(|word| *word != STRICT);
+    match serve(program, &arguments.cloned().collect::<Vec<_>>(), strict) {
         Ok(()) => ExitCode::SUCCESS,
         Err(halt) => ExitCode::from(say(program, &halt, strict)),
     }
@@ -95,10 +91,7 @@ pub fn main(program: &str, arguments: &[String]) -> ExitCode {
 
 fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), SlapHalt> {
     let words = defaults::read(arguments).map_err(SlapHalt::File)?;
-    words
-        .warnings
-        .iter()
-        .for_each(|warning| eprintln!("{warning}"));
+    say_all(&words.warnings);
     if words.prints {
         let words: String = words.words.iter().map(|word| format!("{word} ")).collect();
         print(&format!(
@@ -108,10 +101,7 @@ fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), SlapHa
     }
     let options =
         arguments::parse(&words.words, words.from_files, strict).map_err(SlapHalt::Line)?;
-    options
-        .warnings
-        .iter()
-        .for_each(|warning| eprintln!("{warning}"));
+    say_all(&options.warnings);
     // The exact words were taken before anything was read, since they say how to read.
     if options.is_on("strict-compat") {
         return Err(SlapHalt::Request(
@@ -119,11 +109,8 @@ fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), SlapHa
         ));
     }
     if options.has("help") {
-        print(&format!(
-            "{}{}",
-            help::version(program),
-            help::usage(program)
-        ));
+        print(&help::version(program));
+        print(&help::usage(program));
         return Ok(());
     }
     if options.has("version") {
@@ -150,6 +137,10 @@ fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), SlapHa
         program,
     };
     runner.run()
+}
+
+fn say_all(warnings: &[String]) {
+    warnings.iter().for_each(|warning| eprintln!("{warning}"));
 }
 
 fn control(settings: &SlapSettings, target: &Target) -> Result<Control, SlapHalt> {
@@ -192,11 +183,9 @@ fn say(program: &str, halt: &SlapHalt, strict: bool) -> u8 {
             FAILED
         }
         SlapHalt::Load(failure) if strict => {
-            let sql = failure.statement.as_deref().unwrap_or_default();
-            eprintln!(
-                "{program}: Cannot run query {sql} ERROR : {}",
-                failure.message
-            );
+            let (sql, words) = (failure.statement.as_deref(), &failure.message);
+            let sql = sql.unwrap_or_default();
+            eprintln!("{program}: Cannot run query {sql} ERROR : {words}");
             // As if nothing had happened.
             0
         }
@@ -225,11 +214,8 @@ fn in_words(failure: &Failure, strict: bool) -> String {
     // Of a client this is who it was.
     let own = failure.hint.as_deref();
     let hint = failure::hint(code).filter(|hint| own != Some(*hint));
-    let more: String = own
-        .into_iter()
-        .chain(hint)
-        .map(|words| format!("; {words}"))
-        .collect();
+    let hints = own.into_iter().chain(hint);
+    let more: String = hints.map(|words| format!("; {words}")).collect();
     format!("error {code_in_words}{said}{more}")
 }
 
@@ -241,11 +227,6 @@ fn print(text: &str) {
         eprintln!("contend-load: writing to standard output: {error}");
         std::process::exit(i32::from(FAILED));
     }
-}
-
-/// What the system says, without the number that Rust adds.
-fn plain_words(error: &io::Error) -> String {
-    failure::words(error)
 }
 
 #[cfg(test)]

@@ -4,12 +4,20 @@ use super::SlapHalt;
 use super::load::Iteration;
 use super::print;
 use super::settings::SlapSettings;
-use crate::outcome::Percentiles;
-use crate::record::{Latency, Tally};
+use crate::outcome::ErrorCount;
+use crate::record::{ClassTally, Latency, Tally};
+use crate::talk::failure;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
+
+/// Adds a line to a report. Writing to memory does not fail.
+macro_rules! line {
+    ($out:ident, $($words:tt)*) => {{
+        let _ = writeln!($out, "\t{}", format_args!($($words)*));
+    }};
+}
 
 /// All iterations of one engine and number of clients.
 #[derive(Debug)]
@@ -76,87 +84,93 @@ impl Round {
 
     fn report(&self, settings: &SlapSettings) -> String {
         let mut out = String::from("Benchmark\n");
-        let mut line = |words: std::fmt::Arguments<'_>| {
-            // Writing to memory does not fail.
-            let _ = writeln!(out, "\t{words}");
-        };
         if let Some(engine) = &self.engine {
-            line(format_args!("Running for engine {engine}"));
+            line!(out, "Running for engine {engine}");
         }
-        for (name, ms) in ["Average", "Minimum", "Maximum"]
-            .iter()
-            .zip(self.times_ms())
-        {
-            line(format_args!(
-                "{name} number of seconds to run all queries: {} seconds",
-                seconds(ms)
-            ));
-        }
-        line(format_args!(
-            "Number of clients running queries: {}",
-            self.clients
-        ));
-        line(format_args!(
-            "Average number of queries per client: {}",
-            self.each(settings)
-        ));
+        let [average, least, most] = self.times_ms().map(seconds);
+        line!(
+            out,
+            "Average number of seconds to run all queries: {average} seconds"
+        );
+        line!(
+            out,
+            "Minimum number of seconds to run all queries: {least} seconds"
+        );
+        line!(
+            out,
+            "Maximum number of seconds to run all queries: {most} seconds"
+        );
+        line!(out, "Number of clients running queries: {}", self.clients);
+        let each = self.each(settings);
+        line!(out, "Average number of queries per client: {each}");
         if let Some(tally) = self.tally.as_ref().filter(|_| !settings.strict) {
-            self.more(tally, &mut line);
+            self.more(tally, &mut out);
         }
         out.push('\n');
         out
     }
 
     /// What mysqlslap does not tell.
-    fn more(&self, tally: &Tally, line: &mut dyn FnMut(std::fmt::Arguments<'_>)) {
+    fn more(&self, tally: &Tally, out: &mut String) {
         let answered = tally.events();
-        line(format_args!(
-            "Queries answered: {answered}, {:.1} a second",
-            self.per_second(answered)
-        ));
-        let response = tally.whole().response.percentiles_us();
-        line(format_args!(
+        let per_second = self.per_second(answered);
+        line!(
+            out,
+            "Queries answered: {answered}, {per_second:.1} a second"
+        );
+        line!(
+            out,
             "Response time of a query: {}",
-            in_ms(&response)
-        ));
+            in_ms(&tally.whole().response)
+        );
         if let [kind] = tally.kinds.as_slice()
             && let Some(open) = &kind.open
         {
-            let lag = open.lag.percentiles_us();
-            line(format_args!(
+            line!(
+                out,
                 "Of that it waited for a free client: {}",
-                in_ms(&lag)
-            ));
+                in_ms(&open.lag)
+            );
         }
         if self.connects.count() > 0 {
-            let connects = self.connects.percentiles_us();
-            line(format_args!(
+            line!(
+                out,
                 "Connecting, before the clock starts: {}",
-                in_ms(&connects)
-            ));
+                in_ms(&self.connects)
+            );
         }
         if tally.classes.len() > 1 {
-            for (place, class) in tally.classes.iter().enumerate() {
-                let times = class.latency.as_ref().map(|l| l.percentiles_us());
-                line(format_args!(
-                    "Statement {}: {} queries, {}",
-                    place + 1,
-                    class.queries,
-                    in_ms(&times.unwrap_or_default())
-                ));
+            for (number, class) in (1..).zip(&tally.classes) {
+                let times = class
+                    .latency
+                    .as_deref()
+                    .map_or_else(|| in_ms(&Latency::new()), in_ms);
+                line!(
+                    out,
+                    "Statement {number}: {} queries, {times}",
+                    class.queries
+                );
             }
         }
         for error in tally.errors.counts() {
-            line(format_args!(
-                "Error {} ({}): {} times, for example: {}",
-                error.code, error.sqlstate, error.count, error.message
-            ));
+            let ErrorCount {
+                code,
+                sqlstate,
+                count,
+                message,
+                ..
+            } = error;
+            line!(
+                out,
+                "Error {code} ({sqlstate}): {count} times, for example: {message}"
+            );
         }
         if self.unfinished > 0 {
-            line(format_args!(
+            line!(
+                out,
                 "Queries without an answer at the end: {}",
                 self.unfinished
-            ));
+            );
         }
     }
 
@@ -199,11 +213,8 @@ impl Round {
         put("connect_us", json!(self.connects.percentiles_us()));
         put("errors", json!(tally.errors.counts()));
         if tally.classes.len() > 1 {
-            let statement = |class: &crate::record::ClassTally| {
-                let times = class
-                    .latency
-                    .as_ref()
-                    .map(|latency| latency.percentiles_us());
+            let statement = |class: &ClassTally| {
+                let times = class.latency.as_deref().map(Latency::percentiles_us);
                 json!({"queries": class.queries, "rows": class.rows, "errors": class.errors,
                        "response_us": times})
             };
@@ -217,15 +228,10 @@ fn seconds(ms: u64) -> String {
     format!("{}.{:03}", ms / 1000, ms % 1000)
 }
 
-fn in_ms(times: &Percentiles) -> String {
-    let ms = |us: f64| us / 1000.0;
-    format!(
-        "50 % {:.3} ms, 95 % {:.3} ms, 99 % {:.3} ms, longest {:.3} ms",
-        ms(times.p50),
-        ms(times.p95),
-        ms(times.p99),
-        ms(times.max)
-    )
+fn in_ms(times: &Latency) -> String {
+    let times = times.percentiles_us();
+    let [p50, p95, p99, max] = [times.p50, times.p95, times.p99, times.max].map(|us| us / 1000.0);
+    format!("50 % {p50:.3} ms, 95 % {p95:.3} ms, 99 % {p99:.3} ms, longest {max:.3} ms")
 }
 
 /// Where the figures go.
@@ -246,17 +252,14 @@ impl Writers {
                 return Ok(target.as_ref().map(|_| None));
             };
             let file = OpenOptions::new().append(true).create(true).open(path);
-            match file {
-                Ok(file) => Ok(Some(Some(file))),
-                // The n at its end is mysqlslap's.
-                Err(_) if settings.strict => Err(SlapHalt::Failed(format!(
-                    "Could not open {what} file: {path}n"
-                ))),
-                Err(error) => Err(SlapHalt::Request(format!(
-                    "--{what}={path}: {}",
-                    super::plain_words(&error)
-                ))),
-            }
+            file.map(|file| Some(Some(file)))
+                .map_err(|error| match settings.strict {
+                    // The n at its end is mysqlslap's.
+                    true => SlapHalt::Failed(format!("Could not open {what} file: {path}n")),
+                    false => {
+                        SlapHalt::Request(format!("--{what}={path}: {}", failure::words(&error)))
+                    }
+                })
         };
         Ok(Self {
             csv: open(&settings.says.csv, "csv")?,
@@ -285,10 +288,8 @@ impl Writers {
 fn put(file: Option<&mut File>, text: &str) -> Result<(), SlapHalt> {
     match file {
         Some(file) => file.write_all(text.as_bytes()).map_err(|error| {
-            SlapHalt::Failed(format!(
-                "the figures cannot be written: {}",
-                super::plain_words(&error)
-            ))
+            let why = failure::words(&error);
+            SlapHalt::Failed(format!("the figures cannot be written: {why}"))
         }),
         None => {
             print(text);

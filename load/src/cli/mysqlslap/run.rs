@@ -52,17 +52,12 @@ impl Runner<'_> {
         self.stage("Parsing engines to use.\n");
         for engine in &settings.engines {
             self.stage("Starting Concurrency Test\n");
-            match &settings.concurrency {
-                Concurrency::List(list) => {
-                    for clients in list {
-                        self.round(engine.as_ref(), *clients)?;
-                    }
-                }
-                Concurrency::Endless => {
-                    for clients in 1.. {
-                        self.round(engine.as_ref(), clients)?;
-                    }
-                }
+            let (list, endless) = match &settings.concurrency {
+                Concurrency::List(list) => (list.as_slice(), None),
+                Concurrency::Endless => (&[][..], Some(1..)),
+            };
+            for clients in list.iter().copied().chain(endless.into_iter().flatten()) {
+                self.round(engine.as_ref(), clients)?;
             }
             self.drop_schema()?;
         }
@@ -173,12 +168,8 @@ impl Runner<'_> {
             control::statement(&create);
         }
         let created = self.control.run(&create);
-        created.map_err(|failure| {
-            SlapHalt::control(
-                format!("Cannot create schema {} :", settings.schema),
-                failure,
-            )
-        })?;
+        let what = format!("Cannot create schema {} :", settings.schema);
+        created.map_err(|failure| SlapHalt::control(what, failure))?;
         self.made_schema = true;
         let chosen = self.control.choose(&settings.schema, settings.strict);
         chosen.map_err(|failure| SlapHalt::query("use", failure))?;
@@ -217,11 +208,8 @@ impl Runner<'_> {
         let tables = self.control.column(&format!(
             "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = '{name}'"
         ))?;
-        match tables
-            .as_ref()
-            .and_then(|tables| tables.first())
-            .map(String::as_str)
-        {
+        let count = tables.as_ref().and_then(|tables| tables.first());
+        match count.map(String::as_str) {
             None | Some("0") => Ok(()),
             Some(count) => Err(SlapHalt::Request(format!(
                 "--create-schema={}: it is there and has {count} tables, which would be dropped \
@@ -233,13 +221,11 @@ impl Runner<'_> {
     }
 
     fn drop_schema(&mut self) -> Result<(), SlapHalt> {
-        match self.settings.drops {
-            true => {
-                let name = quoted(&self.settings.schema, self.settings.strict);
-                self.say(&format!("DROP SCHEMA IF EXISTS {name}"))
-            }
-            false => Ok(()),
+        if !self.settings.drops {
+            return Ok(());
         }
+        let name = quoted(&self.settings.schema, self.settings.strict);
+        self.say(&format!("DROP SCHEMA IF EXISTS {name}"))
     }
 
     fn say(&mut self, sql: &str) -> Result<(), SlapHalt> {

@@ -71,22 +71,18 @@ fn address(options: &SlapOptions, host: &str) -> Result<Address, String> {
             u16::try_from(port).map_err(|_| format!("--port={port}: the last port is 65535"))?
         }
     };
-    Ok(
-        Address::of_host(host, port).unwrap_or_else(|error| Address::Unknown {
-            host: host.to_owned(),
-            why: error.to_string(),
-        }),
-    )
+    let found = Address::of_host(host, port);
+    Ok(found.unwrap_or_else(|error| Address::Unknown {
+        host: host.to_owned(),
+        why: error.to_string(),
+    }))
 }
 
 fn tls(options: &SlapOptions) -> Result<Tls, String> {
     let path = |name| options.text(name).map(PathBuf::from);
     let (ca, certificate, key) = (path("ssl-ca"), path("ssl-cert"), path("ssl-key"));
-    let mode = match options
-        .text("ssl-mode")
-        .map(str::to_ascii_lowercase)
-        .as_deref()
-    {
+    let mode = options.text("ssl-mode").map(str::to_ascii_lowercase);
+    let mode = match mode.as_deref() {
         Some("disabled") => TlsMode::Disabled,
         Some("preferred") => TlsMode::Preferred,
         Some("required") => TlsMode::Required,

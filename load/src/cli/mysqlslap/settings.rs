@@ -6,7 +6,7 @@ use super::texts::{Texts, read};
 use super::values::{
     Concurrency, EngineGiven, columns, concurrency, engines, ignored, load_of, seconds,
 };
-use crate::workload::client_list::Ignored;
+use crate::record::IgnoredErrors;
 
 /// What to do.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub struct SlapSettings {
     pub rate: Option<u64>,
     pub prepares: bool,
     pub by_statement: bool,
-    pub ignores: Ignored,
+    pub ignores: IgnoredErrors,
     pub seed: Option<u64>,
 }
 
@@ -95,20 +95,17 @@ impl SlapSettings {
                     .to_owned(),
             );
         }
-        let (own, share_of) = (
-            number("auto-generate-sql-execute-number", 0),
-            number("number-of-queries", 0),
-        );
+        let own = number("auto-generate-sql-execute-number", 0);
+        let share_of = number("number-of-queries", 0);
         if own > 0 && share_of > 0 && (is_auto || !strict) {
             return Err(TOO_MANY.to_owned());
         }
         let load_type = options
             .text("auto-generate-sql-load-type")
             .unwrap_or("mixed");
-        let auto = match is_auto {
-            true => Some(auto(options, load_type, strict)?),
-            false => None,
-        };
+        let auto = is_auto
+            .then(|| auto(options, load_type, strict))
+            .transpose()?;
         let uses_keys = auto.as_ref().is_some_and(|auto| auto.key != Key::None);
         let texts = read(options, auto.as_ref(), strict)?;
         let creates = is_auto || options.has("create");
@@ -180,12 +177,10 @@ impl SlapSettings {
         if self.rate.is_some() && self.detach_every > 0 {
             return Err("--rate and --detach cannot be used together".to_owned());
         }
-        if let Concurrency::List(clients) = &self.concurrency {
-            let share_of = self.each.share_of;
-            let too_many = clients
-                .iter()
-                .find(|clients| share_of < u64::from(**clients));
-            if let Some(clients) = too_many.filter(|_| share_of > 0) {
+        let share_of = self.each.share_of;
+        if let (1.., Concurrency::List(clients)) = (share_of, &self.concurrency) {
+            let too_many = |clients: &&u32| share_of < u64::from(**clients);
+            if let Some(clients) = clients.iter().find(too_many) {
                 return Err(format!(
                     "--number-of-queries={share_of} is less than --concurrency={clients}: some \
                      clients would have nothing to run; raise the one or lower the other"
@@ -197,18 +192,14 @@ impl SlapSettings {
 }
 
 fn filled(options: &SlapOptions, name: &str) -> Option<String> {
-    options
-        .text(name)
-        .filter(|text| !text.is_empty())
-        .map(str::to_owned)
+    let text = options.text(name).filter(|text| !text.is_empty());
+    text.map(str::to_owned)
 }
 
 /// A file, or standard output.
 fn target(options: &SlapOptions, name: &str) -> Option<Option<String>> {
-    let path = options
-        .text(name)
-        .filter(|path| *path != "-" && !path.is_empty());
-    options.has(name).then(|| path.map(str::to_owned))
+    let path = filled(options, name).filter(|path| path != "-");
+    options.has(name).then_some(path)
 }
 
 fn auto(options: &SlapOptions, load_type: &str, strict: bool) -> Result<Auto, String> {

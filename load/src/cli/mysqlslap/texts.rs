@@ -3,6 +3,7 @@
 use super::arguments::SlapOptions;
 use super::auto::Auto;
 use super::split::{Split, as_mysqlslap, split};
+use crate::talk::failure;
 use crate::workload::client_list::Text;
 use std::fs::OpenOptions;
 use std::io::Read as _;
@@ -101,7 +102,7 @@ fn text_of(name: &str, given: &str, strict: bool) -> Result<(String, String), St
     let got = file.and_then(|mut file| file.read_to_end(&mut bytes));
     got.map_err(|error| match strict {
         true => format!("Could not open {} file", theirs.1),
-        false => format!("--{name}={given}: {}", super::plain_words(&error)),
+        false => format!("--{name}={given}: {}", failure::words(&error)),
     })?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let good = error.utf8_error().valid_up_to();

@@ -3,7 +3,7 @@
 
 use super::arguments::SlapOptions;
 use super::auto::LoadType;
-use crate::workload::client_list::Ignored;
+use crate::record::IgnoredErrors;
 
 /// A storage engine and the options of tables in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,12 +69,9 @@ pub fn columns(options: &SlapOptions, name: &str, strict: bool) -> Result<(u64, 
 /// The number that a text begins with, as C reads it.
 fn leading_number(text: &str) -> u64 {
     let text = text.trim_start().trim_start_matches('+');
-    let end = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
-    text.get(..end)
-        .and_then(|digits| digits.parse().ok())
-        .unwrap_or(0)
+    let mut parts = text.split(|c: char| !c.is_ascii_digit());
+    let digits = parts.next().unwrap_or_default();
+    digits.parse().unwrap_or(0)
 }
 
 pub fn concurrency(text: &str, strict: bool) -> Result<Concurrency, String> {
@@ -134,25 +131,18 @@ pub fn engines(list: Option<&str>, strict: bool) -> Result<Vec<Option<EngineGive
     items.iter().enumerate().map(engine).collect()
 }
 
-pub fn ignored(text: Option<&str>) -> Result<Ignored, String> {
-    match text {
-        None => Ok(Ignored::None),
-        Some("all") => Ok(Ignored::All),
-        Some(list) => {
-            let codes: Result<Vec<u16>, _> = list.split(',').map(|c| c.trim().parse()).collect();
-            codes.map(Ignored::Codes).map_err(|_| {
-                format!("--ignore-errors={list}: say error codes, as in 1213,1205, or all")
-            })
-        }
-    }
+pub fn ignored(text: Option<&str>) -> Result<IgnoredErrors, String> {
+    let items = text.into_iter().flat_map(|list| list.split(','));
+    IgnoredErrors::parse(items.map(str::trim)).map_err(|_| {
+        let list = text.unwrap_or_default();
+        format!("--ignore-errors={list}: say error codes, as in 1213,1205, or all")
+    })
 }
 
 /// `10s`, `500ms`, `2m`, `1h`, or seconds.
 pub fn seconds(text: &str) -> Result<f64, String> {
-    let end = text
-        .find(|c: char| c.is_ascii_alphabetic())
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
+    let end = text.find(|c: char| c.is_ascii_alphabetic());
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
     let unit_s = match unit {
         "ms" => 0.001,
         "" | "s" => 1.0,

@@ -1,11 +1,10 @@
 //! Refuses what a plan cannot mean by its `load` and its arms.
 
-use super::{check_server, range, time};
-use crate::plan::{Arrival, Load, Plan, Slices, Stage};
+use super::{check_members, range, time};
+use crate::plan::{Arrival, DEPTH_MAX, Load, Plan, Slices, Stage};
 
 const CONNECTIONS_MAX: u32 = 1_000_000;
 const THREADS_MAX: u32 = 1024;
-const DEPTH_MAX: u32 = 64;
 const ARMS_MAX: u64 = 64;
 /// Events a second that no host can send.
 const RATE_MAX: f64 = 1e9;
@@ -24,25 +23,16 @@ pub(super) fn check(load: &Load) -> Result<(), String> {
     if load.interval_s != 0.0 {
         time("load.interval_s", load.interval_s, INTERVAL_S_MIN)?;
     }
-    range(
-        "load.idle_connections",
-        load.idle_connections,
-        0,
-        CONNECTIONS_MAX,
-    )?;
-    range(
-        "load.reconnect_every",
-        load.reconnect_every.unwrap_or(1),
-        1,
-        u64::MAX,
-    )?;
-    range("load.events", load.events.unwrap_or(1), 1, u64::MAX)?;
-    range(
-        "load.events_each",
-        load.events_each.unwrap_or(1),
-        1,
-        u64::MAX,
-    )?;
+    let idle = load.idle_connections;
+    range("load.idle_connections", idle, 0, CONNECTIONS_MAX)?;
+    let counts = [
+        ("load.reconnect_every", load.reconnect_every),
+        ("load.events", load.events),
+        ("load.events_each", load.events_each),
+    ];
+    for (path, count) in counts {
+        range(path, count.unwrap_or(1), 1, u64::MAX)?;
+    }
     if load.events.is_some() && load.events_each.is_some() {
         return Err(
             "load: events are limited in all (events) or for each connection (events_each), not \
@@ -93,31 +83,19 @@ pub(super) fn check_arms(plan: &Plan) -> Result<(), String> {
     }
     range("arms: their number", plan.arms.len() as u64, 1, ARMS_MAX)
         .map_err(|words| format!("load.slices: {words}; name the arms to hop between"))?;
+    let arms = plan.arms.iter();
+    check_members(
+        "arms",
+        "an arm",
+        arms.map(|arm| (arm.name.as_str(), arm.server.as_ref())),
+    )?;
     for (place, arm) in plan.arms.iter().enumerate() {
-        let path = format!("arms[{place}]");
-        if arm.name.is_empty() {
-            return Err(format!("{path}.name: it is empty"));
-        }
-        if plan
-            .arms
-            .iter()
-            .take(place)
-            .any(|other| other.name == arm.name)
-        {
-            return Err(format!(
-                "{path}.name: there is an arm \"{}\" before",
-                arm.name
-            ));
-        }
-        if let Some(server) = &arm.server {
-            check_server(server).map_err(|words| format!("{path}.{words}"))?;
-        }
         if arm
             .enter
             .iter()
             .any(|statement| statement.trim().is_empty())
         {
-            return Err(format!("{path}.enter: a statement is empty"));
+            return Err(format!("arms[{place}].enter: a statement is empty"));
         }
     }
     if load.measure_s != 0.0 {
@@ -130,25 +108,23 @@ pub(super) fn check_arms(plan: &Plan) -> Result<(), String> {
 
 /// Refuses what a slice cannot be loaded with.
 pub(super) fn check_slice_load(load: &Load) -> Result<(), String> {
-    let refuse = |what: &str, why: &str| Err(format!("{what}: {why}"));
     let settles = load.slices.is_some_and(|slices| slices.settle_s > 0.0);
     if settles && load.ends_with_its_work() {
-        return refuse(
-            "load.slices.settle_s",
-            "a slice of work that has an end is all of it, so nothing of it is left out: write 0",
+        return Err(
+            "load.slices.settle_s: a slice of work that has an end is all of it, so nothing of it \
+             is left out: write 0"
+                .to_owned(),
         );
     }
+    let has_ramp = |stage: &Stage| stage.end_rate.is_some() || stage.duration_s > 0.0;
     match &load.arrival {
-        Arrival::Open { stages, .. } if stages.len() > 1 || stages.iter().any(has_ramp) => refuse(
-            "load.arrival.stages",
-            "every slice begins the schedule anew, so it has one rate and no duration_s",
+        Arrival::Open { stages, .. } if stages.len() > 1 || stages.iter().any(has_ramp) => Err(
+            "load.arrival.stages: every slice begins the schedule anew, so it has one rate and no \
+             duration_s"
+                .to_owned(),
         ),
         _ => Ok(()),
     }
-}
-
-fn has_ramp(stage: &Stage) -> bool {
-    stage.end_rate.is_some() || stage.duration_s > 0.0
 }
 
 pub(super) fn check_arrival(arrival: &Arrival) -> Result<(), String> {
@@ -166,10 +142,8 @@ pub(super) fn check_arrival(arrival: &Arrival) -> Result<(), String> {
         }
         time(&path("duration_s"), stage.duration_s, 0.0)?;
     }
-    if stages
-        .iter()
-        .all(|stage| stage.rate == 0.0 && stage.end_rate.unwrap_or(0.0) == 0.0)
-    {
+    let is_still = |stage: &Stage| stage.rate == 0.0 && stage.end_rate.unwrap_or(0.0) == 0.0;
+    if stages.iter().all(is_still) {
         return Err("load.arrival.stages: every rate is 0, so nothing would happen".to_owned());
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Refuses what a plan cannot mean by its nodes, and reads which node an event asks.
 
-use super::check_server;
+use super::check_members;
 use crate::cli::nearest::nearest_of;
 use crate::plan::{Node, Owner, Plan, Route as Spec};
 use crate::workload::native::NodeRoute;
@@ -43,9 +43,9 @@ pub fn route_of(plan: &Plan, told: &dyn Told) -> Result<NodeRoute, String> {
 fn check(plan: &Plan, told: &dyn Told) -> Result<(), String> {
     let nodes = &plan.nodes;
     if nodes.len() > NODES_MAX {
+        let count = nodes.len();
         return Err(format!(
-            "nodes: there are {}, and a run has at most {NODES_MAX}",
-            nodes.len()
+            "nodes: there are {count}, and a run has at most {NODES_MAX}"
         ));
     }
     if !plan.arms.is_empty() {
@@ -58,26 +58,10 @@ fn check(plan: &Plan, told: &dyn Told) -> Result<(), String> {
     if told.script().is_some() {
         return Err("nodes: a script chooses its servers itself; leave nodes out".to_owned());
     }
-    for (place, node) in nodes.iter().enumerate() {
-        let path = format!("nodes[{place}]");
-        if node.name.is_empty() {
-            return Err(format!("{path}.name: it is empty"));
-        }
-        if nodes
-            .iter()
-            .take(place)
-            .any(|other| other.name == node.name)
-        {
-            return Err(format!(
-                "{path}.name: there is a node {:?} before",
-                node.name
-            ));
-        }
-        if let Some(server) = &node.server {
-            check_server(server).map_err(|words| format!("{path}.{words}"))?;
-        }
-    }
-    Ok(())
+    let members = nodes
+        .iter()
+        .map(|node| (node.name.as_str(), node.server.as_ref()));
+    check_members("nodes", "a node", members)
 }
 
 fn place_of(nodes: &[Node], name: &str, path: &str) -> Result<u16, String> {

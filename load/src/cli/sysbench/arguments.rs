@@ -3,7 +3,7 @@
 use super::table::{self, Whose};
 use crate::lua::options::{BadValue, OptionType, OptionValue, ScriptOptions, normal_name, parse};
 use crate::lua::run::Compat;
-use std::path::Path;
+use crate::talk::failure;
 
 /// A command line, before anybody asked what its options mean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,10 +79,8 @@ impl CommandLine {
     /// # Errors
     /// A version that is neither.
     pub fn compat(&self) -> Result<Compat, Wrong> {
-        match self
-            .last("compat")
-            .map(|given| given.value.as_deref().unwrap_or(""))
-        {
+        let given = self.last("compat");
+        match given.map(|given| given.value.as_deref().unwrap_or("")) {
             None | Some("1.0") => Ok(Compat::V1_0),
             Some("1.1") => Ok(Compat::V1_1),
             Some(other) => Err(format!(
@@ -102,22 +100,13 @@ impl CommandLine {
         else {
             return Ok(());
         };
-        let text = std::fs::read_to_string(Path::new(&path))
-            .map_err(|error| format!("{path}: {}", words(&error)))?;
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| format!("{path}: {}", failure::words(&error)))?;
         let mut given: Vec<Given> = text.lines().filter_map(config_line).collect();
         given.append(&mut self.given);
         self.given = given;
         Ok(())
     }
-}
-
-/// What the system says, without the number that Rust adds.
-fn words(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error")
-        .next()
-        .unwrap_or_default()
-        .to_owned()
 }
 
 /// `name=value`, spaces and quotes around the value allowed; `#` begins a comment.
@@ -139,15 +128,8 @@ fn config_line(line: &str) -> Option<Given> {
 }
 
 fn unquoted(value: &str) -> &str {
-    for quote in ['"', '\''] {
-        if let Some(inner) = value
-            .strip_prefix(quote)
-            .and_then(|rest| rest.strip_suffix(quote))
-        {
-            return inner;
-        }
-    }
-    value
+    let inner = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
+    inner('"').or_else(|| inner('\'')).unwrap_or(value)
 }
 
 /// What an option was given that is no value for it.
@@ -178,8 +160,7 @@ pub fn read_known(
     }
     let mut unknown = Vec::new();
     for given in &line.given {
-        let known = table::all(compat).find(|option| normal_name(option.name) == given.name);
-        let Some(known) = known else {
+        let Some(known) = table::named(compat, &given.name) else {
             unknown.push(given.clone());
             continue;
         };

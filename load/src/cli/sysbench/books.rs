@@ -1,5 +1,6 @@
 //! The books of a run: what was counted and recorded since the last report of each kind.
 
+use crate::cli::output::ratio;
 use crate::record::{Counter, Latency, Reading};
 
 /// Figures of one stretch of time.
@@ -30,10 +31,9 @@ impl ReportFigures {
     }
 
     pub fn percentile_s(&self, percentile: u32) -> f64 {
-        if percentile == 0 {
-            0.0
-        } else {
-            self.quantile_s(f64::from(percentile) / 100.0)
+        match percentile {
+            0 => 0.0,
+            _ => self.quantile_s(f64::from(percentile) / 100.0),
         }
     }
 
@@ -55,10 +55,8 @@ impl ReportFigures {
     }
 
     pub fn mean_s(&self) -> f64 {
-        match self.sum.of(Counter::Events) {
-            0 => 0.0,
-            events => self.sum.time_ns as f64 / 1e9 / events as f64,
-        }
+        let events = self.sum.of(Counter::Events) as f64;
+        ratio(self.sum.time_ns as f64 / 1e9, events)
     }
 }
 
@@ -135,15 +133,15 @@ impl ReportBooks {
 
     /// The interval that ends now.
     pub fn interval(&mut self) -> ReportFigures {
-        let page = std::mem::take(&mut self.interval);
-        self.interval = self.empty();
+        let empty = self.empty();
+        let page = std::mem::replace(&mut self.interval, empty);
         self.figures(page)
     }
 
     /// What was counted since the last checkpoint; the next begins now.
     pub fn checkpoint(&mut self) -> ReportFigures {
-        let page = std::mem::take(&mut self.checkpoint);
-        self.checkpoint = self.empty();
+        let empty = self.empty();
+        let page = std::mem::replace(&mut self.checkpoint, empty);
         self.figures(page)
     }
 

@@ -6,7 +6,7 @@ use super::{EXIT_DONE, EXIT_FAILED, Halt, events, fatal, settle_options};
 use crate::lua::options::Declared;
 use crate::lua::run::Run;
 use crate::lua::{Called, Sharing, State, thread};
-use crate::run::script::{BlockingIo, Servers, run_command};
+use crate::run::script::{Servers, run_command};
 use std::sync::Arc;
 
 /// Commands that a script may define as a function of the same name.
@@ -20,9 +20,7 @@ pub fn serve(
     unknown: &[Given],
 ) -> Result<u8, Halt> {
     let servers = servers.map_err(Halt::Fatal)?;
-    let io = BlockingIo::new(Arc::clone(run), Arc::new(servers.clone()), None);
-    let main =
-        State::new(Arc::clone(run), 0, Box::new(io)).map_err(|error| Halt::Fatal(error.0))?;
+    let main = super::state(run, 0, &servers).map_err(|error| Halt::Fatal(error.0))?;
     main.run_script().map_err(|error| Halt::Fatal(error.0))?;
     let declared = settle_options(run, &main, unknown)?;
     let Some(command) = run.command.clone() else {

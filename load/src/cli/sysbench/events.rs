@@ -16,7 +16,7 @@ use crate::run::job::{ArmJob, Job, Pacing, Setup, Several};
 use crate::run::measured::Progress;
 use crate::run::script::{self, Alarm, Servers};
 use std::borrow::Cow;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A queue of more than one such part of a second's events is no chance of the last moment.
@@ -160,25 +160,17 @@ fn conclude(main: &State, run: &Run, settings: &Settings, reporter: &Reporter) {
     }
 }
 
-/// A thread of the operating system each, if that was asked for, or if the script may wait where
-/// the host cannot see it.
+/// Says if the threads get one of the operating system each because of what the script calls.
 fn wants_os_threads(run: &Run, settings: &Settings) -> bool {
-    match settings.os_threads {
-        OsThreads::On => true,
-        OsThreads::Off => false,
-        OsThreads::Auto => {
-            let names = run.may_block.lock().unwrap_or_else(PoisonError::into_inner);
-            if !names.is_empty() {
-                let words = format!(
-                    "The script may wait in {}: one thread of the operating system for each of \
-                     its own",
-                    names.join(", ")
-                );
-                run.log.say(Level::Info, &words);
-            }
-            !names.is_empty()
-        }
+    let are_wanted = settings.os_threads.are_wanted(run);
+    if are_wanted && settings.os_threads == OsThreads::Auto {
+        let words = format!(
+            "The script may wait in {}: one thread of the operating system for each of its own",
+            run.blocking().join(", ")
+        );
+        run.log.say(Level::Info, &words);
     }
+    are_wanted
 }
 
 fn say_preamble(log: &Log, settings: &Settings, compat: Compat) {

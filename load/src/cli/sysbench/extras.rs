@@ -91,11 +91,13 @@ impl Extras {
     /// # Errors
     /// A file that cannot be written.
     pub fn open(settings: &Settings) -> Result<Self, String> {
-        let log = settings.hdr_log.as_deref().map(create).transpose()?;
-        let log = log.map(|file| HdrLog::begin(BufWriter::new(file), SystemTime::now()));
-        let log = log
-            .transpose()
-            .map_err(|error| format!("cannot write --hdr-log: {error}"))?;
+        let log = match &settings.hdr_log {
+            Some(path) => {
+                let log = HdrLog::begin(BufWriter::new(create(path)?), SystemTime::now());
+                Some(log.map_err(|error| format!("cannot write --hdr-log: {error}"))?)
+            }
+            None => None,
+        };
         if let Some(path) = &settings.json {
             // Refused now rather than after the run.
             create(path)?;
@@ -136,11 +138,9 @@ impl Extras {
         if settings.interval.is_zero() {
             self.log_latency(whole);
         }
-        let written = self.json.clone().map_or(Ok(()), |path| {
-            let document = self.document(run, settings, whole);
-            write_json(&path, &document)
-        });
-        if let Err(words) = written {
+        if let Some(path) = &self.json
+            && let Err(words) = write_json(path, &self.document(run, settings, whole))
+        {
             self.broken = Some(words);
         }
         if let Some(words) = self.broken.take() {

@@ -1,6 +1,6 @@
 //! Lists of options, as sysbench lays them out.
 
-use super::table::{self, Group, Known};
+use super::table::{self, Group};
 use crate::lua::options::{Declared, OptionType};
 use crate::lua::run::Compat;
 use std::fmt::Write as _;
@@ -24,48 +24,29 @@ pub fn usage(compat: Compat) -> String {
 }
 
 fn put_group(text: &mut String, group: &Group, compat: Compat) {
-    let rows: Vec<HelpRow> = group
-        .options
-        .iter()
-        .filter(|option| option.is_of(compat))
-        .map(HelpRow::of_known)
-        .collect();
-    let _ = writeln!(text, "{}", group.title);
-    text.push_str(&listed(&rows));
-    text.push('\n');
+    let options = group.options.iter().filter(|option| option.is_of(compat));
+    let rows = options.map(|known| (signature(known.name, known.kind), known.help, known.default));
+    let _ = writeln!(
+        text,
+        "{}\n{}",
+        group.title,
+        listed(&rows.collect::<Vec<_>>())
+    );
 }
 
 /// The options that a script declares, in the order of their names.
 pub fn script_options(declared: &[Declared]) -> String {
     let mut sorted: Vec<&Declared> = declared.iter().collect();
     sorted.sort_by(|a, b| a.name.cmp(&b.name));
-    let rows: Vec<HelpRow> = sorted.into_iter().map(HelpRow::of_declared).collect();
-    listed(&rows)
+    let rows = sorted.into_iter().map(|option| {
+        let name = signature(&option.name, option.kind);
+        (name, option.help.as_str(), option.default.as_deref())
+    });
+    listed(&rows.collect::<Vec<_>>())
 }
 
-struct HelpRow {
-    name: String,
-    help: String,
-    default: Option<String>,
-}
-
-impl HelpRow {
-    fn of_known(option: &Known) -> Self {
-        Self {
-            name: signature(option.name, option.kind),
-            help: option.help.to_owned(),
-            default: option.default.map(str::to_owned),
-        }
-    }
-
-    fn of_declared(option: &Declared) -> Self {
-        Self {
-            name: signature(&option.name, option.kind),
-            help: option.help.clone(),
-            default: option.default.clone(),
-        }
-    }
-}
+/// What an option looks like, its help, its default.
+type HelpRow<'a> = (String, &'a str, Option<&'a str>);
 
 fn signature(name: &str, kind: OptionType) -> String {
     let value = match kind {
@@ -79,15 +60,10 @@ fn signature(name: &str, kind: OptionType) -> String {
     format!("--{name}{value}")
 }
 
-fn listed(rows: &[HelpRow]) -> String {
-    let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
+fn listed(rows: &[HelpRow<'_>]) -> String {
+    let width = rows.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
     let mut text = String::new();
-    for HelpRow {
-        name,
-        help,
-        default,
-    } in rows
-    {
+    for (name, help, default) in rows {
         // Writing to a String cannot fail.
         let _ = write!(text, "  {name:<width$} {help}");
         if let Some(default) = default {

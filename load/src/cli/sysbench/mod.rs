@@ -23,9 +23,12 @@ use crate::cli::output::end_with_the_pipe;
 use crate::lua::chunks::Chunks;
 use crate::lua::figures::Figures;
 use crate::lua::log::{Level, Log, write_stdout};
-use crate::lua::options::{BadValue, Declared, ScriptOptions, normal_name, parse};
+use crate::lua::options::{
+    BadValue, Declared, OptionType, OptionValue, ScriptOptions, normal_name, parse,
+};
 use crate::lua::run::{Compat, Late, Run, Stop};
 use crate::lua::{ScriptError, State};
+use crate::run::script::{BlockingIo, Servers};
 use arguments::{CommandLine, Given, Refused};
 use script::Found;
 use settings::Settings;
@@ -35,6 +38,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub const EXIT_DONE: u8 = 0;
 pub const EXIT_FAILED: u8 = 1;
 pub const EXIT_FORCED: u8 = 2;
+const READ_OPTIONS: &str = "sysbench.cmdline.read_cmdline_options";
 
 /// Why a command line came to nothing, and where that is said.
 #[derive(Debug)]
@@ -55,14 +59,11 @@ pub fn main(arguments: &[String]) -> ExitCode {
 
 fn run(arguments: &[String]) -> u8 {
     let log = Arc::new(Log::new(verbosity(arguments)));
-    let halt = match serve(arguments, &log) {
+    match serve(arguments, &log) {
         Ok(code) => return code,
-        Err(halt) => halt,
-    };
-    match halt {
-        Halt::Usage(words) => eprintln!("{words}"),
-        Halt::Fatal(words) => log.fatal(&words),
-        Halt::Said => {}
+        Err(Halt::Usage(words)) => eprintln!("{words}"),
+        Err(Halt::Fatal(words)) => log.fatal(&words),
+        Err(Halt::Said) => {}
     }
     EXIT_FAILED
 }
@@ -105,18 +106,14 @@ fn serve(arguments: &[String], log: &Arc<Log>) -> Result<u8, Halt> {
     for warning in settings::take_deprecated(&mut line, &mut known) {
         log.say(Level::Warning, &warning);
     }
-    if !settings::is_verbosity(known.int("verbosity")) {
-        write_stdout(&format!(
-            "Invalid value for verbosity: {}\n",
-            known.int("verbosity")
-        ));
+    let level = known.int("verbosity");
+    if !settings::is_verbosity(level) {
+        write_stdout(&format!("Invalid value for verbosity: {level}\n"));
         return Err(Halt::Said);
     }
     if settings::is_endless(&known) {
-        log.say(
-            Level::Warning,
-            "Both event and time limits are disabled, running an endless test",
-        );
+        let words = "Both event and time limits are disabled, running an endless test";
+        log.say(Level::Warning, words);
     }
     let draws = settings::draws(&known, compat).map_err(Halt::Fatal)?;
     let settings = Settings::new(&known, compat).map_err(Halt::Fatal)?;
@@ -198,16 +195,15 @@ pub(crate) fn settle_options(
     state: &State,
     unknown: &[Given],
 ) -> Result<Option<Vec<Declared>>, Halt> {
-    let declared = state
-        .declared_options()
-        .map_err(|error| fatal(run, "sysbench.cmdline.read_cmdline_options", &error))?;
+    let declared = state.declared_options();
+    let declared = declared.map_err(|error| fatal(run, READ_OPTIONS, &error))?;
     let mut options = run.known.clone();
     match &declared {
         Some(declared) => read_declared(state, declared, run, unknown, &mut options)?,
         None if run.compat == Compat::V1_0 => {
             for given in unknown {
                 let text = given.value.clone().unwrap_or_default();
-                options.set(&given.name, crate::lua::options::OptionValue::Str(text));
+                options.set(&given.name, OptionValue::Str(text));
             }
         }
         None => {
@@ -239,22 +235,18 @@ fn read_declared(
     for option in declared {
         // Without a default it is as if it was given without a value: a switch is on.
         let Ok(value) = parse(option.kind, option.default.as_deref()) else {
-            let words = format!(
-                "option '{}': its default is no value of its type",
-                option.name
-            );
+            let name = &option.name;
+            let words = format!("option '{name}': its default is no value of its type");
             return Err(Halt::Fatal(words));
         };
         // A file that nobody named is no value.
-        if option.default.is_some() || option.kind != crate::lua::options::OptionType::File {
+        if option.default.is_some() || option.kind != OptionType::File {
             options.set(&option.name, value);
         }
     }
     for given in unknown {
-        let known = declared
-            .iter()
-            .find(|option| normal_name(&option.name) == given.name);
-        let Some(option) = known else {
+        let mut known = declared.iter();
+        let Some(option) = known.find(|option| normal_name(&option.name) == given.name) else {
             return Err(Halt::Usage(arguments::invalid_option(given)));
         };
         match parse(option.kind, given.value.as_deref()) {
@@ -263,14 +255,18 @@ fn read_declared(
             Err(BadValue::Bool) => return Err(Halt::Usage(arguments::invalid_option(given))),
         }
         let text = given.value.as_deref().unwrap_or("");
-        let fine = state
-            .accepts(&option.name, text)
-            .map_err(|error| fatal(run, "sysbench.cmdline.read_cmdline_options", &error))?;
-        if !fine {
+        let accepts = state.accepts(&option.name, text);
+        if !accepts.map_err(|error| fatal(run, READ_OPTIONS, &error))? {
             return Err(Halt::Usage(arguments::bad_number(given)));
         }
     }
     Ok(())
+}
+
+/// A state beside those of the events, with the interface in it; it waits by blocking.
+fn state(run: &Arc<Run>, number: u32, servers: &Servers) -> Result<State, ScriptError> {
+    let io = BlockingIo::new(Arc::clone(run), Arc::new(servers.clone()), None);
+    State::new(Arc::clone(run), number, Box::new(io))
 }
 
 /// A function of the script failed: says so.

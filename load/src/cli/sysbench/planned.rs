@@ -3,7 +3,7 @@
 
 use super::arguments::{CommandLine, Given, read_known};
 use super::settings::{self, OsThreads};
-use super::table::{self, Known};
+use super::table::{self, InPlan, Known};
 use super::{servers, settle_options};
 use crate::cli::nearest::nearest_of;
 use crate::lua::chunks::{self, Chunks};
@@ -14,10 +14,10 @@ use crate::lua::run::{Compat, LoadedScript, Run, Stop};
 use crate::lua::{State, thread};
 use crate::plan::{Plan, Protocol, Script as Spec, ScriptValue};
 use crate::run::of_plan::dispenser_of;
-use crate::run::script::{BlockingIo, Hosted, Servers};
+use crate::run::script::{Hosted, Servers};
 use crate::talk::target::target_of;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A script that was read and given its options. No server has been contacted yet.
 pub struct Planned {
@@ -28,37 +28,6 @@ pub struct Planned {
     pub os_threads: OsThreads,
     pub declared: Option<Vec<Declared>>,
 }
-
-/// Options of sysbench that a plan may give among the script's own options.
-const OPEN: [&str; 11] = [
-    "compat",
-    "db_ps_mode",
-    "mysql_ignore_errors",
-    "os_threads",
-    "rand_pareto_h",
-    "rand_spec_iter",
-    "rand_spec_pct",
-    "rand_spec_res",
-    "rand_type",
-    "rand_zipfian_exp",
-    "validate",
-];
-
-/// Options of sysbench that a plan or an experiment sets elsewhere, and where.
-const ELSEWHERE: [(&str, &str); 12] = [
-    ("events", "load.events of a plan says it"),
-    ("max_requests", "load.events of a plan says it"),
-    ("max_time", "load.measure says it"),
-    ("num_threads", "load.connections says it"),
-    ("rand_seed", "load.seed says it"),
-    ("rate", "load.arrival of a plan says it"),
-    ("report_interval", "load.interval says it"),
-    ("thread_init_timeout", "the connect timeout says it"),
-    ("threads", "load.connections says it"),
-    ("time", "load.measure says it"),
-    ("tx_rate", "load.arrival of a plan says it"),
-    ("warmup_time", "load.warmup says it"),
-];
 
 /// Reads the script of a plan, runs its body, and gives it its options. The paths in the plan must
 /// be absolute: the folder of a script that is not bundled becomes the current one, so that the
@@ -71,32 +40,28 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
     if !script.bundled {
         go_beside(&spec.script)?;
     }
-    let name = script.name.clone();
     let given = given_options(spec)?;
     let mut line = CommandLine {
         // The options given for the script come after these, and win.
         given: words_of(plan),
-        test: name,
+        test: script.name.clone(),
         command: Some(command.to_owned()),
     };
     line.given.extend(given.iter().cloned());
     let compat = line
         .compat()
         .map_err(|words| format!("workload.options.compat: {words}"))?;
-    refuse_what_stands_elsewhere(&given, compat)?;
     check_known(&given, compat)?;
     let (known, mut unknown) =
         read_known(&line, compat).map_err(|refused| format!("workload.options: {refused:?}"))?;
-    let mut draws = settings::draws(&known, compat)
-        .map_err(|words| format!("workload.options: {}", words.trim()))?;
+    let wrong = |words: String| format!("workload.options: {}", words.trim());
+    let mut draws = settings::draws(&known, compat).map_err(wrong)?;
     // Unlike on a command line, 0 is a seed as any other.
     draws.seed = plan.seed;
-    let mut database =
-        servers::database(&known).map_err(|words| format!("workload.options: {}", words.trim()))?;
+    let mut database = servers::database(&known).map_err(wrong)?;
     let servers = servers_of(plan)?;
     database.password.clone_from(&servers.credentials.password);
-    let os_threads = settings::os_threads(&known)
-        .map_err(|words| format!("workload.options: {}", words.trim()))?;
+    let os_threads = settings::os_threads(&known).map_err(wrong)?;
     let run = Arc::new(Run {
         compat,
         known,
@@ -118,8 +83,7 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
         stop: Stop::default(),
         may_block: Mutex::default(),
     });
-    let io = BlockingIo::new(Arc::clone(&run), Arc::new(servers.clone()), None);
-    let main = State::new(Arc::clone(&run), 0, Box::new(io)).map_err(|error| error.0)?;
+    let main = super::state(&run, 0, &servers).map_err(|error| error.0)?;
     let failed = |error: crate::lua::ScriptError| format!("workload.script: {error}");
     main.run_script().map_err(failed)?;
     let declared = main.declared_options().map_err(failed)?;
@@ -156,11 +120,10 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
     })
 }
 
-/// The options of sysbench that a plan may give among the script's own: `OPEN`.
+/// The options of sysbench that a plan may give among the script's own, by their normal names.
 pub fn open_options(compat: Compat) -> impl Iterator<Item = (String, &'static Known)> {
-    table::all(compat)
-        .map(|known| (normal_name(known.name), known))
-        .filter(|(name, _)| OPEN.contains(&name.as_str()))
+    let open = table::all(compat).filter(|known| known.in_plan == InPlan::Open);
+    open.map(|known| (normal_name(known.name), known))
 }
 
 /// The script that a name or a path stands for.
@@ -200,12 +163,11 @@ fn find(name: &str) -> Result<LoadedScript, String> {
 
 /// Makes the folder of a script the current one.
 fn go_beside(script: &str) -> Result<(), String> {
-    let folder = Path::new(script).parent().filter(|folder| folder.is_dir());
-    let Some(folder) = folder else {
-        return Ok(());
-    };
-    std::env::set_current_dir(folder)
-        .map_err(|error| format!("workload.script: {}: {error}", folder.display()))
+    match Path::new(script).parent().filter(|folder| folder.is_dir()) {
+        Some(folder) => std::env::set_current_dir(folder)
+            .map_err(|error| format!("workload.script: {}: {error}", folder.display())),
+        None => Ok(()),
+    }
 }
 
 fn is_path(name: &str) -> bool {
@@ -284,29 +246,22 @@ fn supplied(spec: &Spec, declared: &[Declared], given: &[Given]) -> Vec<Given> {
     words.filter(|word| asks(&word.name)).collect()
 }
 
-fn refuse_what_stands_elsewhere(given: &[Given], compat: Compat) -> Result<(), String> {
-    for option in given {
-        let name = option.name.as_str();
-        if let Some((_, where_)) = ELSEWHERE.iter().find(|(known, _)| *known == name) {
-            return Err(format!("workload.options.{name}: {where_}"));
-        }
-        let known = table::all(compat).any(|known| normal_name(known.name) == name);
-        if known && !OPEN.contains(&name) {
-            let why = match name.starts_with("mysql_") {
-                true => "the server that is measured says it",
-                false => "it has no meaning for the workload of a plan",
-            };
-            return Err(format!("workload.options.{name}: {why}"));
-        }
-    }
-    Ok(())
-}
-
+/// Refuses options of sysbench that the plan says elsewhere, whichever version has them, and values
+/// that an option cannot have.
 fn check_known(given: &[Given], compat: Compat) -> Result<(), String> {
     for option in given {
-        let known = table::all(compat).find(|known| normal_name(known.name) == option.name);
-        if let Some(known) = known {
-            check_value(option, known.kind)?;
+        let name = option.name.as_str();
+        let versions = [compat, Compat::V1_0, Compat::V1_1];
+        let mut known = versions
+            .iter()
+            .filter_map(|version| table::named(*version, name));
+        match known.next() {
+            Some(Known {
+                in_plan: InPlan::Said(why),
+                ..
+            }) => return Err(format!("workload.options.{name}: {why}")),
+            Some(known) if known.is_of(compat) => check_value(option, known.kind)?,
+            _ => {}
         }
     }
     Ok(())
@@ -382,15 +337,9 @@ fn servers_of(plan: &Plan) -> Result<Servers, String> {
 }
 
 impl Planned {
-    /// Whether each thread of the script needs a thread of the operating system: the options ask
-    /// for it, or the script calls functions that may block without the event loop's knowledge.
+    /// See [`OsThreads::are_wanted`].
     pub fn wants_os_threads(&self) -> bool {
-        let may_block = self.run.may_block.lock();
-        match self.os_threads {
-            OsThreads::On => true,
-            OsThreads::Off => false,
-            OsThreads::Auto => !may_block.unwrap_or_else(PoisonError::into_inner).is_empty(),
-        }
+        self.os_threads.are_wanted(&self.run)
     }
 
     /// In the form in which `run::script::measure` takes it.

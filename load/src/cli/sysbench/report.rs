@@ -1,6 +1,7 @@
 //! The words and columns of reports. Parsers in the wild match them: not a space may change.
 
 use super::books::ReportFigures;
+use crate::cli::output::ratio;
 use crate::lua::histogram::Histogram;
 use crate::lua::run::Compat;
 use crate::record::{Counter, Latency, Reading};
@@ -33,11 +34,7 @@ pub fn interval(form: &Form, figures: &ReportFigures) -> String {
             rate(Counter::Events)
         );
     }
-    let (reads, writes, other) = (
-        rate(Counter::Read),
-        rate(Counter::Write),
-        rate(Counter::Other),
-    );
+    let [reads, writes, other] = [Counter::Read, Counter::Write, Counter::Other].map(rate);
     format!(
         "thds: {threads} tps: {:4.2} qps: {:4.2} (r/w/o: {reads:4.2}/{writes:4.2}/{other:4.2}) \
          lat (ms,{percentile}%): {latency_ms:4.2} err/s: {:4.2} reconn/s: {:4.2}",
@@ -71,11 +68,11 @@ pub fn histogram(latency: &Latency) -> String {
 pub fn cumulative(form: &Form, figures: &ReportFigures) -> String {
     let mut text = String::new();
     if form.sql {
-        put_sql(&mut text, figures);
+        text.push_str(&of_sql(figures));
     }
-    put_general(&mut text, form, figures);
+    text.push_str(&general(form, figures));
     put_latency(&mut text, form, figures);
-    put_fairness(&mut text, &figures.threads);
+    text.push_str(&fairness(&figures.threads));
     if form.debug {
         put_threads(&mut text, &figures.threads);
     }
@@ -83,116 +80,88 @@ pub fn cumulative(form: &Form, figures: &ReportFigures) -> String {
 }
 
 fn per_second(count: u64, seconds: f64) -> f64 {
-    if seconds > 0.0 {
-        count as f64 / seconds
-    } else {
-        0.0
-    }
+    ratio(count as f64, seconds)
 }
 
-fn put_sql(text: &mut String, figures: &ReportFigures) {
+fn of_sql(figures: &ReportFigures) -> String {
     let of = |counter: Counter| figures.sum.of(counter);
     let (reads, writes, other) = (of(Counter::Read), of(Counter::Write), of(Counter::Other));
     let queries = reads + writes + other;
-    text.push_str("SQL statistics:\n    queries performed:\n");
-    // Writing to a String cannot fail, here and below.
-    let _ = writeln!(text, "        read:                            {reads}");
-    let _ = writeln!(text, "        write:                           {writes}");
-    let _ = writeln!(text, "        other:                           {other}");
-    let _ = writeln!(text, "        total:                           {queries}");
+    let mut text = format!(
+        "SQL statistics:
+    queries performed:
+        read:                            {reads}
+        write:                           {writes}
+        other:                           {other}
+        total:                           {queries}\n"
+    );
     let mut put = |name: &str, count: u64| {
         let rate = per_second(count, figures.interval_s);
+        // Writing to a String cannot fail, here and below.
         let _ = writeln!(text, "    {name:<37}{count:<6} ({rate:.2} per sec.)");
     };
     put("transactions:", of(Counter::Events));
     put("queries:", queries);
     put("ignored errors:", of(Counter::Errors));
     put("reconnects:", of(Counter::Reconnects));
+    text
 }
 
-fn put_general(text: &mut String, form: &Form, figures: &ReportFigures) {
-    let events = figures.sum.of(Counter::Events);
-    match form.compat {
-        Compat::V1_0 => {
-            text.push_str("\nGeneral statistics:\n");
-            let _ = writeln!(
-                text,
-                "    total time:                          {:.4}s",
-                figures.total_s
-            );
-        }
-        Compat::V1_1 => {
-            let rate = per_second(events, figures.interval_s);
-            text.push_str("\nThroughput:\n");
-            let _ = writeln!(text, "    events/s (eps):                      {rate:.4}");
-            let _ = writeln!(
-                text,
-                "    time elapsed:                        {:.4}s",
-                figures.total_s
-            );
-        }
-    }
-    let _ = writeln!(text, "    total number of events:              {events}");
+fn general(form: &Form, figures: &ReportFigures) -> String {
+    let (events, total_s) = (figures.sum.of(Counter::Events), figures.total_s);
+    let time = match form.compat {
+        Compat::V1_0 => format!(
+            "General statistics:
+    total time:                          {total_s:.4}s"
+        ),
+        Compat::V1_1 => format!(
+            "Throughput:
+    events/s (eps):                      {:.4}
+    time elapsed:                        {total_s:.4}s",
+            per_second(events, figures.interval_s)
+        ),
+    };
+    format!("\n{time}\n    total number of events:              {events}\n")
 }
 
 fn put_latency(text: &mut String, form: &Form, figures: &ReportFigures) {
     text.push_str("\nLatency (ms):\n");
-    let mut put = |name: &str, value_ms: f64| {
+    let put = |text: &mut String, name: &str, value_ms: f64| {
         let _ = writeln!(text, "         {name}: {value_ms:39.2}");
     };
-    put("min", figures.min_s() * 1e3);
-    put("avg", figures.mean_s() * 1e3);
-    put("max", figures.max_s() * 1e3);
+    put(text, "min", figures.min_s() * 1e3);
+    put(text, "avg", figures.mean_s() * 1e3);
+    put(text, "max", figures.max_s() * 1e3);
+    let put_percentile = |text: &mut String, percentile: f64, value_s: f64| {
+        let value_ms = value_s * 1e3;
+        let _ = writeln!(text, "        {percentile:3}th percentile: {value_ms:27.2}");
+    };
     match form.percentile {
         0 => text.push_str("         percentile stats:               disabled\n"),
-        percentile => {
-            let value_ms = figures.percentile_s(percentile) * 1e3;
-            let _ = writeln!(text, "        {percentile:3}th percentile: {value_ms:27.2}");
-        }
+        percentile => put_percentile(text, percentile.into(), figures.percentile_s(percentile)),
     }
     for percentile in &form.percentiles {
-        let value_ms = figures.quantile_s(percentile / 100.0) * 1e3;
-        let _ = writeln!(text, "        {percentile:3}th percentile: {value_ms:27.2}");
+        put_percentile(text, *percentile, figures.quantile_s(percentile / 100.0));
     }
-    let _ = writeln!(
-        text,
-        "         sum: {:39.2}",
-        figures.sum.time_ns as f64 * MS_PER_NS
-    );
+    put(text, "sum", figures.sum.time_ns as f64 * MS_PER_NS);
 }
 
-fn put_fairness(text: &mut String, threads: &[Reading]) {
-    let events: Vec<f64> = threads
-        .iter()
-        .map(|t| t.of(Counter::Events) as f64)
-        .collect();
-    let times: Vec<f64> = threads
-        .iter()
-        .map(|t| t.time_ns as f64 * S_PER_NS)
-        .collect();
-    let (events_mean, events_deviation) = spread(&events);
-    let (time_mean, time_deviation) = spread(&times);
-    text.push_str("\nThreads fairness:\n");
-    let _ = writeln!(
-        text,
-        "    events (avg/stddev):           {events_mean:.4}/{events_deviation:3.2}"
-    );
-    let _ = writeln!(
-        text,
-        "    execution time (avg/stddev):   {time_mean:.4}/{time_deviation:3.2}"
-    );
+fn fairness(threads: &[Reading]) -> String {
+    let (events_mean, events_deviation) = spread(threads, |t| t.of(Counter::Events) as f64);
+    let (time_mean, time_deviation) = spread(threads, |t| t.time_ns as f64 * S_PER_NS);
+    format!(
+        "\nThreads fairness:
+    events (avg/stddev):           {events_mean:.4}/{events_deviation:3.2}
+    execution time (avg/stddev):   {time_mean:.4}/{time_deviation:3.2}\n"
+    )
 }
 
-/// Mean and standard deviation of all.
-fn spread(values: &[f64]) -> (f64, f64) {
-    let count = values.len().max(1) as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let variance = values
-        .iter()
-        .map(|value| (value - mean).powi(2))
-        .sum::<f64>()
-        / count;
-    (mean, variance.sqrt())
+/// Mean and standard deviation of a figure over all threads.
+fn spread(threads: &[Reading], figure: impl Fn(&Reading) -> f64) -> (f64, f64) {
+    let count = threads.len().max(1) as f64;
+    let mean = threads.iter().map(&figure).sum::<f64>() / count;
+    let squares = threads.iter().map(|thread| (figure(thread) - mean).powi(2));
+    (mean, (squares.sum::<f64>() / count).sqrt())
 }
 
 fn put_threads(text: &mut String, threads: &[Reading]) {
@@ -200,20 +169,13 @@ fn put_threads(text: &mut String, threads: &[Reading]) {
     for (number, thread) in threads.iter().enumerate() {
         let events = thread.of(Counter::Events);
         let seconds = |ns: u64| ns as f64 * S_PER_NS;
-        let mean = if events > 0 {
-            seconds(thread.time_ns) / events as f64
-        } else {
-            0.0
-        };
+        let mean = ratio(seconds(thread.time_ns), events as f64);
         let _ = writeln!(
             text,
-            "DEBUG:     thread #{number:3}: min: {:.4}s  avg: {mean:.4}s  max: {:.4}s  events: {events}",
+            "DEBUG:     thread #{number:3}: min: {:.4}s  avg: {mean:.4}s  max: {:.4}s  events: {events}
+DEBUG:                  total time taken by event execution: {:.4}s",
             seconds(thread.time_ns_min.unwrap_or(0)),
-            seconds(thread.time_ns_max)
-        );
-        let _ = writeln!(
-            text,
-            "DEBUG:                  total time taken by event execution: {:.4}s",
+            seconds(thread.time_ns_max),
             seconds(thread.time_ns)
         );
     }
@@ -355,7 +317,9 @@ Threads fairness:
 
     #[test]
     fn uneven_threads_show_in_the_deviation() {
-        assert_eq!(spread(&[12742.0, 24455.0]), (18598.5, 5856.5));
-        assert_eq!(spread(&[]), (0.0, 0.0));
+        let events = |thread: &Reading| thread.of(Counter::Events) as f64;
+        let threads = [thread(12742, 1), thread(24455, 1)];
+        assert_eq!(spread(&threads, events), (18598.5, 5856.5));
+        assert_eq!(spread(&[], events), (0.0, 0.0));
     }
 }

@@ -2,11 +2,12 @@
 
 use super::arguments::Wrong;
 use super::settings::path_of;
-use crate::lua::database::{Database, Endpoint, IgnoredErrors};
+use crate::lua::database::{Database, Endpoint};
 use crate::lua::options::{ScriptOptions, list};
 use crate::lua::run::Compat;
 use crate::plan::{Tls, TlsMode};
 use crate::reactor::socket::{Address, local_socket};
+use crate::record::IgnoredErrors;
 use crate::run::script::Servers;
 use crate::talk::tls::tls_of;
 use crate::wire::Credentials;
@@ -18,15 +19,14 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// # Errors
 /// Words for a fatal message.
 pub fn database(options: &ScriptOptions) -> Result<Database, Wrong> {
-    let ports = options
-        .list("mysql_port")
-        .iter()
-        .map(|port| {
-            port.parse()
-                .map_err(|_| format!("Invalid value for --mysql-port: '{port}'"))
-        })
-        .collect::<Result<Vec<u16>, _>>()?;
-    let ignore = IgnoredErrors::parse(options.list("mysql_ignore_errors"))
+    let port = |port: &String| {
+        let number = port.parse::<u16>();
+        number.map_err(|_| format!("Invalid value for --mysql-port: '{port}'"))
+    };
+    let ports = options.list("mysql_port").iter().map(port);
+    let ports = ports.collect::<Result<Vec<_>, _>>()?;
+    let ignored = options.list("mysql_ignore_errors").iter();
+    let ignore = IgnoredErrors::parse(ignored.map(String::as_str))
         .map_err(|item| format!("Invalid value for --mysql-ignore-errors: '{item}'"))?;
     let emulate_statements = match options.text("db_ps_mode") {
         "auto" => false,
@@ -51,7 +51,6 @@ pub fn database(options: &ScriptOptions) -> Result<Database, Wrong> {
         ignore,
         dry_run: options.flag("mysql_dry_run"),
         emulate_statements,
-        trace: options.flag("mysql_debug"),
         ..Database::default()
     })
 }
@@ -65,25 +64,20 @@ pub fn servers(
     database: &Database,
     compat: Compat,
 ) -> Result<Servers, Wrong> {
-    let mut addresses = Vec::new();
-    for endpoint in &database.endpoints {
-        addresses.push(match endpoint {
-            Endpoint::Socket(path) => Address::Unix(path.clone()),
-            // Said when somebody wants to connect to it: a script may not.
-            Endpoint::Host { host, port } => {
-                Address::of_host(host, *port).unwrap_or_else(|error| Address::Unknown {
-                    host: host.clone(),
-                    why: error.to_string(),
-                })
-            }
-        });
-    }
-    let host = options
-        .list("mysql_host")
-        .first()
-        .cloned()
-        .unwrap_or_default();
-    let tls = tls_of(&tls(options, compat)?, &host).map_err(|error| error.to_string())?;
+    let address = |endpoint: &Endpoint| match endpoint {
+        Endpoint::Socket(path) => Address::Unix(path.clone()),
+        // Said when somebody wants to connect to it: a script may not.
+        Endpoint::Host { host, port } => {
+            Address::of_host(host, *port).unwrap_or_else(|error| Address::Unknown {
+                host: host.clone(),
+                why: error.to_string(),
+            })
+        }
+    };
+    let addresses: Vec<Address> = database.endpoints.iter().map(address).collect();
+    let host = options.list("mysql_host").first();
+    let host = host.map_or("", String::as_str);
+    let tls = tls_of(&tls(options, compat)?, host).map_err(|error| error.to_string())?;
     Ok(Servers {
         options: mysql::Options {
             database: Some(database.name.clone()).filter(|name| !name.is_empty()),
@@ -126,10 +120,8 @@ fn compression(options: &ScriptOptions, compat: Compat) -> Result<Option<Algorit
     if compat == Compat::V1_0 {
         return Ok(Some(Algorithm::Zlib));
     }
-    match list(options.text("mysql_compression_algorithms"))
-        .first()
-        .map(String::as_str)
-    {
+    let named = list(options.text("mysql_compression_algorithms"));
+    match named.first().map(String::as_str) {
         None | Some("zlib") => Ok(Some(Algorithm::Zlib)),
         Some("zstd") => Ok(Some(Algorithm::Zstd)),
         Some("uncompressed") => Ok(None),

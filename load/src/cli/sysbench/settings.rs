@@ -2,7 +2,7 @@
 
 use super::arguments::{CommandLine, Wrong};
 use crate::lua::options::{OptionValue, ScriptOptions, normal_name};
-use crate::lua::run::{Compat, Draws};
+use crate::lua::run::{Compat, Draws, Run};
 use crate::plan::Distribution;
 use crate::random::Shape;
 use std::path::PathBuf;
@@ -44,6 +44,18 @@ pub enum OsThreads {
     Auto,
 }
 
+impl OsThreads {
+    /// Whether each thread of the script needs a thread of the operating system: the options ask
+    /// for it, or the script calls functions that may block without the event loop's knowledge.
+    pub fn are_wanted(self, run: &Run) -> bool {
+        match self {
+            Self::On => true,
+            Self::Off => false,
+            Self::Auto => !run.blocking().is_empty(),
+        }
+    }
+}
+
 /// More checkpoints than anybody reads.
 const CHECKPOINTS_MAX: usize = 256;
 const THREADS_MAX: i64 = 65_536;
@@ -52,8 +64,7 @@ const DRAIN: Duration = Duration::from_secs(10);
 const VERBOSITY_MAX: i64 = 5;
 
 impl Settings {
-    /// # Errors
-    /// Words for a fatal message.
+    /// Checks the options; an error is a fatal message.
     pub fn new(options: &ScriptOptions, compat: Compat) -> Result<Self, Wrong> {
         let threads = options.int("threads");
         if !(1..=THREADS_MAX).contains(&threads) {
@@ -130,17 +141,14 @@ pub fn path_of(options: &ScriptOptions, name: &str) -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-/// # Errors
-/// Words for a fatal message.
+/// An error is a fatal message.
 pub fn os_threads(options: &ScriptOptions) -> Result<OsThreads, Wrong> {
-    match options.get("os_threads") {
-        None => Ok(OsThreads::Auto),
-        Some(_) => match options.text("os_threads") {
-            "on" | "" => Ok(OsThreads::On),
-            "off" => Ok(OsThreads::Off),
-            "auto" => Ok(OsThreads::Auto),
-            other => Err(format!("Invalid value for --os-threads: '{other}'")),
-        },
+    match options.text("os_threads") {
+        "" if options.get("os_threads").is_some() => Ok(OsThreads::On),
+        "on" => Ok(OsThreads::On),
+        "off" => Ok(OsThreads::Off),
+        "auto" | "" => Ok(OsThreads::Auto),
+        other => Err(format!("Invalid value for --os-threads: '{other}'")),
     }
 }
 
@@ -161,28 +169,21 @@ fn checkpoints(items: &[String]) -> Result<Vec<u64>, Wrong> {
         ));
     }
     let wrong = |item: &String| format!("Invalid value for --report-checkpoints: '{item}'");
-    let mut seconds = items
-        .iter()
-        .map(|item| {
-            item.parse::<u64>()
-                .ok()
-                .filter(|second| *second > 0)
-                .ok_or_else(|| wrong(item))
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+    let second = |item: &String| match item.parse::<u64>() {
+        Ok(second @ 1..) => Ok(second),
+        _ => Err(wrong(item)),
+    };
+    let mut seconds = items.iter().map(second).collect::<Result<Vec<_>, _>>()?;
     seconds.sort_unstable();
     Ok(seconds)
 }
 
 fn percentiles(items: &[String]) -> Result<Vec<f64>, Wrong> {
-    let in_range = |percentile: &f64| (0.0..=100.0).contains(percentile);
-    items
-        .iter()
-        .map(|item| {
-            let percentile = item.parse::<f64>().ok().filter(in_range);
-            percentile.ok_or_else(|| format!("Invalid value for --percentiles: '{item}'"))
-        })
-        .collect()
+    let percentile = |item: &String| match item.parse::<f64>() {
+        Ok(percentile) if (0.0..=100.0).contains(&percentile) => Ok(percentile),
+        _ => Err(format!("Invalid value for --percentiles: '{item}'")),
+    };
+    items.iter().map(percentile).collect()
 }
 
 /// `off`, seconds after the time, `N%` of the time after it; nothing means 5 %.
@@ -200,8 +201,7 @@ fn forced_shutdown(text: &str, time: Option<Duration>) -> Result<Option<Duration
     Ok(time.map(|_| Duration::from_secs(seconds + after)))
 }
 
-/// # Errors
-/// Words for a fatal message.
+/// How scripts draw; an error is a fatal message.
 pub fn draws(options: &ScriptOptions, compat: Compat) -> Result<Draws, Wrong> {
     let name = options.text("rand_type");
     let part = |name: &str, default: i64| match options.get(name) {
@@ -268,10 +268,8 @@ pub fn take_deprecated(line: &mut CommandLine, options: &mut ScriptOptions) -> V
         if line.last(old).is_none() || value == OptionValue::Int(i64::from(old == "num_threads")) {
             continue;
         }
-        let (old_dashed, new_dashed) = (old.replace('_', "-"), new.replace('_', "-"));
-        warnings.push(format!(
-            "--{old_dashed} is deprecated, use --{new_dashed} instead"
-        ));
+        let [old, today] = [old, new].map(|name| name.replace('_', "-"));
+        warnings.push(format!("--{old} is deprecated, use --{today} instead"));
         options.set(new, value);
     }
     warnings

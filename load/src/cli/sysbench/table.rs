@@ -1,7 +1,8 @@
 //! The options that are no script's: names, kinds, defaults, whose they are, help.
 
-use crate::lua::options::OptionType;
+use crate::lua::options::{OptionType, normal_name};
 use crate::lua::run::Compat;
+use InPlan::{Open, Said};
 use OptionType::{Bool, Double, File, Int, List, Size, Str};
 use Whose::{Both, Only1_0, Only1_1, Ours};
 
@@ -13,7 +14,20 @@ pub struct Known {
     pub default: Option<&'static str>,
     pub help: &'static str,
     pub whose: Whose,
+    pub in_plan: InPlan,
 }
+
+/// What a plan has for an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InPlan {
+    /// It may stand among the options of the script.
+    Open,
+    /// Nothing: why it is refused there.
+    Said(&'static str),
+}
+
+const SERVER: InPlan = Said("the server that is measured says it");
+const NOTHING: InPlan = Said("it has no meaning for the workload of a plan");
 
 /// Which versions know an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,11 +46,12 @@ pub struct Group {
     pub options: &'static [Known],
 }
 
-pub const fn known(
+const fn known(
     name: &'static str,
     kind: OptionType,
     default: Option<&'static str>,
     whose: Whose,
+    in_plan: InPlan,
     help: &'static str,
 ) -> Known {
     Known {
@@ -45,6 +60,7 @@ pub const fn known(
         default,
         help,
         whose,
+        in_plan,
     }
 }
 
@@ -63,73 +79,73 @@ impl Known {
 #[rustfmt::skip]
 pub const GROUPS: &[Group] = &[
     Group { title: "General options:", options: &[
-        known("threads", Int, Some("1"), Both, "threads of the script; each runs its own events"),
-        known("events", Int, Some("0"), Both, "end after so many events; 0: no limit"),
-        known("time", Int, Some("10"), Both, "end after so many seconds; 0: no limit"),
-        known("warmup-time", Int, Some("0"), Only1_1, "run for so many seconds before anything is counted"),
-        known("forced-shutdown", Str, Some("off"), Both, "end by force so many seconds after --time, or so many percent of it (N%); 'off': wait"),
-        known("thread-stack-size", Size, Some("64K"), Both, "accepted; stacks grow as needed"),
-        known("thread-init-timeout", Int, Some("30"), Only1_1, "seconds that all threads together may take to begin"),
-        known("rate", Int, Some("0"), Both, "mean events a second; 0: as many as possible"),
-        known("report-interval", Double, Some("0"), Both, "report every so many seconds, parts of seconds allowed; 0: only at the end"),
-        known("report-checkpoints", List, Some(""), Both, "at these seconds after the start give the whole report and count anew"),
-        known("debug", Bool, Some("off"), Both, "say more of what is done"),
-        known("validate", Bool, Some("off"), Both, "ask scripts to check what they get"),
-        known("help", Bool, Some("off"), Both, "print this and end"),
-        known("version", Bool, Some("off"), Both, "print the version and end"),
-        known("config-file", File, None, Both, "take options from this file, name=value a line"),
-        known("luajit-cmd", Str, None, Only1_1, "command for LuaJIT: off, on, flush, opt=..."),
-        known("tx-rate", Int, Some("0"), Only1_0, "old name of --rate"),
-        known("max-requests", Int, Some("0"), Only1_0, "old name of --events"),
-        known("max-time", Int, Some("0"), Only1_0, "old name of --time"),
-        known("num-threads", Int, Some("1"), Only1_0, "old name of --threads"),
+        known("threads", Int, Some("1"), Both, Said("load.connections says it"), "threads of the script; each runs its own events"),
+        known("events", Int, Some("0"), Both, Said("load.events of a plan says it"), "end after so many events; 0: no limit"),
+        known("time", Int, Some("10"), Both, Said("load.measure says it"), "end after so many seconds; 0: no limit"),
+        known("warmup-time", Int, Some("0"), Only1_1, Said("load.warmup says it"), "run for so many seconds before anything is counted"),
+        known("forced-shutdown", Str, Some("off"), Both, NOTHING, "end by force so many seconds after --time, or so many percent of it (N%); 'off': wait"),
+        known("thread-stack-size", Size, Some("64K"), Both, NOTHING, "accepted; stacks grow as needed"),
+        known("thread-init-timeout", Int, Some("30"), Only1_1, Said("the connect timeout says it"), "seconds that all threads together may take to begin"),
+        known("rate", Int, Some("0"), Both, Said("load.arrival of a plan says it"), "mean events a second; 0: as many as possible"),
+        known("report-interval", Double, Some("0"), Both, Said("load.interval says it"), "report every so many seconds, parts of seconds allowed; 0: only at the end"),
+        known("report-checkpoints", List, Some(""), Both, NOTHING, "at these seconds after the start give the whole report and count anew"),
+        known("debug", Bool, Some("off"), Both, NOTHING, "say more of what is done"),
+        known("validate", Bool, Some("off"), Both, Open, "ask scripts to check what they get"),
+        known("help", Bool, Some("off"), Both, NOTHING, "print this and end"),
+        known("version", Bool, Some("off"), Both, NOTHING, "print the version and end"),
+        known("config-file", File, None, Both, NOTHING, "take options from this file, name=value a line"),
+        known("luajit-cmd", Str, None, Only1_1, NOTHING, "command for LuaJIT: off, on, flush, opt=..."),
+        known("tx-rate", Int, Some("0"), Only1_0, Said("load.arrival of a plan says it"), "old name of --rate"),
+        known("max-requests", Int, Some("0"), Only1_0, Said("load.events of a plan says it"), "old name of --events"),
+        known("max-time", Int, Some("0"), Only1_0, Said("load.measure says it"), "old name of --time"),
+        known("num-threads", Int, Some("1"), Only1_0, Said("load.connections says it"), "old name of --threads"),
     ] },
     Group { title: "Random numbers:", options: &[
-        known("rand-type", Str, Some("special"), Only1_0, "distribution of sysbench.rand.default {uniform,gaussian,special,pareto}"),
-        known("rand-type", Str, Some("uniform"), Only1_1, "distribution of sysbench.rand.default {uniform,gaussian,pareto,zipfian}"),
-        known("rand-spec-iter", Int, Some("12"), Only1_0, "uniform numbers whose mean is one of the gaussian distribution"),
-        known("rand-spec-pct", Int, Some("1"), Only1_0, "percent of the range that the special distribution draws most from"),
-        known("rand-spec-res", Int, Some("75"), Only1_0, "percent of its draws that the special distribution takes there"),
-        known("rand-seed", Int, Some("0"), Both, "begin all random numbers here; 0: by the clock"),
-        known("rand-pareto-h", Double, Some("0.2"), Both, "parameter h of pareto"),
-        known("rand-zipfian-exp", Double, Some("0.8"), Only1_1, "exponent of zipfian"),
+        known("rand-type", Str, Some("special"), Only1_0, Open, "distribution of sysbench.rand.default {uniform,gaussian,special,pareto}"),
+        known("rand-type", Str, Some("uniform"), Only1_1, Open, "distribution of sysbench.rand.default {uniform,gaussian,pareto,zipfian}"),
+        known("rand-spec-iter", Int, Some("12"), Only1_0, Open, "uniform numbers whose mean is one of the gaussian distribution"),
+        known("rand-spec-pct", Int, Some("1"), Only1_0, Open, "percent of the range that the special distribution draws most from"),
+        known("rand-spec-res", Int, Some("75"), Only1_0, Open, "percent of its draws that the special distribution takes there"),
+        known("rand-seed", Int, Some("0"), Both, Said("load.seed says it"), "begin all random numbers here; 0: by the clock"),
+        known("rand-pareto-h", Double, Some("0.2"), Both, Open, "parameter h of pareto"),
+        known("rand-zipfian-exp", Double, Some("0.8"), Only1_1, Open, "exponent of zipfian"),
     ] },
     Group { title: "Messages and figures:", options: &[
-        known("verbosity", Int, Some("3"), Both, "5: everything, 3: as usual, 0: only what is fatal"),
-        known("percentile", Int, Some("95"), Both, "percentile of the latency, 1 to 100; 0: none"),
-        known("histogram", Bool, Some("off"), Both, "show the histogram of the latency"),
+        known("verbosity", Int, Some("3"), Both, NOTHING, "5: everything, 3: as usual, 0: only what is fatal"),
+        known("percentile", Int, Some("95"), Both, NOTHING, "percentile of the latency, 1 to 100; 0: none"),
+        known("histogram", Bool, Some("off"), Both, NOTHING, "show the histogram of the latency"),
     ] },
     Group { title: "Databases in general:", options: &[
-        known("db-driver", Str, Some("mysql"), Both, "database driver; there is mysql"),
-        known("db-ps-mode", Str, Some("auto"), Both, "prepared statements: on the server (auto), or as plain text (disable)"),
-        known("db-debug", Bool, Some("off"), Both, "say what the driver does"),
+        known("db-driver", Str, Some("mysql"), Both, NOTHING, "database driver; there is mysql"),
+        known("db-ps-mode", Str, Some("auto"), Both, Open, "prepared statements: on the server (auto), or as plain text (disable)"),
+        known("db-debug", Bool, Some("off"), Both, NOTHING, "say what the driver does"),
     ] },
     Group { title: "mysql options:", options: &[
-        known("mysql-host", List, Some("localhost"), Both, "hosts, which connections take in turn"),
-        known("mysql-port", List, Some("3306"), Both, "ports, which connections take in turn"),
-        known("mysql-socket", List, Some(""), Both, "Unix sockets, which connections take in turn"),
-        known("mysql-user", Str, Some("sbtest"), Both, "user"),
-        known("mysql-password", Str, Some(""), Both, "password; empty: that of MYSQL_PWD"),
-        known("mysql-db", Str, Some("sbtest"), Both, "database"),
-        known("mysql-ssl", Bool, Some("off"), Only1_0, "speak TLS; the server is not verified"),
-        known("mysql-ssl", Str, Some("disabled"), Only1_1, "TLS {disabled,preferred,required,verify_ca,verify_identity}"),
-        known("mysql-ssl-key", Str, None, Only1_1, "file of the client's key"),
-        known("mysql-ssl-ca", Str, None, Only1_1, "file of the authorities' certificates"),
-        known("mysql-ssl-cert", Str, None, Only1_1, "file of the client's certificate"),
-        known("mysql-ssl-cipher", Str, Some(""), Both, "accepted; the ciphers are those of rustls"),
-        known("mysql-compression", Bool, Some("off"), Both, "compress what is sent, by zlib"),
-        known("mysql-compression-algorithms", Str, Some("zlib"), Only1_1, "compress by one of these {zlib,zstd,uncompressed}"),
-        known("mysql-debug", Bool, Some("off"), Both, "say each call of the driver"),
-        known("mysql-ignore-errors", List, Some("1213,1020,1205"), Both, "errors after which an event begins again, by number, or all"),
-        known("mysql-dry-run", Bool, Some("off"), Both, "connect to nothing, ask nothing"),
+        known("mysql-host", List, Some("localhost"), Both, SERVER, "hosts, which connections take in turn"),
+        known("mysql-port", List, Some("3306"), Both, SERVER, "ports, which connections take in turn"),
+        known("mysql-socket", List, Some(""), Both, SERVER, "Unix sockets, which connections take in turn"),
+        known("mysql-user", Str, Some("sbtest"), Both, SERVER, "user"),
+        known("mysql-password", Str, Some(""), Both, SERVER, "password; empty: that of MYSQL_PWD"),
+        known("mysql-db", Str, Some("sbtest"), Both, SERVER, "database"),
+        known("mysql-ssl", Bool, Some("off"), Only1_0, SERVER, "speak TLS; the server is not verified"),
+        known("mysql-ssl", Str, Some("disabled"), Only1_1, SERVER, "TLS {disabled,preferred,required,verify_ca,verify_identity}"),
+        known("mysql-ssl-key", Str, None, Only1_1, SERVER, "file of the client's key"),
+        known("mysql-ssl-ca", Str, None, Only1_1, SERVER, "file of the authorities' certificates"),
+        known("mysql-ssl-cert", Str, None, Only1_1, SERVER, "file of the client's certificate"),
+        known("mysql-ssl-cipher", Str, Some(""), Both, SERVER, "accepted; the ciphers are those of rustls"),
+        known("mysql-compression", Bool, Some("off"), Both, SERVER, "compress what is sent, by zlib"),
+        known("mysql-compression-algorithms", Str, Some("zlib"), Only1_1, SERVER, "compress by one of these {zlib,zstd,uncompressed}"),
+        known("mysql-debug", Bool, Some("off"), Both, SERVER, "say each call of the driver"),
+        known("mysql-ignore-errors", List, Some("1213,1020,1205"), Both, Open, "errors after which an event begins again, by number, or all"),
+        known("mysql-dry-run", Bool, Some("off"), Both, SERVER, "connect to nothing, ask nothing"),
     ] },
     Group { title: "What contend adds:", options: &[
-        known("compat", Str, Some("1.0"), Ours, "options and words of sysbench 1.0 or 1.1"),
-        known("percentiles", List, None, Ours, "more percentiles in the report, such as 50,99,99.9"),
-        known("json", File, None, Ours, "write all figures, with errors by code, to this file"),
-        known("hdr-log", File, None, Ours, "write the latency of each interval as HdrHistogram log"),
-        known("os-threads", Str, Some("auto"), Ours, "a thread of the operating system for each of the script's {on,off,auto}"),
-        known("drain-time", Int, Some("10"), Ours, "seconds that events which have begun may take when the time is over"),
+        known("compat", Str, Some("1.0"), Ours, Open, "options and words of sysbench 1.0 or 1.1"),
+        known("percentiles", List, None, Ours, NOTHING, "more percentiles in the report, such as 50,99,99.9"),
+        known("json", File, None, Ours, NOTHING, "write all figures, with errors by code, to this file"),
+        known("hdr-log", File, None, Ours, NOTHING, "write the latency of each interval as HdrHistogram log"),
+        known("os-threads", Str, Some("auto"), Ours, Open, "a thread of the operating system for each of the script's {on,off,auto}"),
+        known("drain-time", Int, Some("10"), Ours, NOTHING, "seconds that events which have begun may take when the time is over"),
     ] },
 ];
 
@@ -152,17 +168,20 @@ pub const BUILT_IN: [(&str, &str); 5] = [
 
 /// All options of a version.
 pub fn all(compat: Compat) -> impl Iterator<Item = &'static Known> {
-    GROUPS
-        .iter()
-        .flat_map(|group| group.options)
-        .filter(move |option| option.is_of(compat))
+    let options = GROUPS.iter().flat_map(|group| group.options);
+    options.filter(move |option| option.is_of(compat))
+}
+
+/// The option of a version that has this normal name.
+pub fn named(compat: Compat, name: &str) -> Option<&'static Known> {
+    all(compat).find(|known| normal_name(known.name) == name)
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::lua::options::{normal_name, parse};
+    use crate::lua::options::parse;
     use std::collections::HashSet;
 
     #[test]

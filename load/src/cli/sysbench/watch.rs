@@ -8,7 +8,7 @@ use crate::lua::log::{Level, write_stdout};
 use crate::lua::run::Run;
 use crate::lua::{ScriptError, State, thread};
 use crate::record::Counter;
-use crate::run::script::{BlockingIo, Servers};
+use crate::run::script::Servers;
 use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,18 +20,17 @@ const CUMULATIVE: &CStr = c"report_cumulative";
 #[derive(Debug)]
 pub struct Reporter {
     run: Arc<Run>,
-    form: Mutex<Form>,
+    form: Form,
     books: Mutex<ReportBooks>,
     extras: Mutex<Extras>,
 }
 
 impl Reporter {
     pub fn new(run: Arc<Run>, form: Form, extras: Extras) -> Self {
-        let books = Mutex::new(ReportBooks::new(run.figures.threads.len()));
         Self {
+            books: Mutex::new(ReportBooks::new(run.figures.threads.len())),
             run,
-            form: Mutex::new(form),
-            books,
+            form,
             extras: Mutex::new(extras),
         }
     }
@@ -46,9 +45,10 @@ impl Reporter {
 
     /// The form of reports: whether there is SQL is known once somebody asked for a driver.
     pub fn form(&self) -> Form {
-        let mut form = self.form.lock().unwrap_or_else(PoisonError::into_inner);
-        form.sql = self.run.database.is_used();
-        form.clone()
+        Form {
+            sql: self.run.database.is_used(),
+            ..self.form.clone()
+        }
     }
 
     fn say_interval(&self, state: Option<&State>, precise: bool) {
@@ -56,24 +56,14 @@ impl Reporter {
         self.extras().add_interval(&figures);
         let form = self.form();
         if let Some(state) = state {
-            call_hook(
-                state,
-                &self.run,
-                INTERMEDIATE,
-                &interval_numbers(&form, &figures),
-            );
-            return;
+            let numbers = interval_numbers(&form, &figures);
+            return call_hook(state, &self.run, INTERMEDIATE, &numbers);
         }
-        self.stamp(figures.total_s, precise, &report::interval(&form, &figures));
+        let (log, second, digits) = (&self.run.log, figures.total_s, usize::from(precise));
+        log.stamp(second, digits, &report::interval(&form, &figures));
         if form.rate {
-            self.stamp(figures.total_s, precise, &report::queue(&form, &figures));
+            log.stamp(second, digits, &report::queue(&form, &figures));
         }
-    }
-
-    fn stamp(&self, second: f64, precise: bool, text: &str) {
-        self.run
-            .log
-            .stamp(second, if precise { 1 } else { 0 }, text);
     }
 
     fn say_checkpoint(&self, state: Option<&State>) {
@@ -86,13 +76,8 @@ impl Reporter {
     pub fn say_cumulative(&self, state: Option<&State>, figures: &ReportFigures) {
         let form = self.form();
         if let Some(state) = state.filter(|state| state.has_hook(CUMULATIVE)) {
-            call_hook(
-                state,
-                &self.run,
-                CUMULATIVE,
-                &cumulative_numbers(&form, figures),
-            );
-            return;
+            let numbers = cumulative_numbers(&form, figures);
+            return call_hook(state, &self.run, CUMULATIVE, &numbers);
         }
         if self.run.log.shows(Level::Notice) {
             write_stdout(&format!("{}\n", report::cumulative(&form, figures)));
@@ -203,9 +188,7 @@ impl<'a> DueReports<'a> {
 /// A state for hooks: the script in it, its thread number behind those of the workers.
 fn report_state(run: &Arc<Run>, servers: &Servers) -> Option<State> {
     let made = || -> Result<State, ScriptError> {
-        let io = BlockingIo::new(Arc::clone(run), Arc::new(servers.clone()), None);
-        let number = run.figures.threads.len() as u32;
-        let state = State::new(Arc::clone(run), number, Box::new(io))?;
+        let state = super::state(run, run.figures.threads.len() as u32, servers)?;
         thread::begin(&state, run)?;
         Ok(state)
     };

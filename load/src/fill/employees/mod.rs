@@ -8,8 +8,8 @@ mod life;
 mod names;
 
 use super::content::{Appended, Content, Lines};
-use super::schema::{BadWish, Dataset, Filling, LastStep, Wish};
-use super::table::{Definition, Foreign, StorageEngine, Table};
+use super::schema::{Dataset, Filling, LastStep, Wish};
+use super::table::{Definition, StorageEngine, Table};
 use calendar::date;
 use life::{DEPARTMENTS, FULL, People};
 use serde::Deserialize;
@@ -133,18 +133,8 @@ const PARTS: [(EmployeesPart, Definition); 6] = [
     ),
 ];
 
-const TO_EMPLOYEES: Foreign = Foreign {
-    columns: "emp_no",
-    table: "employees",
-    to: "emp_no",
-    rule: "ON DELETE CASCADE",
-};
-const TO_DEPARTMENTS: Foreign = Foreign {
-    columns: "dept_no",
-    table: "departments",
-    to: "dept_no",
-    rule: "ON DELETE CASCADE",
-};
+const TO_EMPLOYEES: &str = "(emp_no) REFERENCES `employees` (emp_no) ON DELETE CASCADE";
+const TO_DEPARTMENTS: &str = "(dept_no) REFERENCES `departments` (dept_no) ON DELETE CASCADE";
 
 const VIEWS: [(&str, &str); 2] = [
     (
@@ -162,7 +152,7 @@ const VIEWS: [(&str, &str); 2] = [
 ];
 
 impl EmployeesPart {
-    fn refers_to(self) -> &'static [Foreign] {
+    fn refers_to(self) -> &'static [&'static str] {
         match self {
             Self::Employees | Self::Departments => &[],
             Self::DeptManager | Self::DeptEmp => &[TO_EMPLOYEES, TO_DEPARTMENTS],
@@ -171,7 +161,7 @@ impl EmployeesPart {
     }
 
     fn has_emp_no_key(self) -> bool {
-        self.refers_to().iter().any(|to| to.columns == "emp_no")
+        self.refers_to().contains(&TO_EMPLOYEES)
     }
 }
 
@@ -180,15 +170,15 @@ impl EmployeesPart {
 ///
 /// # Errors
 /// Fewer employees than a company with all its managers has, or more than their numbers allow.
-pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, BadWish> {
+pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, String> {
     let keys: Keys = wish.own_keys()?;
     let count = wish.rows.unwrap_or(FULL);
     let most = i32::MAX as u64 - FIRST_NUMBER;
     if !(People::FEWEST..=most).contains(&count) {
-        return Err(BadWish::new(format!(
+        return Err(format!(
             "employees are {} to {most}, not {count}: so many have the 24 managers among them",
             People::FEWEST
-        )));
+        ));
     }
     let people = Arc::new(People::new(wish.seed, count));
     let mut tables = Vec::new();
@@ -378,7 +368,7 @@ mod tests {
             let text = text(filling);
             let key = |line: &str| -> Vec<String> {
                 let fields: Vec<&str> = line.split('\t').collect();
-                let key: &[usize] = match filling.table.name() {
+                let key: &[usize] = match filling.table.name.as_str() {
                     "employees" | "departments" => &[0],
                     "dept_emp" | "dept_manager" => &[0, 1],
                     "titles" => &[0, 1, 2],
@@ -390,7 +380,7 @@ mod tests {
             assert!(
                 keys.windows(2).all(|pair| pair[0] < pair[1]),
                 "{}",
-                filling.table.name()
+                filling.table.name
             );
             let longest = text.lines().map(str::len).max().unwrap();
             assert!(longest < filling.content.bytes_max());

@@ -5,7 +5,7 @@ mod rows;
 mod tables;
 mod text;
 
-use super::schema::{BadWish, Dataset, Filling, LastStep, Wish};
+use super::schema::{Dataset, Filling, LastStep, Wish};
 use super::table::{StorageEngine, Table};
 use rows::{CUSTOMERS, ITEMS, Size, TpccPart, TpccRows};
 use serde::Deserialize;
@@ -109,7 +109,7 @@ impl PartitionBy {
 ///
 /// # Errors
 /// Sizes that cannot be, or foreign keys that the engine would not take.
-pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, BadWish> {
+pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, String> {
     let keys: Keys = wish.own_keys()?;
     check(&keys, wish)?;
     let size = Size {
@@ -147,27 +147,26 @@ pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, BadWish> {
     })
 }
 
-fn check(keys: &Keys, wish: &Wish<'_>) -> Result<(), BadWish> {
-    let refuse = |why: String| Err(BadWish::new(why));
+fn check(keys: &Keys, wish: &Wish<'_>) -> Result<(), String> {
     if wish.rows.is_some() {
-        return refuse("--rows: tpcc is sized by its warehouses: --with warehouses=N".to_owned());
+        return Err("--rows: tpcc is sized by its warehouses: --with warehouses=N".to_owned());
     }
     if !(1..=100_000).contains(&keys.warehouses) {
-        return refuse(format!(
+        return Err(format!(
             "warehouses are 1 to 100000, not {}",
             keys.warehouses
         ));
     }
     if !(1..=100).contains(&keys.shrink) {
-        return refuse(format!("shrink is 1 to 100, not {}", keys.shrink));
+        return Err(format!("shrink is 1 to 100, not {}", keys.shrink));
     }
     let divided = keys.partition_by != PartitionBy::None;
     if divided && !(1..=1024).contains(&keys.partitions) {
-        return refuse(format!("partitions are 1 to 1024, not {}", keys.partitions));
+        return Err(format!("partitions are 1 to 1024, not {}", keys.partitions));
     }
     let by_value = matches!(keys.partition_by, PartitionBy::Range | PartitionBy::List);
     if by_value && keys.partitions > keys.warehouses {
-        return refuse(format!(
+        return Err(format!(
             "{} partitions by {} want as many warehouses, and there are {}",
             keys.partitions,
             keys.partition_by.name(),
@@ -175,14 +174,14 @@ fn check(keys: &Keys, wish: &Wish<'_>) -> Result<(), BadWish> {
         ));
     }
     if keys.foreign_keys && divided {
-        return refuse(
+        return Err(
             "foreign_keys and partitions exclude one another: InnoDB has no foreign keys of, or \
              to, a partitioned table"
                 .to_owned(),
         );
     }
     if keys.foreign_keys && wish.engine != StorageEngine::InnoDb {
-        return refuse(format!(
+        return Err(format!(
             "{} has no foreign keys: leave foreign_keys out, or take InnoDB",
             wish.engine.name()
         ));
@@ -190,7 +189,7 @@ fn check(keys: &Keys, wish: &Wish<'_>) -> Result<(), BadWish> {
     Ok(())
 }
 
-fn table_of(of: &OfWarehouse, keys: &Keys, wish: &Wish<'_>) -> Result<Table, BadWish> {
+fn table_of(of: &OfWarehouse, keys: &Keys, wish: &Wish<'_>) -> Result<Table, String> {
     let divided = keys.partition_by != PartitionBy::None;
     let mut more: Vec<&str> = Vec::new();
     if keys.foreign_keys {
@@ -205,17 +204,17 @@ fn table_of(of: &OfWarehouse, keys: &Keys, wish: &Wish<'_>) -> Result<Table, Bad
             "PRIMARY KEY (h_id)"
         });
     }
-    let table = Table::defined(
-        &of.definition,
-        &more,
-        wish.engine.clone(),
-        wish.table_options,
-    )?;
-    let clause = of.warehouse.map(|column| {
-        keys.partition_by
-            .clause(column, keys.warehouses, keys.partitions)
-    });
-    Ok(table.with_partitions(clause.unwrap_or_default()))
+    let by = keys.partition_by;
+    let clause = |column| by.clause(column, keys.warehouses, keys.partitions);
+    Ok(Table {
+        partitions: of.warehouse.map(clause).unwrap_or_default(),
+        ..Table::defined(
+            &of.definition,
+            &more,
+            wish.engine.clone(),
+            wish.table_options,
+        )?
+    })
 }
 
 #[cfg(test)]

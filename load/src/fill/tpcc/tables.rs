@@ -14,13 +14,14 @@
 //! | `engine`, `table_options` | how all tables are stored |
 //! | `loaded.TABLE` | rows and checksum of each table that is complete |
 
-use crate::fill::table::{Definition, Foreign};
+use crate::fill::table::Definition;
 
 /// Whose column of warehouses a table is partitioned by; `item` is of no warehouse.
 pub struct OfWarehouse {
     pub definition: Definition,
     pub warehouse: Option<&'static str>,
-    pub foreign: &'static [Foreign],
+    /// What stands behind `FOREIGN KEY` in each.
+    pub foreign: &'static [&'static str],
     /// Keys that only the foreign keys want.
     pub foreign_keys_keys: &'static [&'static str],
 }
@@ -69,12 +70,7 @@ pub const DISTRICT: OfWarehouse = OfWarehouse {
         row_bytes: 130,
     },
     warehouse: Some("d_w_id"),
-    foreign: &[Foreign {
-        columns: "d_w_id",
-        table: "warehouse",
-        to: "w_id",
-        rule: "",
-    }],
+    foreign: &["(d_w_id) REFERENCES `warehouse` (w_id)"],
     foreign_keys_keys: &[],
 };
 
@@ -110,12 +106,7 @@ pub const CUSTOMER: OfWarehouse = OfWarehouse {
         row_bytes: 680,
     },
     warehouse: Some("c_w_id"),
-    foreign: &[Foreign {
-        columns: "c_w_id, c_d_id",
-        table: "district",
-        to: "d_w_id, d_id",
-        rule: "",
-    }],
+    foreign: &["(c_w_id, c_d_id) REFERENCES `district` (d_w_id, d_id)"],
     foreign_keys_keys: &[],
 };
 
@@ -137,18 +128,8 @@ pub const HISTORY: OfWarehouse = OfWarehouse {
     },
     warehouse: Some("h_w_id"),
     foreign: &[
-        Foreign {
-            columns: "h_c_w_id, h_c_d_id, h_c_id",
-            table: "customer",
-            to: "c_w_id, c_d_id, c_id",
-            rule: "",
-        },
-        Foreign {
-            columns: "h_w_id, h_d_id",
-            table: "district",
-            to: "d_w_id, d_id",
-            rule: "",
-        },
+        "(h_c_w_id, h_c_d_id, h_c_id) REFERENCES `customer` (c_w_id, c_d_id, c_id)",
+        "(h_w_id, h_d_id) REFERENCES `district` (d_w_id, d_id)",
     ],
     foreign_keys_keys: &[
         "KEY history_customer (h_c_w_id, h_c_d_id, h_c_id)",
@@ -175,12 +156,7 @@ pub const ORDERS: OfWarehouse = OfWarehouse {
         row_bytes: 75,
     },
     warehouse: Some("o_w_id"),
-    foreign: &[Foreign {
-        columns: "o_w_id, o_d_id, o_c_id",
-        table: "customer",
-        to: "c_w_id, c_d_id, c_id",
-        rule: "",
-    }],
+    foreign: &["(o_w_id, o_d_id, o_c_id) REFERENCES `customer` (c_w_id, c_d_id, c_id)"],
     foreign_keys_keys: &[],
 };
 
@@ -197,12 +173,7 @@ pub const NEW_ORDER: OfWarehouse = OfWarehouse {
         row_bytes: 30,
     },
     warehouse: Some("no_w_id"),
-    foreign: &[Foreign {
-        columns: "no_w_id, no_d_id, no_o_id",
-        table: "orders",
-        to: "o_w_id, o_d_id, o_id",
-        rule: "",
-    }],
+    foreign: &["(no_w_id, no_d_id, no_o_id) REFERENCES `orders` (o_w_id, o_d_id, o_id)"],
     foreign_keys_keys: &[],
 };
 
@@ -227,18 +198,8 @@ pub const ORDER_LINE: OfWarehouse = OfWarehouse {
     },
     warehouse: Some("ol_w_id"),
     foreign: &[
-        Foreign {
-            columns: "ol_w_id, ol_d_id, ol_o_id",
-            table: "orders",
-            to: "o_w_id, o_d_id, o_id",
-            rule: "",
-        },
-        Foreign {
-            columns: "ol_supply_w_id, ol_i_id",
-            table: "stock",
-            to: "s_w_id, s_i_id",
-            rule: "",
-        },
+        "(ol_w_id, ol_d_id, ol_o_id) REFERENCES `orders` (o_w_id, o_d_id, o_id)",
+        "(ol_supply_w_id, ol_i_id) REFERENCES `stock` (s_w_id, s_i_id)",
     ],
     foreign_keys_keys: &["KEY order_line_stock (ol_supply_w_id, ol_i_id)"],
 };
@@ -290,18 +251,8 @@ pub const STOCK: OfWarehouse = OfWarehouse {
     },
     warehouse: Some("s_w_id"),
     foreign: &[
-        Foreign {
-            columns: "s_w_id",
-            table: "warehouse",
-            to: "w_id",
-            rule: "",
-        },
-        Foreign {
-            columns: "s_i_id",
-            table: "item",
-            to: "i_id",
-            rule: "",
-        },
+        "(s_w_id) REFERENCES `warehouse` (w_id)",
+        "(s_i_id) REFERENCES `item` (i_id)",
     ],
     foreign_keys_keys: &["KEY stock_item (s_i_id)"],
 };

@@ -5,7 +5,7 @@ use super::*;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
-fn made(seed: u64, keys: serde_json::Value) -> Result<Dataset, BadWish> {
+fn made(seed: u64, keys: serde_json::Value) -> Result<Dataset, String> {
     let wish = Wish {
         keys: keys.as_object().unwrap().clone(),
         ..Wish::of(seed, StorageEngine::InnoDb)
@@ -22,12 +22,12 @@ fn rows<'d>(dataset: &'d Dataset, name: &str) -> Vec<BTreeMap<&'d str, String>> 
     let filling = dataset
         .tables
         .iter()
-        .find(|one| one.table.name() == name)
+        .find(|one| one.table.name == name)
         .unwrap();
     let mut out = Vec::new();
     let appended = filling.content.append(&mut out, filling.content.numbers());
     assert_eq!(appended.rows, filling.content.count());
-    let fields: Vec<&str> = filling.table.fields().split(", ").collect();
+    let fields: Vec<&str> = filling.table.fields.split(", ").collect();
     let text = String::from_utf8(out).unwrap();
     text.lines()
         .map(|line| {
@@ -106,7 +106,7 @@ fn any_cut_gives_the_same_bytes_and_none_is_longer_than_stated() {
             filling.content.append(&mut parts, number..number + 1);
             assert!(parts.len() - before <= filling.content.bytes_max());
         }
-        assert!(whole == parts, "{}", filling.table.name());
+        assert!(whole == parts, "{}", filling.table.name);
     }
 }
 

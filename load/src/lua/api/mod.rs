@@ -64,24 +64,24 @@ pub fn push_host(stack: &mut Stack<'_>, run: &Run) {
     stack.set_field(c"context");
     stack.push_address(rand::uint64_address());
     stack.set_field(c"rand_uint64");
-    stack.push_bytes(run.compat.version().as_bytes());
-    stack.set_field(c"version");
-    stack.push_bytes(run.compat.name().as_bytes());
-    stack.set_field(c"compat");
-    if let Some(name) = &run.script.name {
-        stack.push_bytes(name.as_bytes());
-        stack.set_field(c"script_path");
-    }
-    if let Some(command) = &run.command {
-        stack.push_bytes(command.as_bytes());
-        stack.set_field(c"command");
+    let name = run.script.name.as_deref();
+    let texts = [
+        (c"version", Some(run.compat.version())),
+        (c"compat", Some(run.compat.name())),
+        (c"script_path", name),
+        (c"command", run.command.as_deref()),
+        (c"luajit_command", Some(run.known.text("luajit_cmd"))),
+    ];
+    for (field, text) in texts {
+        if let Some(text) = text {
+            stack.push_bytes(text.as_bytes());
+            stack.set_field(field);
+        }
     }
     if run.figures.threads.len() >= THREADS_MANY {
         stack.push_number(HOT_LOOP.into());
         stack.set_field(c"hot_loop");
     }
-    stack.push_bytes(run.known.text("luajit_cmd").as_bytes());
-    stack.set_field(c"luajit_command");
     stack.push_flag(run.script.bundled);
     stack.set_field(c"bundled");
     stack.push_table(run.arguments.len(), 0);

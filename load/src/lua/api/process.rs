@@ -7,7 +7,6 @@ use crate::lua::stack::Stack;
 use crate::lua::sys::lua_State;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 functions! {
@@ -54,11 +53,7 @@ fn run_command(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
 /// `note_blocking(name)`: the script declares something that may wait without the host.
 fn note_blocking(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     if let Some(name) = stack.text(1) {
-        let mut names = cx
-            .run
-            .may_block
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut names = cx.run.blocking();
         if !names.contains(&name) {
             names.push(name);
         }

@@ -8,6 +8,7 @@ mod session;
 use super::statement::{Statement, can_be_prepared};
 use super::{CLASSES_MAX, EventKind, SeatPlace, Session, Workload};
 use crate::outcome::Failure;
+use crate::record::IgnoredErrors;
 use crate::wire::ServerError;
 use session::Client;
 use std::collections::HashMap;
@@ -42,7 +43,7 @@ pub struct Clients {
     pub is_shared: bool,
     /// The times of each statement are kept apart.
     pub by_statement: bool,
-    pub ignores: Ignored,
+    pub ignores: IgnoredErrors,
     /// Is told of each connection and each statement.
     pub watch: Option<ToldOf>,
     /// A client that gets no connection tells this and ends, and the others go on; absent: the
@@ -66,25 +67,6 @@ pub enum Reconnect {
     /// Before those whose place in the list, from 0, is a multiple of n: the very first too. What
     /// is not committed is lost.
     AtPlace(u64),
-}
-
-/// Errors of the server that do not end the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Ignored {
-    #[default]
-    None,
-    All,
-    Codes(Vec<u16>),
-}
-
-impl Ignored {
-    fn has(&self, code: u16) -> bool {
-        match self {
-            Self::None => false,
-            Self::All => true,
-            Self::Codes(codes) => codes.contains(&code),
-        }
-    }
 }
 
 /// The clients as a workload.

@@ -1,6 +1,6 @@
 //! What a placeholder stands for, and how its value is drawn.
 
-use crate::plan::Distribution;
+use crate::plan::{Distribution, ZIPFIAN_EXP_MAX};
 use crate::random::{Sampler, Shape, Stream};
 use crate::workload::statement::Parameters;
 
@@ -58,11 +58,6 @@ const TYPES: [(&str, &str); 9] = [
     ("serial", "serial(first)"),
 ];
 
-const PARETO_H: f64 = 0.2;
-const ZIPFIAN_EXP: f64 = 0.8;
-const ZIPFIAN_EXP_MAX: f64 = 100.0;
-const ITER: u32 = 12;
-
 impl Source {
     /// The source that a script names.
     ///
@@ -77,31 +72,13 @@ impl Source {
                 names.join(", ")
             ));
         };
-        match (kind, arguments.as_slice()) {
-            ("uniform", [Int(low), Int(high)]) => int(*low, *high, Distribution::Uniform {}),
-            ("gaussian", [Int(low), Int(high)]) => {
-                int(*low, *high, Distribution::Gaussian { iter: ITER })
-            }
-            ("special", [Int(low), Int(high)]) => int(
-                *low,
-                *high,
-                Distribution::Special {
-                    iter: ITER,
-                    pct: 1,
-                    res: 75,
-                },
-            ),
-            ("pareto", [Int(low), Int(high)]) => {
-                int(*low, *high, Distribution::Pareto { h: PARETO_H })
-            }
-            ("pareto", [Int(low), Int(high), Real(h)]) if *h > 0.0 && *h < 1.0 => {
+        match (kind, Distribution::usual(kind), arguments.as_slice()) {
+            (_, Some(usual), [Int(low), Int(high)]) => int(*low, *high, usual),
+            ("pareto", _, [Int(low), Int(high), Real(h)]) if *h > 0.0 && *h < 1.0 => {
                 int(*low, *high, Distribution::Pareto { h: *h })
             }
-            ("pareto", [_, _, _]) => Err("the third argument lies between 0 and 1".to_owned()),
-            ("zipfian", [Int(low), Int(high)]) => {
-                int(*low, *high, Distribution::Zipfian { exp: ZIPFIAN_EXP })
-            }
-            ("zipfian", [Int(low), Int(high), exponent]) => match number(exponent) {
+            ("pareto", _, [_, _, _]) => Err("the third argument lies between 0 and 1".to_owned()),
+            ("zipfian", _, [Int(low), Int(high), exponent]) => match number(exponent) {
                 Some(exp) if (0.0..=ZIPFIAN_EXP_MAX).contains(&exp) => {
                     int(*low, *high, Distribution::Zipfian { exp })
                 }
@@ -109,7 +86,7 @@ impl Source {
                     "the third argument lies between 0 and {ZIPFIAN_EXP_MAX}"
                 )),
             },
-            ("double", [low, high]) => match (number(low), number(high)) {
+            ("double", _, [low, high]) => match (number(low), number(high)) {
                 (Some(low), Some(high)) if low > high => Err(format!("{low} is above {high}")),
                 // The width is what a draw is a share of.
                 (Some(low), Some(high)) if !(high - low).is_finite() => Err(format!(
@@ -118,9 +95,9 @@ impl Source {
                 (Some(low), Some(high)) => Ok(Self::Double { low, high }),
                 _ => Err(format!("write {usage}")),
             },
-            ("text", [Text(template)]) => Ok(Self::Template(template.clone().into_bytes())),
-            ("choice", [_, ..]) => Ok(Self::Choice(arguments)),
-            ("serial", [Int(first)]) => Ok(Self::Serial(*first)),
+            ("text", _, [Text(template)]) => Ok(Self::Template(template.clone().into_bytes())),
+            ("choice", _, [_, ..]) => Ok(Self::Choice(arguments)),
+            ("serial", _, [Int(first)]) => Ok(Self::Serial(*first)),
             _ => Err(format!("write {usage}")),
         }
     }

@@ -19,28 +19,33 @@ pub struct Wording {
 }
 
 impl Wording {
-    pub fn new(step: usize, name: &'static str, text: impl Into<String>) -> Self {
-        Self::of_each(step, name, vec![text.into()])
-    }
-
-    pub fn of_each(step: usize, name: &'static str, texts: Vec<String>) -> Self {
+    pub fn new(step: usize, name: &'static str) -> Self {
         Self {
             step,
             name,
-            texts,
+            texts: Vec::new(),
             is_frame: false,
         }
     }
 
-    pub fn frame(step: usize, name: &'static str, text: &str) -> Self {
+    pub fn texts(self, texts: Vec<String>) -> Self {
+        Self { texts, ..self }
+    }
+
+    pub fn text(self, text: &str) -> Self {
+        self.texts(vec![text.to_owned()])
+    }
+
+    /// BEGIN, COMMIT or ROLLBACK, as it is called.
+    pub fn frame(self) -> Self {
+        let text = self.name.to_ascii_uppercase();
         Self {
             is_frame: true,
-            ..Self::new(step, name, text)
+            ..self.text(&text)
         }
     }
 }
 
-/// See the module's words.
 #[derive(Debug)]
 pub struct Book {
     pub ask: Ask,

@@ -30,16 +30,11 @@ pub fn draw_carrier(stream: &mut Stream) -> u64 {
 }
 
 pub fn wordings(ask: Ask) -> Vec<Wording> {
-    let say = |step, name, text: &str| Wording::new(step as usize, name, text);
-    let frame = |step, name, text: &str| Wording::frame(step as usize, name, text);
+    let say = |step, name| Wording::new(step as usize, name);
     if ask == Ask::Procedure {
-        return vec![say(
-            DeliveryStep::Call,
-            "call",
-            "CALL contend_delivery(?, ?)",
-        )];
+        return vec![say(DeliveryStep::Call, "call").text("CALL contend_delivery(?, ?)")];
     }
-    let mut wordings = vec![frame(DeliveryStep::Begin, "begin", "BEGIN")];
+    let mut wordings = vec![say(DeliveryStep::Begin, "begin").frame()];
     const LINES: &str = "ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?";
     const WHERE: &str = "WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?";
     if ask == Ask::NoRead {
@@ -49,19 +44,15 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
              c_delivery_cnt = c_delivery_cnt + 1 {WHERE}"
         );
         wordings.extend([
-            say(
-                DeliveryStep::Oldest,
-                "delete_new_order",
+            say(DeliveryStep::Oldest, "delete_new_order").text(
                 "DELETE FROM new_order WHERE no_w_id = ? AND no_d_id = ? \
                  ORDER BY no_o_id LIMIT 1 RETURNING no_o_id",
             ),
-            say(
-                DeliveryStep::Carrier,
-                "update_order",
+            say(DeliveryStep::Carrier, "update_order").text(
                 "UPDATE orders SET o_carrier_id = ?, o_c_id = LAST_INSERT_ID(o_c_id) \
                  WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?",
             ),
-            say(DeliveryStep::Pay, "update_customer", &pay),
+            say(DeliveryStep::Pay, "update_customer").text(&pay),
         ]);
     } else {
         let pay = format!(
@@ -70,42 +61,32 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
         );
         let sum = format!("SELECT SUM(ol_amount) FROM order_line WHERE {LINES}");
         wordings.extend([
-            say(
-                DeliveryStep::Oldest,
-                "select_new_order",
+            say(DeliveryStep::Oldest, "select_new_order").text(
                 "SELECT no_o_id FROM new_order WHERE no_w_id = ? AND no_d_id = ? \
                  ORDER BY no_o_id LIMIT 1 FOR UPDATE",
             ),
-            say(
-                DeliveryStep::Take,
-                "delete_new_order",
-                "DELETE FROM new_order WHERE no_w_id = ? AND no_d_id = ? AND no_o_id = ?",
-            ),
-            say(
-                DeliveryStep::Customer,
-                "select_order",
+            say(DeliveryStep::Take, "delete_new_order")
+                .text("DELETE FROM new_order WHERE no_w_id = ? AND no_d_id = ? AND no_o_id = ?"),
+            say(DeliveryStep::Customer, "select_order").text(
                 // Without the lock it is sought among the rows of when the transaction began, and
                 // the order may have come since.
                 "SELECT o_c_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ? FOR UPDATE",
             ),
-            say(
-                DeliveryStep::Carrier,
-                "update_order",
+            say(DeliveryStep::Carrier, "update_order").text(
                 "UPDATE orders SET o_carrier_id = ? WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?",
             ),
-            say(DeliveryStep::Sum, "select_sum", &sum),
-            say(DeliveryStep::Pay, "update_customer", &pay),
+            say(DeliveryStep::Sum, "select_sum").text(&sum),
+            say(DeliveryStep::Pay, "update_customer").text(&pay),
         ]);
     }
     let lines = format!("UPDATE order_line SET ol_delivery_d = NOW() WHERE {LINES}");
     wordings.extend([
-        say(DeliveryStep::Lines, "update_order_lines", &lines),
-        frame(DeliveryStep::Commit, "commit", "COMMIT"),
+        say(DeliveryStep::Lines, "update_order_lines").text(&lines),
+        say(DeliveryStep::Commit, "commit").frame(),
     ]);
     wordings
 }
 
-/// See the module's words.
 #[derive(Debug)]
 pub struct Delivery {
     card: Card,
@@ -206,10 +187,7 @@ impl Delivery {
 
     fn put(&self, values: &mut Parameters, ask: Ask) {
         match self.step {
-            DeliveryStep::Oldest => {
-                values.int(self.warehouse);
-                values.int(self.district);
-            }
+            DeliveryStep::Oldest => values.ints([self.warehouse, self.district]),
             DeliveryStep::Take
             | DeliveryStep::Customer
             | DeliveryStep::Lines
@@ -223,21 +201,14 @@ impl Delivery {
                     Ask::NoRead => self.put_order(values),
                     _ => values.cents(self.cents),
                 }
-                values.int(self.warehouse);
-                values.int(self.district);
-                values.int(self.customer);
+                values.ints([self.warehouse, self.district, self.customer]);
             }
-            DeliveryStep::Call => {
-                values.int(self.warehouse);
-                values.int(self.carrier);
-            }
+            DeliveryStep::Call => values.ints([self.warehouse, self.carrier]),
             DeliveryStep::Begin | DeliveryStep::Commit => {}
         }
     }
 
     fn put_order(&self, values: &mut Parameters) {
-        values.int(self.warehouse);
-        values.int(self.district);
-        values.int(self.order);
+        values.ints([self.warehouse, self.district, self.order]);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::random::Stream;
 use crate::random::nurand::{A_C_ID, A_C_LAST, Constants, LAST_NAMES, last_name};
+use crate::workload::native::Said;
 
 pub const DISTRICTS: u64 = 10;
 
@@ -71,6 +72,20 @@ impl Who {
             }
         }
     }
+}
+
+pub const NONE_OF_NAME: &str = "customer of a last name";
+
+/// Clause 2.5.2.2: of the customers of that name, in the order of their first names, the one in
+/// the middle, rounded up. None if there is none.
+pub fn middle(said: Said<'_>) -> Option<u64> {
+    let (mut rows, mut customer) = (said.rows(), None);
+    for _ in 0..said.summary().rows.div_ceil(2) {
+        customer = None;
+        let row = rows.next_row(|value| customer = customer.or(value.as_int()));
+        row.ok()?;
+    }
+    customer.map(|id| id as u64)
 }
 
 /// Of data of the full size, all of whose warehouses are homes.

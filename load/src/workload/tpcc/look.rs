@@ -18,10 +18,9 @@ const NO_TABLE: u16 = 1146;
 pub fn facts(keys: &Keys, server: &mut dyn LookedAtServer) -> Result<Facts, Failure> {
     let told = server.rows("SELECT name, value FROM contend_tpcc");
     let told = told.map_err(|failure| match failure.code {
-        Some(NO_TABLE) => refusal(
+        Some(NO_TABLE) => Failure::with_hint(
             "the database has no tables of TPC-C that contend has loaded: there is no table \
-             contend_tpcc"
-                .to_owned(),
+             contend_tpcc",
             "load them with contend-load fill, or name the database that has them; for the tables \
              of another kit say workload.c_load and workload.warehouses",
         ),
@@ -36,7 +35,7 @@ pub fn facts(keys: &Keys, server: &mut dyn LookedAtServer) -> Result<Facts, Fail
         .collect();
     let state = told.get("state").map_or("unknown", String::as_str);
     if state != "complete" {
-        return Err(refusal(
+        return Err(Failure::with_hint(
             format!("the tables of TPC-C are half loaded: contend_tpcc says state {state}"),
             "run contend-load fill again: it resumes",
         ));
@@ -53,17 +52,16 @@ pub fn facts(keys: &Keys, server: &mut dyn LookedAtServer) -> Result<Facts, Fail
         size("customers_per_district", CUSTOMERS),
         size("items", ITEMS),
     ) else {
-        return Err(refusal(
+        return Err(Failure::with_hint(
             "contend_tpcc does not say how many warehouses, customers and items there are, or how \
-             last names were made"
-                .to_owned(),
+             last names were made",
             "load the tables anew with contend-load fill",
         ));
     };
     let found = server.rows("SELECT COUNT(*), MIN(w_id), MAX(w_id) FROM warehouse")?;
     let expected = [loaded, 1, loaded].map(|number| Some(number.to_string()));
     if found.first().map(Vec::as_slice) != Some(&expected) {
-        return Err(refusal(
+        return Err(Failure::with_hint(
             format!(
                 "contend_tpcc says that {loaded} warehouses were loaded, and the table warehouse \
                  has others"
@@ -75,7 +73,7 @@ pub fn facts(keys: &Keys, server: &mut dyn LookedAtServer) -> Result<Facts, Fail
         .max(keys.warehouses.unwrap_or(1).into())
         .max(keys.first_warehouse.into());
     if wanted > loaded {
-        return Err(refusal(
+        return Err(Failure::with_hint(
             format!("warehouse {wanted} is asked for, and the tables have {loaded}"),
             "load more of them, or ask for fewer: workload.warehouses, last_warehouse",
         ));
@@ -93,8 +91,8 @@ pub fn facts(keys: &Keys, server: &mut dyn LookedAtServer) -> Result<Facts, Fail
 
 /// The servers of a run have different data, which cannot be asked alike.
 pub fn other_data() -> Failure {
-    refusal(
-        "it has other data of TPC-C than the servers before it".to_owned(),
+    Failure::with_hint(
+        "it has other data of TPC-C than the servers before it",
         "load all of them with the same warehouses and seed",
     )
 }
@@ -104,19 +102,9 @@ pub fn other_data() -> Failure {
 pub fn refuse_no_read(server: &dyn LookedAtServer) -> Result<(), Failure> {
     match server.flavour() {
         Flavour::MariaDb => Ok(()),
-        _ => Err(refusal(
-            "workload.ask \"no_read\" needs DELETE … RETURNING, which only MariaDB has".to_owned(),
+        _ => Err(Failure::with_hint(
+            "workload.ask \"no_read\" needs DELETE … RETURNING, which only MariaDB has",
             "choose another way to ask: each, in, multi_row, procedure",
         )),
-    }
-}
-
-fn refusal(message: String, hint: &str) -> Failure {
-    Failure {
-        message,
-        hint: Some(hint.to_owned()),
-        code: None,
-        sqlstate: None,
-        statement: None,
     }
 }

@@ -5,7 +5,6 @@
 //! rows by each of them, and a transaction that is begun again asks the same.
 
 mod book;
-mod customer;
 mod deck;
 mod delivery;
 mod facts;
@@ -38,7 +37,6 @@ use work::Work;
 /// Keeps think times apart from what an event asks.
 const THINK_PART: u64 = 1 << 41;
 
-/// See the module's words.
 pub struct Tpcc {
     keys: Keys,
     book: Book,

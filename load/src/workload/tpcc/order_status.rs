@@ -1,9 +1,8 @@
 //! Order-Status (clause 2.6): a customer's last order and its lines.
 
 use super::book::{Book, CUSTOMERS_BY_NAME, Wording};
-use super::customer;
 use super::deck::Card;
-use super::facts::{DISTRICTS, Facts, Who};
+use super::facts::{DISTRICTS, Facts, NONE_OF_NAME, Who, middle};
 use super::keys::Ask;
 use crate::random::Stream;
 use crate::workload::native::{EventEnd, NextStep, Said, WhyAsked};
@@ -21,42 +20,30 @@ enum OrderStatusStep {
 }
 
 pub fn wordings(ask: Ask) -> Vec<Wording> {
-    let say = |step, name, text: &str| Wording::new(step as usize, name, text);
-    let frame = |step, name, text: &str| Wording::frame(step as usize, name, text);
+    let say = |step, name| Wording::new(step as usize, name);
     if ask == Ask::Procedure {
         let call = "CALL contend_order_status(?, ?, ?, ?)";
-        return vec![say(OrderStatusStep::Call, "call", call)];
+        return vec![say(OrderStatusStep::Call, "call").text(call)];
     }
     vec![
-        frame(OrderStatusStep::Begin, "begin", "BEGIN"),
-        say(
-            OrderStatusStep::ByName,
-            "select_customers_by_name",
-            CUSTOMERS_BY_NAME,
-        ),
-        say(
-            OrderStatusStep::Customer,
-            "select_customer",
+        say(OrderStatusStep::Begin, "begin").frame(),
+        say(OrderStatusStep::ByName, "select_customers_by_name").text(CUSTOMERS_BY_NAME),
+        say(OrderStatusStep::Customer, "select_customer").text(
             "SELECT c_balance, c_first, c_middle, c_last FROM customer \
              WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
         ),
-        say(
-            OrderStatusStep::Order,
-            "select_order",
+        say(OrderStatusStep::Order, "select_order").text(
             "SELECT o_id, o_carrier_id, o_entry_d FROM orders \
              WHERE o_w_id = ? AND o_d_id = ? AND o_c_id = ? ORDER BY o_id DESC LIMIT 1",
         ),
-        say(
-            OrderStatusStep::Lines,
-            "select_order_lines",
+        say(OrderStatusStep::Lines, "select_order_lines").text(
             "SELECT ol_supply_w_id, ol_i_id, ol_quantity, ol_amount, ol_delivery_d \
              FROM order_line WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?",
         ),
-        frame(OrderStatusStep::Commit, "commit", "COMMIT"),
+        say(OrderStatusStep::Commit, "commit").frame(),
     ]
 }
 
-/// See the module's words.
 #[derive(Debug)]
 pub struct OrderStatus {
     step: OrderStatusStep,
@@ -100,8 +87,7 @@ impl OrderStatus {
             let is_last = self.step == OrderStatusStep::Commit;
             return NextStep::in_turn(place, is_last);
         }
-        values.int(self.warehouse);
-        values.int(self.district);
+        values.ints([self.warehouse, self.district]);
         match self.step {
             OrderStatusStep::ByName => values.written(|out| self.who.put_name(out)),
             OrderStatusStep::Lines => values.int(self.order),
@@ -123,7 +109,7 @@ impl OrderStatus {
             (OrderStatusStep::Begin, Who::Name(_)) => OrderStatusStep::ByName,
             (OrderStatusStep::Begin, Who::Id(_)) => OrderStatusStep::Customer,
             (OrderStatusStep::ByName, _) => {
-                self.customer = customer::middle(said).ok_or(customer::NONE_OF_NAME)?;
+                self.customer = middle(said).ok_or(NONE_OF_NAME)?;
                 OrderStatusStep::Customer
             }
             (OrderStatusStep::Customer, _) if said.summary().rows == 0 => return Err("customer"),

@@ -1,9 +1,8 @@
 //! Payment (clause 2.5): of a customer, who may be another warehouse's.
 
 use super::book::{Book, CUSTOMERS_BY_NAME, Wording};
-use super::customer;
 use super::deck::Card;
-use super::facts::{DISTRICTS, Facts, Who};
+use super::facts::{DISTRICTS, Facts, NONE_OF_NAME, Who, middle};
 use super::keys::{Ask, Keys};
 use crate::random::Stream;
 use crate::wire::Value;
@@ -41,41 +40,26 @@ const CUSTOMER: &str = "SELECT c_first, c_middle, c_last, c_street_1, c_street_2
      FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?";
 
 pub fn wordings(ask: Ask) -> Vec<Wording> {
-    let say = |step, name, text: &str| Wording::new(step as usize, name, text);
-    let frame = |step, name, text: &str| Wording::frame(step as usize, name, text);
+    let say = |step, name| Wording::new(step as usize, name);
     if ask == Ask::Procedure {
         let call = "CALL contend_payment(?, ?, ?, ?, ?, ?, ?)";
-        return vec![say(PaymentStep::Call, "call", call)];
+        return vec![say(PaymentStep::Call, "call").text(call)];
     }
     let mut wordings = vec![
-        frame(PaymentStep::Begin, "begin", "BEGIN"),
-        say(
-            PaymentStep::Warehouse,
-            "update_warehouse",
-            "UPDATE warehouse SET w_ytd = w_ytd + ? WHERE w_id = ?",
-        ),
-        say(
-            PaymentStep::WarehouseName,
-            "select_warehouse",
+        say(PaymentStep::Begin, "begin").frame(),
+        say(PaymentStep::Warehouse, "update_warehouse")
+            .text("UPDATE warehouse SET w_ytd = w_ytd + ? WHERE w_id = ?"),
+        say(PaymentStep::WarehouseName, "select_warehouse").text(
             "SELECT w_name, w_street_1, w_street_2, w_city, w_state, w_zip FROM warehouse \
              WHERE w_id = ?",
         ),
-        say(
-            PaymentStep::District,
-            "update_district",
-            "UPDATE district SET d_ytd = d_ytd + ? WHERE d_w_id = ? AND d_id = ?",
-        ),
-        say(
-            PaymentStep::DistrictName,
-            "select_district",
+        say(PaymentStep::District, "update_district")
+            .text("UPDATE district SET d_ytd = d_ytd + ? WHERE d_w_id = ? AND d_id = ?"),
+        say(PaymentStep::DistrictName, "select_district").text(
             "SELECT d_name, d_street_1, d_street_2, d_city, d_state, d_zip FROM district \
              WHERE d_w_id = ? AND d_id = ?",
         ),
-        say(
-            PaymentStep::ByName,
-            "select_customers_by_name",
-            CUSTOMERS_BY_NAME,
-        ),
+        say(PaymentStep::ByName, "select_customers_by_name").text(CUSTOMERS_BY_NAME),
     ];
     const SET: &str = "c_balance = c_balance - ?, c_ytd_payment = c_ytd_payment + ?, \
          c_payment_cnt = c_payment_cnt + 1";
@@ -86,8 +70,8 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
              c_data = IF(c_credit = 'BC', LEFT(CONCAT(?, c_data), 500), c_data) {WHERE}"
         );
         wordings.extend([
-            say(PaymentStep::Pay, "update_customer", &pay),
-            say(PaymentStep::Customer, "select_customer", CUSTOMER),
+            say(PaymentStep::Pay, "update_customer").text(&pay),
+            say(PaymentStep::Customer, "select_customer").text(CUSTOMER),
         ]);
     } else {
         let pay = format!("UPDATE customer SET {SET} {WHERE}");
@@ -96,29 +80,22 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
         // transaction began, and what another payment has added since would be lost.
         let data = format!("SELECT c_data FROM customer {WHERE} FOR UPDATE");
         wordings.extend([
-            say(
-                PaymentStep::Customer,
-                "select_customer",
-                &format!("{CUSTOMER} FOR UPDATE"),
-            ),
-            say(PaymentStep::Data, "select_customer_data", &data),
-            say(PaymentStep::Pay, "update_customer", &pay),
-            say(PaymentStep::PayBad, "update_customer_data", &pay_bad),
+            say(PaymentStep::Customer, "select_customer").text(&format!("{CUSTOMER} FOR UPDATE")),
+            say(PaymentStep::Data, "select_customer_data").text(&data),
+            say(PaymentStep::Pay, "update_customer").text(&pay),
+            say(PaymentStep::PayBad, "update_customer_data").text(&pay_bad),
         ]);
     }
     wordings.extend([
-        say(
-            PaymentStep::History,
-            "insert_history",
+        say(PaymentStep::History, "insert_history").text(
             "INSERT INTO history (h_c_d_id, h_c_w_id, h_c_id, h_d_id, h_w_id, h_date, h_amount, \
              h_data) VALUES (?, ?, ?, ?, ?, NOW(), ?, ?)",
         ),
-        frame(PaymentStep::Commit, "commit", "COMMIT"),
+        say(PaymentStep::Commit, "commit").frame(),
     ]);
     wordings
 }
 
-/// See the module's words.
 #[derive(Debug)]
 pub struct Payment {
     step: PaymentStep,
@@ -212,7 +189,7 @@ impl Payment {
                 }
             }
             PaymentStep::ByName => {
-                self.customer = customer::middle(said).ok_or(customer::NONE_OF_NAME)?;
+                self.customer = middle(said).ok_or(NONE_OF_NAME)?;
                 match ask {
                     Ask::NoRead => PaymentStep::Pay,
                     _ => PaymentStep::Customer,
@@ -249,16 +226,11 @@ impl Payment {
             PaymentStep::WarehouseName => values.int(self.warehouse),
             PaymentStep::District => {
                 values.cents(self.cents);
-                values.int(self.warehouse);
-                values.int(self.district);
+                values.ints([self.warehouse, self.district]);
             }
-            PaymentStep::DistrictName => {
-                values.int(self.warehouse);
-                values.int(self.district);
-            }
+            PaymentStep::DistrictName => values.ints([self.warehouse, self.district]),
             PaymentStep::ByName => {
-                values.int(self.customer_warehouse);
-                values.int(self.customer_district);
+                values.ints([self.customer_warehouse, self.customer_district]);
                 values.written(|out| self.who.put_name(out));
             }
             PaymentStep::Customer | PaymentStep::Data => self.put_customer(values),
@@ -278,11 +250,8 @@ impl Payment {
                 self.put_customer(values);
             }
             PaymentStep::History => {
-                values.int(self.customer_district);
-                values.int(self.customer_warehouse);
-                values.int(self.customer);
-                values.int(self.district);
-                values.int(self.warehouse);
+                values.ints([self.customer_district, self.customer_warehouse]);
+                values.ints([self.customer, self.district, self.warehouse]);
                 values.cents(self.cents);
                 values.written(|out| {
                     out.extend_from_slice(self.warehouse_name.bytes());
@@ -291,8 +260,7 @@ impl Payment {
                 });
             }
             PaymentStep::Call => {
-                values.int(self.warehouse);
-                values.int(self.district);
+                values.ints([self.warehouse, self.district]);
                 self.put_customer(values);
                 values.written(|out| self.who.put_name(out));
                 values.cents(self.cents);
@@ -302,8 +270,7 @@ impl Payment {
     }
 
     fn put_customer(&self, values: &mut Parameters) {
-        values.int(self.customer_warehouse);
-        values.int(self.customer_district);
+        values.ints([self.customer_warehouse, self.customer_district]);
         values.int(self.customer);
     }
 

@@ -21,32 +21,25 @@ enum StockLevelStep {
 }
 
 pub fn wordings(ask: Ask) -> Vec<Wording> {
-    let say = |step, name, text: &str| Wording::new(step as usize, name, text);
-    let frame = |step, name, text: &str| Wording::frame(step as usize, name, text);
+    let say = |step, name| Wording::new(step as usize, name);
     if ask == Ask::Procedure {
         let call = "CALL contend_stock_level(?, ?, ?)";
-        return vec![say(StockLevelStep::Call, "call", call)];
+        return vec![say(StockLevelStep::Call, "call").text(call)];
     }
     vec![
-        frame(StockLevelStep::Begin, "begin", "BEGIN"),
-        say(
-            StockLevelStep::Order,
-            "select_district",
-            "SELECT d_next_o_id FROM district WHERE d_w_id = ? AND d_id = ?",
-        ),
-        say(
-            StockLevelStep::Count,
-            "select_count",
+        say(StockLevelStep::Begin, "begin").frame(),
+        say(StockLevelStep::Order, "select_district")
+            .text("SELECT d_next_o_id FROM district WHERE d_w_id = ? AND d_id = ?"),
+        say(StockLevelStep::Count, "select_count").text(
             "SELECT COUNT(DISTINCT s_i_id) FROM order_line \
              JOIN stock ON s_w_id = ol_w_id AND s_i_id = ol_i_id \
              WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id < ? AND ol_o_id >= ? \
              AND s_quantity < ?",
         ),
-        frame(StockLevelStep::Commit, "commit", "COMMIT"),
+        say(StockLevelStep::Commit, "commit").frame(),
     ]
 }
 
-/// See the module's words.
 #[derive(Debug)]
 pub struct StockLevel {
     step: StockLevelStep,
@@ -80,16 +73,14 @@ impl StockLevel {
         }
         let place = book.place(Card::StockLevel, self.step as usize, 0);
         if !matches!(self.step, StockLevelStep::Begin | StockLevelStep::Commit) {
-            values.int(self.warehouse);
-            values.int(self.district);
+            values.ints([self.warehouse, self.district]);
         }
         match self.step {
             StockLevelStep::Begin => NextStep::in_turn(place, false),
             StockLevelStep::Order => NextStep::read(place),
             StockLevelStep::Count => {
-                values.int(self.next_order);
-                values.int(self.next_order.saturating_sub(ORDERS));
-                values.int(self.threshold);
+                let first = self.next_order.saturating_sub(ORDERS);
+                values.ints([self.next_order, first, self.threshold]);
                 NextStep::in_turn(place, false)
             }
             StockLevelStep::Commit => NextStep::last(place, EventEnd::Done),

@@ -7,7 +7,6 @@ use crate::random::Stream;
 use crate::workload::SeatPlace;
 use crate::workload::native::Own;
 
-/// See the module's words.
 pub struct Terminal {
     index: u64,
     deck: Deck,

@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::record::IgnoredErrors;
 use crate::wire::{Capabilities, Summary};
 use crate::workload::Workload as _;
-use crate::workload::client_list::{ClientList, Ignored};
+use crate::workload::client_list::ClientList;
 
 fn list(texts: &[&str]) -> Clients {
     let text = |text: &&str| Text::Plain((*text).to_owned());
@@ -138,17 +139,10 @@ fn keys_are_those_of_the_seed() {
 }
 
 #[test]
-fn only_the_codes_named_are_ignored() {
-    let codes = Ignored::Codes(vec![1062]);
-    assert!(codes.has(1062) && !codes.has(1213));
-    assert!(Ignored::All.has(1213) && !Ignored::None.has(1213));
-}
-
-#[test]
 fn a_statement_that_fails_counts_as_failed_though_a_commit_follows() {
     let clients = Clients {
         commit_every: 1,
-        ignores: Ignored::All,
+        ignores: IgnoredErrors::parse(["all"]).unwrap(),
         ..list(&["a"])
     };
     let seat = SeatPlace {

@@ -23,7 +23,6 @@ pub const LINES_MIN: usize = 5;
 pub const LINES_MAX: usize = 15;
 const QUANTITY_MAX: u64 = 10;
 
-/// See the module's words.
 #[derive(Debug)]
 pub struct NewOrder {
     step: NewOrderStep,
@@ -309,38 +308,21 @@ impl NewOrder {
     fn put(&self, values: &mut Parameters, ask: Ask) {
         let line = self.line();
         match self.step {
-            NewOrderStep::Customer => {
-                values.int(self.warehouse);
-                values.int(self.district);
-                values.int(self.customer);
-            }
+            NewOrderStep::Customer => values.ints([self.warehouse, self.district, self.customer]),
             NewOrderStep::District | NewOrderStep::NextOrder => {
-                values.int(self.warehouse);
-                values.int(self.district);
+                values.ints([self.warehouse, self.district])
             }
             NewOrderStep::Order => {
-                values.int(self.order);
-                values.int(self.district);
-                values.int(self.warehouse);
-                values.int(self.customer);
-                values.int(self.count as u64);
-                values.int(self.all_local());
+                values.ints([self.order, self.district, self.warehouse]);
+                values.ints([self.customer, self.count as u64, self.all_local()]);
             }
-            NewOrderStep::NewOrder => {
-                values.int(self.order);
-                values.int(self.district);
-                values.int(self.warehouse);
-            }
+            NewOrderStep::NewOrder => values.ints([self.order, self.district, self.warehouse]),
             NewOrderStep::Item => values.int(line.item),
             NewOrderStep::Items => {
                 let lines = self.lines.iter().take(self.count);
                 lines.for_each(|line| values.int(line.item));
             }
-            NewOrderStep::Stock => {
-                values.int(self.district);
-                values.int(line.supplier);
-                values.int(line.item);
-            }
+            NewOrderStep::Stock => values.ints([self.district, line.supplier, line.item]),
             NewOrderStep::Stocks => {
                 values.int(self.district);
                 // A row may be named twice, which spares a statement for four rows.
@@ -348,8 +330,7 @@ impl NewOrder {
                 let again = lines.iter().rev().cycle();
                 let few = LINES_MIN.saturating_sub(lines.len());
                 for line in lines.iter().chain(again.take(few)) {
-                    values.int(line.supplier);
-                    values.int(line.item);
+                    values.ints([line.supplier, line.item]);
                 }
             }
             NewOrderStep::UpdateStock => {
@@ -357,10 +338,8 @@ impl NewOrder {
                     Ask::NoRead => (0..3).for_each(|_| values.int(line.quantity)),
                     _ => values.int(line.stock_after() as u64),
                 }
-                values.int(line.quantity);
-                values.int(u64::from(line.supplier != self.warehouse));
-                values.int(line.supplier);
-                values.int(line.item);
+                let is_remote = u64::from(line.supplier != self.warehouse);
+                values.ints([line.quantity, is_remote, line.supplier, line.item]);
             }
             NewOrderStep::Line => self.put_line(self.line, &line, values),
             NewOrderStep::Lines => {
@@ -373,23 +352,15 @@ impl NewOrder {
     }
 
     fn put_line(&self, place: usize, line: &Line, values: &mut Parameters) {
-        values.int(self.order);
-        values.int(self.district);
-        values.int(self.warehouse);
-        values.int(place as u64 + 1);
-        values.int(line.item);
-        values.int(line.supplier);
-        values.int(line.quantity);
+        values.ints([self.order, self.district, self.warehouse, place as u64 + 1]);
+        values.ints([line.item, line.supplier, line.quantity]);
         values.cents(line.price_cents.unwrap_or(0) * line.quantity as i64);
         values.bytes(line.info());
     }
 
     fn put_call(&self, values: &mut Parameters) {
-        values.int(self.warehouse);
-        values.int(self.district);
-        values.int(self.customer);
-        values.int(self.count as u64);
-        values.int(self.all_local());
+        values.ints([self.warehouse, self.district, self.customer]);
+        values.ints([self.count as u64, self.all_local()]);
         values.written(|out| {
             for line in self.lines.iter().take(self.count) {
                 put_digits(out, line.item, 6);

@@ -31,61 +31,46 @@ const INSERT_LINES: &str = "INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, o
      ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_dist_info) VALUES {}";
 
 pub fn wordings(ask: Ask) -> Vec<Wording> {
-    let say = |step, name, text: &str| Wording::new(step as usize, name, text);
-    let frame = |step, name, text: &str| Wording::frame(step as usize, name, text);
+    let say = |step, name| Wording::new(step as usize, name);
     if ask == Ask::Procedure {
         let call = "CALL contend_new_order(?, ?, ?, ?, ?, ?)";
-        return vec![say(NewOrderStep::Call, "call", call)];
+        return vec![say(NewOrderStep::Call, "call").text(call)];
     }
-    let mut wordings = vec![frame(NewOrderStep::Begin, "begin", "BEGIN")];
+    let mut wordings = vec![say(NewOrderStep::Begin, "begin").frame()];
     if ask == Ask::NoRead {
         wordings.extend([
-            say(
-                NewOrderStep::Customer,
-                "select_customer",
+            say(NewOrderStep::Customer, "select_customer").text(
                 "SELECT c_discount, c_last, c_credit, w_tax, d_tax FROM customer \
-                 JOIN warehouse ON w_id = c_w_id JOIN district ON d_w_id = c_w_id AND d_id = c_d_id \
+                 JOIN warehouse ON w_id = c_w_id \
+                 JOIN district ON d_w_id = c_w_id AND d_id = c_d_id \
                  WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
             ),
-            say(
-                NewOrderStep::NextOrder,
-                "update_district",
+            say(NewOrderStep::NextOrder, "update_district").text(
                 "UPDATE district SET d_next_o_id = LAST_INSERT_ID(d_next_o_id) + 1 \
                  WHERE d_w_id = ? AND d_id = ?",
             ),
         ]);
     } else {
         wordings.extend([
-            say(
-                NewOrderStep::Customer,
-                "select_customer",
+            say(NewOrderStep::Customer, "select_customer").text(
                 "SELECT c_discount, c_last, c_credit, w_tax FROM customer \
                  JOIN warehouse ON w_id = c_w_id WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
             ),
-            say(
-                NewOrderStep::District,
-                "select_district",
+            say(NewOrderStep::District, "select_district").text(
                 "SELECT d_next_o_id, d_tax FROM district WHERE d_w_id = ? AND d_id = ? FOR UPDATE",
             ),
-            say(
-                NewOrderStep::NextOrder,
-                "update_district",
+            say(NewOrderStep::NextOrder, "update_district").text(
                 "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = ? AND d_id = ?",
             ),
         ]);
     }
     wordings.extend([
-        say(
-            NewOrderStep::Order,
-            "insert_order",
+        say(NewOrderStep::Order, "insert_order").text(
             "INSERT INTO orders (o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_ol_cnt, o_all_local) \
              VALUES (?, ?, ?, ?, NOW(), ?, ?)",
         ),
-        say(
-            NewOrderStep::NewOrder,
-            "insert_new_order",
-            "INSERT INTO new_order (no_o_id, no_d_id, no_w_id) VALUES (?, ?, ?)",
-        ),
+        say(NewOrderStep::NewOrder, "insert_new_order")
+            .text("INSERT INTO new_order (no_o_id, no_d_id, no_w_id) VALUES (?, ?, ?)"),
     ]);
     let locks = if ask == Ask::NoRead {
         ""
@@ -96,12 +81,9 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
         let stock =
             format!("SELECT {STOCK_COLUMNS} FROM stock WHERE s_w_id = ? AND s_i_id = ?{locks}");
         wordings.extend([
-            say(
-                NewOrderStep::Item,
-                "select_item",
-                "SELECT i_price, i_name, i_data FROM item WHERE i_id = ?",
-            ),
-            say(NewOrderStep::Stock, "select_stock", &stock),
+            say(NewOrderStep::Item, "select_item")
+                .text("SELECT i_price, i_name, i_data FROM item WHERE i_id = ?"),
+            say(NewOrderStep::Stock, "select_stock").text(&stock),
         ]);
     } else {
         let items = "SELECT i_id, i_price, i_name, i_data FROM item WHERE i_id IN ({})";
@@ -113,8 +95,8 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
         let items = lists(items, "?", least, most);
         let stocks = lists(&stocks, "(?, ?)", least, most);
         wordings.extend([
-            Wording::of_each(NewOrderStep::Items as usize, "select_items", items),
-            Wording::of_each(NewOrderStep::Stocks as usize, "select_stocks", stocks),
+            say(NewOrderStep::Items, "select_items").texts(items),
+            say(NewOrderStep::Stocks, "select_stocks").texts(stocks),
         ]);
     }
     let quantity = match ask {
@@ -126,23 +108,20 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
          s_order_cnt = s_order_cnt + 1, s_remote_cnt = s_remote_cnt + ? \
          WHERE s_w_id = ? AND s_i_id = ?"
     );
-    wordings.push(say(NewOrderStep::UpdateStock, "update_stock", &update));
+    wordings.push(say(NewOrderStep::UpdateStock, "update_stock").text(&update));
     const VALUES: &str = "(?, ?, ?, ?, ?, ?, ?, ?, ?)";
     wordings.push(match ask {
-        Ask::Each | Ask::In => say(
-            NewOrderStep::Line,
-            "insert_order_line",
-            &INSERT_LINES.replace("{}", VALUES),
-        ),
-        _ => Wording::of_each(
-            NewOrderStep::Lines as usize,
-            "insert_order_lines",
-            lists(INSERT_LINES, VALUES, LINES_MIN - 1, LINES_MAX),
-        ),
+        Ask::Each | Ask::In => {
+            say(NewOrderStep::Line, "insert_order_line").text(&INSERT_LINES.replace("{}", VALUES))
+        }
+        _ => {
+            let lines = lists(INSERT_LINES, VALUES, LINES_MIN - 1, LINES_MAX);
+            say(NewOrderStep::Lines, "insert_order_lines").texts(lines)
+        }
     });
     wordings.extend([
-        frame(NewOrderStep::Commit, "commit", "COMMIT"),
-        frame(NewOrderStep::Rollback, "rollback", "ROLLBACK"),
+        say(NewOrderStep::Commit, "commit").frame(),
+        say(NewOrderStep::Rollback, "rollback").frame(),
     ]);
     wordings
 }
