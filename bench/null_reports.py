@@ -34,7 +34,7 @@ from contend.findings.evidence import (  # noqa: E402
     Rule,
 )
 from contend.metrics import metric_of  # noqa: E402
-from contend.report.steadiness import unsteady  # noqa: E402
+from contend.report.notices import unsteady  # noqa: E402
 from contend.spec import cell_key, load_experiment, planned_runs, roles_of, to_dict  # noqa: E402
 from contend.store import Meta, RunRecord, Session  # noqa: E402
 

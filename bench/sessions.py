@@ -34,7 +34,7 @@ from rounds import machine
 from contend.lab.observations import Observations
 from contend.lab.sessions import said_by
 from contend.load import cpu_state, find_program
-from contend.metrics.host_state import distance_ns
+from contend.metrics.read import distance_ns
 from contend.spec import from_dict
 from contend.stats import Session, between, finite, leave_one_out
 from contend.store import RunFolder

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from contend.metrics.host_state import distance_ns
+from contend.metrics.read import distance_ns
 from contend.spec import Roles, cell_key, from_dict, roles_of, same_level
 from contend.stats.student import t_quantile
 from contend.store import RunFolder, RunRecord

@@ -13,7 +13,7 @@ from made_up_findings import compared_of
 from test_golden_show import check
 
 from contend.metrics import metric_of
-from contend.report.advice import price_of
+from contend.report.answer import price_of
 from contend.report.naming import naming_of
 from contend.report.sentence import claim_sentence
 from contend.spec import Experiment, load_experiment, recipes, roles_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contend.metrics.host_state import Name, distance_ns, name_of
+from contend.metrics.read import Name, distance_ns, name_of
 from contend.probed import CpuState, HostState
 
 

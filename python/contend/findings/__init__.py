@@ -28,11 +28,9 @@ from contend.findings.claims import Claims, claims_of, surest
 from contend.findings.covariates import Covariates, Disturbed, covariates_of, disturbed
 from contend.findings.evidence import Called, Cause, Curves, EvidenceTable, Shares, Told, told_by
 from contend.findings.families import Family, family_of, rule_of
-from contend.findings.figures import CellFigures, cell_figures
+from contend.findings.figures import CellFigures, Read, cell_figures, means_of_repeats, over_repeats
 from contend.findings.model import Compared, Contrast, Figure, Finding
-from contend.findings.ratios import Reading, log_ratio, reading_of
-from contend.findings.repeats import Read, means_of_repeats, over_repeats
 from contend.findings.sentence import AtLevel, Given, Said, Sentence, say
 from contend.findings.slices import SliceRatios, noise_of
-from contend.findings.study import Study, study_of
+from contend.findings.study import Reading, Study, log_ratio, reading_of, study_of
 from contend.findings.unpaired import Side, run_over_run, sessions_before

@@ -16,8 +16,7 @@ import numpy as np
 from contend.findings.covariates import Covariates, covariates_of, disturbed
 from contend.findings.families import Family
 from contend.findings.model import Compared, Contrast, Finding, Kind
-from contend.findings.ratios import log_ratio, reading_of
-from contend.findings.study import Study
+from contend.findings.study import Study, log_ratio, reading_of
 from contend.metrics import FIXED, Metric
 from contend.spec import CellKey, Factor, Level, Roles, cell_key
 from contend.stats import Change, TableAnswer, TableShape, advantages, answer_tables
@@ -70,18 +69,19 @@ def table_of(study: Study, metric: Metric, family: Family | None = None) -> Tabl
     if roles.compared is None or roles.baseline is None:
         return None
     levels = roles.others
-    rows, columns, repeats = roles.table_contexts(), roles.column_levels, study.repeats
-    d = np.full((len(repeats), len(rows) * len(columns), len(levels)), np.nan)
+    rows, columns = roles.table_contexts(), roles.column_levels
+    d = np.full((len(study.repeats), len(rows) * len(columns), len(levels)), np.nan)
     lost = np.zeros(d.shape[1:], dtype=int)
     family = family or study.family_of(metric)
     table = Table(metric, rows, columns, levels, d, lost, Covariates({}, {}), family)
-    for place, repeat, baseline, cell in _places(study):
-        both = study.blocks_in_common(baseline, cell, repeat)
-        d[place] = log_ratio(
-            metric, [(reading_of(metric, one), reading_of(metric, other)) for one, other in both]
-        )
-        if np.isnan(d[place]):
-            lost[place[1:]] += study.is_over(baseline, repeat) and study.is_over(cell, repeat)
+    for place, baseline, cell in pairs_of(roles):
+        in_common = study.blocks_in_common(baseline, cell)
+        for unit, (repeat, both) in enumerate(in_common.items()):
+            d[unit, *place] = log_ratio(
+                metric, [(reading_of(metric, one), reading_of(metric, two)) for one, two in both]
+            )
+            if math.isnan(d[unit, *place]):
+                lost[place] += study.is_over(baseline, repeat) and study.is_over(cell, repeat)
     return replace(table, allowed=_allowed_for(study, table))
 
 
@@ -93,15 +93,6 @@ def pairs_of(roles: Roles) -> Iterator[tuple[tuple[int, int], dict[str, Level], 
         baseline = roles.cell(row, column, roles.baseline)
         for at, level in enumerate(roles.others):
             yield (context, at), baseline, roles.cell(row, column, level)
-
-
-def _places(
-    study: Study,
-) -> Iterator[tuple[tuple[int, int, int], int, dict[str, Level], dict[str, Level]]]:
-    """Every place of the array: its indices, the repeat, the baseline's cell and the level's."""
-    for place, baseline, cell in pairs_of(study.roles):
-        for unit, repeat in enumerate(study.repeats):
-            yield (unit, *place), repeat, baseline, cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +203,9 @@ def _allowed_for(study: Study, table: Table) -> Covariates:
     """The disturbances that the experiment wants allowed for, as far as that can be done."""
     names = study.experiment.compare.adjust
     pairs = {
-        place: [
-            (disturbed(names, one), disturbed(names, other))
-            for one, other in study.blocks_in_common(baseline, cell, repeat)
-        ]
-        for place, repeat, baseline, cell in (_places(study) if names else ())
+        (unit, *place): [(disturbed(names, one), disturbed(names, two)) for one, two in both]
+        for place, baseline, cell in (pairs_of(study.roles) if names else ())
+        for unit, both in enumerate(study.blocks_in_common(baseline, cell).values())
     }
     return covariates_of(names, pairs, table.d, in_slices=study.in_slices)
 

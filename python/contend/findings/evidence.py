@@ -16,8 +16,8 @@ from typing import Literal, TypeVar, cast
 from contend.errors import RequestError, did_you_mean
 from contend.findings.changes import analyses_of, growth_of
 from contend.findings.families import Family
+from contend.findings.figures import over_repeats
 from contend.findings.model import Compared, Contrast, Figure, Finding
-from contend.findings.repeats import over_repeats
 from contend.findings.sentence import AtLevel, Sentence, say
 from contend.findings.study import Study
 from contend.metrics import Metric, Run, UnknownMetric, metric_of

@@ -8,8 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from contend.findings.ratios import log_ratio, reading_of
-from contend.findings.study import Study
+from contend.findings.study import Study, log_ratio, reading_of
 from contend.metrics import SECONDS, THROUGHPUT, Metric, metric_of
 from contend.spec import CellKey, Level, cell_key, same_level
 from contend.stats import Components, estimate_components

@@ -1,10 +1,12 @@
 """A run folder as findings are read off it.
 
-Its records are sorted into cells and repeats.
+Its records are sorted into cells and repeats; the log-ratio of a level to its baseline in one
+repeat is what every interval rests on, that of a report and that at which a run stops.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -25,6 +27,7 @@ from contend.spec import (
     is_open,
     roles_of,
 )
+from contend.stats import merge_percentiles
 from contend.store import Meta, RunFolder, RunRecord
 
 
@@ -36,7 +39,8 @@ class Study:
     has a table: first those, then what every report shows.
     `measured` has the runs that count, one a planned run at most; `records` has everything.
     `by_cell` has the measured runs of a cell by their repeat, `planned_of` the planned ones.
-    `ended` has the numbers of all runs that ended, however they did.
+    `ended` has the numbers of all runs that ended, however they did; `finished` if nothing more is
+    to be measured.
     """
 
     experiment: Experiment
@@ -49,6 +53,7 @@ class Study:
     by_cell: Mapping[CellKey, Mapping[int, Sequence[RunRecord]]]
     planned_of: Mapping[CellKey, Mapping[int, Sequence[int]]]
     ended: Set[int]
+    finished: bool
 
     def family(self, name: str) -> Family:
         """One of the experiment's families, see `family_of`."""
@@ -83,14 +88,6 @@ class Study:
         return way
 
     @property
-    def finished(self) -> bool:
-        """Whether nothing more is to be measured."""
-        if self.meta.finished is not None:
-            return True
-        every = all(planned.run in self.ended for planned in self.meta.planned)
-        return every and not is_open(self.experiment)
-
-    @property
     def repeats(self) -> list[int]:
         """Those in which something was measured."""
         return sorted({record.repeat for record in self.measured})
@@ -108,15 +105,16 @@ class Study:
         return self.by_cell.get(cell_key(cell), {})
 
     def blocks_in_common(
-        self, baseline: Mapping[str, Level], level: Mapping[str, Level], repeat: int
-    ) -> list[tuple[RunRecord, RunRecord]]:
-        """The runs of both cells in one repeat, those of one block side by side."""
-        others = {run.block: run for run in self.repeats_of(level).get(repeat, ())}
-        return [
-            (run, others[run.block])
-            for run in self.repeats_of(baseline).get(repeat, ())
-            if run.block in others
-        ]
+        self, baseline: Mapping[str, Level], level: Mapping[str, Level]
+    ) -> dict[int, list[tuple[RunRecord, RunRecord]]]:
+        """By each repeat the runs of both cells, those of one block side by side."""
+        ones, others = self.repeats_of(baseline), self.repeats_of(level)
+        found = {}
+        for repeat in self.repeats:
+            by_block = {run.block: run for run in others.get(repeat, ())}
+            runs = ones.get(repeat, ())
+            found[repeat] = [(one, by_block[one.block]) for one in runs if one.block in by_block]
+        return found
 
     def is_over(self, cell: Mapping[str, Level], repeat: int) -> bool:
         """Whether every run that was planned of a cell in a repeat has ended."""
@@ -164,6 +162,8 @@ def study_of(
     planned_of: dict[CellKey, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     for planned in meta.planned:
         planned_of[cell_key(planned.cell)][planned.repeat].append(planned.run)
+    ended = {record.run for record in records}
+    every = all(planned.run in ended for planned in meta.planned)
     return Study(
         experiment=experiment,
         meta=meta,
@@ -174,5 +174,51 @@ def study_of(
         measured=measured,
         by_cell=by_cell,
         planned_of=planned_of,
-        ended={record.run for record in records},
+        ended=ended,
+        finished=meta.finished is not None or (every and not is_open(experiment)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a run says of a metric: its value, None if it has none, and of a percentile the
+    histogram that it was read from."""
+
+    value: float | None
+    histogram: str | None
+
+
+def reading_of(metric: Metric, run: RunRecord) -> Reading:
+    """Read a run."""
+    value = metric.value(run)
+    if metric.histogram is None or value is None:
+        return Reading(value, None)
+    return Reading(value, metric.histogram.read(run) or None)
+
+
+def log_ratio(metric: Metric, pairs: Sequence[tuple[Reading, Reading]]) -> float:
+    """ln(level / baseline) from all blocks of one repeat together; NaN if it is not known.
+
+    Args:
+        pairs: the baseline's figure and the level's, of each block.
+    """
+    if not pairs:
+        return math.nan
+    if metric.histogram is not None and len(pairs) > 1:
+        baseline, level = (_percentile(metric, side) for side in zip(*pairs, strict=True))
+        return _log(level) - _log(baseline)
+    ratios = [_log(other.value) - _log(one.value) for one, other in pairs]
+    return math.fsum(ratios) / len(ratios)
+
+
+def _percentile(metric: Metric, runs: Sequence[Reading]) -> float | None:
+    """Of all queries of the runs; there is no average of percentiles."""
+    assert metric.quantile is not None
+    logs = [run.histogram for run in runs if run.histogram is not None]
+    if len(logs) < len(runs):
+        return None
+    return merge_percentiles(logs, [metric.quantile])[metric.quantile]
+
+
+def _log(value: float | None) -> float:
+    return math.log(value) if value is not None and math.isfinite(value) and value > 0 else math.nan

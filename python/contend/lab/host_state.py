@@ -13,7 +13,7 @@ from dataclasses import replace
 from contend import host
 from contend.lab.events import Listener, Notice
 from contend.load import LoadFailed
-from contend.metrics.host_state import NEAR_NS_MAX, distance_ns, name_of
+from contend.metrics.read import NEAR_NS_MAX, distance_ns, name_of
 from contend.probed import CpuState, HostState, RunWarning
 from contend.store import RunRecord
 from contend.units import format_duration

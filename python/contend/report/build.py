@@ -18,6 +18,7 @@ from contend.findings import (
     study_of,
 )
 from contend.report.answer import answer_of, leading_level
+from contend.report.basis import sessions_of
 from contend.report.beside import beside_of
 from contend.report.bounds import bounds_of
 from contend.report.causes import cause_of
@@ -29,9 +30,7 @@ from contend.report.notices import failures_of, progress_of, warnings_of
 from contend.report.panels import layout_of, other_levels_of, overall_of, panels_of, wholes_of
 from contend.report.provenance import client_text, fact_groups, summary_of, variables_table
 from contend.report.servers import differences_of
-from contend.report.sessions import sessions_of
-from contend.report.shape import shapes_of
-from contend.report.shape_chart import shape_charts
+from contend.report.shape import shape_charts, shapes_of
 from contend.report.statements import statements_of
 from contend.report.tpcc import tpcc_section
 from contend.spec import CellSpec, without_metric

@@ -7,8 +7,7 @@ from typing import Any
 
 from contend.findings import CellFigures, Compared, Finding
 from contend.metrics import COSTS, PERCENTILES, THROUGHPUT
-from contend.report.model import Report, Sessions, Statements
-from contend.report.shape_model import Shape
+from contend.report.model import Report, Sessions, Shape, Statements
 from contend.stats import Estimate, finite
 
 

@@ -7,6 +7,7 @@ is independent is the repeat here too, so the intervals are those of the repeats
 
 from __future__ import annotations
 
+import itertools
 import math
 import mmap
 import statistics
@@ -15,12 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from contend.facts import fact
-from contend.findings import Analysis, Study
-from contend.metrics.host_state import MOVED_MIN, NAMES, NEAR_NS_MAX, Name, distance_ns, name_of
+from contend.findings import Analysis, Study, pairs_of
+from contend.metrics.read import MOVED_MIN, NAMES, NEAR_NS_MAX, Name, distance_ns, name_of
 from contend.probed import CpuState, HostState
 from contend.report.model import Notice, Section, TextTable
 from contend.report.words import UNKNOWN, cell_phrase, level_label, significant
-from contend.spec import CellKey, cell_key, same_level
+from contend.spec import CellKey, cell_key
 from contend.stats import estimate
 from contend.store import RunRecord
 from contend.units import format_size
@@ -211,23 +212,18 @@ def _compared(study: Study, analysis: Analysis) -> Iterator[_Compared]:
     """Every level beside the baseline, block by block."""
     compared, metric = study.roles.compared, analysis.table.metric
     assert compared is not None and study.roles.baseline is not None
-    for run in study.measured:
-        level = run.cell[compared.path]
-        if same_level(level, study.roles.baseline):
-            continue
-        at = next(n for n, one in enumerate(analysis.table.levels) if same_level(one, level))
-        context = {path: value for path, value in run.cell.items() if path != compared.path}
-        usual_cell = {**run.cell, compared.path: study.roles.baseline}
-        for usual, own in study.blocks_in_common(usual_cell, run.cell, run.repeat):
+    for (_, at), baseline, cell in pairs_of(study.roles):
+        context = cell_key({path: one for path, one in cell.items() if path != compared.path})
+        for usual, own in itertools.chain(*study.blocks_in_common(baseline, cell).values()):
             figures = metric.value(usual), metric.value(own)
             names = {_name(usual), _name(own)}
-            if own is not run or None in names or not all(figures):
+            if None in names or not all(figures):
                 continue
             one, other = (math.log(figure) for figure in figures if figure)
             # Runs that follow one another in two states are a change too.
             name = names.pop() if len(names) == 1 else "changed"
             assert name is not None
-            yield _Compared(name, run.repeat, cell_key(context), at, one, other - one)
+            yield _Compared(name, own.repeat, context, at, one, other - one)
 
 
 def _name(run: RunRecord) -> Name | None:

@@ -12,9 +12,38 @@ from typing import Any
 
 from contend.findings import CellFigures, Compared, Finding, Said
 from contend.metrics import Metric
-from contend.report.shape_model import Shape
 from contend.spec import Level
-from contend.stats import Between, Estimate
+from contend.stats import Between, Change, Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeRow:
+    """How many times the figure of the first column each column's is: with intervals if it was
+    measured here, as plain numbers if it was published.
+
+    Of one machine over another, column by column, `is_growth` is false.
+    """
+
+    label: str
+    measured: tuple[Change | None, ...] = ()
+    published: tuple[float | None, ...] = ()
+    is_growth: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ShapePanel:
+    title: str
+    rows: tuple[ShapeRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a figure grows along the columns, ours beside the published."""
+
+    metric: Metric
+    title: str
+    lead: str
+    panels: tuple[ShapePanel, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from contend.report.model import (
     WholeRow,
     Wholes,
 )
-from contend.report.naming import Naming
-from contend.report.places import range_text
+from contend.report.naming import Naming, range_text
 from contend.report.words import factor_label, level_label, level_phrase, slug
 from contend.spec import CellKey, Level, Published, Roles, cell_key, same_level
 

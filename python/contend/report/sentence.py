@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from contend.findings import Claims, Compared, Finding, Given, Said, claims_of
 from contend.metrics import THROUGHPUT, Metric
-from contend.report.naming import USE, Naming, as_sentence
-from contend.report.places import columns_text, place_of
+from contend.report.naming import USE, Naming, as_sentence, columns_text, place_of
 from contend.report.words import change_of, gain_text, size_text
 from contend.spec import Level, Roles
 

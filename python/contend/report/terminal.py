@@ -20,10 +20,10 @@ from contend.report.model import (
     Overall,
     Panel,
     Report,
+    ShapeRow,
     StatementTable,
     TextTable,
 )
-from contend.report.shape_model import ShapeRow
 from contend.report.words import (
     change_title,
     estimate_text,

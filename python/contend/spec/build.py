@@ -13,8 +13,12 @@ from contend.settings import SETTINGS
 from contend.settings.model import Setting
 from contend.settings.tables import Tagged
 from contend.settings.values import AnyLevel, Level, Refused, attribute_name, shown
-from contend.spec.build_data import with_data_of_schema
-from contend.spec.build_workload import check_script, read_tagged, with_data_of_script
+from contend.spec.build_workload import (
+    check_script,
+    read_tagged,
+    with_data_of_schema,
+    with_data_of_script,
+)
 from contend.spec.cell import CellError, cell_spec, each_combination
 from contend.spec.document import Document
 from contend.spec.keys import (

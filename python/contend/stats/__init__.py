@@ -1,11 +1,16 @@
 """Estimates with error and n, comparisons, merged histograms. Arrays in, frozen objects out."""
 
 from contend.stats.change import Change, Verdict
-from contend.stats.components import Component, Components, estimate_components
+from contend.stats.components import (
+    Component,
+    Components,
+    LayoutSpread,
+    estimate_components,
+    layout_spread,
+)
 from contend.stats.contrasts import Place, TableShape
 from contend.stats.estimate import Estimate, estimate, finite
 from contend.stats.histogram import HistogramError, Merged, merge, merge_percentiles
-from contend.stats.layouts import LayoutSpread, layout_spread
 from contend.stats.planning import (
     Costs,
     RepeatPlan,

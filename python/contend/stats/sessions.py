@@ -33,8 +33,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contend.stats.chi_square import chi_square_quantile
-from contend.stats.student import t_quantile
+from contend.stats.student import chi_square_quantile, t_quantile
 
 SESSIONS_MIN = 3
 """Sessions from which on their spread is told."""

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from contend.stats.change import Change, read_verdict
+from contend.stats.change import Change, detectable_changes, read_verdict
 from contend.stats.contrasts import Place
-from contend.stats.detectable import detectable_changes
 from contend.stats.estimate import Estimate
 from contend.stats.sessions import Between
 from contend.stats.student import t_cdf, t_quantile

@@ -21,7 +21,7 @@ from contend.findings.causes.buffer_pool_warmup import (
     why_repeated,
 )
 from contend.metrics import metric_of
-from contend.report.said import Writer
+from contend.report.causes import Writer
 from contend.spec import Factor, Level, Roles
 from contend.stats import Estimate, estimate
 from contend.store import RunRecord

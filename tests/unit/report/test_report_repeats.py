@@ -16,10 +16,9 @@ from contend.findings import Compared, Study, means_of_repeats, study_of
 from contend.findings.causes.segmented_key_cache import KEY_CACHE, requests
 from contend.findings.evidence import Evidence
 from contend.report import build
-from contend.report.causes import cause_of
+from contend.report.causes import Writer, cause_of
 from contend.report.model import CauseText, Section
 from contend.report.naming import naming_of
-from contend.report.said import Writer
 from contend.store import RunFolder, RunRecord
 
 REPEATS = 8

@@ -9,8 +9,8 @@ import pytest
 from scipy import special
 from scipy import stats as reference
 
-from contend.stats.detectable import detectable_changes
-from contend.stats.max_t import chance_each
+from contend.stats.change import detectable_changes
+from contend.stats.family import chance_each
 from contend.stats.moderate import digamma, inverse_trigamma, moderate, trigamma
 
 

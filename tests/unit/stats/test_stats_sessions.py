@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from contend.stats import Session, between, leave_one_out
-from contend.stats.chi_square import chi_square_cdf, chi_square_quantile
+from contend.stats.student import chi_square_cdf, chi_square_quantile
 
 TIMES = 500
 

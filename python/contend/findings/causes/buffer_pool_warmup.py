@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from contend.findings.evidence import Cause, Curves, Evidence, EvidenceTable, written
+from contend.findings.figures import means_of_repeats
 from contend.findings.model import Contrast, Figure
-from contend.findings.repeats import means_of_repeats
 from contend.findings.sentence import AtLevel, Given, Sentence, joined, say
 from contend.metrics import Metric, Run, metric_of
 from contend.spec import Level

@@ -6,7 +6,7 @@ queued, throughput could rise to 1/share of that behind a single lock.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -19,6 +19,7 @@ from contend.findings.evidence import (
     Shares,
     written,
 )
+from contend.findings.figures import over_repeats
 from contend.findings.key_depth import (
     POINTS_BELOW,
     WALKS,
@@ -28,10 +29,10 @@ from contend.findings.key_depth import (
     requests_per_point,
 )
 from contend.findings.model import Contrast, Figure, Finding
-from contend.findings.repeats import over_repeats
 from contend.findings.sentence import AtLevel, Given, Sentence, joined, say
 from contend.metrics import KEY_REQUESTS, THROUGHPUT, Metric, Run, metric_of
 from contend.spec import Level
+from contend.stats import estimate
 from contend.store import RunRecord
 from contend.units import format_count
 
@@ -75,8 +76,10 @@ def _visits(evidence: Evidence) -> list[Visits]:
     roles, first, found = evidence.study.roles, evidence.first, []
     for row, table in enumerate(roles.table_contexts()):
         for level in roles.levels:
-            shares = {run.run: (run, shares_of_run(run)) for run in evidence.runs(table, level)}
-            split = {number: one for number, one in shares.items() if one[1]}
+            split: dict[int, list[Mapping[str, float]]] = defaultdict(list)
+            for run in evidence.runs(table, level):
+                if shares := shares_of_run(run):
+                    split[run.repeat].append(shares)
             if level is None or not split:
                 continue
             own = [one for one in first.comparisons if one.level == level]
@@ -92,22 +95,18 @@ def _parts(
     evidence: Evidence,
     table: Mapping[str, Level],
     level: Level,
-    split: Mapping[int, tuple[RunRecord, Mapping[str, float]]],
+    split: Mapping[int, Sequence[Mapping[str, float]]],
 ) -> tuple[tuple[str, Figure], ...]:
-    """The mean share of each segment, of the runs in which there are some."""
-    names = dict.fromkeys(name for _, shares in split.values() for name in shares)
+    """The mean share of each segment, of the runs in which there are some, by their repeat."""
+    names = dict.fromkeys(name for runs in split.values() for shares in runs for name in shares)
     study, found = evidence.study, []
     cell = study.roles.cell(table, None, level)
     for name in names:
-
-        def read(run: RunRecord, name: str = name) -> float:
-            return split[run.run][1].get(name, 0.0)
-
-        mean = over_repeats(study, (run for run, _ in split.values()), read)
-        if mean is not None:
-            metric = Metric(f"visits_of_{name}", f"Visits of {name}", "", lambda _: None)
-            contrast = Contrast("figure", metric, cell, level, None, study.described)
-            found.append((name, Figure(contrast, mean)))
+        means = [sum(one.get(name, 0.0) for one in runs) / len(runs) for runs in split.values()]
+        metric = Metric(f"visits_of_{name}", f"Visits of {name}", "", lambda _: None)
+        contrast = Contrast("figure", metric, cell, level, None, study.described)
+        mean = estimate(means, study.experiment.compare.confidence)
+        found.append((name, Figure(contrast, mean)))
     return tuple(sorted(found, key=lambda one: -one[1].mean))
 
 
