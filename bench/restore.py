@@ -82,7 +82,7 @@ class Bench:
 
     @property
     def _files(self) -> list[Path]:
-        return [self.dataset.data / entry.path for entry in self.dataset.manifest.files]
+        return [self.dataset.data / entry.path for entry in self.dataset.files]
 
     def _fetch(self) -> float:
         return sum(host.page_cache.warm(path) for path in self._files) / self.dataset.bytes
@@ -159,7 +159,7 @@ def main() -> None:
         assert isinstance(disk, dict)
         for engine in options.engines:
             bench = made(engine, options.rows, binary, cache)
-            size, files = bench.dataset.bytes, len(bench.dataset.manifest.files)
+            size, files = bench.dataset.bytes, len(bench.dataset.files)
             ways = {
                 "contend restore": bench.contend,
                 "cp": bench.copy,

@@ -39,7 +39,7 @@ def test_each_level_has_all_tables_and_warm_caches(employees: Lab) -> None:
     assert all((record.probes["warmed"] or {}).get("cache") for record in records)
     (kept,) = [one for one in list_datasets(employees.cache) if one.key.startswith("employees")]
     assert kept.rows > 3_000
-    names = {entry.path for entry in kept.manifest.files}
+    names = {entry.path for entry in kept.files}
     assert {f"employees/{table}.MYD" for table in SCHEMA.tables} <= names
     assert {f"employees/{view}.frm" for view in SCHEMA.views} <= names
     assert "employees, 300 employees" in done.stdout

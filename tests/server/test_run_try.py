@@ -171,3 +171,24 @@ def test_a_dynamic_option_of_a_running_server_is_put_back(lab: Lab, running: The
     assert done.returncode == 0, done.stderr
     assert running.value("sort_buffer_size") == before
     assert len(lab.records()) >= 2
+
+
+@pytest.mark.parametrize("names_database", [True, False])
+def test_what_no_statement_asks_is_not_loaded_into_a_running_server(
+    lab: Lab, running: Theirs, names_database: bool
+) -> None:
+    running.takes_password(lab)
+    running.sql("CREATE DATABASE IF NOT EXISTS shop")
+    running.sql("CREATE OR REPLACE TABLE shop.orders (id INT PRIMARY KEY) AS SELECT 1 AS id")
+    before = running.sql("SHOW DATABASES")
+    dsn = running.dsn.removesuffix("mine") + ("shop" if names_database else "")
+    statement = f"SELECT id FROM {'' if names_database else 'shop.'}orders"
+    done = lab.contend(
+        *("try", "sort_buffer_size=256K,1M", "--sql", statement, "--server", dsn, "--yes"),
+        *("--connections", "2", "--for", "2s", "--out", lab.out),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "nothing is loaded into" in done.stderr
+    assert running.sql("SHOW DATABASES") == before
+    assert running.sql("SHOW TABLES FROM shop") == [("orders",)]
+    assert {record.status for record in lab.records()} == {"ok"}

@@ -114,8 +114,7 @@ def read(path: Path, host: ClientHost, program: ClientProgram) -> Calibration:
         raise DamagedCalibration(f"{path} is damaged ({said})", hint=_MEND) from None
     if (calibration.host.id, calibration.program.sha256) != (host.id, program.sha256):
         raise ForeignCalibration(
-            f"{path} was measured on another host or with another contend-load",
-            hint=_MEND,
+            f"{path} was measured on another host or with another contend-load", hint=_MEND
         )
     return calibration
 
@@ -146,15 +145,8 @@ def _document(calibration: Calibration) -> dict[str, Any]:
 
 
 def _ceiling(ceiling: Ceiling) -> dict[str, Any]:
-    shape = ceiling.shape
     return {
-        "workload": dict(shape.workload),
-        "protocol": shape.protocol,
-        "transport": shape.transport,
-        "connections": shape.connections,
-        "engine": shape.engine,
-        "threads": shape.threads,
-        "depth": shape.depth,
+        **asdict(ceiling.shape),
         "workers": ceiling.workers,
         "measured_at": ceiling.measured_at,
         "seconds": ceiling.seconds,

@@ -39,9 +39,6 @@ class ClientHost:
 
     Args:
         id: 12 hex digits over the facts.
-        cpu: the model in words.
-        cpus: how many are online.
-        kernel: its release.
     """
 
     id: str
@@ -81,9 +78,6 @@ class RunShape:
     Args:
         workload: kind and parameters, as in a plan; without what follows from the data.
         protocol: `prepared` or `text`.
-        transport: how the server is reached.
-        connections: how many.
-        engine: how the client waits for its sockets.
         threads: of the client; None leaves the choice to it.
         depth: requests that may be under way on a connection.
     """
@@ -185,10 +179,7 @@ class Round:
     """One run against the null server.
 
     Args:
-        qps: queries a second.
         cpu_us_per_query: of the client's process.
-        p50_us: median latency.
-        p99_us: and its tail.
         busiest_thread_share: CPU of the busiest thread of the client, 0 to 1. Near 1 the ceiling
             is the thread's; far below it is the way to the server and back.
     """
@@ -208,8 +199,6 @@ class Ceiling:
     """What the client reaches in one shape, from several rounds.
 
     Args:
-        shape: what was driven.
-        rounds: what each round gave.
         seconds: how long a round measured.
         workers: threads that the client used.
         measured_at: when, ISO 8601 in UTC.

@@ -27,7 +27,7 @@ from contend.cli.parser import columns, say, say_json
 from contend.cli.progress import display_on
 from contend.errors import RequestError
 from contend.folders import default_cache
-from contend.lab.client import ADDRESSES, choosing_engine, with_engine
+from contend.lab.client import ADDRESSES, choose_engine, with_engine
 from contend.lab.events import Notice, StepProgress
 from contend.load import ask_engine, find_program, plan_of
 from contend.report.words import estimate_text
@@ -82,17 +82,13 @@ def add_calibrate(parser: argparse.ArgumentParser) -> None:
         + f" (default: {' and '.join(WORKLOADS)})",
     )
     parser.add_argument(
-        "--protocol",
-        choices=tuple(PROTOCOLS),
-        help="how it is asked (default: prepared)",
+        "--protocol", choices=tuple(PROTOCOLS), help="how it is asked (default: prepared)"
     )
     parser.add_argument(
         "--tcp", action="store_true", help="over the loopback address, not a Unix socket"
     )
     parser.add_argument(
-        "--seconds",
-        metavar="S",
-        help=f"how long a round measures (default: {CAREFUL.measure_s:g})",
+        "--seconds", metavar="S", help=f"how long a round measures (default: {CAREFUL.measure_s:g})"
     )
     parser.add_argument(
         "--rounds",
@@ -163,8 +159,7 @@ def _workload_of(kind: str) -> dict[str, Any]:
     """A workload with the parameters that a file gets which names none."""
     if kind not in NATIVE:
         raise RequestError(
-            f"--workload: there is no workload {kind!r}",
-            hint=f"Known: {', '.join(NATIVE)}.",
+            f"--workload: there is no workload {kind!r}", hint=f"Known: {', '.join(NATIVE)}."
         )
     return {"kind": kind, **WORKLOAD.complete(kind, {})}
 
@@ -172,7 +167,7 @@ def _workload_of(kind: str) -> dict[str, Any]:
 def _shapes_of(name: str, program: Path, transport: Transport) -> list[RunShape]:
     experiment = load_experiment(name)
     address = ADDRESSES[transport]
-    experiment = with_engine(experiment, choosing_engine(program)(experiment).get("engine"))
+    experiment = with_engine(experiment, choose_engine(program, experiment).get("engine"))
     cells = (cell_spec(experiment, run.cell) for run in planned_runs(experiment))
     plans = (plan_of(cell, address, seed=0, watch_pid=None) for cell in cells)
     shapes = [shape_of(plan) for plan in plans if has_ceiling(plan["workload"])]

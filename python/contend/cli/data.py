@@ -4,9 +4,7 @@ SCHEMA DSN|RUN`: whether the tables of a schema hold its conditions."""
 from __future__ import annotations
 
 import argparse
-import getpass
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from rich.console import Console
 
 from contend.cli.parser import columns, confirmed, say, say_json
 from contend.cli.progress import display_on
+from contend.cli.restore import server_of
 from contend.datasets import Dataset, Imported, Rules, drop, drop_on, import_dump, list_datasets
 from contend.datasets.conditions import SCHEMAS, Checked, check, lines_of, schema_of
 from contend.datasets.dump.rules import KINDS
@@ -25,9 +24,9 @@ from contend.lab.conditions import looks_in
 from contend.lab.events import Relay
 from contend.servers.client import LONG_S
 from contend.servers.dsn import Dsn
-from contend.servers.existing import ExistingServer
 from contend.settings.schemas import IMPORT_NAME
 from contend.settings.server import is_dsn
+from contend.settings.workload import ENGINES
 from contend.spec import DataSpec
 from contend.units import format_count, format_duration, format_size
 
@@ -88,27 +87,26 @@ def _list(*, as_json: bool) -> int:
 
 
 def _row(dataset: Dataset) -> tuple[str, ...]:
-    inputs = dataset.manifest.inputs
+    inputs = dataset.inputs
     return (
         dataset.key,
         f"{inputs['server_kind']} {inputs['server_version']}",
         dataset.engines or str(inputs["engine"]),
         format_count(dataset.rows),
         format_size(dataset.bytes),
-        format_duration(dataset.manifest.load_s),
-        dataset.manifest.created_at[:10],
+        format_duration(dataset.load_s),
+        dataset.created_at[:10],
     )
 
 
 def _entry(dataset: Dataset) -> dict[str, Any]:
-    manifest = dataset.manifest
     return {
         "key": dataset.key,
-        "inputs": dict(manifest.inputs),
-        "rows": manifest.rows,
-        "bytes": manifest.size,
-        "load_s": manifest.load_s,
-        "created_at": manifest.created_at,
+        "inputs": dict(dataset.inputs),
+        "rows": dataset.rows,
+        "bytes": dataset.bytes,
+        "load_s": dataset.load_s,
+        "created_at": dataset.created_at,
         "path": str(dataset.folder),
     }
 
@@ -131,14 +129,11 @@ def _drop_all(*, yes: bool) -> int:
 
 
 def _drop_on(dsn: str) -> int:
-    ask = getpass.getpass if sys.stdin.isatty() else None
-    server = ExistingServer(Dsn.parse(dsn), ask=ask)
-    dropped = drop_on(server, DataSpec())
+    dropped = drop_on(server_of(Dsn.parse(dsn)), DataSpec())
     say("the table is dropped." if dropped else "there is no table of contend's on that server.")
     return 0
 
 
-ENGINES = ("InnoDB", "MyISAM", "Aria", "RocksDB")
 _ENDINGS = re.compile(r"(\.(sql|dump|gz|bz2|xz))+$", re.IGNORECASE)
 _TABLES_SHOWN = 20
 
@@ -237,7 +232,7 @@ def _show(imported: Imported, server: str) -> None:
         say(
             f"import:{imported.what.name}: {format_count(dataset.rows)} rows in "
             f"{len(dataset.tables)} tables of {contents.database}, loaded by {server} in "
-            f"{format_duration(dataset.manifest.load_s)} ({format_size(imported.what.bytes)} of "
+            f"{format_duration(dataset.load_s)} ({format_size(imported.what.bytes)} of "
             "dump)."
         )
         for table in dataset.tables[:_TABLES_SHOWN]:
@@ -283,8 +278,7 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _ask_server(dsn: str, schema: str, *, fresh: bool) -> list[Checked]:
-    ask = getpass.getpass if sys.stdin.isatty() else None
-    server = ExistingServer(Dsn.parse(dsn), ask=ask)
+    server = server_of(Dsn.parse(dsn))
     database = server.dsn.database
     if database is None:
         raise RequestError(

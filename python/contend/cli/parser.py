@@ -23,7 +23,6 @@ class Subcommand(NamedTuple):
         module: of this package, which offers `add_NAME(parser)`: it adds the arguments and, as the
             default of `run`, the function that does the work and returns the exit code. What is
             handed over needs none.
-        means: its line of the help.
     """
 
     module: str

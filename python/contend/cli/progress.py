@@ -8,8 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
@@ -22,23 +21,6 @@ from contend.units import format_count, format_duration, format_size
 
 PLAIN_STEP = 0.1
 """Without a terminal, long steps are told at each tenth."""
-
-
-class Display(Protocol):
-    """A listener of the lab with a beginning and an end."""
-
-    def __call__(self, event: events.Event) -> None: ...
-    def paused(self) -> AbstractContextManager[None]:
-        """Keep still while the user is asked something."""
-        ...
-
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
 
 
 def display_on(console: Console) -> Display:
@@ -180,6 +162,7 @@ class LiveDisplay:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
+        """Keep still while the user is asked something."""
         self._progress.stop()
         yield
         self._progress.start()
@@ -250,6 +233,10 @@ class LiveDisplay:
             self._runs,
             state=f"{done.completed:.0f}/{done.total:.0f}  {self._where}  {pace}  {self._clock}",
         )
+
+
+Display = LiveDisplay | PlainDisplay
+"""A listener of the lab with a beginning and an end."""
 
 
 def _outcome(event: events.RunEnded) -> str:

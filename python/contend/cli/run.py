@@ -110,9 +110,7 @@ def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = F
 
     def begin(program: Path, display: Display) -> Path:
         path: Path = args.out if args.out is not None else _new_path(experiment.name)
-        equipment = _equipment(
-            args, experiment, path, program, display, wanted=args.server, exact=exact
-        )
+        equipment = _equipment(args, experiment, path, program, display, exact=exact)
         session.begin(experiment, path, equipment, display)
         return path
 
@@ -162,9 +160,7 @@ def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
         for name, server in session.stored_servers(path).items()
         if "source" in server
     }
-    equipment = _equipment(
-        args, experiment, path, program, display, wanted=args.server, before=before
-    )
+    equipment = _equipment(args, experiment, path, program, display, before=before)
     named = (
         load_experiment(args.experiment, sets=experiment.overrides, variant=experiment.variant)
         if args.experiment is not None
@@ -181,27 +177,26 @@ def _equipment(
     program: Path,
     display: Display,
     *,
-    wanted: str | None,
     before: Mapping[str, str] | None = None,
     exact: bool = False,
 ) -> Equipment:
-    """What to work with: the server that is wanted, or those of `before`, by the experiment's
-    names of them."""
+    """What to work with: the server that `--server` names, or those of `before`, by the
+    experiment's names of them."""
     before = before or {}
     names = servers_named(experiment)
     running = next((source for source in before.values() if is_dsn(source)), None)
-    wanted = wanted if wanted is not None or len(names) > 1 else running
+    wanted = args.server if args.server is not None or len(names) > 1 else running
     dsns = {names[0]: wanted} if wanted is not None and is_dsn(wanted) else {}
     dsns = dsns or {name: name for name in names if is_dsn(name)}
     if dsns:
-        return _running(args, dsns, names, path, program, display, exact=exact)
+        return _running(args, dsns, experiment, path, program, display, exact=exact)
     if wanted is not None and experiment.gives("server.use"):
         raise RequestError(
             "--server names one server, and the experiment its own (server.use)",
             hint="Leave --server out, or use `--set server.use=…`.",
         )
     binaries: dict[str, ServerBinary] = {}
-    for name in servers_named(experiment):
+    for name in names:
         named = wanted or before.get(name) or (None if name in KINDS else name)
         binary = _server(name, named, yes=args.yes, display=display)
         same = next((other for other, known in binaries.items() if known == binary), None)
@@ -220,7 +215,7 @@ def _equipment(
 def _running(
     args: argparse.Namespace,
     dsns: Mapping[str, str],
-    names: Sequence[str],
+    experiment: Experiment,
     path: Path,
     program: Path,
     display: Display,
@@ -228,7 +223,7 @@ def _running(
     exact: bool,
 ) -> Equipment:
     """Servers that run already."""
-    other = next((name for name in names if name not in dsns), None)
+    other = next((name for name in servers_named(experiment) if name not in dsns), None)
     if other is not None:
         raise RequestError(
             f"{other} is not a server that runs already, and {next(iter(dsns))} is",
@@ -245,6 +240,7 @@ def _running(
         run_folder=path,
         listen=display,
         confirm=lambda question: _asked(question, args.yes, display),
+        experiment=experiment,
         exact=exact,
     )
     for identity in equipment.servers.values():

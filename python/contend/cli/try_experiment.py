@@ -8,14 +8,7 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from contend.cli.try_levels import (
-    as_typed,
-    level_of,
-    option_levels,
-    option_set,
-    same,
-    split_levels,
-)
+from contend.cli.try_levels import as_typed, level_of, option_levels, option_set, same, split_levels
 from contend.errors import RequestError, did_you_mean
 from contend.servers.dsn import Dsn
 from contend.servers.options import as_arguments, as_text
@@ -63,7 +56,6 @@ def experiment_of(args: argparse.Namespace, kind: str) -> Experiment:
     """What a command line asks for.
 
     Args:
-        args: as `contend try` has them.
         kind: of the server, if they name none.
 
     Raises:

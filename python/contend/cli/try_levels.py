@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Sequence
 
 from contend.errors import RequestError
-from contend.servers.options import as_number, as_text, normal_name
+from contend.servers.options import as_text, normal_name, same_value
 from contend.spec import Level
 
 _QUOTES = "'\""
@@ -72,14 +72,8 @@ def level_of(text: str) -> Level:
 
 
 def same(one: Level, other: Level) -> bool:
-    """Whether a server takes two levels for the same value: 256K is 262144, and ON is 1."""
-    numbers = as_number(as_text(one)), as_number(as_text(other))
-    if None not in numbers:
-        return numbers[0] == numbers[1]
-    texts = as_text(one), as_text(other)
-    # Paths differ by case; words of a server do not.
-    is_path = any("/" in text for text in texts)
-    return texts[0] == texts[1] if is_path else texts[0].casefold() == texts[1].casefold()
+    """Whether a server takes two levels for the same value."""
+    return same_value(as_text(one), as_text(other))
 
 
 def as_typed(name: str, levels: Sequence[Level]) -> str:

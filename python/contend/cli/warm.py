@@ -4,7 +4,6 @@ in the buffer pool."""
 from __future__ import annotations
 
 import argparse
-import getpass
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pymysql
+from pymysql.connections import Connection
 
 from contend.cli import warm_load
 from contend.cli.parser import remark, say
@@ -31,8 +31,6 @@ from contend.warm.survey import read_counts, survey
 from contend.warm.warm_up import Listener, resume, undone, warm_up
 
 if TYPE_CHECKING:
-    from pymysql.connections import Connection
-
     from contend.warm.by_list import ByList
     from contend.warm.server_list import NoList, ServerHost
     from contend.warm.transfer import Names, Translated
@@ -316,10 +314,7 @@ def run(args: argparse.Namespace, server: ExistingServer) -> int:
     with Journal.open(args.journal or default_folder(), str(server.dsn)) as journal:
         listen = Listener(remark, lambda _progress: None)
         warm_load.put_back_what_is_left(server, journal, yes=args.yes)
-        with (
-            undone(server, journal, listen),
-            server.connect(server.dsn.database) as connection,
-        ):
+        with undone(server, journal, listen), server.connect(server.dsn.database) as connection:
             if args.status:
                 return _status(args, server, connection, journal)
             if args.save:
@@ -338,10 +333,7 @@ def _host(server: ExistingServer, connection: Connection[Any]) -> ServerHost | N
 
 
 def _status(
-    args: argparse.Namespace,
-    server: ExistingServer,
-    connection: Connection[Any],
-    journal: Journal,
+    args: argparse.Namespace, server: ExistingServer, connection: Connection[Any], journal: Journal
 ) -> int:
     from contend.cli.warm_display import as_json, as_text
     from contend.warm.status import read_status
@@ -366,12 +358,7 @@ def _status(
     return 0
 
 
-def _save(
-    path: Path,
-    server: ExistingServer,
-    connection: Connection[Any],
-    journal: Journal,
-) -> int:
+def _save(path: Path, server: ExistingServer, connection: Connection[Any], journal: Journal) -> int:
     from contend.warm import page_list
     from contend.warm.pool import taken
     from contend.warm.server_list import NoList
@@ -396,10 +383,7 @@ def _save(
 
 
 def _load(
-    args: argparse.Namespace,
-    server: ExistingServer,
-    connection: Connection[Any],
-    journal: Journal,
+    args: argparse.Namespace, server: ExistingServer, connection: Connection[Any], journal: Journal
 ) -> int:
     from contend.warm import page_list
     from contend.warm.by_list import ByList
@@ -449,9 +433,7 @@ def _names(args: argparse.Namespace) -> Names:
     from contend.warm.transfer import Names, names_path, read_names
 
     if args.names:
-        other = ExistingServer(
-            Dsn.parse(args.names), ask=getpass.getpass if sys.stdin.isatty() else None
-        )
+        other = server_of(Dsn.parse(args.names))
         with other.connect() as connection:
             return Names(read_catalogue(connection, other.identity().kind), {})
     names = read_names(args.from_dump)

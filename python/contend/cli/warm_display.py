@@ -41,11 +41,7 @@ class Speed:
 
 
 class WarmDisplay:
-    """`notice` and `progress` are told what happens.
-
-    Args:
-        page: bytes of a page.
-    """
+    """`notice` and `progress` are told what happens."""
 
     def __init__(self, console: Console, page: int) -> None:
         self._console = console

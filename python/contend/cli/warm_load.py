@@ -46,8 +46,7 @@ class Program:
 def how_of(args: argparse.Namespace) -> How:
     """How fast the command line wants it."""
     return How(
-        Limits(args.pages_per_second, args.max_latency, args.max_threads_running),
-        args.connections,
+        Limits(args.pages_per_second, args.max_latency, args.max_threads_running), args.connections
     )
 
 

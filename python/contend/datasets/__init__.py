@@ -1,13 +1,12 @@
 """Datasets: schema, fill and snapshot, addressed by content.
 
-manifest   which dataset: everything that decides what its files hold
 build      making one with a private server
 existing   making one on a server that is not contend's own
 dump       dumps of other programs, read statement by statement
 contents   a dump in a server
 imports    a dump imported, and known by a name
 loading    what loading takes: engine, options, room, time
-cache      the kept ones: find, list, drop, restore; folders for private servers' data
+cache      which dataset, and the kept ones: find, list, drop, restore; folders for servers' data
 files      copying and checking files
 conditions checks of a schema: what its tables hold whatever was done to them
 """
@@ -26,16 +25,12 @@ from contend.datasets.cache import (
 from contend.datasets.dump import DumpFailed, DumpRefused
 from contend.datasets.dump.load import Rules
 from contend.datasets.existing import drop_on, ensure_on, entrance, mark_changed
-from contend.datasets.imports import (
-    Imported,
-    find_import,
-    import_dump,
-    require_imports,
-)
+from contend.datasets.imports import Imported, find_import, import_dump, require_imports
 from contend.datasets.loading import (
     LoadingDeclined,
     LoadingFailed,
     NoRoomForDataset,
     engine_options,
     estimated_bytes,
+    free_bytes,
 )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contend.datasets.cache import (
     Dataset,
-    Manifest,
     TableEntry,
     dataset_key,
     datasets_root,
@@ -55,8 +54,6 @@ class DatasetSource:
     """What a dataset is made of.
 
     Args:
-        data: schema, engine, rows, seed.
-        binary: the server program whose files they are.
         options: of the server under test; those that lay out files count.
         imported: the dump that the schema stands for; None if contend makes the rows.
     """
@@ -164,8 +161,7 @@ class Made:
     """What was loaded into a server.
 
     Args:
-        inputs: all that decides what the files hold.
-        rows, database, tables: see `Manifest`.
+        rows, database, tables: see `Dataset`.
     """
 
     inputs: Mapping[str, Any]
@@ -187,8 +183,6 @@ def make(
 
     Args:
         under_test: options of the server under test; those that lay out files count.
-        options: to load with.
-        load: is given the server, which runs.
     """
     with workspace(cache) as work:
         server = PrivateServer(binary, work / "server")
@@ -223,13 +217,12 @@ def _keep(made: Made, data_folder: Path, *, cache: Path, load_s: float) -> Datas
     data_folder.rename(unfinished / "data")
     key = dataset_key(made.inputs)
     created_at = datetime.now(UTC).isoformat(timespec="seconds")
-    manifest = Manifest(
-        key, made.inputs, made.rows, created_at, load_s, folders, files, made.database, made.tables
-    )
-    manifest.write(unfinished)
+    loaded = (key, made.inputs, made.rows, created_at, load_s, folders, files)
+    dataset = Dataset(unfinished, *loaded, made.database, made.tables)
+    dataset.write()
     remove_tree(root / key)
     unfinished.rename(root / key)
-    return Dataset(root / key, manifest)
+    return replace(dataset, folder=root / key)
 
 
 def _fill(source: DatasetSource, server: PrivateServer, *, program: Path, tell: Tell) -> int:

@@ -85,7 +85,7 @@ class TableEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class Dataset:
     """One kept dataset.
 
     Args:
@@ -93,13 +93,13 @@ class Manifest:
         inputs: everything that the key was made of.
         rows: rows of its tables, counted by the server.
         created_at: ISO 8601 in UTC.
-        load_s: how long loading took.
         folders: every folder below the data folder, parents first.
         files: every file below the data folder.
         database: where the tables are; None for where contend makes its own.
-        tables: those that were imported; none if they follow from the inputs.
+        tables: those of a dump; none if they follow from the inputs.
     """
 
+    folder: Path
     key: str
     inputs: Mapping[str, Any]
     rows: int
@@ -111,21 +111,32 @@ class Manifest:
     tables: tuple[TableEntry, ...] = ()
 
     @property
-    def size(self) -> int:
-        """Bytes of all files together."""
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def bytes(self) -> int:
+        """Of all files together."""
         return sum(entry.size for entry in self.files)
 
-    def write(self, folder: Path) -> None:
+    @property
+    def engines(self) -> str:
+        """The storage engines of a dump's tables, such as `InnoDB, MyISAM`."""
+        return ", ".join(sorted({table.engine for table in self.tables}))
+
+    def write(self) -> None:
+        """Write its manifest."""
         document = {"version": MANIFEST_VERSION, **asdict(self)}
+        del document["folder"]
         text = json.dumps(document, indent=1) + "\n"
-        (folder / MANIFEST_NAME).write_text(text, encoding="utf-8")
+        (self.folder / MANIFEST_NAME).write_text(text, encoding="utf-8")
 
     @classmethod
-    def read(cls, folder: Path) -> Manifest:
-        """The manifest of a kept dataset.
+    def read(cls, folder: Path) -> Dataset:
+        """The dataset in a folder.
 
         Raises:
-            SnapshotDamaged: it is missing, of another version or not what `write` wrote.
+            SnapshotDamaged: its manifest is missing, of another version or not what `write` wrote.
         """
         path = folder / MANIFEST_NAME
         try:
@@ -136,7 +147,7 @@ class Manifest:
             folders = tuple(document.pop("folders"))
             tables = tuple(TableEntry(**entry) for entry in document.pop("tables", ()))
             _check_inside(path, (*folders, *(entry.path for entry in files)))
-            return cls(files=files, folders=folders, tables=tables, **document)
+            return cls(folder, files=files, folders=folders, tables=tables, **document)
         except FileNotFoundError:
             raise SnapshotDamaged(f"{path} is missing") from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -158,57 +169,17 @@ class DatasetInUse(RequestError):
     """Another contend works with the dataset."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dataset:
-    """A kept dataset."""
-
-    folder: Path
-    manifest: Manifest
-
-    @property
-    def key(self) -> str:
-        return self.manifest.key
-
-    @property
-    def data(self) -> Path:
-        return self.folder / "data"
-
-    @property
-    def bytes(self) -> int:
-        return self.manifest.size
-
-    @property
-    def rows(self) -> int:
-        return self.manifest.rows
-
-    @property
-    def database(self) -> str | None:
-        """Where its tables are; None for where contend makes its own."""
-        return self.manifest.database
-
-    @property
-    def tables(self) -> tuple[TableEntry, ...]:
-        """Those of a dump; none if they follow from the inputs."""
-        return self.manifest.tables
-
-    @property
-    def engines(self) -> str:
-        """The storage engines of a dump's tables, such as `InnoDB, MyISAM`."""
-        return ", ".join(sorted({table.engine for table in self.manifest.tables}))
-
-
 def datasets_root(cache: Path) -> Path:
     return cache / "datasets"
 
 
 def find(cache: Path, key: str) -> Dataset | None:
     """The dataset of that key, or None if there is none or its manifest is damaged."""
-    folder = datasets_root(cache) / key
     try:
-        manifest = Manifest.read(folder)
+        dataset = Dataset.read(datasets_root(cache) / key)
     except SnapshotDamaged:
         return None
-    return Dataset(folder, manifest) if manifest.key == key else None
+    return dataset if dataset.key == key else None
 
 
 def list_datasets(cache: Path) -> list[Dataset]:
@@ -248,9 +219,9 @@ def restore(dataset: Dataset, into: Path, on_bytes: OnBytes = lambda _count: Non
     remove_tree(into)
     into.mkdir(mode=0o700)
     try:
-        for name in dataset.manifest.folders:
+        for name in dataset.folders:
             (into / name).mkdir(mode=0o700)
-        copy_checked(dataset.data, dataset.manifest.files, into, on_bytes)
+        copy_checked(dataset.data, dataset.files, into, on_bytes)
     except BaseException:
         remove_tree(into)
         raise

@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 import pymysql
+from pymysql.connections import Connection
 
 from contend.datasets import tpcc_conditions
 from contend.errors import RequestError, WorkError, did_you_mean
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
 
 EXAMPLES = 3
 """So many of the rows that break a condition are shown."""
@@ -29,8 +27,6 @@ class SchemaConditions:
     """What is known of the tables of a schema.
 
     Args:
-        tables: that it has.
-        conditions: that they hold.
         why_unfit: asked of a connection before the conditions; why the tables cannot be judged,
             in words, or None.
     """
@@ -43,7 +39,7 @@ class SchemaConditions:
 SCHEMAS: dict[str, SchemaConditions] = {
     "tpcc": SchemaConditions(
         tpcc_conditions.TABLES, tpcc_conditions.CONDITIONS, tpcc_conditions.why_unfit
-    ),
+    )
 }
 """The schemas that have conditions, by the names that `data.schema` gives them."""
 
@@ -80,8 +76,6 @@ def check(connection: Connection[Any], database: str, name: str, *, fresh: bool)
 
     Args:
         connection: to the server; nothing is changed on it.
-        database: that has the tables.
-        name: of the schema.
         fresh: nothing was done to the tables since they were loaded, so the conditions that hold
             only then are asked too.
 

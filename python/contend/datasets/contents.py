@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pymysql.connections import Connection
 
 from contend.datasets.cache import TableEntry
 from contend.datasets.dump import DumpFailed, DumpRefused
@@ -24,12 +26,9 @@ from contend.datasets.loading import (
     require_room,
 )
 from contend.servers import PrivateServer, ServerBinary
-from contend.servers.client import LONG_S, qualified
+from contend.servers.client import LONG_S, fetch, qualified
 from contend.spec import DataSpec, Level
 from contend.units import format_size
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
 
 _PACKED = (".gz", ".bz2", ".xz")
 _PACKED_RATIO = 5
@@ -43,10 +42,7 @@ _SOURCE = re.compile(rb"(?im)^[ \t]*(?:source|\\\.)[ \t]+(\S+)")
 _BYTES_PER_ROW = 100
 """Of a dump, about, to size the caches of the server that loads it."""
 
-_OPTIONS: Mapping[str, Level] = {
-    "max_allowed_packet": "1G",
-    "net_read_timeout": 3600,
-}
+_OPTIONS: Mapping[str, Level] = {"max_allowed_packet": "1G", "net_read_timeout": 3600}
 _NO_FILES = "/dev/null"
 """No file is below it, so none is read or written. MariaDB's own default lets statements have any;
 MySQL is started without."""
@@ -60,10 +56,8 @@ class Contents:
     """What a dump came to.
 
     Args:
-        database: where its tables are.
         tables: all of them, with the rows that the server counts.
         digest: SHA-256 over names and contents of its files.
-        statements: how many were run.
         left_out: how many were not, by what they are about.
     """
 
@@ -151,20 +145,17 @@ def load_dump(server: PrivateServer, path: Path, rules: Rules, name: str, tell: 
 def _tables(connection: Connection[Any], database: str) -> Iterable[TableEntry]:
     """Every table with its rows, which are counted, and its statistics made anew: whatever the
     optimizer decides by must not depend on when they were made last."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT TABLE_NAME, ENGINE FROM information_schema.TABLES"
-            " WHERE TABLE_SCHEMA = %s AND TABLE_TYPE = 'BASE TABLE' ORDER BY TABLE_NAME",
-            (database,),
-        )
-        tables = [(str(name), str(engine)) for name, engine in cursor.fetchall()]
-        for name, engine in tables:
-            table = qualified(database, name)
-            cursor.execute(f"ANALYZE TABLE {table}")
-            cursor.fetchall()
-            cursor.execute(f"SELECT COUNT(*) FROM {table}")
-            row = cursor.fetchone()
-            yield TableEntry(name, engine, int(row[0]) if row else 0)
+    tables = fetch(
+        connection,
+        "SELECT TABLE_NAME, ENGINE FROM information_schema.TABLES"
+        " WHERE TABLE_SCHEMA = %s AND TABLE_TYPE = 'BASE TABLE' ORDER BY TABLE_NAME",
+        (database,),
+    )
+    for name, engine in tables:
+        table = qualified(database, str(name))
+        fetch(connection, f"ANALYZE TABLE {table}")
+        ((rows,),) = fetch(connection, f"SELECT COUNT(*) FROM {table}")
+        yield TableEntry(str(name), str(engine), int(rows))
 
 
 def _in_words(

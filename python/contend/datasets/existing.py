@@ -24,7 +24,7 @@ from contend.datasets.loading import (
 from contend.errors import ContendError
 from contend.load import Address, FillProcess, LoadFailed
 from contend.probed import DatasetRecord
-from contend.servers.client import qualified
+from contend.servers.client import fetch, qualified
 from contend.servers.dsn import DEFAULT_PORT, PASSWORD_VARIABLE, Dsn
 from contend.servers.existing import TABLE_MARK, ExistingServer, table_comment, table_key
 from contend.settings.schemas import SCHEMAS, Schema
@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 
 def drop_table(connection: Connection[Any], database: str, table: str) -> None:
     """Drop the table if it exists. The caller has checked that it is contend's."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"DROP TABLE IF EXISTS {qualified(database, table)}")
+    fetch(connection, f"DROP TABLE IF EXISTS {qualified(database, table)}")
 
 
 def _let_go(connection: Connection[Any], database: str, schema: Schema) -> None:
@@ -49,17 +48,14 @@ def _let_go(connection: Connection[Any], database: str, schema: Schema) -> None:
     any more which table refers to which."""
     if not schema.tables:
         return
-    with connection.cursor() as cursor:
-        cursor.execute("SET SESSION foreign_key_checks = 0")
-        for view in schema.views:
-            cursor.execute(f"DROP VIEW IF EXISTS {qualified(database, view)}")
+    fetch(connection, "SET SESSION foreign_key_checks = 0")
+    for view in schema.views:
+        fetch(connection, f"DROP VIEW IF EXISTS {qualified(database, view)}")
 
 
 def set_comment(connection: Connection[Any], database: str, table: str, comment: str) -> None:
     """Give the table another comment. The caller has checked that it is contend's."""
-    with connection.cursor() as cursor:
-        name = f"{qualified(database, table)}"
-        cursor.execute(f"ALTER TABLE {name} COMMENT = %s", (comment,))
+    fetch(connection, f"ALTER TABLE {qualified(database, table)} COMMENT = %s", (comment,))
 
 
 CHANGED = "changed"
@@ -77,9 +73,6 @@ def ensure_on(
     """See that the server has the tables, and return what a record says of them.
 
     Tables that a script makes itself are not made here: the owner of the server prepares them.
-
-    Args:
-        confirm: asked before rows are loaded.
 
     Raises:
         TableNotOurs: a table of that name exists, and contend did not make it. Nothing was touched.
@@ -117,11 +110,7 @@ def ensure_on(
                 f"{server.dsn} was left as it is",
                 hint="`--yes` loads without asking; leave --server out to use a private server.",
             )
-        if there != {None}:
-            _let_go(connection, database, data.known)
-        journal = [n for n in data.known.journal if table_key(connection, database, n) is not None]
-        for name in (*names, *journal):
-            drop_table(connection, database, name)
+        _drop_ours(connection, database, data)
     _fill(server, data, database, table_comment(key), program=program, tell=tell)
     tell.notice(
         f"{shown} stays on {server.dsn} for later runs; "
@@ -163,23 +152,27 @@ def drop_on(server: ExistingServer, data: DataSpec) -> int:
 
 def _drop(server: ExistingServer, data: DataSpec, database: str) -> None:
     with server.connect() as connection:
-        names = (*data.table_names, *data.known.journal)
-        ours = [name for name in names if table_key(connection, database, name) is not None]
-        if ours:
-            _let_go(connection, database, data.known)
-        for name in ours:
-            drop_table(connection, database, name)
+        _drop_ours(connection, database, data)
+
+
+def _drop_ours(connection: Connection[Any], database: str, data: DataSpec) -> None:
+    names = (*data.table_names, *data.known.journal)
+    ours = [name for name in names if table_key(connection, database, name) is not None]
+    if ours:
+        _let_go(connection, database, data.known)
+    for name in ours:
+        drop_table(connection, database, name)
 
 
 def _our_tables(connection: Connection[Any], database: str) -> list[str]:
     """Names of all tables of the database that carry contend's mark."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
-            " AND TABLE_TYPE = 'BASE TABLE' AND LEFT(TABLE_COMMENT, %s) = %s",
-            (database, len(TABLE_MARK), TABLE_MARK),
-        )
-        return sorted(str(row[0]) for row in cursor.fetchall())
+    rows = fetch(
+        connection,
+        "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
+        " AND TABLE_TYPE = 'BASE TABLE' AND LEFT(TABLE_COMMENT, %s) = %s",
+        (database, len(TABLE_MARK), TABLE_MARK),
+    )
+    return sorted(str(row[0]) for row in rows)
 
 
 def entrance(
@@ -212,11 +205,7 @@ def _fill(
     address, env = entrance(dsn, database)
     try:
         FillProcess(program).run(
-            data,
-            address,
-            comment=comment,
-            env=env,
-            on_progress=FillProgress(tell, data),
+            data, address, comment=comment, env=env, on_progress=FillProgress(tell, data)
         )
     except BaseException as error:
         # Half a table is of no use, and it is ours to drop.

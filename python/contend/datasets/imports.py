@@ -50,8 +50,6 @@ class Import:
         bytes: of the file and of those that it names, as they are on the disk.
         modified_ns: when the file was changed last.
         digest: SHA-256 over the names and contents of all of them.
-        rules: how it is read.
-        rows: of all tables.
     """
 
     name: str
@@ -143,8 +141,6 @@ class Imported:
     """What an import came to.
 
     Args:
-        what: the name, and what it stands for.
-        dataset: as it is kept.
         contents: what was loaded; None if it was kept already.
     """
 
@@ -166,12 +162,6 @@ def import_dump(
     """Load a dump and keep it as `import:NAME`, for this server; others load it when they need it.
 
     Args:
-        path: the dump.
-        rules: how it is read.
-        name: what it is known by.
-        binary: the server that loads it.
-        cache: the user's.
-        tell: is told of notices and of progress.
         replace: the name may stand for something else by now.
 
     Raises:

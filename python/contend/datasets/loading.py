@@ -87,10 +87,7 @@ def loading_options(kind: str, data: DataSpec) -> dict[str, Level]:
         "skip_log_bin": True,
     }
     if kind == "mariadb":
-        options |= {
-            "aria_pagecache_buffer_size": index_bytes,
-            "aria_sort_buffer_size": index_bytes,
-        }
+        options |= {"aria_pagecache_buffer_size": index_bytes, "aria_sort_buffer_size": index_bytes}
     return options | engine_options(data.engine)
 
 
@@ -115,7 +112,7 @@ ROOM_HINT = "Make room there, or point XDG_CACHE_HOME at a larger disk."
 
 def require_room(folder: Path, needed: int, what: str) -> None:
     """Refuse a load that cannot fit."""
-    free = shutil.disk_usage(_existing(folder)).free
+    free = free_bytes(folder)
     if free < needed:
         raise NoRoomForDataset(
             f"{what} need about {format_size(needed)} under {folder}, and "
@@ -124,10 +121,11 @@ def require_room(folder: Path, needed: int, what: str) -> None:
         )
 
 
-def _existing(folder: Path) -> Path:
+def free_bytes(folder: Path) -> int:
+    """Of the disk that holds a folder, or will hold it."""
     while not folder.exists():
         folder = folder.parent
-    return folder
+    return shutil.disk_usage(folder).free
 
 
 class Tell(Protocol):

@@ -23,7 +23,6 @@ CONTROL = "contend_tpcc"
 class Condition:
     """
     Args:
-        name: as the specification numbers it.
         says: what holds, in a phrase.
         breaking: a query with a row for each thing that breaks it.
         fresh_only: it holds only as long as nothing was done to the tables.
@@ -178,8 +177,7 @@ CONDITIONS = (
             "w_id",
             EquationSide("w_ytd", ("SELECT w_id, w_ytd FROM warehouse",)),
             EquationSide(
-                "sum_of_h_amount",
-                ("SELECT h_w_id, SUM(h_amount) FROM history GROUP BY h_w_id",),
+                "sum_of_h_amount", ("SELECT h_w_id, SUM(h_amount) FROM history GROUP BY h_w_id",)
             ),
         ),
     ),

@@ -2,8 +2,8 @@
 without root.
 
 find       which server a run uses
-debian     get one of a suite, with the machine's own apt (apt, sources) and unpacked in place
-cache      the servers that were got
+debian     get one of a suite, with the machine's own apt (apt)
+cache      the servers that were got, unpacked in place
 """
 
 from contend.get.find import find_server, on_path, servers_at_hand

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contend.errors import did_you_mean
+from contend.servers.binary import run_program
 from contend.servers.errors import GetFailed, NotVerified, UnknownServer
 
 _POCKETS = ("", "-updates", "-security", "/updates")
@@ -130,7 +131,6 @@ def for_suite(sources: Sequence[Source], codename: str, suite: str) -> list[Sour
     """The machine's archives with its own suite replaced by `suite`, without duplicates.
 
     Args:
-        sources: every entry of the machine.
         codename: the machine's own suite (`VERSION_CODENAME` of os-release).
         suite: the suite wanted; the machine's own leaves the entries as they are.
     """
@@ -385,14 +385,7 @@ def _ask(tool: str, *arguments: str) -> str:
             f"this machine has no {tool}, so packages cannot be unpacked here.",
             hint="Install MariaDB or MySQL with the system's own package manager instead.",
         )
-    done = subprocess.run(
-        [tool, *arguments],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    done = run_program([tool, *arguments])
     if done.returncode != 0:
         full = _DISK_FULL.search(done.stderr)
         raise GetFailed(

@@ -15,9 +15,10 @@ import contextlib
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from contend.errors import did_you_mean
 from contend.locks import locked
@@ -69,35 +70,38 @@ class ServerTree:
             command += PLUGIN_OPTIONS[extra]
         return tuple(command)
 
-    def to_manifest(self, folder: Path) -> dict[str, object]:
-        def relative(path: Path) -> str:
-            return str(path.relative_to(folder))
+    def binary(
+        self, kind: str, version: str, suite: str, extras: tuple[str, ...], *, verified: bool
+    ) -> ServerBinary:
+        """The server in it."""
+        return ServerBinary(
+            kind=kind,
+            version=version,
+            suite=suite,
+            argv=self.argv(kind, extras),
+            program=self.program,
+            basedir=self.basedir,
+            share_dir=self.share_dir,
+            plugin_dir=self.plugin_dir,
+            source="debian",
+            extras=extras,
+            verified=verified,
+        )
 
-        return {
-            "loader": relative(self.loader),
-            "library_dirs": [relative(path) for path in self.library_dirs],
-            "program": relative(self.program),
-            "basedir": relative(self.basedir),
-            "share_dir": relative(self.share_dir),
-            "plugin_dir": None if self.plugin_dir is None else relative(self.plugin_dir),
-        }
+    def to_manifest(self, folder: Path) -> dict[str, object]:
+        """Its paths, from the folder."""
+        paths = asdict(self)
+        dirs = [str(path.relative_to(folder)) for path in paths.pop("library_dirs")]
+        inside = {name: path and str(path.relative_to(folder)) for name, path in paths.items()}
+        return {**inside, "library_dirs": dirs}
 
     @classmethod
-    def from_manifest(cls, folder: Path, saved: Mapping[str, object]) -> ServerTree:
-        def path(name: str) -> Path:
-            return folder / str(saved[name])
-
-        dirs = saved["library_dirs"]
+    def from_manifest(cls, folder: Path, saved: dict[str, Any]) -> ServerTree:
+        dirs = saved.pop("library_dirs")
         if not isinstance(dirs, list):
             raise TypeError("library_dirs is a list")
-        return cls(
-            loader=path("loader"),
-            library_dirs=tuple(folder / str(each) for each in dirs),
-            program=path("program"),
-            basedir=path("basedir"),
-            share_dir=path("share_dir"),
-            plugin_dir=None if saved["plugin_dir"] is None else path("plugin_dir"),
-        )
+        paths: dict[str, Any] = {name: path and folder / path for name, path in saved.items()}
+        return cls(**{**paths, "library_dirs": tuple(folder / each for each in dirs)})
 
 
 def find_layout(root: Path, kind: str) -> ServerTree:
@@ -115,11 +119,9 @@ def find_layout(root: Path, kind: str) -> ServerTree:
     if loader is None:
         raise GetFailed(f"the packages hold no dynamic loader {Path(interpreter).name}.")
     share = _first(
-        (
-            root / "usr/share" / name
-            for name in _SHARE_FOLDERS[kind]
-            if (root / "usr/share" / name / _MESSAGES).exists()
-        ),
+        root / "usr/share" / name
+        for name in _SHARE_FOLDERS[kind]
+        if (root / "usr/share" / name / _MESSAGES).exists()
     )
     if share is None:
         raise GetFailed("the packages hold no error messages of the server.")
@@ -195,11 +197,9 @@ def list_got(cache: Path) -> list[CachedServer]:
         for manifest in servers_folder(cache).glob(f"*/{MANIFEST}")
         if not manifest.parent.name.startswith(_PARTIAL) and (got := read(manifest.parent))
     ]
-    return sorted(servers, key=lambda g: (g.binary.kind, g.binary.suite or "", _number(g)))
-
-
-def _number(got: CachedServer) -> tuple[int, ...]:
-    return got.binary.version_number
+    return sorted(
+        servers, key=lambda g: (g.binary.kind, g.binary.suite or "", g.binary.version_number)
+    )
 
 
 def read(folder: Path) -> CachedServer | None:
@@ -211,17 +211,11 @@ def read(folder: Path) -> CachedServer | None:
         layout = ServerTree.from_manifest(folder, manifest["layout"])
         if not layout.program.exists():
             return None
-        binary = ServerBinary(
-            kind=manifest["kind"],
-            version=manifest["version"],
-            suite=manifest["suite"],
-            argv=layout.argv(manifest["kind"], tuple(manifest["extras"])),
-            program=layout.program,
-            basedir=layout.basedir,
-            share_dir=layout.share_dir,
-            plugin_dir=layout.plugin_dir,
-            source="debian",
-            extras=tuple(manifest["extras"]),
+        binary = layout.binary(
+            manifest["kind"],
+            manifest["version"],
+            manifest["suite"],
+            tuple(manifest["extras"]),
             verified=manifest["verified"],
         )
         return CachedServer(binary, folder, tuple(manifest["packages"]))

@@ -94,10 +94,7 @@ def get(
     """Get a server into the cache, or find it there.
 
     Args:
-        kind: `mariadb` or `mysql`.
         suite: a Debian suite; None is the machine's own.
-        cache: contend's cache folder; None is the user's.
-        on_progress: told of each step.
         extras: optional packages, such as `rocksdb`.
         unverified: accept packages that the machine's keys cannot verify.
         refresh: look at the mirror for a newer version even if one is in the cache.
@@ -167,23 +164,10 @@ def _keep(
 ) -> ServerBinary:
     layout = find_layout(tree, kind)
     prune(tree, layout.program)
-    argv = layout.argv(kind, extras)
-    found_kind, version = ask_version(argv)
+    found_kind, version = ask_version(layout.argv(kind, extras))
     if found_kind != kind:
         raise GetFailed(f"the packages hold a {found_kind} server, and {kind} was asked for.")
-    binary = ServerBinary(
-        kind=kind,
-        version=version,
-        suite=suite,
-        argv=argv,
-        program=layout.program,
-        basedir=layout.basedir,
-        share_dir=layout.share_dir,
-        plugin_dir=layout.plugin_dir,
-        source="debian",
-        extras=extras,
-        verified=verified,
-    )
+    binary = layout.binary(kind, version, suite, extras, verified=verified)
     write_manifest(tree.parent, binary, layout, packages)
     return keep(cache, tree.parent, binary.name).binary
 

@@ -66,12 +66,7 @@ def server_at(where: Path) -> ServerBinary:
             hint="Name the folder that the server is installed under.",
         )
     plugins = next((basedir / p for p in _PLUGIN_FOLDERS if (basedir / p).is_dir()), None)
-    argv = [
-        str(program),
-        "--no-defaults",
-        f"--basedir={basedir}",
-        f"--lc-messages-dir={share}",
-    ]
+    argv = [str(program), "--no-defaults", f"--basedir={basedir}", f"--lc-messages-dir={share}"]
     if kind == "mysql":
         argv.append("--secure-file-priv=NULL")
     if plugins is not None:
@@ -127,7 +122,6 @@ def find_server(
         kind: `mariadb` or `mysql`; None for whichever the one that is wanted is.
         wanted: which one: a path to a program or its folder, `mariadb@trixie` as for
             `contend server get`, or a name as `contend server list` shows it.
-        cache: contend's cache folder; None is the user's.
         root: where the machine's own suite is read from.
 
     Raises:

@@ -12,7 +12,7 @@ import mmap
 import os
 import resource
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -197,87 +197,43 @@ def disturbances(change: PressureChange, *, own_cpu_s: float | None = None) -> l
     """What disturbed a run, worst first; empty if the host was quiet.
 
     Args:
-        change: the host between the snapshots around the run.
         own_cpu_s: CPU seconds that the experiment's own processes (server, load generator, lab)
             used in that time. None: not known, and neighbours are not looked for.
     """
-    checks = [
-        _steal(change),
-        _quota(change),
-        _neighbours(change, own_cpu_s),
-        _swapping(change),
-        _memory(change),
-        _storage(change),
-        _heat(change),
-    ]
-    return [warning for warning in checks if warning is not None]
+    return list(_disturbances(change, own_cpu_s))
 
 
-def _steal(change: PressureChange) -> RunWarning | None:
-    if change["steal_share"] <= STEAL_SHARE_MAX:
-        return None
-    return _warning(
-        "host-steal",
-        f"the hypervisor gave {change['steal_share']:.1%} of this machine's CPU time to others",
-    )
-
-
-def _quota(change: PressureChange) -> RunWarning | None:
-    if not change["throttled_s"]:
-        return None
-    return _warning(
-        "cpu-quota",
-        f"the CPU quota of the control group held processes back for {change['throttled_s']:.2f} s",
-    )
-
-
-def _neighbours(change: PressureChange, own_cpu_s: float | None) -> RunWarning | None:
+def _disturbances(change: PressureChange, own_cpu_s: float | None) -> Iterator[RunWarning]:
+    stalls, vm = change["stall_share"], change["vm"]
+    if (stolen := change["steal_share"]) > STEAL_SHARE_MAX:
+        said = f"the hypervisor gave {stolen:.1%} of this machine's CPU time to others"
+        yield _warning("host-steal", said)
+    if held_s := change["throttled_s"]:
+        said = f"the CPU quota of the control group held processes back for {held_s:.2f} s"
+        yield _warning("cpu-quota", said)
     capacity_s = change["elapsed_s"] * change["cpus"]
-    if own_cpu_s is None or capacity_s <= 0:
-        return None
-    others = change["busy_share"] - own_cpu_s / capacity_s
-    if others <= OTHERS_SHARE_MAX:
-        return None
-    return _warning(
-        "noisy-neighbour",
-        f"other processes of this machine used {others:.1%} of its CPU time",
-    )
-
-
-def _swapping(change: PressureChange) -> RunWarning | None:
-    pages = change["vm"].get("pswpin", 0) + change["vm"].get("pswpout", 0)
-    if pages == 0:
-        return None
-    return _warning("swapping", f"{pages} memory pages were swapped in or out")
-
-
-def _memory(change: PressureChange) -> RunWarning | None:
-    stalled = change["stall_share"].get("memory.full", 0.0)
-    if change["vm"].get("oom_kill", 0) > 0:
-        return _warning("out-of-memory", "the kernel killed a process for lack of memory")
-    if stalled <= MEMORY_STALL_SHARE_MAX:
-        return None
-    return _warning("memory-pressure", f"all tasks waited for memory {stalled:.1%} of the time")
-
-
-def _storage(change: PressureChange) -> RunWarning | None:
-    stalled = change["stall_share"].get("io.full", 0.0)
-    if stalled <= IO_STALL_SHARE_MAX:
-        return None
-    again_bytes = change["vm"].get("workingset_refault_file", 0) * mmap.PAGESIZE
-    why = (
-        f"; {again_bytes / 1e6:.0f} MB of files were read again that the kernel had taken out of "
-        "memory"
-        if again_bytes >= REREAD_BYTES_MIN
-        else ""
-    )
-    return _warning("io-pressure", f"all tasks waited for storage {stalled:.1%} of the time{why}")
-
-
-def _heat(change: PressureChange) -> RunWarning | None:
-    if not change["thermal_events"]:
-        return None
-    return _warning("thermal", f"CPUs slowed down for heat {change['thermal_events']} times")
+    if own_cpu_s is not None and capacity_s > 0:
+        others = change["busy_share"] - own_cpu_s / capacity_s
+        if others > OTHERS_SHARE_MAX:
+            said = f"other processes of this machine used {others:.1%} of its CPU time"
+            yield _warning("noisy-neighbour", said)
+    if pages := vm.get("pswpin", 0) + vm.get("pswpout", 0):
+        yield _warning("swapping", f"{pages} memory pages were swapped in or out")
+    if vm.get("oom_kill", 0) > 0:
+        yield _warning("out-of-memory", "the kernel killed a process for lack of memory")
+    elif (stalled := stalls.get("memory.full", 0.0)) > MEMORY_STALL_SHARE_MAX:
+        yield _warning("memory-pressure", f"all tasks waited for memory {stalled:.1%} of the time")
+    if (stalled := stalls.get("io.full", 0.0)) > IO_STALL_SHARE_MAX:
+        said = f"all tasks waited for storage {stalled:.1%} of the time"
+        again_bytes = vm.get("workingset_refault_file", 0) * mmap.PAGESIZE
+        if again_bytes >= REREAD_BYTES_MIN:
+            said += (
+                f"; {again_bytes / 1e6:.0f} MB of files were read again that the kernel had taken "
+                "out of memory"
+            )
+        yield _warning("io-pressure", said)
+    if times := change["thermal_events"]:
+        yield _warning("thermal", f"CPUs slowed down for heat {times} times")
 
 
 def _warning(code: str, message: str) -> RunWarning:

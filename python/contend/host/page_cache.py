@@ -11,7 +11,8 @@ import ctypes
 import mmap
 import os
 import resource
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from contend.errors import RequestError, WorkError
@@ -25,6 +26,7 @@ _CACHESTAT = 451
 _MAP_SHARED, _PROT_NONE, _PROT_READ = 1, 0, 1
 _MAPPED_AT_ONCE = 1 << 30
 _READ_AT_ONCE = 1 << 20
+_FAILED = ctypes.c_void_p(-1).value
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mmap.restype = ctypes.c_void_p
 _LIBC.mmap.argtypes = [
@@ -63,16 +65,24 @@ def resident_bytes(path: Path) -> int:
 
     Asking reads nothing and moves nothing.
     """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise PageCacheError(f"{path} cannot be opened: {error.strerror}") from error
-    try:
+    with _opened(path, "seen") as descriptor:
         size = os.fstat(descriptor).st_size
         pages = _cachestat(descriptor)
         if pages is None:
             pages = _mincore(descriptor, size, path)
         return min(pages * mmap.PAGESIZE, size)
+
+
+@contextmanager
+def _opened(path: Path, done: str) -> Iterator[int]:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise PageCacheError(f"{path} cannot be opened: {error.strerror}") from error
+    try:
+        yield descriptor
+    except OSError as error:
+        raise PageCacheError(f"{path} cannot be {done}: {error.strerror}") from error
     finally:
         os.close(descriptor)
 
@@ -82,19 +92,11 @@ def warm(path: Path) -> int:
 
     Less than the size means that the memory does not hold the file.
     """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise PageCacheError(f"{path} cannot be opened: {error.strerror}") from error
-    try:
+    with _opened(path, "read") as descriptor:
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_SEQUENTIAL)
         buffer = bytearray(_READ_AT_ONCE)
         while os.readv(descriptor, [buffer]) > 0:
             pass
-    except OSError as error:
-        raise PageCacheError(f"{path} cannot be read: {error.strerror}") from error
-    finally:
-        os.close(descriptor)
     return resident_bytes(path)
 
 
@@ -106,17 +108,9 @@ def fill(path: Path) -> int:
 
 def drop(path: Path) -> int:
     """Write the file back and let go of its pages; returns the bytes that stay resident."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise PageCacheError(f"{path} cannot be opened: {error.strerror}") from error
-    try:
+    with _opened(path, "written back") as descriptor:
         os.fsync(descriptor)  # A page that is not on the disk yet is kept.
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-    except OSError as error:
-        raise PageCacheError(f"{path} cannot be written back: {error.strerror}") from error
-    finally:
-        os.close(descriptor)
     return resident_bytes(path)
 
 
@@ -139,7 +133,7 @@ def _mincore(descriptor: int, size: int, path: Path) -> int:
     for offset in range(0, size, _MAPPED_AT_ONCE):
         length = min(_MAPPED_AT_ONCE, size - offset)
         address = _LIBC.mmap(None, length, _PROT_NONE, _MAP_SHARED, descriptor, offset)
-        if address is None or address == ctypes.c_void_p(-1).value:
+        if address is None or address == _FAILED:
             raise PageCacheError(f"{path} cannot be mapped: {os.strerror(ctypes.get_errno())}")
         try:
             seen = (ctypes.c_ubyte * -(-length // mmap.PAGESIZE))()
@@ -153,7 +147,6 @@ def _mincore(descriptor: int, size: int, path: Path) -> int:
 
 
 _CAP_IPC_LOCK = 14
-_FAILED = ctypes.c_void_p(-1).value
 
 
 def lockable_bytes(tree: Tree | None = None) -> int | None:

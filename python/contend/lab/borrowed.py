@@ -10,7 +10,9 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pymysql.connections import Connection
 
 from contend.datasets import entrance
 from contend.errors import ContendError, RequestError
@@ -21,22 +23,18 @@ from contend.load import LoadDriver
 from contend.plan import HandlerSocket
 from contend.probed import DatasetRecord, RunWarning
 from contend.probes import Observed
+from contend.servers import Truncated
 from contend.servers.client import LONG_S, LazyControl, run_statement
 from contend.servers.dsn import PASSWORD_VARIABLE, Dsn
 from contend.servers.errors import OptionRejected, ReadOnly
-from contend.servers.options import as_number, as_text, normal_name
+from contend.servers.existing import ExistingServer
+from contend.servers.options import as_text, normal_name, same_value
+from contend.servers.variables import Differing
 from contend.settings.model import Launch
 from contend.spec import CellSpec, DataSpec, Level
 from contend.undo import Journal, put_back, statement_entry, variables
+from contend.undo.journal import Entry
 from contend.warm.server_list import NoList, ServerHost, host_of
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
-
-    from contend.servers import Truncated
-    from contend.servers.existing import ExistingServer
-    from contend.servers.variables import Differing
-    from contend.undo.journal import Entry
 
 NO_MATTER = frozenset({"skip_grant_tables"})
 """Options that only make a private server reachable; elsewhere they have no meaning."""
@@ -60,13 +58,9 @@ class BorrowedUnderTest:
     """A server that a DSN names.
 
     Args:
-        server: the server.
-        provide: puts the data there.
-        spoil: marks them before the first run that may write.
-        load: contend-load, which warms the server.
         journal: the server's; what is changed is noted there before.
-        listen: is told what is put back.
         number: counts the servers of an experiment, if there are several.
+        makes_tables: `provide` does; without tables there may be no database either.
     """
 
     def __init__(
@@ -78,7 +72,10 @@ class BorrowedUnderTest:
         journal: Journal,
         listen: Listener,
         number: int = 0,
+        *,
+        makes_tables: bool = True,
     ) -> None:
+        self._makes_tables = makes_tables
         self._server = server
         self._provide = provide
         self._spoil = spoil
@@ -150,7 +147,8 @@ class BorrowedUnderTest:
 
     def tables(self) -> tuple[Connection[Any], str]:
         assert self._data is not None
-        return self._server.connect(read_timeout=LONG_S), self._database(self._data)
+        database = self._database(self._data) or self._data.database
+        return self._server.connect(read_timeout=LONG_S), database
 
     def lock_files(self) -> str:
         raise RequestError("only the files of private servers can be locked in memory")
@@ -161,7 +159,8 @@ class BorrowedUnderTest:
     def warm(self, how: str, seed: int) -> None:
         del seed
         assert self._data is not None
-        self._caches.fill(how, self, self._database(self._data), self._data.table_names)
+        if (database := self._database(self._data)) is not None:
+            self._caches.fill(how, self, database, self._data.table_names)
 
     # --- what warming needs; see `Warmable` ---
 
@@ -239,7 +238,7 @@ class BorrowedUnderTest:
         """Whether the server runs with that value, or with what it made of it, already."""
         if name in self._asked:
             return self._asked[name] == as_text(value)
-        return name in self._now and is_same(value, self._now[name])
+        return name in self._now and same_value(as_text(value), self._now[name])
 
     # --- what the record needs ---
 
@@ -282,8 +281,8 @@ class BorrowedUnderTest:
         if changed:
             yield {"code": "data-changed", "message": DATA_CHANGED}
 
-    def _database(self, data: DataSpec) -> str:
-        return self._server.dsn.database or data.database
+    def _database(self, data: DataSpec) -> str | None:
+        return self._server.dsn.database or (data.database if self._makes_tables else None)
 
 
 def needs_restart(
@@ -292,8 +291,6 @@ def needs_restart(
     """The error for options that a server does not change while it runs.
 
     Args:
-        refused: what is wanted of them.
-        there: what the server has.
         compared: the one whose values are compared, if any are.
     """
     lines = [
@@ -310,14 +307,6 @@ def needs_restart(
         "yourself, or leave --server out to use a private server.",
         detail="\n".join(lines),
     )
-
-
-def is_same(value: Level, there: str) -> bool:
-    text = as_text(value)
-    numbers = as_number(text), as_number(there)
-    if None not in numbers:
-        return numbers[0] == numbers[1]
-    return text.lower() == there.lower()
 
 
 def _key_ports(variables: Mapping[str, str]) -> HandlerSocket | None:

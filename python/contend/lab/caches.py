@@ -11,19 +11,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pymysql.connections import Connection
+
 from contend.errors import WorkError
 from contend.host import page_cache
 from contend.load import LoadDriver
 from contend.probed import Warmed, Warming
 from contend.probes import Expected
-from contend.servers import Dsn
 from contend.settings.before_run import COLD
 from contend.settings.model import EVERY_CACHE
 from contend.undo import Journal, put_back
 from contend.units import format_size
 from contend.warm import page_list, server_list
 from contend.warm.by_list import ByList, list_of_plan
-from contend.warm.model import ENGINES, FILES, Survey, WarmPlan, disturbs
+from contend.warm.model import ENGINES, FILES, WarmPlan, disturbs
 from contend.warm.myisam import files_held
 from contend.warm.parts import count_keyed_columns
 from contend.warm.plan import make_plan
@@ -32,11 +33,10 @@ from contend.warm.server_list import ServerHost
 from contend.warm.survey import survey
 from contend.warm.tablespaces import read_catalogue
 from contend.warm.transfer import names_of, translate
-from contend.warm.warm_up import How, Listener, warm_up
+from contend.warm.warm_up import How, Listener, ServerToWarm, warm_up
 
 if TYPE_CHECKING:
-    from pymysql.connections import Connection
-
+    from contend.lab.private import PrivateUnderTest
 
 DROPS_MAX = 5
 """Times that the page cache is asked to let go of a file; a page that is being written stays."""
@@ -46,15 +46,9 @@ class NotCold(WorkError):
     """Files could not be brought out of the page cache."""
 
 
-class Warmable(Protocol):
-    """A server whose caches can be filled, as `contend.warm.warm_up` names it, and more.
+class Warmable(ServerToWarm, Protocol):
+    """A server whose caches can be filled. load: contend-load, which scans tables."""
 
-    load: contend-load, which scans tables.
-    """
-
-    @property
-    def dsn(self) -> Dsn: ...
-    def connect(self, database: str | None = None, **more: Any) -> Connection[Any]: ...
     def connection(self) -> Connection[Any]:
         """One that is kept."""
         ...
@@ -117,8 +111,14 @@ class Caches:
         seen = survey(connection, database, memory=sys.maxsize)
         ours = tuple(table for table in seen.tables if table.name in tables)
         plan = make_plan(replace(seen, tables=ours))
-        plans = [make_plan(_with_room_for_all(seen))] if whole else []
-        plans.append(plan if host is not None or whole else _without_files(plan))
+        plans = []
+        if whole:
+            room = tuple(replace(cache, size=sys.maxsize) for cache in seen.caches)
+            plans.append(make_plan(replace(seen, caches=room)))
+        elif host is None:
+            # What is cached by the server's host alone is left to the queries.
+            plan = replace(plan, items=tuple(item for item in plan.items if item.cache != FILES))
+        plans.append(plan)
         refused: dict[str, str] = {}
         with server.journal() as journal:
             for one in plans:
@@ -152,11 +152,7 @@ class Caches:
         if self._how is None or self._filled is None:
             return None
         filled = self._filled
-        return {
-            "cache": filled.why_not is None,
-            "why_not": filled.why_not,
-            "files": filled.files,
-        }
+        return {"cache": filled.why_not is None, "why_not": filled.why_not, "files": filled.files}
 
 
 def load(
@@ -174,15 +170,6 @@ def load(
         server, plan, kind, journal, server.load, How(), quiet, by_list=by_list, host=host
     )
     return done.refused
-
-
-def _with_room_for_all(seen: Survey) -> Survey:
-    return replace(seen, caches=tuple(replace(cache, size=sys.maxsize) for cache in seen.caches))
-
-
-def _without_files(plan: WarmPlan) -> WarmPlan:
-    """What is cached by the server's host alone is left to the queries."""
-    return replace(plan, items=tuple(item for item in plan.items if item.cache != FILES))
 
 
 def _files_cached(
@@ -240,33 +227,14 @@ _OTHER_SEED = 1
 """Added to the seed of a run for traffic of the same kind that asks for other rows."""
 
 
-class Restartable(Warmable, Protocol):
-    """A private server that can be started cold again and again.
-
-    database: that of the tables.
-    kind: `mariadb` or `mysql`.
-    """
-
-    @property
-    def database(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    def host(self) -> ServerHost: ...
-    def start_cold(self) -> None: ...
-    def rehearse(self, seed: int) -> None:
-        """Ask what a run with this seed asks."""
-        ...
-
-
 class ColdStart:
     """Warms a server that was started cold, in one of several ways.
 
     Args:
         server: has just been started cold.
-        seed: of the run to come.
     """
 
-    def __init__(self, server: Restartable, seed: int) -> None:
+    def __init__(self, server: PrivateUnderTest, seed: int) -> None:
         self._server, self._seed = server, seed
         self._seconds = 0.0
 

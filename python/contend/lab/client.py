@@ -34,29 +34,25 @@ ChooseEngine = Callable[[Experiment], EngineFacts]
 """What a session keeps of the engine of all cells: its name; nothing if it is a factor."""
 
 
-def choosing_engine(program: Path) -> ChooseEngine:
-    """Let contend-load at `program` choose."""
-
-    def choose(experiment: Experiment) -> EngineFacts:
-        """Raises RequestError if the kernel refuses an engine that the experiment names."""
-        in_order = sorted(cell_specs(experiment), key=lambda cell: cell["load.connections"])
-        # The largest of each engine: one for all of them, unless it is a factor.
-        largest = {spec[PATH]: spec for spec in in_order}
-        engines = []
-        for spec in largest.values():
-            plan = plan_of(spec, _NOWHERE, seed=0, watch_pid=None)
-            try:
-                engines.append(ask_engine(program, plan))
-            except ContendError as error:
-                raise RequestError(f"{PATH}: {error.message}", hint=error.hint) from error
-        if len(engines) > 1:
-            return {}
-        (engine,) = engines
-        if engine.refused is None:
-            return {"engine": engine.name}
-        return {"engine": engine.name, "io_uring_refused": engine.refused}
-
-    return choose
+def choose_engine(program: Path, experiment: Experiment) -> EngineFacts:
+    """Let contend-load at `program` choose; raises RequestError if the kernel refuses an engine
+    that the experiment names."""
+    in_order = sorted(cell_specs(experiment), key=lambda cell: cell["load.connections"])
+    # The largest of each engine: one for all of them, unless it is a factor.
+    largest = {spec[PATH]: spec for spec in in_order}
+    engines = []
+    for spec in largest.values():
+        plan = plan_of(spec, _NOWHERE, seed=0, watch_pid=None)
+        try:
+            engines.append(ask_engine(program, plan))
+        except ContendError as error:
+            raise RequestError(f"{PATH}: {error.message}", hint=error.hint) from error
+    if len(engines) > 1:
+        return {}
+    (engine,) = engines
+    if engine.refused is None:
+        return {"engine": engine.name}
+    return {"engine": engine.name, "io_uring_refused": engine.refused}
 
 
 def with_engine(experiment: Experiment, engine: str | None) -> Experiment:
@@ -98,38 +94,36 @@ ADDRESSES = {"socket": Address(socket="s"), "tcp": Address(host="127.0.0.1")}
 """What plans of each transport look like; nobody connects there."""
 
 
-def calibrating(program: Path, *, cache: Path, transport: Transport, listen: Listener) -> Calibrate:
+def calibrate_cells(
+    program: Path, cells: Iterable[CellSpec], *, cache: Path, transport: Transport, listen: Listener
+) -> Calibration | None:
     """Calibrate contend-load at `program` as far as the cells need it, and keep that in `cache`.
 
     A run goes on without: the figures are the same, only nobody vouches for the client. What the
     user wrote has no ceiling: it may be edited, and need not work with canned answers.
     """
-
-    def calibrate(cells: Iterable[CellSpec]) -> Calibration | None:
-        address = ADDRESSES[transport]
-        plans = (plan_of(cell, address, seed=0, watch_pid=None) for cell in cells)
-        shapes = [shape_of(plan) for plan in plans if has_ceiling(plan["workload"])]
-        try:
-            return ensure(
-                shapes,
-                program,
-                cache,
-                QUICK,
-                tell=lambda done, total: listen(
-                    StepProgress("calibrating contend-load", done, total, "rounds")
-                ),
-                notice=lambda text: listen(Notice(text)),
+    address = ADDRESSES[transport]
+    plans = (plan_of(cell, address, seed=0, watch_pid=None) for cell in cells)
+    shapes = [shape_of(plan) for plan in plans if has_ceiling(plan["workload"])]
+    try:
+        return ensure(
+            shapes,
+            program,
+            cache,
+            QUICK,
+            tell=lambda done, total: listen(
+                StepProgress("calibrating contend-load", done, total, "rounds")
+            ),
+            notice=lambda text: listen(Notice(text)),
+        )
+    except (ContendError, OSError) as error:
+        listen(
+            Notice(
+                f"this host is not calibrated ({error}), so no run is compared with what "
+                "contend-load itself can do; `contend calibrate` measures that"
             )
-        except (ContendError, OSError) as error:
-            listen(
-                Notice(
-                    f"this host is not calibrated ({error}), so no run is compared with what "
-                    "contend-load itself can do; `contend calibrate` measures that"
-                )
-            )
-            return None
-
-    return calibrate
+        )
+        return None
 
 
 FOLDER = "scripts"

@@ -8,17 +8,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 import pymysql
+from pymysql.connections import Connection
 
 from contend.datasets.conditions import SCHEMAS, Checked, DataInconsistent, check
 from contend.errors import ContendError
 from contend.lab.events import Listener, Notice
 from contend.spec import DataSpec
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
 
 FILE_NAME = "conditions.jsonl"
 """In the run folder: a line for each look."""
@@ -41,12 +39,7 @@ class Look(TypedDict):
 
 
 class Conditions:
-    """Looks at tables and keeps what it saw.
-
-    Args:
-        folder: the run folder.
-        listen: is told what is broken.
-    """
+    """Looks at tables and keeps what it saw."""
 
     def __init__(self, folder: Path, listen: Listener) -> None:
         self._file = folder / FILE_NAME

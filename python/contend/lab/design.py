@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Literal
 
 from contend import host
-from contend.datasets import estimated_bytes
+from contend.datasets import estimated_bytes, free_bytes
 from contend.errors import RequestError
 from contend.probed import DesignFacts, LayoutRecord
 from contend.servers.options import as_text, assignment, normal_name, size_in_bytes
@@ -58,7 +58,6 @@ class Design:
         by: slices or runs.
         why: levels are not compared in slices; empty if they are, or if nothing is compared.
         servers: that are asked in turn: one for each level, or one that is switched.
-        own: contend starts them.
     """
 
     by: Literal["slices", "runs"]
@@ -86,7 +85,6 @@ def choose_design(
     """Slices if they can be had, unless the experiment wants runs.
 
     Args:
-        own: the servers are contend's to start.
         disk: a folder on the disk that holds the servers' data.
         blocking: a script that needs threads of its own, which cannot hop from level to level.
 
@@ -175,7 +173,7 @@ def _no_room(servers: int, cells: Sequence[CellSpec], disk: Path) -> str | None:
             f"{format_size(available)} are available"
         )
     needed = servers * max(estimated_bytes(cell.data) for cell in cells)
-    free = shutil.disk_usage(_existing(disk)).free
+    free = free_bytes(disk)
     if needed > free:
         return (
             f"{servers} copies of the data take about {format_size(needed)}, and "
@@ -197,10 +195,6 @@ def _memory_bytes(cell: CellSpec) -> int:
     options = {normal_name(name): as_text(value) for name, value in cell["server.options"].items()}
     sizes = (size_in_bytes(options.get(name, "")) or usual for name, usual in _CACHES.items())
     return tables + sum(min(size, tables) for size in sizes)
-
-
-def _existing(path: Path) -> Path:
-    return path if path.exists() else _existing(path.parent)
 
 
 PADDING_MAX_BYTES = 4096
@@ -233,10 +227,7 @@ class MemoryLayout:
 
     def record(self) -> LayoutRecord:
         """What the record of a run says of it."""
-        return {
-            "padding_bytes": self.padding_bytes,
-            "stack_limit_bytes": self.stack_limit_bytes,
-        }
+        return {"padding_bytes": self.padding_bytes, "stack_limit_bytes": self.stack_limit_bytes}
 
     def apply(self, launch: Launch) -> None:
         if self.padding_bytes is None or self.stack_limit_bytes is None:

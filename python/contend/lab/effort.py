@@ -142,7 +142,6 @@ class Effort:
     """Learns from what was measured, and says how much of it there should be.
 
     Args:
-        clock: seconds.
         spent_s: by earlier sessions.
     """
 

@@ -6,7 +6,9 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+from contend.calibration.model import Transport
 from contend.datasets import (
     Dataset,
     DatasetSource,
@@ -21,9 +23,9 @@ from contend.errors import ContendError
 from contend.lab.borrowed import BorrowedUnderTest
 from contend.lab.client import (
     blocking_script,
-    calibrating,
+    calibrate_cells,
     check_workloads,
-    choosing_engine,
+    choose_engine,
     prepare_tables,
 )
 from contend.lab.conditions import Conditions
@@ -41,6 +43,7 @@ from contend.servers.existing import ExistingServer
 from contend.servers.variables import refuse_unknown
 from contend.settings import SETTINGS
 from contend.settings.model import Launch
+from contend.settings.workload import may_ask
 from contend.spec import (
     SCRIPT_SCHEMA,
     CellSpec,
@@ -149,19 +152,33 @@ def private_equipment(
                 exact=exact,
             )
 
-    return Equipment(
+    return _equipment(
+        program,
+        cache,
+        "socket",
+        listen,
         servers={name: identity(binary) for name, binary in binaries.items()},
         open_testbeds=open_testbeds,
         load=load,
         data_folder=cache,
-        calibrate=calibrating(program, cache=cache, transport="socket", listen=listen),
         check=check,
-        blocking_script=lambda experiment: blocking_script(experiment, program),
-        choose_engine=choosing_engine(program),
-        cpus_together=functools.partial(cpus_together, program),
         passwords=passwords(),
+    )
+
+
+def _equipment(
+    program: Path, cache: Path, transport: Transport, listen: Listener, **more: Any
+) -> Equipment:
+    """With what contend-load at `program` is asked in every session."""
+    how: dict[str, Any] = {"cache": cache, "transport": transport, "listen": listen}
+    return Equipment(
+        calibrate=functools.partial(calibrate_cells, program, **how),
+        blocking_script=lambda experiment: blocking_script(experiment, program),
+        choose_engine=functools.partial(choose_engine, program),
+        cpus_together=functools.partial(cpus_together, program),
         ask_cpus=lambda memory: cpu_state(program, memory=memory),
         history=default_history(),
+        **more,
     )
 
 
@@ -186,29 +203,35 @@ def borrowed_equipment(
     run_folder: Path,
     listen: Listener,
     confirm: Confirm,
+    experiment: Experiment,
     exact: bool = False,
 ) -> Equipment:
     """Servers that contend neither starts nor stops, by the experiment's names of them: one, or
-    one for each level that is compared, in their order; `exact` as of `rehearse_options`."""
+    one for each level that is compared, in their order; `exact` as of `rehearse_options`. What no
+    statement of the experiment asks is not loaded into them."""
     tell = Relay(listen)
     load = LoadProcess(program)
-
-    def place_of(server: ExistingServer, journal: Journal, number: int) -> BorrowedUnderTest:
-        def fill_server(data: DataSpec) -> DatasetRecord:
-            return ensure_on(server, data, program=program, tell=tell, confirm=confirm)
-
-        def spoil(data: DataSpec) -> None:
-            mark_changed(server, data)
-
-        return BorrowedUnderTest(server, fill_server, spoil, load, journal, listen, number)
+    asks = any(
+        may_ask(cell.values, (*cell.data.table_names, *cell.data.known.views))
+        for cell in cell_specs(experiment)
+    )
 
     def testbed_of(server: ExistingServer, journal: Journal, number: int) -> Testbed:
-        return Testbed(
-            place_of(server, journal, number),
-            listen,
-            lines=Lines(program),
-            conditions=Conditions(run_folder, listen),
+        def fill_server(data: DataSpec) -> DatasetRecord:
+            if asks or not data.table_names:
+                return ensure_on(server, data, program=program, tell=tell, confirm=confirm)
+            tell.notice(f"nothing is loaded into {server.dsn}: no statement names contend's tables")
+            return {}
+
+        def spoil(data: DataSpec) -> None:
+            if asks:
+                mark_changed(server, data)
+
+        place = BorrowedUnderTest(
+            server, fill_server, spoil, load, journal, listen, number, makes_tables=asks
         )
+        seen = Conditions(run_folder, listen)
+        return Testbed(place, listen, lines=Lines(program), conditions=seen)
 
     @contextlib.contextmanager
     def open_testbeds(_logs: Path, _count: int) -> Iterator[list[Testbed]]:
@@ -233,20 +256,16 @@ def borrowed_equipment(
             rehearse_options(server, experiment, exact=exact)
 
     sockets = all(server.dsn.socket is not None for server in servers.values())
-    return Equipment(
+    return _equipment(
+        program,
+        cache,
+        "socket" if sockets else "tcp",
+        listen,
         servers={name: _identity_of(server) for name, server in servers.items()},
         open_testbeds=open_testbeds,
         load=load,
         data_folder=run_folder.parent,
-        calibrate=calibrating(
-            program, cache=cache, transport="socket" if sockets else "tcp", listen=listen
-        ),
         check=check,
-        blocking_script=lambda experiment: blocking_script(experiment, program),
-        choose_engine=choosing_engine(program),
-        cpus_together=functools.partial(cpus_together, program),
-        ask_cpus=lambda memory: cpu_state(program, memory=memory),
-        history=default_history(),
         confirm=confirm,
         own=False,
         passwords=passwords(*(server.dsn for server in servers.values())),

@@ -38,11 +38,7 @@ class HostWatch:
     """What the host is like around the blocks of a session.
 
     Args:
-        ask: looks at the CPUs.
         patience_s: how long it waits, in all, for them to be near one another.
-        listen: is told that it waits.
-        clock: seconds.
-        sleep: waits for so many.
     """
 
     def __init__(

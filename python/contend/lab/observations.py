@@ -21,15 +21,7 @@ from contend.findings import (
     reading_of,
 )
 from contend.metrics import metric_of
-from contend.spec import (
-    Cell,
-    CellKey,
-    Experiment,
-    Level,
-    cell_key,
-    contexts,
-    roles_of,
-)
+from contend.spec import Cell, CellKey, Experiment, Level, cell_key, contexts, roles_of
 from contend.stats import Components, TableShape
 from contend.store import RunRecord
 

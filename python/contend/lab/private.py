@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pymysql.connections import Connection
 
 from contend.datasets import Dataset, engine_options
 from contend.errors import ContendError
@@ -16,22 +18,17 @@ from contend.load import Address, LoadDriver, plan_of
 from contend.plan import HandlerSocket
 from contend.probed import DatasetRecord, Probes, ServerIdentity, Warming
 from contend.probes import Observed
-from contend.servers import Dsn, PrivateServer
+from contend.servers import Dsn, PrivateServer, Truncated
 from contend.servers.client import LONG_S, LazyControl, run_statement
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.servers.options import as_arguments
+from contend.servers.variables import Differing
 from contend.settings.before_run import COLD_STARTS
 from contend.settings.model import Launch
 from contend.spec import CellSpec, DataSpec, Level
 from contend.undo import Journal
 from contend.units import format_size
 from contend.warm.server_list import ServerHost
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
-
-    from contend.servers import Truncated
-    from contend.servers.variables import Differing
 
 USER = "root"
 
@@ -53,7 +50,6 @@ class PrivateProgram:
     Args:
         server: not running until a cell wants it.
         identity: what the record says of it: kind, version, source.
-        provide: fills its data folder.
     """
 
     server: PrivateServer
@@ -62,21 +58,12 @@ class PrivateProgram:
 
 
 class PrivateUnderTest:
-    """Private servers, one at work at a time.
-
-    Args:
-        program_of: the server of a cell.
-        prepare: makes what tables the data folder lacks.
-        load: contend-load, which warms servers.
-    """
+    """Private servers, one at work at a time."""
 
     own = True
 
     def __init__(
-        self,
-        program_of: Callable[[CellSpec], PrivateProgram],
-        prepare: Prepare,
-        load: LoadDriver,
+        self, program_of: Callable[[CellSpec], PrivateProgram], prepare: Prepare, load: LoadDriver
     ) -> None:
         self._program_of = program_of
         self._prepare = prepare
@@ -213,7 +200,7 @@ class PrivateUnderTest:
         elif self._data.engine.lower() == "innodb":
             self._warming = ColdStart(self, seed).warm(how)
 
-    # --- what warming needs; see `Restartable` ---
+    # --- what warming needs; see `Warmable`, `ColdStart` ---
 
     @property
     def dsn(self) -> Dsn:
@@ -247,6 +234,7 @@ class PrivateUnderTest:
         self.restart(self._cell, self._launch)
 
     def rehearse(self, seed: int) -> None:
+        """Ask what a run with this seed asks."""
         assert self._cell is not None
         plan = plan_of(self._cell, self._address(), seed=seed, watch_pid=None)
         self.load.run(plan, env={}, on_event=lambda _event: None)
@@ -314,10 +302,7 @@ class PrivateUnderTest:
         if (sockets := self._server.key_sockets) is not None:
             keys = {"socket": str(sockets[0]), "socket_wr": str(sockets[1])}
         return Address(
-            socket=str(self._server.socket),
-            user=USER,
-            database=self.database,
-            handler_socket=keys,
+            socket=str(self._server.socket), user=USER, database=self.database, handler_socket=keys
         )
 
     @property

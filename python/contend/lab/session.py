@@ -78,9 +78,6 @@ class Equipment:
     """What a session works with.
 
     Args:
-        servers: what is recorded of each.
-        open_testbeds: opens the testbeds.
-        load: drives load.
         data_folder: on the disk that holds the servers' data, for the host's facts.
         calibrate: gives the ceilings of the client; None if it is no real client.
         check: refuses what is wrong with the experiment's scripts, before anything is started.
@@ -88,7 +85,6 @@ class Equipment:
         choose_engine: says which engine of the load generator all cells get.
         cpus_together: says how much all CPUs do at once, in what one does alone.
         ask_cpus: says how far apart the CPUs are now.
-        confirm: asks the user.
         own: the servers are contend's to start and stop.
         passwords: all that are known; no run folder says one.
         history: what the runs of this host said; None: nothing is kept of them.
@@ -183,8 +179,6 @@ def resume(
 
     Args:
         path: the run folder. Its stored spec is used, whatever its recipe says by now.
-        equipment: to work with.
-        listen: is told what happens.
         experiment: what the caller believes the folder is for; None if it does not say.
 
     Raises:

@@ -39,12 +39,7 @@ class SliceRunner:
     switched from level to level.
 
     Args:
-        experiment: what is planned.
         testbeds: one for each compared level, or one for all; see `turn_of` for which has which.
-        load: drives load.
-        effort: says how many slices.
-        listen: is told what happens.
-        calibration: the client's ceilings.
     """
 
     def __init__(
@@ -103,14 +98,7 @@ class SliceRunner:
         ]
         slices = self._effort.slices(runs[0].cell, cells)
         records = measure_in_slices(
-            runs,
-            cells,
-            readies,
-            enter,
-            self._load,
-            self._listen,
-            slices,
-            self._calibration,
+            runs, cells, readies, enter, self._load, self._listen, slices, self._calibration
         )
         if self._is_switched:
             # The testbed believes that it is at the level it was brought to last.

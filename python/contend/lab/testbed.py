@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+
+from pymysql.connections import Connection
 
 from contend.errors import ContendError, WorkError
 from contend.lab.conditions import Conditions
@@ -18,9 +20,6 @@ from contend.settings.before_run import EACH_RUN, NEVER
 from contend.settings.model import Launch, Need, Setting
 from contend.spec import CellSpec, Level
 
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
-
 
 @dataclass(frozen=True, slots=True)
 class Ready:
@@ -30,8 +29,6 @@ class Ready:
         address: where contend-load connects.
         env: what contend-load finds in its environment; holds the password if there is one.
         watch_pid: the server's process, if it runs on this host.
-        observed: what the probes look at.
-        expected: which caches are meant to be warm.
         probes: what the testbed knows of itself, for the record.
         warnings: what the testbed marks the cell with.
     """
@@ -109,9 +106,6 @@ class Testbed:
     """Brings a server from cell to cell, setting by setting; it knows none of them by name.
 
     Args:
-        server: the one that is tested.
-        listen: is told what went wrong on the way, if it was put right.
-        settings: those that are applied, in their order.
         strict: what cannot be undone is an error, and not only the end of the copy of the data.
         lines: makes delay lines; None if no cell wants one.
         conditions: looks at the tables; None if nobody does.

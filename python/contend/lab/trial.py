@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 
 from contend.errors import ContendError, RequestError, did_you_mean
-from contend.lab.borrowed import NO_MATTER, is_same, needs_restart
+from contend.lab.borrowed import NO_MATTER, needs_restart
 from contend.lab.events import Listener, Notice
 from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.testbed import Testbed
@@ -23,7 +23,7 @@ from contend.load import Address, FillProcess, LoadProcess
 from contend.servers.client import StatementFailed
 from contend.servers.errors import OptionRejected, ReadOnly
 from contend.servers.existing import ExistingServer
-from contend.servers.options import as_text, normal_name
+from contend.servers.options import as_text, normal_name, same_value
 from contend.servers.variables import read_all, rehearse
 from contend.settings import SETTINGS
 from contend.spec import SCRIPT_SCHEMA, CellSpec, Experiment, Level, cell_specs, imported_name
@@ -48,9 +48,7 @@ def try_starts(
 
     Args:
         program_of: the server of a cell, whose folder is empty.
-        load: contend-load.
         kept: a folder that remembers what was accepted, and what the server made of it.
-        listen: is told of the trial.
         exact: a compared value that the server changes is refused.
 
     Raises:
@@ -74,8 +72,8 @@ def _try(
     load: Path,
     listen: Listener,
 ) -> None:
-    listen(Notice(_what(len(wanted))))
-
+    starts = "1 start" if len(wanted) == 1 else f"{len(wanted)} different starts"
+    listen(Notice(f"trying {starts} of the server on an empty folder"))
     has_statements = any(cell[path] for cell in wanted.values() for path in _STATEMENTS)
 
     def make_tables(cell: CellSpec, address: Address) -> None:
@@ -126,11 +124,6 @@ def _with_levels(experiment: Experiment, cell: CellSpec) -> str:
         name = factor.path.removeprefix("server.options.")
         levels.append(f"{name} = {level}{' (the baseline)' if is_baseline else ''}")
     return f"with {', '.join(levels)}" if levels else ""
-
-
-def _what(count: int) -> str:
-    starts = "1 start" if count == 1 else f"{count} different starts"
-    return f"trying {starts} of the server on an empty folder"
 
 
 def _is_statement(error: BaseException | None) -> bool:
@@ -196,7 +189,7 @@ def rehearse_options(server: ExistingServer, experiment: Experiment, *, exact: b
                 raise OptionRejected(
                     f"{server.dsn} has no variable {name}.", hint=did_you_mean(name, there)
                 )
-            if is_same(value, there[name]):
+            if same_value(as_text(value), there[name]):
                 continue
             try:
                 is_taken = rehearse(connection, name, value)

@@ -16,7 +16,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import pymysql
 
@@ -28,6 +27,7 @@ from contend.lab.effort import Effort
 from contend.lab.events import Listener, RunBegan, RunEnded, TooManyFailures
 from contend.lab.host_state import HostWatch
 from contend.lab.measure import measure, now, seed_of, without_result
+from contend.lab.slices import SliceRunner
 from contend.lab.testbed import Ready, Testbed
 from contend.load import LoadDriver
 from contend.metrics import metric_of
@@ -48,10 +48,7 @@ class Schedule:
     """Hands out block by block, and adds repeats as long as the experiment wants more.
 
     Args:
-        experiment: what is planned.
-        folder: where it is stored.
         design: in slices a block is made at once.
-        clock: seconds.
     """
 
     def __init__(
@@ -166,19 +163,6 @@ NOT_UNDERSTOOD = frozenset({1054, 1064, 1146, 1305})
 """A server's codes of statements that name no column, table or function of its own, or are none."""
 
 
-class Runner(Protocol):
-    """Makes the runs of a block, one at a time or all at once."""
-
-    def set(self, runs: Sequence[Planned]) -> Sequence[Ready]:
-        """Make everything as the runs want it."""
-        ...
-
-    def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]: ...
-    def death(self) -> ContendError | None:
-        """How a server ended, if it did although nobody asked it to."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class SingleRunner:
     """Makes each run by itself, on one testbed."""
@@ -210,6 +194,11 @@ class SingleRunner:
         return self.testbed.death()
 
 
+Runner = SingleRunner | SliceRunner
+"""Makes the runs of a block, one at a time or all at once: sets everything as the runs want it,
+measures them, and says how a server ended, if one did although nobody asked it to."""
+
+
 def walk(
     experiment: Experiment,
     folder: RunFolder,
@@ -221,11 +210,6 @@ def walk(
     """Make every run that the schedule hands out.
 
     Args:
-        experiment: what is planned.
-        folder: where the runs are stored.
-        schedule: says what is next.
-        runner: makes the runs.
-        listen: is told what happens.
         watch: looks at the host around each block; if there is none, nobody does.
 
     Raises:
@@ -241,17 +225,11 @@ def walk(
         for run in runs:
             listen(
                 RunBegan(
-                    run.run,
-                    run.block,
-                    schedule.blocks,
-                    run.cell,
-                    schedule.runs,
-                    schedule.left_s,
+                    run.run, run.block, schedule.blocks, run.cell, schedule.runs, schedule.left_s
                 )
             )
         first_block = schedule.is_first(runs[0])
-        patience = _Patience(refusals=not first_block, failures=measured)
-        records = _attempt(runs, runner, schedule, patience, watch)
+        records = _attempt(runs, runner, schedule, watch, measured=measured, first=first_block)
         folder.append(*records)
         schedule.ended(records)
         for record in records:
@@ -302,21 +280,17 @@ def _must_have_metrics(
             raise without_metric(name, first[-1])
 
 
-@dataclass(frozen=True, slots=True)
-class _Patience:
-    """Which troubles in preparing a testbed cost one run alone: a refused request, a failure."""
-
-    refusals: bool
-    failures: bool
-
-
 def _attempt(
     runs: Sequence[Planned],
     runner: Runner,
     schedule: Schedule,
-    patience: _Patience,
     watch: HostWatch,
+    *,
+    measured: bool,
+    first: bool,
 ) -> list[RunRecord]:
+    """The records of these runs. Trouble in preparing a testbed costs them alone if something was
+    measured before; what is refused in the first block is refused in all."""
     started_at = now()
     ready = False
 
@@ -334,11 +308,11 @@ def _attempt(
     except NO_DATA:
         raise
     except RequestError as error:
-        if not (ready or (patience.refusals and patience.failures)):
+        if not ready and (first or not measured):
             raise
         return without(error, _death(runner, error))
     except WorkError as error:
-        if not (ready or patience.failures):
+        if not (ready or measured):
             raise
         return without(error, _death(runner, error))
     except pymysql.err.MySQLError as error:

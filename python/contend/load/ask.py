@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from contend.errors import RequestError
 from contend.load.plan import Address
@@ -25,7 +25,6 @@ class ClientEngine:
     """The way bytes get in and out of the sockets.
 
     Args:
-        name: `io_uring` or `epoll`.
         refused: why it is not io_uring, if the kernel refused that.
     """
 
@@ -40,15 +39,10 @@ def ask_engine(program: Path, plan: Mapping[str, Any]) -> ClientEngine:
         RequestError: the plan cannot have the engine that it names.
         LoadFailed: the kernel refuses the engine that it names.
     """
-    last: dict[str, Any] | None = None
-    with Child([str(program), "engine", "-"], {}) as child:
-        child.send(json.dumps(plan).encode())
-        for line in child.lines(limit_s=ASK_S):
-            last = json.loads(line)
-        code, tail = child.wait(), child.stderr_tail()
+    lines, code, tail = _answer([str(program), "engine", "-"], plan)
     if code == 2 and tail:
         raise RequestError(tail.splitlines()[-1].removeprefix(f"{PROGRAM}: "))
-    said = judge(last, code, tail, done="engine")
+    said = judge(_last(lines), code, tail, done="engine")
     return ClientEngine(name=str(said["engine"]), refused=said.get("refused"))
 
 
@@ -59,10 +53,8 @@ def cpus_together(program: Path) -> float:
     Raises:
         LoadFailed: contend-load could not measure it.
     """
-    with Child([str(program), "cpus"], {}) as child:
-        lines = list(child.lines(limit_s=ASK_S))
-        code, tail = child.wait(), child.stderr_tail()
-    said = judge(json.loads(lines[-1]) if lines else None, code, tail, done="cpus")
+    lines, code, tail = _answer([str(program), "cpus"])
+    said = judge(_last(lines), code, tail, done="cpus")
     return float(said["together"] / said["alone"])
 
 
@@ -74,20 +66,10 @@ def cpu_state(program: Path, *, memory: bool = False) -> CpuState:
         LoadFailed: contend-load could not measure it.
     """
     argv = [str(program), "cpus", "--state", *(["--memory"] if memory else [])]
-    with Child(argv, {}) as child:
-        lines = list(child.lines(limit_s=ASK_S))
-        code, tail = child.wait(), child.stderr_tail()
-    said = judge(json.loads(lines[-1]) if lines else None, code, tail, done="cpu_state")
-    return {
-        "cpus": said["cpus"],
-        "pairs": said["pairs"],
-        "of_pairs": said["of_pairs"],
-        "memory_ns": said["memory_ns"],
-    }
+    lines, code, tail = _answer(argv)
+    said = judge(_last(lines), code, tail, done="cpu_state")
+    return cast(CpuState, {name: said[name] for name in CpuState.__annotations__})
 
-
-DESCRIBE_S = 60.0
-"""Reading a script and running its body takes no time; a body that does something may."""
 
 PREPARE_S = 24 * 3600.0
 
@@ -104,12 +86,9 @@ class ScriptProcess:
         Raises:
             RequestError: there is no such script, it has a mistake, or an option is none of its.
         """
-        with Child([str(self.program), "script", "-"], {}) as child:
-            child.send(json.dumps(plan).encode())
-            said = b"".join(child.lines(limit_s=DESCRIBE_S))
-            code, tail = child.wait(), child.stderr_tail()
+        lines, code, tail = _answer([str(self.program), "script", "-"], plan)
         _require_accepted("script", code, tail)
-        described: dict[str, Any] = json.loads(said)
+        described: dict[str, Any] = json.loads(b"".join(lines))
         return described
 
     def check(self, plan: Mapping[str, Any]) -> None:
@@ -118,11 +97,7 @@ class ScriptProcess:
         Raises:
             RequestError: something in it is wrong.
         """
-        with Child([str(self.program), "run", "-", "--check"], {}) as child:
-            child.send(json.dumps(plan).encode())
-            for _line in child.lines(limit_s=DESCRIBE_S):
-                pass
-            code, tail = child.wait(), child.stderr_tail()
+        _, code, tail = _answer([str(self.program), "run", "-", "--check"], plan)
         _require_accepted("workload", code, tail)
 
     def prepare(self, plan: Mapping[str, Any], *, env: Mapping[str, str] | None = None) -> None:
@@ -132,13 +107,26 @@ class ScriptProcess:
             LoadFailed: it failed, and says where.
         """
         argv = [str(self.program), "script", "-", "--prepare", "--create-database"]
-        last: dict[str, Any] | None = None
-        with Child(argv, env or {}) as child:
+        lines, code, tail = _answer(argv, plan, limit_s=PREPARE_S, env=env)
+        judge(_last(lines), code, tail, done="prepared")
+
+
+def _answer(
+    argv: list[str],
+    plan: Mapping[str, Any] | None = None,
+    *,
+    limit_s: float = ASK_S,
+    env: Mapping[str, str] | None = None,
+) -> tuple[list[bytes], int, str]:
+    """The lines that contend-load answers, its exit code, and the end of what it says to people."""
+    with Child(argv, env or {}) as child:
+        if plan is not None:
             child.send(json.dumps(plan).encode())
-            for line in child.lines(limit_s=PREPARE_S):
-                last = json.loads(line)
-            code, tail = child.wait(), child.stderr_tail()
-        judge(last, code, tail, done="prepared")
+        return list(child.lines(limit_s=limit_s)), child.wait(), child.stderr_tail()
+
+
+def _last(lines: list[bytes]) -> dict[str, Any] | None:
+    return json.loads(lines[-1]) if lines else None
 
 
 def _require_accepted(what: str, code: int, tail: str) -> None:
@@ -165,7 +153,6 @@ class FillResult:
     """What was filled.
 
     Args:
-        rows: of all tables.
         warnings: what was slower or other than it should be, in words.
     """
 
@@ -192,13 +179,10 @@ class FillProcess:
         """Make the tables and fill them. No table of their names may be there.
 
         Args:
-            data: what to fill it with.
             address: the server and the database, which is made if it does not exist.
-            comment: the table's own.
             pipe_folder: a folder that a server on this host can read; through a pipe in it rows
                 reach MyISAM twice as fast as over the connection.
             env: added to the environment; where a password goes.
-            on_progress: told how far it is.
 
         Raises:
             LoadFailed: the server refused something, or went silent.

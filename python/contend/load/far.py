@@ -25,9 +25,6 @@ class Line:
     """A delay line that stands.
 
     Args:
-        program: contend-load.
-        target: the server behind it.
-        round_trip_s: how far away it is.
         socket: where the line listens if the server has a socket; else it takes a free port.
     """
 

@@ -34,7 +34,6 @@ def against_ceiling(ceiling: CeilingRecord, done: Done) -> CalibrationRecord:
 
     Args:
         ceiling: `qps`, `cpu_us_per_query` and `workers` of the calibration.
-        done: the outcome of the run.
 
     Returns:
         `ceiling`, and `cpu_ratio` (the run's CPU per query over the calibration's), `qps_here`
@@ -47,12 +46,7 @@ def against_ceiling(ceiling: CeilingRecord, done: Done) -> CalibrationRecord:
     extra_us = cpu_us - usual_us if ratio > 1 + CPU_TOLERANCE else 0.0
     time_us = 1e6 / float(ceiling["qps"]) + extra_us / float(ceiling["workers"])
     here = 1e6 / time_us
-    return {
-        **ceiling,
-        "cpu_ratio": ratio,
-        "qps_here": here,
-        "share": float(done["qps"]) / here,
-    }
+    return {**ceiling, "cpu_ratio": ratio, "qps_here": here, "share": float(done["qps"]) / here}
 
 
 def why_client_limited(done: Done, probes: Probes) -> str | None:

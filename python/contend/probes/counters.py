@@ -12,16 +12,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+from typing import Any, Protocol, Self, cast
 
 import pymysql
+from pymysql.connections import Connection
 
 from contend import host, probed
 from contend.probed import DelayLine, Probes, QueryCacheWaits
+from contend.servers.client import fetch
 from contend.servers.errors import ConnectionLost
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +28,6 @@ class Observed:
     """What a probe may look at.
 
     Args:
-        connection: a control connection.
-        kind: of the server: `mariadb` or `mysql`.
         pid: the server's process; None if it does not run on this host.
         others: other servers of the experiment that are loaded at the same time.
         line: asks the delay line before the server what passed since it was last asked.
@@ -85,9 +82,8 @@ class StatusProbe:
     name = "status"
 
     def look(self, observed: Observed) -> Counters:
-        with observed.connection.cursor() as cursor:
-            cursor.execute("SHOW GLOBAL STATUS")
-            return {name: int(value) for name, value in cursor.fetchall() if _is_whole(value)}
+        rows = fetch(observed.connection, "SHOW GLOBAL STATUS")
+        return {name: int(value) for name, value in rows if _is_whole(value)}
 
     def change(self, before: Counters, after: Counters) -> Counters:
         """Gauges (connections open, pages free) are in it too: their change may be negative."""
@@ -121,12 +117,10 @@ class KeyCachesProbe:
     def look(self, observed: Observed) -> Visits | None:
         if observed.kind != "mariadb":
             return None
-        with observed.connection.cursor() as cursor:
-            cursor.execute(
-                f"SELECT KEY_CACHE_NAME, SEGMENT_NUMBER, {COLUMNS}"
-                " FROM information_schema.KEY_CACHES"
-            )
-            rows = cursor.fetchall()
+        rows = fetch(
+            observed.connection,
+            f"SELECT KEY_CACHE_NAME, SEGMENT_NUMBER, {COLUMNS} FROM information_schema.KEY_CACHES",
+        )
         changes = {
             (str(name), None if segment is None else int(segment)): tuple(map(int, counters))
             for name, segment, *counters in rows
@@ -141,28 +135,13 @@ class KeyCachesProbe:
         }
 
     def change(self, before: Visits, after: Visits) -> list[probed.Segment]:
-        nothing = (0,) * len(COUNTERS)
-        segments: list[probed.Segment] = []
-        for (cache, segment), now in sorted(after.items(), key=lambda item: _order(item[0])):
-            then = before.get((cache, segment), nothing)
-            requests, reads, write_requests, writes = (
-                there - here for here, there in zip(then, now, strict=True)
-            )
-            segments.append(
-                {
-                    "cache": cache,
-                    "segment": segment,
-                    "read_requests": requests,
-                    "reads": reads,
-                    "write_requests": write_requests,
-                    "writes": writes,
-                }
-            )
-        return segments
-
-
-def _order(segment: Segment) -> tuple[str, int]:
-    return segment[0], segment[1] or 0
+        segments = []
+        for cache, segment in sorted(after, key=lambda key: (key[0], key[1] or 0)):
+            then = before.get((cache, segment), (0,) * len(COUNTERS))
+            grown = (there - here for here, there in zip(then, after[cache, segment], strict=True))
+            counted = dict(zip(COUNTERS, grown, strict=True))
+            segments.append({"cache": cache, "segment": segment, **counted})
+        return cast(list[probed.Segment], segments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,12 +252,9 @@ class QueryCacheWatch:
     def _watch(self) -> None:
         while not self._over.wait(PERIOD_S):
             try:
-                with self._observed.connection.cursor() as cursor:
-                    cursor.execute(_LOOK, (WAITS,))
-                    row = cursor.fetchone()
+                ((running, waiting),) = fetch(self._observed.connection, _LOOK, (WAITS,))
             except (ConnectionLost, OSError, pymysql.err.MySQLError):
                 return  # That the server died, others tell.
-            running, waiting = row or (0, 0)
             self._seen["looks"] += 1
             self._seen["running"] += int(running or 0)
             self._seen["waiting"] += int(waiting or 0)
@@ -287,8 +263,7 @@ class QueryCacheWatch:
 def _is_on(observed: Observed) -> bool:
     if observed.kind != "mariadb":
         return False
-    with observed.connection.cursor() as cursor:
-        cursor.execute("SHOW GLOBAL VARIABLES LIKE 'query_cache%'")
-        variables = {str(name): str(value) for name, value in cursor.fetchall()}
+    rows = fetch(observed.connection, "SHOW GLOBAL VARIABLES LIKE 'query_cache%'")
+    variables = {str(name): str(value) for name, value in rows}
     size = variables.get("query_cache_size", "0")
     return variables.get("query_cache_type", "OFF") != "OFF" and size != "0"

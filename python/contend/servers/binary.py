@@ -11,6 +11,7 @@ import platform
 import re
 import struct
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -163,15 +164,7 @@ def ask_version(argv: tuple[str, ...]) -> tuple[str, str]:
     `mariadbd  Ver 10.11.19-MariaDB-… for …` or `mysqld  Ver 9.7.4-2 for Linux …`.
     """
     try:
-        answer = subprocess.run(
-            [*argv, "--version"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_VERSION_TIMEOUT_S,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
+        answer = run_program([*argv, "--version"], timeout_s=_VERSION_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         raise UnusableServer(
             f"`{argv[0]} --version` did not end within {_VERSION_TIMEOUT_S} s."
@@ -186,6 +179,21 @@ def ask_version(argv: tuple[str, ...]) -> tuple[str, str]:
             detail="\n".join(said.splitlines()[-5:]) or None,
         )
     return version
+
+
+def run_program(
+    argv: Sequence[str], *, timeout_s: float | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end, without input, and keep what it says."""
+    return subprocess.run(
+        argv,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=timeout_s,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 def parse_version(text: str) -> tuple[str, str] | None:

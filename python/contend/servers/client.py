@@ -18,16 +18,13 @@ from socket import socket as Socket
 from typing import TYPE_CHECKING, Any
 
 import pymysql
+from pymysql.connections import Connection
 from pymysql.constants import CR, ER
+from pymysql.cursors import Cursor
 
 from contend.errors import WorkError
 from contend.servers.errors import ConnectionLost, ConnectionRefused, WrongLogin
 from contend.units import format_duration
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
-    from pymysql.cursors import Cursor
-
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -188,6 +185,13 @@ def socket_peer(path: Path) -> int | None:
     return pid or None
 
 
+def fetch(connection: Connection[Any], statement: str, values: object = None) -> list[Any]:
+    """All rows that a statement gives."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return list(cursor.fetchall())
+
+
 class LazyControl:
     """Connects when it is first needed, and is kept until it is closed.
 
@@ -233,7 +237,7 @@ class StatementFailed(WorkError):
     """The server refused a statement of the experiment."""
 
 
-def run_statement(connect: Connect, database: str, statement: str) -> float:
+def run_statement(connect: Connect, database: str | None, statement: str) -> float:
     """Run a statement of the user's; seconds that it took.
 
     Raises:

@@ -214,10 +214,7 @@ class Dsn:
         user = f"{quote(self.user, safe='')}@" if self.user else ""
         host = f"[{self.host}]" if self.host and ":" in self.host else self.host or ""
         port = f":{self.port}" if self.port is not None else ""
-        asked = {
-            "socket": self.socket,
-            "option_file": self.option_file,
-        }
+        asked = {"socket": self.socket, "option_file": self.option_file}
         query = urlencode({k: str(v) for k, v in asked.items() if v is not None}, safe="/~")
         path = f"/{quote(self.database, safe='')}" if self.database else "/"
         return f"mysql://{user}{host}{port}{path}" + (f"?{query}" if query else "")

@@ -158,9 +158,7 @@ def start_failure(binary: ServerBinary, code: int, log: str, what: str) -> Conte
     """The error for a server that ended before it was of use.
 
     Args:
-        binary: what was run.
         code: how it ended, as `subprocess` tells.
-        log: what it wrote.
         what: `start` or `make its data folder`.
     """
     name = f"{binary.kind} {binary.version}"

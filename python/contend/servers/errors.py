@@ -48,9 +48,6 @@ class ConnectionRefused(WorkError):
 class ConnectionLost(WorkError):
     """The server did not answer a statement in time, or broke off the connection. Other than a
     refusal this is no `MySQLError`: what handles those goes on, and here there is nobody any more.
-
-    Args:
-        statement: what was asked.
     """
 
     code = 2013
@@ -58,9 +55,7 @@ class ConnectionLost(WorkError):
 
     def __init__(self, message: str, statement: str) -> None:
         super().__init__(
-            message,
-            hint="Its error log and its process list may say why.",
-            detail=statement,
+            message, hint="Its error log and its process list may say why.", detail=statement
         )
 
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pymysql.connections import Connection
 
 from contend.servers import variables
-from contend.servers.client import ANSWER_S, connect, socket_peer
+from contend.servers.client import ANSWER_S, connect, fetch, socket_peer
 from contend.servers.dsn import DEFAULT_PORT, Dsn, Password
 from contend.servers.errors import TableNotOurs, WrongLogin
 from contend.servers.variables import Differing
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
 
 TABLE_MARK = "contend:"
 
@@ -74,10 +73,9 @@ class ExistingServer:
         )
 
     def identity(self) -> Identity:
-        with self.connect() as connection, connection.cursor() as cursor:
-            cursor.execute("SELECT VERSION(), @@version_comment")
-            row = cursor.fetchone() or ("", "")
-            return identify(str(row[0]), str(row[1]))
+        with self.connect() as connection:
+            ((version, comment),) = fetch(connection, "SELECT VERSION(), @@version_comment")
+        return identify(str(version), str(comment))
 
     def variables(self) -> dict[str, str]:
         """Every global variable."""
@@ -92,9 +90,7 @@ class ExistingServer:
 
     def pid(self) -> int | None:
         """The server's process, if it runs on this host and is reached by its socket."""
-        if self.dsn.socket is None:
-            return None
-        return socket_peer(self.dsn.socket)
+        return None if self.dsn.socket is None else socket_peer(self.dsn.socket)
 
 
 def identify(version: str, comment: str) -> Identity:
@@ -114,16 +110,15 @@ def table_key(connection: Connection[Any], database: str, table: str) -> str | N
     Raises:
         TableNotOurs: there is one, and contend did not make it.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT TABLE_COMMENT, TABLE_TYPE FROM information_schema.TABLES"
-            " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
-            (database, table),
-        )
-        row = cursor.fetchone()
-    if row is None:
+    rows = fetch(
+        connection,
+        "SELECT TABLE_COMMENT, TABLE_TYPE FROM information_schema.TABLES"
+        " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
+        (database, table),
+    )
+    if not rows:
         return None
-    comment, kind = str(row[0]), str(row[1])
+    comment, kind = map(str, rows[0])
     if kind != "BASE TABLE" or not comment.startswith(TABLE_MARK):
         raise TableNotOurs(
             f"the server already has a table {database}.{table} that contend did not make.",

@@ -126,8 +126,6 @@ def truncations(
     """The options that a server did not start with as requested.
 
     Args:
-        options: what was requested.
-        variables: what the server has.
         adjusted: what its log says that it changed.
     """
     by_name = {change.name: change for change in adjusted}
@@ -136,6 +134,15 @@ def truncations(
         if seen is not None:
             by_name[name] = seen
     return list(by_name.values())
+
+
+def same_value(one: str, other: str) -> bool:
+    """Whether a server takes two values for the same: 256K is 262144, and ON is 1."""
+    numbers = as_number(one), as_number(other)
+    if None not in numbers:
+        return numbers[0] == numbers[1]
+    # Paths differ by case; words of a server do not.
+    return one == other if "/" in one + other else one.casefold() == other.casefold()
 
 
 def as_number(text: str) -> float | None:

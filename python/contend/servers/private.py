@@ -16,7 +16,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
+
+from pymysql.connections import Connection
 
 from contend.servers import error_log, variables
 from contend.servers.binary import ServerBinary, check_runs_here
@@ -37,9 +39,6 @@ from contend.servers.options import Value, as_arguments, normal_name, truncation
 from contend.servers.process import kill_group, server_pid, spawn, stop_process
 from contend.servers.variables import Differing, program_defaults
 
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
-
 LOG_NAME = "server.log"
 USER = "root"
 _POLL_S = 0.005
@@ -51,7 +50,6 @@ class PrivateServer:
     """One server process over one folder. Not for use by two threads at once.
 
     Args:
-        binary: the program.
         folder: the server's own; new, empty, or made by contend.
         log_dir: where `server.log` is written; the folder itself if it is None.
         wrap: a program with its arguments that becomes or starts the server: `("setarch", "-R")`.
@@ -127,7 +125,6 @@ class PrivateServer:
         Args:
             options: those that shape the data folder, such as `innodb_page_size`. `start` must
                 be given them as well.
-            timeout_s: how long it may take.
         """
         arguments = as_arguments(options or {})
         self.claim()
@@ -170,7 +167,6 @@ class PrivateServer:
         Args:
             options: server options; names with dashes or underscores.
             tcp: listen on a free port of 127.0.0.1 too; see `port`.
-            timeout_s: how long recovery and start may take.
 
         Returns:
             The options that the server did not take as requested.
@@ -382,10 +378,7 @@ class PrivateServer:
 
     def _login(self, **more: Any) -> Connection[Any]:
         return connect(
-            server=f"the private {self.binary.kind} server",
-            user=USER,
-            socket=self.socket,
-            **more,
+            server=f"the private {self.binary.kind} server", user=USER, socket=self.socket, **more
         )
 
     def _give_up_if_hopeless(self, deadline: float, what: str, timeout_s: float) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
 
@@ -42,9 +42,7 @@ def spawn(
 
     Args:
         argv: an absolute path and its arguments.
-        cwd: the folder it stands in; core files and relative paths land there.
         log: where its output and errors go.
-        stdin: what it reads.
         keep_open: descriptors it inherits.
         more_environment: variables in addition to PATH, TZ, HOME, TMPDIR and LC_ALL.
         group: what the program starts is killed with it.
@@ -54,60 +52,32 @@ def spawn(
     environment.update(more_environment or {})
     what = "group" if group else "program"
     command = [sys.executable, "-I", "-S", str(_LAUNCHER), what, str(os.getpid()), *argv]
-    return _spawner().run(
-        lambda: subprocess.Popen(
-            command,
-            cwd=cwd,
-            env=environment,
-            stdin=stdin,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            pass_fds=tuple(keep_open),
-        )
+    started = _spawner().submit(
+        subprocess.Popen,
+        command,
+        cwd=cwd,
+        env=environment,
+        stdin=stdin,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        pass_fds=tuple(keep_open),
     )
-
-
-_Start = Callable[[], "subprocess.Popen[bytes]"]
-_Answer = queue.SimpleQueue["subprocess.Popen[bytes] | BaseException"]
-
-
-class _Spawner:
-    """The one thread that forks. A daemon: it ends only when the whole process does."""
-
-    def __init__(self) -> None:
-        self.pid = os.getpid()
-        self._work: queue.SimpleQueue[tuple[_Start, _Answer]] = queue.SimpleQueue()
-        threading.Thread(target=self._serve, name="contend-spawner", daemon=True).start()
-
-    def run(self, start: _Start) -> subprocess.Popen[bytes]:
-        answer: _Answer = queue.SimpleQueue()
-        self._work.put((start, answer))
-        result = answer.get()
-        if isinstance(result, BaseException):
-            raise result
-        return result
-
-    def _serve(self) -> None:
-        while True:
-            start, answer = self._work.get()
-            try:
-                answer.put(start())
-            except BaseException as error:
-                answer.put(error)
+    return started.result()
 
 
 _lock = threading.Lock()
-_the_spawner: _Spawner | None = None
+_forking: tuple[int, ThreadPoolExecutor] | None = None
 
 
-def _spawner() -> _Spawner:
+def _spawner() -> ThreadPoolExecutor:
+    """The one thread that forks; it ends only when the whole process does."""
     # Threads do not survive a fork: a forked copy of this process makes its own.
-    global _the_spawner
+    global _forking
     with _lock:
-        if _the_spawner is None or _the_spawner.pid != os.getpid():
-            _the_spawner = _Spawner()
-        return _the_spawner
+        if _forking is None or _forking[0] != os.getpid():
+            _forking = os.getpid(), ThreadPoolExecutor(1, "contend-spawner")
+        return _forking[1]
 
 
 WRAPPER_GRACE_S = 20.0

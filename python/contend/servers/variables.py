@@ -12,13 +12,15 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import pymysql
+from pymysql.connections import Connection
 
 from contend.errors import did_you_mean
 from contend.probed import Variable
-from contend.servers.binary import ServerBinary
+from contend.servers.binary import ServerBinary, run_program
+from contend.servers.client import fetch
 from contend.servers.error_log import Truncated
 from contend.servers.errors import OptionRejected, ReadOnly
 from contend.servers.options import (
@@ -30,10 +32,6 @@ from contend.servers.options import (
     normal_name,
     truncation,
 )
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
-
 
 _TIMEOUT_S = 60
 _EXPLAINED = re.compile(r"^ +(?:-\S, )?--([a-z][a-z0-9_-]*)", re.MULTILINE)
@@ -55,18 +53,9 @@ def program_options(binary: ServerBinary) -> frozenset[str]:
 @lru_cache(maxsize=8)
 def _help(argv: tuple[str, ...]) -> str:
     try:
-        said = subprocess.run(
-            [*argv, "--verbose", "--help"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT_S,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
+        return run_program([*argv, "--verbose", "--help"], timeout_s=_TIMEOUT_S).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return said.stdout
 
 
 def parse_options(text: str) -> frozenset[str]:
@@ -107,13 +96,13 @@ _SECRETS = ("handlersocket_plain_secret", "handlersocket_plain_secret_wr")
 
 def read_all(connection: Connection[Any]) -> dict[str, str]:
     """Every global variable, without the secrets among them."""
-    values = dict(_rows(connection, "SHOW GLOBAL VARIABLES"))
+    values = dict(fetch(connection, "SHOW GLOBAL VARIABLES"))
     return {name: value for name, value in values.items() if name not in _SECRETS}
 
 
 def status(connection: Connection[Any]) -> dict[str, str]:
     """Every global status counter."""
-    return dict(_rows(connection, "SHOW GLOBAL STATUS"))
+    return dict(fetch(connection, "SHOW GLOBAL STATUS"))
 
 
 def differing(
@@ -122,8 +111,6 @@ def differing(
     """The variables whose value is not the default.
 
     Args:
-        connection: to the server.
-        kind: `mariadb` or `mysql`.
         defaults: what the program says its defaults are (MySQL only).
     """
     if kind == "mariadb":
@@ -134,7 +121,7 @@ def differing(
 def _differing_mariadb(connection: Connection[Any]) -> Differing:
     # A variable without a default (host name, version, server uuid) counts only if somebody
     # set it.
-    rows = _rows(
+    rows = fetch(
         connection,
         "SELECT LOWER(VARIABLE_NAME), GLOBAL_VALUE, DEFAULT_VALUE"
         " FROM information_schema.SYSTEM_VARIABLES WHERE GLOBAL_VALUE IS NOT NULL"
@@ -149,7 +136,7 @@ def _differing_mariadb(connection: Connection[Any]) -> Differing:
 
 
 def _differing_mysql(connection: Connection[Any], defaults: Mapping[str, str]) -> Differing:
-    rows = _rows(
+    rows = fetch(
         connection,
         "SELECT LOWER(i.VARIABLE_NAME), v.VARIABLE_VALUE"
         " FROM performance_schema.variables_info i"
@@ -184,16 +171,14 @@ def read_global(connection: Connection[Any], name: str) -> Read:
     """
     normal = normal_name(name)
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT @@GLOBAL.{normal}")
-            value = (cursor.fetchone() or (None,))[0]
+        ((value,),) = fetch(connection, f"SELECT @@GLOBAL.{normal}")
     except pymysql.err.MySQLError as error:
         raise _refused(normal, "", error) from error
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
-    return value
+    return cast(Read, value)
 
 
 def put_global(connection: Connection[Any], name: str, value: Read) -> None:
@@ -283,12 +268,6 @@ def _refused(name: str, value: Value, error: pymysql.err.MySQLError) -> OptionRe
             f"the server refuses the value {as_text(value)!r} for {name}.", detail=said
         )
     return OptionRejected(f"the server did not set {name} (error {code}).", detail=said)
-
-
-def _rows(connection: Connection[Any], statement: str) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-        return list(cursor.fetchall())
 
 
 _PREFIXES = ("skip_", "disable_", "enable_", "maximum_")

@@ -30,10 +30,7 @@ in its buffer pool then."""
 
 LISTS = ("list-25", "list-100", "primary")
 
-_NO_DUMP = {
-    "innodb_buffer_pool_dump_at_shutdown": 0,
-    "innodb_buffer_pool_load_at_startup": 0,
-}
+_NO_DUMP = {"innodb_buffer_pool_dump_at_shutdown": 0, "innodb_buffer_pool_load_at_startup": 0}
 """Without these a server reads back at its start what was in its buffer pool when it stopped."""
 
 

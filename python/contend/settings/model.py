@@ -49,7 +49,6 @@ class Launch:
     """How a private server is started.
 
     Args:
-        options: server options, by name.
         by_kind: options of servers of one kind, or of `any`; `options` goes before them.
         environment: variables in addition to the few that every private server gets.
         wrap: a program with its arguments that starts the server, which it gets as further

@@ -12,8 +12,8 @@ from contend.errors import RequestError, did_you_mean
 from contend.settings.model import Launch, Need, Setting, Target, Values
 from contend.settings.plan_keys import OPTION_NAME
 from contend.settings.server import KIND, USE, is_dsn
-from contend.settings.tables import Inside, Named, put_in_table
-from contend.settings.values import AnyLevel, Choice, Key, Level, Refused, Text, shown
+from contend.settings.tables import AnyTable, Inside, Named
+from contend.settings.values import AnyLevel, Choice, Key, Level, Refused, Text, at_place, shown
 
 CHANGE = Setting(
     "server",
@@ -119,7 +119,7 @@ def _kinds() -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Profiles:
+class Profiles(AnyTable):
     """Tables of options: by profile, then by kind of server."""
 
     def read(self, value: object) -> dict[str, dict[str, Any]]:
@@ -144,12 +144,8 @@ class Profiles:
                 hint = did_you_mean(str(kind), _kinds())
                 reason = f'"{kind}" is no kind of server'
                 raise Refused(reason, hint=hint, at=at, whole=True)
-            try:
+            with at_place(*at):
                 read[kind] = options.read(table)
-            except Refused as refused:
-                raise Refused(
-                    refused.reason, hint=refused.hint, at=(*at, *refused.at), whole=refused.whole
-                ) from None
             laid_out = next((option for option in read[kind] if option in LAYOUT_OPTIONS), None)
             if laid_out is not None:
                 reason = f"{laid_out} lays out the files of the data, and a profile does not"
@@ -166,12 +162,6 @@ class Profiles:
             return None
         steps, key = options.inside(option)
         return (name, kind, *steps), key
-
-    def put(self, value: Any, steps: tuple[str, ...], level: object) -> dict[str, Any]:
-        return put_in_table(value, steps, level)
-
-    def paths(self) -> tuple[str, ...]:
-        return ()
 
     def words(self) -> str:
         return f"tables of server options: NAME.KIND.OPTION, with KIND {Choice(_kinds()).words()}"

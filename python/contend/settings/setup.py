@@ -9,7 +9,7 @@ from typing import Any
 
 from contend.errors import ContendError, RequestError, WorkError, did_you_mean
 from contend.settings.model import EVERY_CACHE, Need, Setting, Target, Values
-from contend.settings.tables import Inside, TomlTable
+from contend.settings.tables import Inside, TomlTables
 from contend.settings.values import Flag, Key, Refused, Text, shown
 
 _STATEMENT = Text(r"[\s\S]*\S[\s\S]*", "a statement in quotes")
@@ -36,14 +36,7 @@ class Steps:
     def read(self, value: object) -> list[dict[str, Any]]:
         if not isinstance(value, list) or not all(isinstance(step, dict) for step in value):
             raise Refused(f"must be {self.words()}, not {shown(value)}")
-        steps = []
-        for index, step in enumerate(value):
-            try:
-                steps.append(TomlTable(STEP).read(step))
-            except Refused as refused:
-                at = (index, *refused.at)
-                raise Refused(refused.reason, hint=refused.hint, at=at) from None
-        return steps
+        return TomlTables(STEP).read(value)
 
     def inside(self, rest: str) -> Inside | None:
         if re.fullmatch(_NAME.pattern or "", rest) is None:
@@ -65,7 +58,7 @@ class Steps:
         return "a list of tables, { do = …, undo = … }"
 
     def schema(self) -> dict[str, object]:
-        return {"type": "array", "items": TomlTable(STEP).schema()}
+        return TomlTables(STEP).schema()
 
 
 @dataclass(frozen=True)
@@ -108,12 +101,7 @@ class Setup(Setting):
 
 SETTING = Setup(
     "",
-    Key(
-        "setup",
-        Steps(),
-        [],
-        "statements that are run before a cell, and how each is undone",
-    ),
+    Key("setup", Steps(), [], "statements that are run before a cell, and how each is undone"),
     need=Need.IN_PLACE,
     lasts=Need.DATA,
     tried=True,

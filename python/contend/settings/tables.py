@@ -20,6 +20,7 @@ from contend.settings.values import (
     Texts,
     ValueKind,
     WholeNumbers,
+    at_place,
     attribute_name,
     shown,
 )
@@ -74,8 +75,18 @@ def as_plan(keys: tuple[Key, ...], values: Mapping[str, Any]) -> dict[str, Any]:
     return plan
 
 
+class AnyTable:
+    """A table into which paths lead, none of them known before."""
+
+    def put(self, value: Any, steps: tuple[str, ...], level: object) -> dict[str, Any]:
+        return put_in_table(value, steps, level)
+
+    def paths(self) -> tuple[str, ...]:
+        return ()
+
+
 @dataclass(frozen=True, slots=True)
-class Named:
+class Named(AnyTable):
     """A table whose names are free, such as the options of a server.
 
     Args:
@@ -104,22 +115,14 @@ class Named:
             name, at = self._checked(spelled, (spelled,)), (spelled,)
             if name in table:
                 raise Refused(f'{self.noun} "{name}" is given twice', at=at, whole=True)
-            try:
+            with at_place(spelled):
                 table[name] = level if self.each is None else self.each.read(level)
-            except Refused as refused:
-                raise Refused(refused.reason, hint=refused.hint, at=at) from None
         return table
 
     def inside(self, rest: str) -> Inside:
         name = self._checked(rest, ())
         key = Key(name, self.each or AnyLevel(), None, f"the {self.noun} {name}")
         return (name,), key
-
-    def put(self, value: Any, steps: tuple[str, ...], level: object) -> dict[str, Any]:
-        return put_in_table(value, steps, level)
-
-    def paths(self) -> tuple[str, ...]:
-        return ()
 
     def words(self) -> str:
         return f"a table of the {self.noun}s by name"
@@ -139,7 +142,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class TomlTable:
+class TomlTable(AnyTable):
     """A table with keys of its own, all of which have defaults."""
 
     keys: tuple[Key, ...]
@@ -159,18 +162,13 @@ class TomlTable:
                     raise Refused(f"needs {name}: {key.kind.words()}")
                 table[name] = key.default
                 continue
-            try:
+            with at_place(name):
                 table[name] = key.kind.read(value[name])
-            except Refused as refused:
-                raise Refused(refused.reason, hint=refused.hint, at=(name, *refused.at)) from None
         return table
 
     def inside(self, rest: str) -> Inside | None:
         key = next((key for key in self.keys if key.name == rest), None)
         return None if key is None else ((rest,), key)
-
-    def put(self, value: Any, steps: tuple[str, ...], level: object) -> dict[str, Any]:
-        return put_in_table(value, steps, level)
 
     def paths(self) -> tuple[str, ...]:
         return tuple(key.name for key in self.keys)
@@ -198,11 +196,8 @@ class TomlTables:
             raise Refused(f"must be {self.words()}, not {shown(value)}")
         tables = []
         for index, table in enumerate(value):
-            try:
+            with at_place(index):
                 tables.append(TomlTable(self.keys).read(table))
-            except Refused as refused:
-                at = (index, *refused.at)
-                raise Refused(refused.reason, hint=refused.hint, at=at) from None
         return tables
 
     def words(self) -> str:
@@ -213,7 +208,7 @@ class TomlTables:
 
 
 @dataclass(frozen=True, slots=True)
-class Tagged:
+class Tagged(AnyTable):
     """A table whose `kind` says which other keys it has, such as a distribution."""
 
     noun: str
@@ -249,9 +244,6 @@ class Tagged:
             return (name,), key
         inside = key.kind.inside(inner) if isinstance(key.kind, Nested) else None
         return None if inside is None else ((name, *inside[0]), inside[1])
-
-    def put(self, value: Any, steps: tuple[str, ...], level: object) -> dict[str, Any]:
-        return put_in_table(value, steps, level)
 
     def paths(self) -> tuple[str, ...]:
         paths = ["kind"]

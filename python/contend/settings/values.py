@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -43,6 +45,16 @@ class Refused(Exception):
         self.whole = whole
 
 
+@contextmanager
+def at_place(*steps: str | int) -> Iterator[None]:
+    """What is refused in here lies at these steps."""
+    try:
+        yield
+    except Refused as refused:
+        refused.at = (*steps, *refused.at)
+        raise
+
+
 class ValueKind(Protocol):
     """What a key's value may be."""
 
@@ -72,11 +84,9 @@ class Text:
     meaning: str = "text in quotes"
 
     def read(self, value: object) -> str:
-        if not isinstance(value, str):
-            raise Refused(f"must be {self.meaning}, not {shown(value)}")
-        if self.pattern is not None and re.fullmatch(self.pattern, value) is None:
-            raise Refused(f"must be {self.meaning}, not {shown(value)}")
-        return value
+        if isinstance(value, str) and re.fullmatch(self.pattern or "(?s:.*)", value):
+            return value
+        raise Refused(f"must be {self.meaning}, not {shown(value)}")
 
     def words(self) -> str:
         return self.meaning
@@ -170,21 +180,16 @@ class Real:
     below: float
 
     def read(self, value: object) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise Refused(f"must be {self.words()}, not {shown(value)}")
-        if not self.above < value < self.below:
-            raise Refused(f"must be {self.words()}, not {shown(value)}")
-        return float(value)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and self.above < value < self.below:  # type: ignore[operator]
+            return float(value)  # type: ignore[arg-type]
+        raise Refused(f"must be {self.words()}, not {shown(value)}")
 
     def words(self) -> str:
         return f"a number between {self.above:g} and {self.below:g}"
 
     def schema(self) -> dict[str, object]:
-        return {
-            "type": "number",
-            "exclusiveMinimum": self.above,
-            "exclusiveMaximum": self.below,
-        }
+        return {"type": "number", "exclusiveMinimum": self.above, "exclusiveMaximum": self.below}
 
 
 @dataclass(frozen=True, slots=True)

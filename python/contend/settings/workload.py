@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from contend.errors import RequestError
 from contend.settings.load import ends_with_its_work
 from contend.settings.model import Differs, Need, Setting, Target, Values
-from contend.settings.plan_keys import SCRIPT, WORKLOAD, WRITES
+from contend.settings.plan_keys import SCHEMA_OF, SCRIPT, STATEMENTS, WORKLOAD, WRITES
 from contend.settings.schemas import (
     IMPORT_NAME,
     IMPORT_PREFIX,
@@ -90,14 +90,7 @@ DATA = (
         need=Need.DATA,
         lasts=Need.DATA,
     ),
-    of_data(
-        Key(
-            "engine",
-            Choice(ENGINES),
-            "InnoDB",
-            "storage engine of the tables",
-        )
-    ),
+    of_data(Key("engine", Choice(ENGINES), "InnoDB", "storage engine of the tables")),
     of_data(
         Key(
             "rows",
@@ -177,6 +170,18 @@ def writing_share(kind: str, parameters: Mapping[str, object]) -> float:
     if not writing <= shares.keys():
         return 1.0
     return sum(int(shares[name]) for name in writing) / 100
+
+
+def may_ask(cell: Values, tables: Iterable[str]) -> bool:
+    """Whether a cell may touch any of these tables: of the user's own statements only those do that
+    name one."""
+    kind = cell["workload"]["kind"]
+    if kind not in STATEMENTS or kind in SCHEMA_OF:
+        return True
+    steps = [[step["do"], step["undo"]] for step in cell["setup"]]
+    texts = _texts([*cell["workload"].values(), cell["server.before_run"], *steps])
+    words = {word for text in texts for word in re.findall(r"\w+", text.lower())}
+    return not words.isdisjoint(table.lower() for table in tables)
 
 
 def _texts(values: Iterable[object]) -> Iterator[str]:

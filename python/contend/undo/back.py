@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import pymysql
+from pymysql.connections import Connection
 
 from contend.errors import ContendError, WorkError
 from contend.servers.client import run_statement
@@ -18,9 +19,6 @@ from contend.servers.errors import ConnectionLost, ConnectionRefused
 from contend.undo import variables
 from contend.undo.journal import Entry, Journal, JournalBroken
 from contend.undo.variables import Agree, NotAgreed, always
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
 
 
 class JournalServer(Protocol):
@@ -49,7 +47,6 @@ def put_back(
     Args:
         agree: is asked about what somebody else changed since.
         since: how many of the first entries are left alone, whose time has not come.
-        tell: is told of each what was put back.
 
     Raises:
         NotPutBack: something could not be.
@@ -168,16 +165,16 @@ def _variable(line: _Line, entry: Entry, agree: Agree) -> str:
 
 
 STATEMENT = "statement"
-"""Its entry has `statement`, which undoes, and the `database` that it is run in."""
+"""Its entry has `statement`, which undoes, and the `database` that it is run in, if any."""
 
 
-def statement_entry(statement: str, database: str) -> Entry:
+def statement_entry(statement: str, database: str | None) -> Entry:
     return {"kind": STATEMENT, "statement": statement, "database": database}
 
 
 def _statement(line: _Line, entry: Entry, _agree: Agree) -> str:
     line.connection()
-    run_statement(line.server.connect, str(entry["database"]), str(entry["statement"]))
+    run_statement(line.server.connect, entry["database"], str(entry["statement"]))
     return str(entry["statement"])
 
 

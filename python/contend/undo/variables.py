@@ -4,18 +4,16 @@ changed since is asked about first."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pymysql.connections import Connection
 
 from contend.errors import RequestError, WorkError
+from contend.servers import Truncated
 from contend.servers.errors import OptionRejected, ReadOnly
-from contend.servers.options import Value, as_number, normal_name
+from contend.servers.options import Value, as_number, normal_name, same_value
 from contend.servers.variables import Read, put_global, read_all, read_global, set_one
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
-
-    from contend.servers import Truncated
-    from contend.undo.journal import Entry, Journal
+from contend.undo.journal import Entry, Journal
 
 Agree = Callable[[str], bool]
 """Whether to do what the question says."""
@@ -192,12 +190,4 @@ def _is_same(one: Read, other: Read) -> bool:
 
 def _is_among(now: Read, ours: list[Read]) -> bool:
     """A value that was asked for may be spelled otherwise: 16M, ON."""
-    return any(_is_same(now, value) or _is_alike(now, value) for value in ours)
-
-
-def _is_alike(now: Read, asked: Read) -> bool:
-    texts = shown(now), shown(asked)
-    numbers = as_number(texts[0]), as_number(texts[1])
-    if None not in numbers:
-        return numbers[0] == numbers[1]
-    return texts[0].lower() == texts[1].lower()
+    return any(_is_same(now, value) or same_value(shown(now), shown(value)) for value in ours)

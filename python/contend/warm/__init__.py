@@ -6,6 +6,6 @@ plan       what is loaded, in which order, and what does not fit
 parts      the plan as statements, range by range
 by_list    the plan as a list of pages that the server loads by itself
 warm_up    loads it, throttled, and tells how far it is
-status     how warm a server is: `pool` for InnoDB, `files` for what is in the page cache
+status     how warm a server is: `pool` for InnoDB, `myisam` for MyISAM, Aria and their files
 work       what is done already; the server's journal keeps it (see `contend.undo`)
 """

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from pymysql.connections import Connection
 
+from contend.servers.client import fetch
 from contend.undo import Journal
 from contend.warm import pool, server_list
 from contend.warm.model import PRIMARY, Item, WarmPlan
@@ -24,9 +26,6 @@ from contend.warm.tablespaces import (
 )
 from contend.warm.work import WarmProgress, WarmUpResult
 
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
-
 LOADED = 0.98
 """Share of its pages that an index must have in the buffer pool to count as loaded: the others
 were evicted meanwhile, or are gone from the index."""
@@ -40,9 +39,7 @@ class ByList:
     """What is loaded by a list.
 
     Args:
-        host: the server's files.
         pages: name -> its pages; the names are those of items, or of a file.
-        page_bytes: of each.
         left: items of the plan that no list can have: those of other caches, and of files that do
             not say whose their pages are.
         why_not: name -> why it is left, of those of InnoDB.
@@ -69,7 +66,6 @@ def list_of_plan(
 
     Args:
         connection: of a user with the privilege PROCESS.
-        kind: of the server, `mariadb` or `mysql`.
 
     Raises:
         NoCatalogue: the server does not say which tablespaces it has.
@@ -103,8 +99,6 @@ def load_list(
 
     Args:
         connection: of a user who may set global variables.
-        pages: name -> its pages.
-        page_bytes: of each.
 
     Raises:
         NoList: it does not load them.
@@ -127,9 +121,8 @@ def load_list(
 
 
 def _pages_of_data(connection: Connection[Any]) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_data'")
-        return int((cursor.fetchone() or ("", 0))[1])
+    ((_, pages),) = fetch(connection, "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_data'")
+    return int(pages)
 
 
 def _too_few(asked: Mapping[str, Pages], held: Pages) -> dict[str, str]:

@@ -7,21 +7,20 @@ import contextlib
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pymysql
+from pymysql.connections import Connection
 
 from contend.load.plan import PLAN_VERSION
 from contend.load.process import LoadDriver, LoadFailed
 from contend.outcome import Done, Outcome, Scanned
 from contend.plan import Plan, Server
+from contend.servers.client import fetch
 from contend.undo import Journal
 from contend.warm.model import PATIENCE, within_s
 from contend.warm.throttle import NO_PROBE, Limits, Throttle
 from contend.warm.work import WarmingBroke, WarmProgress, WarmUpResult, Work
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
 
 LONGEST_S = 30 * 24 * 3600.0
 INTERVAL_S = 0.1
@@ -35,37 +34,28 @@ def load_parts(
     load: LoadDriver,
     server: Server,
     work: Work,
-    sizes: Mapping[str, int],
     journal: Journal,
     *,
-    kind: str,
     connect: Callable[[], Connection[Any]],
     env: Mapping[str, str],
     limits: Limits,
-    pages: int,
     connections: int,
     listen: Callable[[WarmProgress], None],
 ) -> WarmUpResult:
     """Have contend-load read all parts that are not done.
 
     Args:
-        load: the program.
-        server: as its plan names it.
-        work: the parts, and how far they are; the journal holds it too.
-        sizes: bytes of each item by name.
-        kind: of the server, `mariadb` or `mysql`.
-        connect: for the probe of the limits.
+        work: asked for `sizes` (bytes of each item by name), `kind` of the server, and `pages` of a
+            range, by which `limits` count.
         env: where the password is.
-        pages: of a range, by which `limits` count.
-        connections: how many read.
-        listen: told how far it is.
 
     Raises:
         WarmingBroke: it did not come to its end.
     """
     ranges = work.ranges()
+    sizes: Mapping[str, int] = work.asked["sizes"]
     limit = limits.pages_per_second
-    pause_s = pages * connections / limit if limit is not None else 0.0
+    pause_s = work.asked["pages"] * connections / limit if limit is not None else 0.0
     started_s = time.monotonic()
     noted_s = started_s
     last: Scanned | None = None
@@ -91,7 +81,7 @@ def load_parts(
 
     with Throttle(connect, limits, _probe(work.parts), connections) as throttle:
         try:
-            plan = _plan(server, work, kind, connections, pause_s)
+            plan = _plan(server, work, work.asked["kind"], connections, pause_s)
             # A load that is held back, for however long, would not have looked for answers.
             if not limits.are_watched:
                 plan["load"]["answer_timeout_s"] = within_s(max(sizes.values(), default=0))
@@ -179,12 +169,10 @@ def _probe(parts: Sequence[Mapping[str, Any]]) -> Callable[[], str]:
 def end_marked(connection: Connection[Any], mark: str) -> int:
     """End statements of a warm-up that still run; how many. A user may always end its own."""
     ended = 0
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW FULL PROCESSLIST")
-        ids = [row[0] for row in cursor.fetchall() if f"/* {mark} */" in str(row[7] or "")]
-        for number in ids:
+    for row in fetch(connection, "SHOW FULL PROCESSLIST"):
+        if f"/* {mark} */" in str(row[7] or ""):
             # It may have come to its end by itself.
             with contextlib.suppress(pymysql.err.MySQLError):
-                cursor.execute(f"KILL QUERY {int(number)}")
+                fetch(connection, f"KILL QUERY {int(row[0])}")
                 ended += 1
     return ended

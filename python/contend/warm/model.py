@@ -104,10 +104,7 @@ class Cache:
     Args:
         engine: in small letters, with the name of a key cache behind it if it has one; or
             `FILES`.
-        name: as people call it.
-        size: what it can hold.
         used: what is in it now; None if the server does not say.
-        page: the size of a page.
         kept_free: what the server evicts at once from a cache that is full.
     """
 
@@ -124,8 +121,6 @@ class Survey:
     """What a server has.
 
     Args:
-        kind: `mariadb` or `mysql`.
-        tables: those that can be warmed.
         passed_over: what cannot be, as `db.name`, with the reason.
         notices: what the server did not let us see, and what that means.
     """
@@ -147,7 +142,6 @@ class Item:
 
     Args:
         part: the index, or `ROWS` or `KEYS`.
-        size: bytes of it.
         take: bytes that are to be loaded: less than the size if the cache holds no more.
         reads: how often it was read, if a server said so.
         key_cache: the named key cache that it is given to; None: the one it is in.

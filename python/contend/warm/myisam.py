@@ -6,19 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pymysql
+from pymysql.connections import Connection
 
 from contend.errors import RequestError
 from contend.host import page_cache
-from contend.servers.client import qualified, quoted
+from contend.servers.client import fetch, qualified, quoted
 from contend.warm.model import KEYS, ROWS, Cache, Item
 from contend.warm.server_list import ServerHost
 from contend.warm.tablespaces import is_system, plain_names
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
 
 
 def load_index(connection: Connection[Any], item: Item) -> str | None:
@@ -48,9 +46,7 @@ def reloading(engine: str, tables: Sequence[str]) -> tuple[str, ...] | None:
 def _refusal(connection: Connection[Any], statement: str) -> str | None:
     """Such statements say what went wrong in the rows of their result."""
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(statement)
-            rows = [[str(word) for word in row] for row in cursor.fetchall()]
+        rows = [[str(word) for word in row] for row in fetch(connection, statement)]
     except pymysql.err.MySQLError as error:
         return f"{error.args[-1]} ({error.args[0]})"
     wrong = [row[-1] for row in rows if row[-2].lower() == "error" or row[-1] != "OK"]
@@ -65,9 +61,8 @@ def named_key_cache(connection: Connection[Any], name: str) -> Cache:
     """
     size = 0
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT @@GLOBAL.{quoted(name)}.key_buffer_size")
-            size = int((cursor.fetchone() or (0,))[0] or 0)
+        ((said,),) = fetch(connection, f"SELECT @@GLOBAL.{quoted(name)}.key_buffer_size")
+        size = int(said or 0)
     except pymysql.err.MySQLError:
         pass
     if not size:
@@ -95,7 +90,6 @@ class FilePart:
         engine: `MyISAM` or `Aria`.
         part: `ROWS` or `KEYS`.
         resident: bytes in the page cache.
-        size: bytes.
     """
 
     table: str

@@ -82,8 +82,6 @@ def write(path: Path, pages: Pages, *, like: Path | None = None) -> None:
     """Write a list. The file is whole or not there.
 
     Args:
-        path: replaced if it exists.
-        pages: those to write.
         like: a file or folder whose owner and group the list gets if we may give it away, so that
             the server can read it.
     """

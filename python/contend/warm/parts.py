@@ -14,18 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pymysql
+from pymysql.connections import Connection
 
-from contend.servers.client import qualified, quoted
+from contend.servers.client import fetch, qualified, quoted
 from contend.warm.model import KEYS, PRIMARY, ROWS, Cache, Column, Index, Item, WarmPlan, WarmTable
 from contend.warm.plan import WHOLE_NUMBERS
 from contend.warm.survey import survey
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
-
 
 PAGES_OF_A_RANGE = 256
 """4 MiB of InnoDB: long enough for its read-ahead, short enough to be held back after."""
@@ -53,7 +50,6 @@ class Piece:
     """Statements that read one item, or a piece of it.
 
     Args:
-        name: the item.
         statement: reads all of the part; with `keys` it ends where the lowest key goes:
             `… WHERE id BETWEEN`.
         keys: lowest and highest key, and how many ranges they are cut into.
@@ -84,7 +80,6 @@ def parts_of(
     Args:
         connection: asked for the ends of keys, and for the values at which to cut.
         mark: a comment in every statement, by which they are found in the process list.
-        pages: of a range.
     """
     caches = {cache.engine: cache for cache in plan.caches}
     parts: list[Piece] = []
@@ -227,18 +222,16 @@ class _Scan:
         low, high = int(low), int(high)
         steps = sorted({low + (high - low) * step // (cuts + 1) for step in range(1, cuts + 1)})
         ids = ", ".join(map(str, steps))
-        with self.connection.cursor() as cursor:
-            cursor.execute(
-                f"{self.select} {value.format(name)} FROM {self.name} FORCE INDEX (PRIMARY)"
-                f" WHERE {quoted(key)} IN ({ids}) AND {name} IS NOT NULL"
-                f" GROUP BY {name} ORDER BY {name}"
-            )
-            return [str(row[0]) for row in cursor.fetchall()]
+        rows = fetch(
+            self.connection,
+            f"{self.select} {value.format(name)} FROM {self.name} FORCE INDEX (PRIMARY)"
+            f" WHERE {quoted(key)} IN ({ids}) AND {name} IS NOT NULL"
+            f" GROUP BY {name} ORDER BY {name}",
+        )
+        return [str(row[0]) for row in rows]
 
     def _row(self, statement: str) -> Sequence[Any]:
-        with self.connection.cursor() as cursor:
-            cursor.execute(statement)
-            return cursor.fetchone() or (None, None)
+        return next(iter(fetch(self.connection, statement)), (None, None))
 
 
 def _literal(column: Column) -> tuple[str, str] | None:
@@ -276,9 +269,7 @@ def count_keyed_columns(connection: Connection[Any], database: str) -> None:
     """Count the rows of every table, once for each column that leads a key."""
     for table in survey(connection, database).tables:
         for statement in statements_of(table):
-            with connection.cursor() as cursor:
-                cursor.execute(statement)
-                cursor.fetchall()
+            fetch(connection, statement)
 
 
 def statements_of(table: WarmTable) -> list[str]:

@@ -45,7 +45,6 @@ def make_plan(
     """The plan of a warm-up.
 
     Args:
-        survey: what the server has.
         database: of names that have none.
         only: `table`, `db.table` or `db.table.index`; nothing else is loaded, in this order.
         first: names that come before all others, in this order; one that is not there is noted.
@@ -131,12 +130,9 @@ def _matches(item: Item, name: str, database: str | None) -> bool:
 def _named(
     items: Sequence[Item], names: Sequence[str], database: str | None, survey: Survey
 ) -> list[Item]:
-    chosen: list[Item] = []
-    for name in names:
-        matching = [item for item in items if _matches(item, name, database)]
-        if not matching:
-            raise _unknown(name, items, database, survey)
-        chosen += [item for item in matching if item not in chosen]
+    chosen, unknown = _first(items, names, database)
+    if unknown:
+        raise _unknown(unknown[0], items, database, survey)
     return chosen
 
 

@@ -10,13 +10,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pymysql
+from pymysql.connections import Connection
 
+from contend.servers.client import fetch
 from contend.undo import Journal
 from contend.warm import server_list
 from contend.warm.model import PRIMARY, Survey
@@ -32,9 +34,6 @@ from contend.warm.tablespaces import (
 )
 from contend.warm.work import set_variable
 
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
-
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
@@ -45,7 +44,6 @@ class Coverage:
         index: None for a table of which no more is known, or of what is none of its indexes.
         resident: pages in the buffer pool.
         pages: of it in all; None if it is not known.
-        page_bytes: of each.
         why_not: why its indexes cannot be told apart; None if they can.
     """
 
@@ -105,9 +103,6 @@ def by_index(
 
     Args:
         pages: all that the buffer pool holds.
-        catalogue: of the same server.
-        host: where its files are.
-        page_bytes: the server's innodb_page_size.
         tables: those wanted; None for all that are not the server's own, and one part for the
             pages of nobody.
     """
@@ -149,25 +144,16 @@ def added(parts: Iterable[Coverage]) -> list[Coverage]:
     """Parts of the same table and index, such as partitions, as one."""
     together: dict[tuple[str, str | None], Coverage] = {}
     for part in parts:
-        _add(together, part)
+        before = together.setdefault((part.table, part.index), part)
+        if before is not part:
+            known = before.pages is not None and part.pages is not None
+            together[part.table, part.index] = replace(
+                part,
+                resident=before.resident + part.resident,
+                pages=(before.pages or 0) + (part.pages or 0) if known else None,
+                why_not=before.why_not or part.why_not,
+            )
     return list(together.values())
-
-
-def _add(together: dict[tuple[str, str | None], Coverage], part: Coverage) -> None:
-    key = part.table, part.index
-    before = together.get(key)
-    if before is None:
-        together[key] = part
-        return
-    known = before.pages is not None and part.pages is not None
-    together[key] = Coverage(
-        part.table,
-        part.index,
-        before.resident + part.resident,
-        (before.pages or 0) + (part.pages or 0) if known else None,
-        part.page_bytes,
-        before.why_not or part.why_not,
-    )
 
 
 COUNTS = "INNODB_CACHED_INDEXES"
@@ -212,13 +198,12 @@ def held(
     Args:
         connection: of a user with the privilege PROCESS; to have MariaDB write its list, also one
             that may set global variables.
-        survey: of the same server.
         journal: has what must be put back while the list is written.
         host: the server's files, or why they cannot be reached.
         exact: read INNODB_BUFFER_PAGE over this connection, which may take long.
         database: tell of its tables alone.
     """
-    pool = _held(connection, survey, journal, host, exact=exact)
+    pool = _held(connection, survey, journal, host, exact)
     if database is None:
         return pool
     wanted = tuple(part for part in pool.parts if part.table.startswith(f"{database}."))
@@ -230,7 +215,6 @@ def _held(
     survey: Survey,
     journal: Journal,
     host: ServerHost | NoList,
-    *,
     exact: Connection[Any] | None,
 ) -> Held:
     pool = survey.cache("innodb")
@@ -269,16 +253,10 @@ def taken(
 
 
 def _counted(
-    connection: Connection[Any],
-    catalogue: Catalogue,
-    survey: Survey,
-    page_bytes: int,
+    connection: Connection[Any], catalogue: Catalogue, survey: Survey, page_bytes: int
 ) -> tuple[Coverage, ...]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT INDEX_ID, N_CACHED_PAGES FROM information_schema.INNODB_CACHED_INDEXES"
-        )
-        counts = {int(index): int(pages) for index, pages in cursor.fetchall()}
+    cached = "SELECT INDEX_ID, N_CACHED_PAGES FROM information_schema.INNODB_CACHED_INDEXES"
+    counts = {int(index): int(pages) for index, pages in fetch(connection, cached)}
     sizes = _surveyed(survey)
     parts: list[Coverage] = []
     for index in catalogue.indexes:
@@ -286,17 +264,16 @@ def _counted(
             continue
         key = index.table, index.name
         parts.append(Coverage(*key, counts.get(index.id, 0), None, page_bytes))
-    return _sized(added(parts), lambda part: _surveyed_pages(part, sizes))
+    return _sized(added(parts), sizes)
 
 
 def _exact(connection: Connection[Any], survey: Survey, page_bytes: int) -> tuple[Coverage, ...]:
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT TABLE_NAME, INDEX_NAME, COUNT(*) FROM information_schema.INNODB_BUFFER_PAGE"
-                " WHERE PAGE_STATE = 'FILE_PAGE' GROUP BY TABLE_NAME, INDEX_NAME"
-            )
-            rows = cursor.fetchall()
+        rows = fetch(
+            connection,
+            "SELECT TABLE_NAME, INDEX_NAME, COUNT(*) FROM information_schema.INNODB_BUFFER_PAGE"
+            " WHERE PAGE_STATE = 'FILE_PAGE' GROUP BY TABLE_NAME, INDEX_NAME",
+        )
     except pymysql.err.MySQLError as error:
         raise NoCatalogue(f"INNODB_BUFFER_PAGE cannot be read: {error.args[-1]}") from error
     parts = []
@@ -314,14 +291,18 @@ def _exact(connection: Connection[Any], survey: Survey, page_bytes: int) -> tupl
     none = [Coverage(*key, 0, None, page_bytes) for key in sizes if key not in seen]
     clustered = {part.table for part in shown if part.index == CLUSTERED_WITHOUT_KEY}
     none = [part for part in none if not (part.index == PRIMARY and part.table in clustered)]
-    return _sized([*shown, *none], lambda part: _surveyed_pages(part, sizes))
+    return _sized([*shown, *none], sizes)
 
 
-_PagesOf = Callable[[Coverage], int | None]
-
-
-def _sized(parts: Sequence[Coverage], pages_of: _PagesOf) -> tuple[Coverage, ...]:
-    return tuple(replace(part, pages=pages_of(part)) for part in parts)
+def _sized(
+    parts: Sequence[Coverage], sizes: Mapping[tuple[str, str | None], int]
+) -> tuple[Coverage, ...]:
+    """With the pages of each index by the server's statistics."""
+    keys = [
+        (part.table, PRIMARY if part.index == CLUSTERED_WITHOUT_KEY else part.index)
+        for part in parts
+    ]
+    return tuple(replace(part, pages=sizes.get(key)) for part, key in zip(parts, keys, strict=True))
 
 
 def _surveyed(survey: Survey) -> dict[tuple[str, str | None], int]:
@@ -334,8 +315,3 @@ def _surveyed(survey: Survey) -> dict[tuple[str, str | None], int]:
         if table.engine.lower() == "innodb"
         for index in table.indexes
     }
-
-
-def _surveyed_pages(part: Coverage, sizes: Mapping[tuple[str, str | None], int]) -> int | None:
-    name = PRIMARY if part.index == CLUSTERED_WITHOUT_KEY else part.index
-    return sizes.get((part.table, name))

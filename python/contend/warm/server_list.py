@@ -18,15 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pymysql
+from pymysql.connections import Connection
 
 from contend.errors import WorkError
-from contend.servers.client import socket_peer
+from contend.servers.client import fetch, socket_peer
 from contend.servers.errors import ConnectionLost
 from contend.undo.back import ASIDE, FILE_NAME, NONE_BEFORE, PAGE_LIST, move_back
 
 if TYPE_CHECKING:
-    from pymysql.connections import Connection
-
     from contend.undo import Journal
     from contend.warm.page_list import Pages
 
@@ -53,18 +52,13 @@ class NoList(WorkError):
 
 @dataclass(frozen=True, slots=True)
 class ServerHost:
-    """The server's host as seen by us, who are on it.
-
-    Args:
-        data_folder: the server's.
-    """
+    """The server's host as seen by us, who are on it: `data_folder` is the server's."""
 
     data_folder: Path
 
     def file(self, name: str) -> Path:
-        """A file as the server names it."""
-        path = Path(name)
-        return path if path.is_absolute() else self.data_folder / path
+        """A file as the server names it: a path, absolute or not."""
+        return self.data_folder / name
 
 
 def same_host(socket: Path | None, data_folder: str) -> ServerHost:
@@ -72,7 +66,6 @@ def same_host(socket: Path | None, data_folder: str) -> ServerHost:
 
     Args:
         socket: of Unix, by which the server is reached; None if it is reached otherwise.
-        data_folder: as the server names it.
 
     Raises:
         NoList: it is not known that it runs here, or its files are not for us.
@@ -105,9 +98,7 @@ def host_of(connection: Connection[Any], socket: Path | None) -> ServerHost:
     Raises:
         NoList: as of `same_host`.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT @@datadir")
-        ((folder,),) = cursor.fetchall()
+    ((folder,),) = fetch(connection, "SELECT @@datadir")
     return same_host(socket, str(folder))
 
 
@@ -122,9 +113,7 @@ def loading_host(connection: Connection[Any], socket: Path | None) -> ServerHost
         raise NoList(
             f"this user may not write to the server's data folder {host.data_folder}", hint=_AS_WHOM
         )
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT @@GLOBAL.innodb_read_only")
-        ((is_read_only,),) = cursor.fetchall()
+    ((is_read_only,),) = fetch(connection, "SELECT @@GLOBAL.innodb_read_only")
     if int(is_read_only):
         raise NoList("the server runs with innodb_read_only, and loads no list then")
     # OFF does nothing, and wants the same privilege as all the others.
@@ -145,10 +134,7 @@ def aside(host: ServerHost, journal: Journal) -> Iterator[Path]:
             (host.data_folder / NONE_BEFORE).touch(exist_ok=False)
     except OSError as error:
         journal.drop(entry)
-        raise NoList(
-            f"{own} cannot be moved aside: {error.strerror}",
-            hint=_AS_WHOM,
-        ) from error
+        raise NoList(f"{own} cannot be moved aside: {error.strerror}", hint=_AS_WHOM) from error
     try:
         yield own
     finally:
@@ -157,11 +143,7 @@ def aside(host: ServerHost, journal: Journal) -> Iterator[Path]:
 
 
 class _IdleWait:
-    """A wait that ends when nothing happens any more.
-
-    Args:
-        awaited: what the server is to do, in words.
-    """
+    """A wait that ends when nothing happens any more."""
 
     def __init__(self, awaited: str) -> None:
         self._awaited = awaited
@@ -172,7 +154,6 @@ class _IdleWait:
         """Until the next look.
 
         Args:
-            said: what the server says now.
             grown: what else changes as long as it is at work.
 
         Raises:
@@ -292,8 +273,7 @@ def _let_second_pass(before: str) -> None:
 
 def _set(connection: Connection[Any], trigger: str, value: str = "ON") -> None:
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(f"SET GLOBAL {trigger} = {value}")
+        fetch(connection, f"SET GLOBAL {trigger} = {value}")
     except pymysql.err.MySQLError as error:
         raise NoList(
             f"the server refuses SET GLOBAL {trigger}: {error.args[-1]}",
@@ -302,7 +282,5 @@ def _set(connection: Connection[Any], trigger: str, value: str = "ON") -> None:
 
 
 def _status(connection: Connection[Any], name: str) -> str:
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW GLOBAL STATUS LIKE %s", (name,))
-        row = cursor.fetchone()
-    return str(row[1]) if row else ""
+    rows = fetch(connection, "SHOW GLOBAL STATUS LIKE %s", (name,))
+    return str(rows[0][1]) if rows else ""

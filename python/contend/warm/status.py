@@ -6,17 +6,17 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pymysql.connections import Connection
 
 from contend.host.page_cache import PageCacheError
+from contend.servers.client import fetch
 from contend.undo import Journal
 from contend.warm.model import ENGINES, Cache, Survey
 from contend.warm.myisam import ENDINGS, FilePart, files_held
 from contend.warm.pool import Held, held
 from contend.warm.server_list import NoList, ServerHost
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
 
 _COUNTERS = {
     name: (engine.requests, engine.misses)
@@ -71,9 +71,6 @@ class Status:
     """How warm a server is.
 
     Args:
-        caches: each with what is used of it.
-        innodb: of the buffer pool.
-        key_caches: of MyISAM.
         files: of MyISAM and Aria tables, in the page cache.
         files_why_not: why nothing is known of files; None if it is.
         without_files: MyISAM and Aria tables of which no file was found, so nothing is known.
@@ -106,7 +103,6 @@ def read_status(
     Args:
         connection, survey, journal, host, exact, database: as of `held`.
         apart_s: of the readings of the counters of misses, of which there are three.
-        sleep: waits so many seconds.
     """
     looks = [_look(connection)]
     for _ in range(2):
@@ -148,12 +144,9 @@ _Look = tuple[float, dict[str, int]]
 
 def _look(connection: Connection[Any]) -> _Look:
     names = [name for pair in _COUNTERS.values() for name in pair]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SHOW GLOBAL STATUS WHERE Variable_name IN ({', '.join(['%s'] * len(names))})", names
-        )
-        counts = {str(name): int(value) for name, value in cursor.fetchall()}
-    return time.monotonic(), counts
+    places = ", ".join(["%s"] * len(names))
+    rows = fetch(connection, f"SHOW GLOBAL STATUS WHERE Variable_name IN ({places})", names)
+    return time.monotonic(), {str(name): int(value) for name, value in rows}
 
 
 def _misses(looks: list[_Look]) -> tuple[Misses, ...]:
@@ -164,12 +157,8 @@ def _misses(looks: list[_Look]) -> tuple[Misses, ...]:
         rates = []
         for (began, before), (ended, after) in itertools.pairwise(looks):
             took = max(ended - began, 1e-9)
-            rates.append(
-                Rate(
-                    (after[requests] - before[requests]) / took,
-                    (after[reads] - before[reads]) / took,
-                )
-            )
+            asked, missed = (after[name] - before[name] for name in (requests, reads))
+            rates.append(Rate(asked / took, missed / took))
         found.append(Misses(engine, *rates))
     return tuple(found)
 
@@ -178,12 +167,10 @@ def _key_caches(connection: Connection[Any], survey: Survey) -> tuple[KeyCache, 
     if survey.kind != "mariadb":
         cache = survey.cache("myisam")
         return () if cache is None else (KeyCache("default", cache.size, cache.used or 0),)
-    with connection.cursor() as cursor:
-        # The row of the whole cache, not those of its segments.
-        cursor.execute(
-            "SELECT KEY_CACHE_NAME, FULL_SIZE, USED_BLOCKS * BLOCK_SIZE"
-            " FROM information_schema.KEY_CACHES WHERE SEGMENT_NUMBER IS NULL"
-        )
-        return tuple(
-            KeyCache(str(name), int(size), int(used)) for name, size, used in cursor.fetchall()
-        )
+    # The row of the whole cache, not those of its segments.
+    rows = fetch(
+        connection,
+        "SELECT KEY_CACHE_NAME, FULL_SIZE, USED_BLOCKS * BLOCK_SIZE"
+        " FROM information_schema.KEY_CACHES WHERE SEGMENT_NUMBER IS NULL",
+    )
+    return tuple(KeyCache(str(name), int(size), int(used)) for name, size, used in rows)

@@ -6,19 +6,15 @@ from __future__ import annotations
 import mmap
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pymysql
+from pymysql.connections import Connection
 
-from contend.servers.client import SYSTEM_DATABASES
+from contend.servers.client import SYSTEM_DATABASES, fetch
 from contend.servers.existing import identify
 from contend.warm.model import FILES, PRIMARY, Cache, Column, Index, Survey, WarmTable
 from contend.warm.tablespaces import CLUSTERED_WITHOUT_KEY
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
-
-Rows = list[tuple[Any, ...]]
 
 _CLUSTERED = ("innodb", "rocksdb")
 """Engines that keep the rows in the primary key."""
@@ -34,7 +30,7 @@ def survey(
 
     `memory`: bytes that the server's host has for files; None if that is not known.
     """
-    ((version, comment),) = _rows(connection, "SELECT VERSION(), @@version_comment")
+    ((version, comment),) = fetch(connection, "SELECT VERSION(), @@version_comment")
     identity = identify(str(version), str(comment))
     notices: list[str] = []
     passed_over: list[tuple[str, str]] = []
@@ -46,7 +42,7 @@ def survey(
     indexes, others = _indexes(connection, names, values)
     pages = _index_sizes(connection, caches, notices)
     tables = []
-    for row in _rows(
+    for row in fetch(
         connection,
         "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, DATA_LENGTH, INDEX_LENGTH"
         f" FROM information_schema.TABLES WHERE {names} ORDER BY 1, 2",
@@ -126,7 +122,7 @@ def _columns(
     connection: Connection[Any], names: str, values: Sequence[str]
 ) -> Mapping[tuple[str, str], list[Column]]:
     columns: dict[tuple[str, str], list[Column]] = defaultdict(list)
-    for schema, table, name, kind, extra, nullable, octets in _rows(
+    for schema, table, name, kind, extra, nullable, octets in fetch(
         connection,
         "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, DATA_TYPE, EXTRA, IS_NULLABLE,"
         " CHARACTER_OCTET_LENGTH"
@@ -154,7 +150,7 @@ def _indexes(
     """By table the indexes that can be walked, and those that cannot with the reason."""
     indexes: dict[tuple[str, str], _IndexColumns] = defaultdict(dict)
     others: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-    for schema, table, name, column, prefix, kind, hidden in _rows(
+    for schema, table, name, column, prefix, kind, hidden in fetch(
         connection,
         "SELECT TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, COLUMN_NAME, SUB_PART, INDEX_TYPE,"
         f" {_hidden(connection)} FROM information_schema.STATISTICS"
@@ -175,7 +171,7 @@ def _indexes(
 
 def _hidden(connection: Connection[Any]) -> str:
     """Whether an index is ignored (MariaDB 10.6) or invisible (MySQL 8), as an expression."""
-    rows = _rows(
+    rows = fetch(
         connection,
         "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_NAME = 'STATISTICS'"
         " AND TABLE_SCHEMA = 'information_schema' AND COLUMN_NAME IN ('IGNORED', 'IS_VISIBLE')",
@@ -190,7 +186,7 @@ def _index_sizes(
     """Bytes of each index of each InnoDB table; partitions are added up."""
     page = caches["innodb"].page if "innodb" in caches else 0
     try:
-        rows = _rows(
+        rows = fetch(
             connection,
             "SELECT database_name, table_name, index_name, stat_value"
             " FROM mysql.innodb_index_stats WHERE stat_name = 'size'",
@@ -259,13 +255,7 @@ _BLOCK_CACHES = (
 
 
 def _named(connection: Connection[Any], statement: str) -> dict[str, int]:
-    return {str(name): int(value) for name, value in _rows(connection, statement)}
-
-
-def _rows(connection: Connection[Any], statement: str, values: Sequence[str] = ()) -> Rows:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values or None)
-        return list(cursor.fetchall())
+    return {str(name): int(value) for name, value in fetch(connection, statement)}
 
 
 _WAITS = (
@@ -286,9 +276,7 @@ def read_counts(connection: Connection[Any]) -> dict[tuple[str, str, str], int] 
     """(database, table, index) -> reads since the server started; None if it does not count."""
     for statement in (_WAITS, _STATISTICS):
         try:
-            with connection.cursor() as cursor:
-                cursor.execute(statement)
-                rows = cursor.fetchall()
+            rows = fetch(connection, statement)
         except pymysql.err.MySQLError:
             continue
         if rows:

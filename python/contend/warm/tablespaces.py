@@ -10,15 +10,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pymysql
+from pymysql.connections import Connection
 
 from contend.errors import WorkError
-from contend.servers.client import SYSTEM_DATABASES
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
+from contend.servers.client import SYSTEM_DATABASES, fetch
 
 _ACCESS_DENIED = (1044, 1045, 1227)
 CLUSTERED_WITHOUT_KEY = "GEN_CLUST_INDEX"
@@ -41,8 +39,6 @@ class TablespaceIndex:
         name: as `SHOW CREATE TABLE` has it; `PRIMARY` or `CLUSTERED_WITHOUT_KEY`
             holds the rows.
         table: `database.table` in plain letters.
-        partition: of the table, if it has some.
-        space: the tablespace.
         root: the number of its root page.
     """
 
@@ -182,9 +178,7 @@ def _decoded(connection: Connection[Any], text: str) -> str:
 
 def _ask(connection: Connection[Any], statement: str) -> list[tuple[Any, ...]]:
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(statement)
-            return list(cursor.fetchall())
+        return fetch(connection, statement)
     except pymysql.err.MySQLError as error:
         said = str(error.args[-1])
         if error.args[0] in _ACCESS_DENIED:

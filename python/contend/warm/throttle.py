@@ -15,15 +15,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import pymysql
+from pymysql.connections import Connection
 
 from contend.errors import ContendError
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
-
 
 FULL = 1.0
 FIRST, LEAST = 0.05, 0.001
@@ -82,9 +79,6 @@ class DutyCycle:
 
     So the bound is tried now and then, for a moment: near it the share grows for seconds before it
     is halved again.
-
-    Args:
-        bound_s: of the latency.
     """
 
     def __init__(self, bound_s: float) -> None:

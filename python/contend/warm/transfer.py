@@ -37,7 +37,6 @@ class Names:
     """Whose pages a list has.
 
     Args:
-        catalogue: of the server that the list is of.
         pages: (space, index id) → pages in the list, and pages of the index in all. Empty if the
             files of that server were not read.
     """
@@ -118,7 +117,6 @@ class Share:
 
     Args:
         table: `database.table`.
-        index: of it.
         share: of its pages, between 0 and 1.
         is_listed: whether these pages are in the list; if not, the file here does not say which
             they are.
@@ -153,9 +151,6 @@ def translate(pages: Pages, names: Names, here: Catalogue, host: ServerHost | No
     """The list of another server as one for this.
 
     Args:
-        pages: of the other server.
-        names: of them.
-        here: what this server has.
         host: the files of this server; None if they cannot be reached, and then all are shares.
     """
     target = {(index.table, index.partition): index.space for index in here.indexes}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pymysql
+from pymysql.connections import Connection
 
 from contend.errors import ContendError, RequestError
 from contend.servers.client import ANSWER_S
@@ -33,8 +34,6 @@ from contend.warm.work import (
 )
 
 if TYPE_CHECKING:
-    from pymysql.connections import Connection
-
     from contend.load.process import LoadDriver
     from contend.warm.by_list import ByList
     from contend.warm.server_list import ServerHost
@@ -61,12 +60,7 @@ class ServerToWarm(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Is told what happens.
-
-    Args:
-        notice: a line for the user.
-        progress: how far it is.
-    """
+    """Is told what happens."""
 
     notice: Callable[[str], None]
     progress: Callable[[WarmProgress], None]
@@ -77,7 +71,6 @@ class How:
     """How fast a warm-up reads.
 
     Args:
-        limits: what holds it back.
         connections: that read; None: as many as suit the limits.
     """
 
@@ -104,9 +97,6 @@ def warm_up(
     """Load a plan.
 
     Args:
-        kind: of the server, `mariadb` or `mysql`.
-        journal: of the server.
-        load: contend-load.
         by_list: what the server loads by a list of pages; the rest of the plan is scanned. None:
             all of it is.
         host: the server's files, of which those of MyISAM and Aria are then read by us, in order;
@@ -115,27 +105,22 @@ def warm_up(
     Raises:
         WarmingBroke: the server went away; what is done is in the journal.
     """
-    with _leaving_as_found(server, kind, journal, listen) as connection:
-        _say_what_is_there(plan, listen)
+    with _begun(server, kind, journal, load, how, listen) as begun:
+        begun.say_what_is_there(plan)
         loaded = WarmUpResult()
         if host is not None:
-            plan, loaded = _read_files(connection, host, plan, listen)
-        loaded += WarmUpResult(refused=_load_indexes(server, plan, kind, listen))
+            plan, loaded = begun.read_files(host, plan)
+        loaded += WarmUpResult(refused=begun.load_indexes(plan))
         if by_list is not None:
-            work, gone = _work(server, connection, replace(plan, items=by_list.left), kind, how)
+            work, gone = begun.work(replace(plan, items=by_list.left))
             work.listed = by_list.runs
             work.asked["page_bytes"] = by_list.page_bytes
             try:
-                return (
-                    loaded
-                    + WarmUpResult(refused=gone)
-                    + _go_on(server, connection, work, journal, load, how, listen)
-                )
+                return loaded + WarmUpResult(refused=gone) + begun.go_on(work)
             except NoList as error:
                 listen.notice(f"{error.message}. InnoDB's tables are scanned instead")
-        work, gone = _work(server, connection, plan, kind, how)
-        loaded += WarmUpResult(refused=gone)
-        return loaded + _go_on(server, connection, work, journal, load, how, listen)
+        work, gone = begun.work(plan)
+        return loaded + WarmUpResult(refused=gone) + begun.go_on(work)
 
 
 def resume(
@@ -150,21 +135,26 @@ def resume(
     again = f"Begin anew with `contend warm {server.dsn}`."
     if work is None:
         raise RequestError(f"no warm-up of {server.dsn} was interrupted.", hint=again)
-    with _leaving_as_found(server, work.asked["kind"], journal, listen) as connection:
-        if was_restarted(Life(**work.asked["life"]), life_of(connection, server.dsn.socket)):
+    with _begun(server, work.asked["kind"], journal, load, how, listen) as begun:
+        if was_restarted(Life(**work.asked["life"]), life_of(begun.connection, server.dsn.socket)):
             journal.work = None
             journal.write()
             raise RequestError(
                 f"{server.dsn} was restarted since, so its caches are empty again.", hint=again
             )
-        return _go_on(server, connection, work, journal, load, how, listen)
+        return begun.go_on(work)
 
 
 @contextmanager
-def _leaving_as_found(
-    server: ServerToWarm, kind: str, journal: Journal, listen: Listener
-) -> Iterator[Connection[Any]]:
-    """A connection; what was changed meanwhile is put back afterwards.
+def _begun(
+    server: ServerToWarm,
+    kind: str,
+    journal: Journal,
+    load: LoadDriver,
+    how: How,
+    listen: Listener,
+) -> Iterator[_WarmUp]:
+    """What was changed meanwhile is put back afterwards.
 
     Raises:
         WarmingBroke: the server went away.
@@ -174,7 +164,7 @@ def _leaving_as_found(
         server.connect(read_timeout=ANSWER_S, init_command=PATIENCE[kind]) as connection,
     ):
         try:
-            yield connection
+            yield _WarmUp(server, connection, kind, journal, load, how, listen)
         except (ConnectionLost, pymysql.err.MySQLError) as error:
             raise WarmingBroke(
                 f"the warm-up broke off: {str(error.args[-1]).rstrip('.')}.",
@@ -185,164 +175,131 @@ def _leaving_as_found(
             ) from error
 
 
-def _work(
-    server: ServerToWarm, connection: Connection[Any], plan: WarmPlan, kind: str, how: How
-) -> tuple[Work, dict[str, str]]:
-    """The scans of a plan, and what the server refuses of it."""
-    mark = f"{MARK} {secrets.token_hex(4)}"
-    pages = PAGES_LIMITED if how.limits else PAGES_OF_A_RANGE
-    parts, gone = parts_of(connection, plan, mark=mark, pages=pages)
-    asked = {
-        "sizes": {str(item): item.take for item in plan.items if item.part != KEYS},
-        "mark": mark,
-        "pages": pages,
-        "kind": kind,
-        "innodb": any(item.cache == "innodb" for item in plan.items),
-        "life": asdict(life_of(connection, server.dsn.socket)),
-    }
-    return Work.of(parts, asked), gone
+@dataclass(frozen=True, slots=True)
+class _WarmUp:
+    """The steps of a warm-up, over one connection."""
 
+    server: ServerToWarm
+    connection: Connection[Any]
+    kind: str
+    journal: Journal
+    load: LoadDriver
+    how: How
+    listen: Listener
 
-def _go_on(
-    server: ServerToWarm,
-    connection: Connection[Any],
-    work: Work,
-    journal: Journal,
-    load: LoadDriver,
-    how: How,
-    listen: Listener,
-) -> WarmUpResult:
-    """The work that is left."""
-    work.note(journal)
-    loaded = WarmUpResult()
-    if work.listed:
-        loaded += _load_list(server, connection, work, journal, listen)
-        work.listed = {}
-        work.note(journal)
-    if work.upto < work.total:
-        _hold_variables(connection, work, journal, listen)
-        loaded += _scan(server, work, journal, load, how, listen)
-    journal.work = None
-    journal.write()
-    return loaded
+    def work(self, plan: WarmPlan) -> tuple[Work, dict[str, str]]:
+        """The scans of a plan, and what the server refuses of it."""
+        mark = f"{MARK} {secrets.token_hex(4)}"
+        pages = PAGES_LIMITED if self.how.limits else PAGES_OF_A_RANGE
+        parts, gone = parts_of(self.connection, plan, mark=mark, pages=pages)
+        asked = {
+            "sizes": {str(item): item.take for item in plan.items if item.part != KEYS},
+            "mark": mark,
+            "pages": pages,
+            "kind": self.kind,
+            "innodb": any(item.cache == "innodb" for item in plan.items),
+            "life": asdict(life_of(self.connection, self.server.dsn.socket)),
+        }
+        return Work.of(parts, asked), gone
 
+    def go_on(self, work: Work) -> WarmUpResult:
+        """The work that is left."""
+        work.note(self.journal)
+        loaded = WarmUpResult()
+        if work.listed:
+            loaded += self._load_list(work)
+            work.listed = {}
+            work.note(self.journal)
+        if work.upto < work.total:
+            if work.asked["innodb"]:
+                why_not = set_old_blocks_time(self.connection, self.journal)
+                if why_not is not None:
+                    self.listen.notice(why_not)
+            loaded += self._scan(work)
+        self.journal.work = None
+        self.journal.write()
+        return loaded
 
-def _load_list(
-    server: ServerToWarm,
-    connection: Connection[Any],
-    work: Work,
-    journal: Journal,
-    listen: Listener,
-) -> WarmUpResult:
-    from contend.warm.by_list import load_list
-    from contend.warm.page_list import of_runs
-    from contend.warm.server_list import host_of
+    def _load_list(self, work: Work) -> WarmUpResult:
+        from contend.warm.by_list import load_list
+        from contend.warm.page_list import of_runs
+        from contend.warm.server_list import host_of
 
-    host = host_of(connection, server.dsn.socket)
-    pages = {name: of_runs(runs) for name, runs in work.listed.items()}
-    return load_list(connection, host, journal, pages, work.asked["page_bytes"], listen.progress)
+        host = host_of(self.connection, self.server.dsn.socket)
+        pages = {name: of_runs(runs) for name, runs in work.listed.items()}
+        page_bytes, listen = work.asked["page_bytes"], self.listen.progress
+        return load_list(self.connection, host, self.journal, pages, page_bytes, listen)
 
+    def say_what_is_there(self, plan: WarmPlan) -> None:
+        for cache in plan.caches:
+            wanted = sum(item.take for item in plan.of(cache))
+            if wanted and cache.used is not None and cache.used >= wanted:
+                self.listen.notice(
+                    f"{cache.name} has as much in it already as is to be loaded. Pages that are "
+                    "there are not read from the disk again"
+                )
 
-def _say_what_is_there(plan: WarmPlan, listen: Listener) -> None:
-    for cache in plan.caches:
-        wanted = sum(item.take for item in plan.of(cache))
-        if wanted and cache.used is not None and cache.used >= wanted:
-            listen.notice(
-                f"{cache.name} has as much in it already as is to be loaded. Pages that are there"
-                " are not read from the disk again"
+    def read_files(self, host: ServerHost, plan: WarmPlan) -> tuple[WarmPlan, WarmUpResult]:
+        """Read the files of engines that read through the page cache; the plan without the rows
+        that are cached nowhere else."""
+        engines = {engine.lower() for engine, _part in ENDINGS.values()}
+        items = [item for item in plan.items if item.table.engine.lower() in engines]
+        if not items:
+            return plan, WarmUpResult()
+        began_s = time.monotonic()
+        names = ", ".join(sorted({str(item.table) for item in items}))
+        self.listen.notice(f"the files of {names} are read")
+        wanted = {(str(item.table), item.part) for item in items}
+        read = {(p.table, p.part): p for p in read_through(self.connection, host, wanted)}
+        done = [i for i in items if i.cache == FILES and (str(i.table), i.part) in read]
+        shares = {str(item): read[str(item.table), item.part].share or 1.0 for item in done}
+        refused = {
+            name: f"{share:.0%} of it is in the page cache after it was read"
+            for name, share in shares.items()
+            if share < 1
+        }
+        left = tuple(item for item in plan.items if item not in done)
+        size = sum(item.take for item in done)
+        loaded = WarmUpResult(size, time.monotonic() - began_s, refused=refused)
+        return replace(plan, items=left), loaded
+
+    def load_indexes(self, plan: WarmPlan) -> dict[str, str]:
+        """Key caches first: their files are read in order, and are small beside the rows."""
+        refused = {}
+        for item in (item for item in plan.items if item.part == KEYS):
+            self.listen.notice(f"{item}: LOAD INDEX INTO CACHE")
+            limit_s, patience = within_s(item.size), PATIENCE[self.kind]
+            with self.server.connect(read_timeout=limit_s, init_command=patience) as connection:
+                why = load_index(connection, item)
+            if why is not None:
+                refused[str(item)] = why
+        return refused
+
+    def _scan(self, work: Work) -> WarmUpResult:
+        from contend.datasets.existing import entrance
+        from contend.warm.loader import end_marked, load_parts
+
+        address, env = entrance(self.server.dsn, None)
+        try:
+            return load_parts(
+                self.load,
+                address.as_plan(),
+                work,
+                self.journal,
+                connect=lambda: self.server.connect(read_timeout=ANSWER_S),
+                env=env,
+                limits=self.how.limits,
+                connections=self.how.readers,
+                listen=self.listen.progress,
             )
-
-
-def _hold_variables(
-    connection: Connection[Any], work: Work, journal: Journal, listen: Listener
-) -> None:
-    if not work.asked["innodb"]:
-        return
-    why_not = set_old_blocks_time(connection, journal)
-    if why_not is not None:
-        listen.notice(why_not)
-
-
-def _read_files(
-    connection: Connection[Any], host: ServerHost, plan: WarmPlan, listen: Listener
-) -> tuple[WarmPlan, WarmUpResult]:
-    """Read the files of engines that read through the page cache; the plan without the rows that
-    are cached nowhere else."""
-    engines = {engine.lower() for engine, _part in ENDINGS.values()}
-    items = [item for item in plan.items if item.table.engine.lower() in engines]
-    if not items:
-        return plan, WarmUpResult()
-    began_s = time.monotonic()
-    names = ", ".join(sorted({str(item.table) for item in items}))
-    listen.notice(f"the files of {names} are read")
-    parts = read_through(connection, host, {(str(item.table), item.part) for item in items})
-    read = {(part.table, part.part): part for part in parts}
-    done = [i for i in items if i.cache == FILES and (str(i.table), i.part) in read]
-    shares = {str(item): read[str(item.table), item.part].share or 1.0 for item in done}
-    refused = {
-        name: f"{share:.0%} of it is in the page cache after it was read"
-        for name, share in shares.items()
-        if share < 1
-    }
-    left = tuple(item for item in plan.items if item not in done)
-    size = sum(item.take for item in done)
-    loaded = WarmUpResult(size, time.monotonic() - began_s, refused=refused)
-    return replace(plan, items=left), loaded
-
-
-def _load_indexes(
-    server: ServerToWarm, plan: WarmPlan, kind: str, listen: Listener
-) -> dict[str, str]:
-    """Key caches first: their files are read in order, and are small beside the rows."""
-    refused = {}
-    for item in plan.items:
-        if item.part != KEYS:
-            continue
-        listen.notice(f"{item}: LOAD INDEX INTO CACHE")
-        limit_s = within_s(item.size)
-        with server.connect(read_timeout=limit_s, init_command=PATIENCE[kind]) as connection:
-            why = load_index(connection, item)
-        if why is not None:
-            refused[str(item)] = why
-    return refused
-
-
-def _scan(
-    server: ServerToWarm, work: Work, journal: Journal, load: LoadDriver, how: How, listen: Listener
-) -> WarmUpResult:
-    from contend.datasets.existing import entrance
-    from contend.warm.loader import load_parts
-
-    address, env = entrance(server.dsn, None)
-    try:
-        return load_parts(
-            load,
-            address.as_plan(),
-            work,
-            work.asked["sizes"],
-            journal,
-            kind=work.asked["kind"],
-            connect=lambda: server.connect(read_timeout=ANSWER_S),
-            env=env,
-            limits=how.limits,
-            pages=work.asked["pages"],
-            connections=how.readers,
-            listen=listen.progress,
-        )
-    except BaseException:
-        # Those that the server was at when the load was stopped.
-        _end_statements(server, work.asked["mark"])
-        raise
-
-
-def _end_statements(server: ServerToWarm, mark: str) -> None:
-    from contend.warm.loader import end_marked
-
-    try:
-        with server.connect() as connection:
-            end_marked(connection, mark)
-    except (ContendError, OSError, pymysql.err.MySQLError):
-        return  # It is gone, and they with it.
+        except BaseException:
+            # Those that the server was at when the load was stopped. If it is gone, so are they.
+            with (
+                suppress(ContendError, OSError, pymysql.err.MySQLError),
+                self.server.connect() as connection,
+            ):
+                end_marked(connection, work.asked["mark"])
+            raise
 
 
 @contextmanager

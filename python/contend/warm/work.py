@@ -7,19 +7,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
+
+from pymysql.connections import Connection
 
 from contend.errors import WorkError
-from contend.servers.client import socket_peer
+from contend.servers.client import fetch, socket_peer
 from contend.servers.errors import OptionRejected
 from contend.servers.variables import read_global
 from contend.undo import Journal, JournalBroken
 from contend.undo.variables import change
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
-
-    from contend.warm.parts import Piece
+from contend.warm.parts import Piece
 
 
 class WarmingBroke(WorkError):
@@ -33,7 +31,6 @@ class WarmProgress:
     Args:
         done: name of each item -> bytes of it that were read, in the order of the plan.
         sizes: the same, bytes that are to be read.
-        elapsed_s: since the first range.
         held: why it is held back now; None if it is not.
     """
 
@@ -140,17 +137,10 @@ class Life:
 
 
 def life_of(connection: Connection[Any], socket: Path | None) -> Life:
-    """The life that a server is in.
-
-    Args:
-        connection: to the server.
-        socket: by which it is reached; None if it is reached over TCP.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW GLOBAL STATUS WHERE Variable_name IN ('Uptime', 'Connections')")
-        counts = {str(name): int(value) for name, value in cursor.fetchall()}
-        cursor.execute("SELECT UNIX_TIMESTAMP()")
-        ((now,),) = cursor.fetchall()
+    """The life that a server is in."""
+    status = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Uptime', 'Connections')"
+    counts = {str(name): int(value) for name, value in fetch(connection, status)}
+    ((now,),) = fetch(connection, "SELECT UNIX_TIMESTAMP()")
     pid = None if socket is None else socket_peer(socket)
     return Life(int(now) - counts["Uptime"], counts["Connections"], pid)
 

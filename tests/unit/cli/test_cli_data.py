@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contend.cli.main import main
-from contend.datasets.cache import Manifest, datasets_root
+from contend.datasets.cache import Dataset, datasets_root
 from contend.datasets.files import describe
 
 KEY = "sbtest-myisam-1M-0123456789ab"
@@ -27,7 +27,7 @@ def kept(cache: Path) -> Path:
     (folder / "data").mkdir(parents=True)
     (folder / "data" / "t.MYD").write_bytes(b"x" * 2048)
     files = describe(folder / "data", ["t.MYD"])
-    Manifest(KEY, INPUTS, 1_000_000, "2026-01-02T03:04:05+00:00", 4.2, (), files).write(folder)
+    Dataset(folder, KEY, INPUTS, 1_000_000, "2026-01-02T03:04:05+00:00", 4.2, (), files).write()
     return folder
 
 

@@ -15,7 +15,6 @@ from child_python import import_path
 from contend.datasets import cache as kept
 from contend.datasets.cache import (
     DatasetInUse,
-    Manifest,
     UnknownDataset,
     dataset_key,
     key_inputs,
@@ -35,9 +34,8 @@ def keep(cache: Path, key: str = "sbtest-myisam-1M-0123456789ab") -> kept.Datase
     (folder / "data" / "ibdata1").write_bytes(b"i" * 5000)
     (folder / "data" / "sbtest" / "sbtest.MYD").write_bytes(b"d" * 3000)
     files = describe(folder / "data", ["ibdata1", "sbtest/sbtest.MYD"])
-    Manifest(
-        key, {"rows": 7}, 7, "2026-01-01T00:00:00+00:00", 1.5, ("empty", "sbtest"), files
-    ).write(folder)
+    loaded = (key, {"rows": 7}, 7, "2026-01-01T00:00:00+00:00", 1.5, ("empty", "sbtest"), files)
+    kept.Dataset(folder, *loaded).write()
     dataset = kept.find(cache, key)
     assert dataset is not None
     return dataset
@@ -119,7 +117,7 @@ class TestManifest:
         dataset = keep(tmp_path)
         (dataset.folder / "manifest.json").write_text(text)
         with pytest.raises(SnapshotDamaged, match=r"manifest\.json"):
-            Manifest.read(dataset.folder)
+            kept.Dataset.read(dataset.folder)
         assert kept.find(tmp_path, dataset.key) is None
 
     @pytest.mark.parametrize("name", ["/etc/passwd", "../../elsewhere"])
@@ -130,7 +128,7 @@ class TestManifest:
         document["files"][0]["path"] = name
         path.write_text(json.dumps(document))
         with pytest.raises(SnapshotDamaged, match="outside"):
-            Manifest.read(dataset.folder)
+            kept.Dataset.read(dataset.folder)
 
     def test_one_under_another_name_is_not_found(self, tmp_path: Path) -> None:
         dataset = keep(tmp_path)

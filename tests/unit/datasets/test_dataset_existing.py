@@ -43,6 +43,7 @@ class FakeServer:
         pass
 
     def execute(self, statement: str, parameters: Any = None) -> None:
+        self.asks_comment = "TABLE_COMMENT, TABLE_TYPE" in statement
         if "information_schema" not in statement:
             self.statements.append(statement)
         if statement.startswith("ALTER"):
@@ -50,11 +51,10 @@ class FakeServer:
         if statement.startswith("DROP"):
             self.comment = None
 
-    def fetchall(self) -> list[tuple[str]]:
+    def fetchall(self) -> list[tuple[str, ...]]:
+        if self.asks_comment:
+            return [] if self.comment is None else [(self.comment, "BASE TABLE")]
         return [("sbtest",)] if (self.comment or "").startswith("contend:") else []
-
-    def fetchone(self) -> tuple[str, str] | None:
-        return None if self.comment is None else (self.comment, "BASE TABLE")
 
 
 class FakeFill:

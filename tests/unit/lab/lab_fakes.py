@@ -11,7 +11,6 @@ from fake_connection import FakeConnection, Rows
 
 from contend.calibration import Calibration
 from contend.datasets import Dataset
-from contend.datasets.cache import Manifest
 from contend.lab.design import Design
 from contend.lab.events import Listener
 from contend.lab.testbed import Ready
@@ -217,7 +216,7 @@ def play_alone(
 
 
 def dataset(data: DataSpec, folder: Path) -> Dataset:
-    return Dataset(folder, Manifest("key-1", {}, data.rows, "2026-01-01", 1.0, (), ()))
+    return Dataset(folder, "key-1", {}, data.rows, "2026-01-01", 1.0, (), ())
 
 
 def numbers() -> Iterator[int]:

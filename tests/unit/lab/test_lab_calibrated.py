@@ -7,7 +7,9 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from calibration_fakes import HOST, PROGRAM, ceiling, disturbed_by, scripted_program
@@ -18,7 +20,7 @@ from rich.console import Console
 from contend import report
 from contend.calibration import Calibration, path_of, stored, this_host, this_program
 from contend.lab import session
-from contend.lab.client import Calibrate, calibrating
+from contend.lab.client import Calibrate, calibrate_cells
 from contend.lab.events import Began, Event, Notice, StepProgress
 from contend.lab.session import Equipment, begin, resume
 from contend.report import export, html, terminal
@@ -163,7 +165,8 @@ class TestCalibrating:
 
     def calibrate(self, bench: Bench, program: Path) -> Calibrate:
         cache = bench.path.parent / "cache"
-        return calibrating(program, cache=cache, transport="socket", listen=bench.heard.append)
+        how: dict[str, Any] = {"cache": cache, "transport": "socket", "listen": bench.heard.append}
+        return partial(calibrate_cells, program, **how)
 
     def test_what_is_missing_is_measured_before_the_runs_begin(self, bench: Bench) -> None:
         program = scripted_program(bench.path.parent)

@@ -7,6 +7,7 @@ import io
 import json
 import sqlite3
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from rich.console import Console
 
 from contend import report
 from contend.errors import RequestError
-from contend.lab.client import choosing_engine
+from contend.lab.client import choose_engine
 from contend.lab.events import Event, Interrupted, Notice, OtherEngine
 from contend.lab.session import Equipment, begin, resume
 from contend.report import terminal
@@ -45,7 +46,7 @@ class Bench:
         def open_testbeds(_logs: Path, _count: int) -> Iterator[list[FakeTestbed]]:
             yield [FakeTestbed()]
 
-        choose = choosing_engine(self.program)
+        choose = partial(choose_engine, self.program)
         return Equipment({}, open_testbeds, self.load, self.folder, choose_engine=choose)
 
     def begin(self, tiny: Experiment) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contend.settings.plan_keys import SCRIPT, STATEMENTS, WORKLOAD
-from contend.settings.workload import may_write
+from contend.settings.workload import may_ask, may_write
 from contend.spec.scripts import BUNDLED
 
 READING = {
@@ -47,3 +47,28 @@ def test_a_script_of_the_user_s_own_may() -> None:
 )
 def test_statements(text: str, writes: bool) -> None:
     assert may_write("sql", {"text": text}) == writes
+
+
+def asking(workload: dict[str, object], **more: object) -> dict[str, object]:
+    return {"workload": workload, "setup": [], "server.before_run": [], **more}
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("SELECT c FROM `SBTEST` LIMIT 1", True),
+        ("SELECT COUNT(*) FROM shop.orders WHERE sbtest_id = 1", False),
+        ("SELECT 1", False),
+    ],
+)
+def test_statements_ask_the_tables_that_they_name(text: str, asks: bool) -> None:
+    assert may_ask(asking({"kind": "sql", "text": text}), ["sbtest"]) is asks
+    assert may_ask(asking({"kind": "list", "statements": ["DO 1", text]}), ["sbtest"]) is asks
+    other: dict[str, object] = {"kind": "sql", "text": "SELECT 1"}
+    assert may_ask(asking(other, **{"server.before_run": [text]}), ["sbtest"]) is asks
+    assert may_ask(asking(other, setup=[{"do": "DO 1", "undo": text}]), ["sbtest"]) is asks
+
+
+@pytest.mark.parametrize("kind", ["point_select", "tpcc", SCRIPT])
+def test_every_other_workload_asks_its_tables(kind: str) -> None:
+    assert may_ask(asking({"kind": kind}), ["sbtest"])

@@ -58,13 +58,13 @@ def load(
     fake: Load, folder: Path, told: list[WarmProgress] | None = None, upto: int = 0
 ) -> WarmUpResult:
     with Journal.open(folder, "s") as journal:
-        work = Work.of(PARTS, {})
+        work = Work.of(PARTS, {"sizes": SIZES, "kind": "mariadb", "pages": 20})
         work.upto = upto
         any_load: Any = fake
         return load_parts(
-            any_load, {"socket": "/s"}, work, SIZES, journal, kind="mariadb",
+            any_load, {"socket": "/s"}, work, journal,
             connect=lambda: pytest.fail("this limit needs no probe"), env={},
-            limits=Limits(pages_per_second=600), pages=20, connections=3,
+            limits=Limits(pages_per_second=600), connections=3,
             listen=[].append if told is None else told.append,
         )  # fmt: skip
 

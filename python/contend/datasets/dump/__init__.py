@@ -1,9 +1,7 @@
 """Dumps of mysqldump, mariadb-dump or anybody's own hand, read as a stream.
 
-files     one file of a dump: unpacked while it is read, counted and hashed
-split     bytes in, statements out: knows quotes, comments and DELIMITER
-tokens    the words of one statement, and which names are of another database
-rules     what a statement would do beyond its own database, and what it is run as
+split     a file of a dump, unpacked while it is read; its statements
+rules     what a statement would do beyond its own database, and what it is run as, by its words
 load      the statements, one by one, into a server
 """
 

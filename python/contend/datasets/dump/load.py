@@ -8,18 +8,16 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pymysql
+from pymysql.connections import Connection
 
 from contend.datasets.dump import DumpFailed, DumpRefused
 from contend.datasets.dump.rules import KINDS, Verdict, judge
 from contend.datasets.dump.split import SOURCE, DumpFile, Splitter, Statement
-from contend.servers.client import SYSTEM_DATABASES, quoted
+from contend.servers.client import SYSTEM_DATABASES, fetch, quoted
 from contend.servers.errors import ConnectionLost
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
 
 _DUMPED = re.compile(rb"^-- (MySQL|MariaDB) dump ", re.MULTILINE)
 _OF_SERVER = re.compile(rb"^-- Server version[ \t]+(\S+)", re.MULTILINE)
@@ -55,10 +53,8 @@ class DumpResult:
     """What came of it.
 
     Args:
-        database: where the tables are now.
         files: name and SHA-256 of every file that was read, in their order.
         left_out: statements that were not run, by their kind, or by the other database.
-        statements: how many were run.
     """
 
     database: str = ""
@@ -72,8 +68,6 @@ class Loader:
 
     Args:
         connection: to a server of contend's own; no database is chosen.
-        kind: of the server, `mariadb` or `mysql`.
-        rules: what is taken and what is refused.
         name: of the database, if neither the dump nor the rules name one.
         on_bytes: is told how many bytes of the files were read so far, now and then.
     """
@@ -289,10 +283,8 @@ class Loader:
         self._connection.query(text)
 
     def _backslash_escapes(self) -> bool:
-        with self._connection.cursor() as cursor:
-            cursor.execute("SELECT @@SESSION.sql_mode")
-            row = cursor.fetchone()
-        return "NO_BACKSLASH_ESCAPES" not in str(row[0] if row else "")
+        ((mode,),) = fetch(self._connection, "SELECT @@SESSION.sql_mode")
+        return "NO_BACKSLASH_ESCAPES" not in str(mode)
 
     # --- what went wrong ---
 

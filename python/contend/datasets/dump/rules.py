@@ -199,10 +199,7 @@ _OBJECTS = frozenset({"TABLE", "VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "EVEN
                       "SEQUENCE", "PACKAGE"})  # fmt: skip
 _KIND_OF_OBJECT = {
     **dict.fromkeys(("USER", "ROLE"), "users"),
-    **dict.fromkeys(
-        ("SERVER", "TABLESPACE", "LOGFILE", "UNDO", "INSTANCE", "RESOURCE"),
-        "global",
-    ),
+    **dict.fromkeys(("SERVER", "TABLESPACE", "LOGFILE", "UNDO", "INSTANCE", "RESOURCE"), "global"),
     **dict.fromkeys(("PREPARE",), "dynamic"),
 }
 _FILE_WORDS = frozenset({"OUTFILE", "DUMPFILE", "LOAD_FILE"})
@@ -325,11 +322,7 @@ def _targets(tokens: Sequence[Token]) -> list[str]:
 
 
 def _defines(
-    statement: bytes,
-    tokens: Sequence[Token],
-    home: str | None,
-    words: str,
-    engine: str | None,
+    statement: bytes, tokens: Sequence[Token], home: str | None, words: str, engine: str | None
 ) -> Verdict:
     """CREATE, ALTER or DROP of something."""
     verb = tokens[0].text

@@ -23,7 +23,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from contend.datasets.dump import DumpRefused
 
@@ -31,14 +31,7 @@ OnBytes = Callable[[int], None]
 """Called with the number of bytes of the file read since the last call."""
 
 
-class Readable(Protocol):
-    """What a dump is read from."""
-
-    def read(self, size: int, /) -> bytes: ...
-    def close(self) -> None: ...
-
-
-_UNPACK: tuple[tuple[bytes, Callable[[Any], Readable]], ...] = (
+_UNPACK: tuple[tuple[bytes, Callable[[Any], io.BufferedIOBase]], ...] = (
     (b"\x1f\x8b", lambda file: gzip.GzipFile(fileobj=file)),
     (b"BZh", bz2.BZ2File),
     (b"\xfd7zXZ\x00", lzma.LZMAFile),
@@ -87,7 +80,6 @@ class DumpFile:
 
     Args:
         path: plain, or packed with gzip, bzip2 or xz, whatever its name ends in.
-        on_bytes: is told of each read.
 
     Raises:
         DumpRefused: it cannot be read, or is no dump.
@@ -107,7 +99,7 @@ class DumpFile:
                 raise DumpRefused(f"{path} is {what}, not a dump in SQL", hint=_HINTS.get(what))
         unpack = next((unpack for magic, unpack in _UNPACK if head.startswith(magic)), None)
         self.packed = unpack is not None
-        self._file: Readable = buffered if unpack is None else unpack(buffered)
+        self._file: io.BufferedIOBase = buffered if unpack is None else unpack(buffered)
         self._begun = False
 
     def read(self, size: int) -> bytes:
@@ -189,7 +181,6 @@ def _body(delimiter: bytes, *, backslash: bool, last: bool) -> re.Pattern[bytes]
     """What belongs to a statement, as far as it is closed.
 
     Args:
-        delimiter: that ends it.
         backslash: it escapes the next character in quotes.
         last: no more will be read.
     """
@@ -230,7 +221,6 @@ class Splitter:
 
     Args:
         read: gives the next bytes, at most so many; none at the end.
-        where: names the file in errors.
 
     Attributes:
         backslash: whether a backslash escapes; the reader of the statements changes it with the

@@ -10,10 +10,7 @@ _EMPLOYEES = 300_024
 SCHEMA = Schema(
     "employees",
     database="employees",
-    tables=(
-        *("employees", "departments", "dept_manager", "dept_emp"),
-        *("titles", "salaries"),
-    ),
+    tables=(*("employees", "departments", "dept_manager", "dept_emp"), *("titles", "salaries")),
     views=("dept_emp_latest_date", "current_dept_emp"),
     more=("rows",),
     own=(

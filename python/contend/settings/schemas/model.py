@@ -36,7 +36,6 @@ class Schema:
         name: in an experiment file, and for contend-load.
         database: where the tables are, on a server of ours.
         tables: their names; empty if they are numbered, or a script makes them.
-        views: names of the views.
         own: keys of `[data]` that are no other schema's; contend-load gets them by name.
         more: keys that some others have as well.
         common: keys that all have.
