@@ -28,6 +28,7 @@ from pathlib import Path
 
 import numpy as np
 from rounds import markdown_table
+from scipy.stats import binom
 from trust_live import ALIKE, COUNTS, SLOWER, SLOWER_BY, Line, make_missing, read_live
 from trust_record import FOLDER, HOSTS, read_lines, record, record_path
 from trust_record import UNITS as UNITS_RECORDED
@@ -82,9 +83,12 @@ def of_equal_levels(columns: Sequence[tuple[Tally, Tally]]) -> list[Promise]:
     """The promises about tables of equal levels. Each column: as recorded, and with +3 %."""
     plain = [one for one, _ in columns]
     other = [one for _, one in columns]
+    error = round(1 - CONFIDENCE, 6)
+    at_most = f"at most {100 * error:g} %"
 
-    def in_200(values: Iterable[float], what: str, low: int, high: int) -> Promise:
+    def in_200(values: Iterable[float], what: str, share: float) -> Promise:
         counts = [200 * value for value in values]
+        low, high = map(int, binom.interval(0.95, 200, share))
         kept = [low <= count <= high for count in counts]
         return Promise(what, f"{low} to {high}", [f"{count:.1f}" for count in counts], kept)
 
@@ -95,34 +99,36 @@ def of_equal_levels(columns: Sequence[tuple[Tally, Tally]]) -> list[Promise]:
     return [
         in_200(
             (one.alone_rejects for one in plain),
-            "single cells, unadjusted 95 %, that exclude no change, of 200",
-            5,
-            16,
+            f"single cells, unadjusted {100 * CONFIDENCE:g} %, that exclude no change, of 200",
+            error,
         ),
-        in_200((1 - one.alone_rejects for one in plain), "the same, that hold no change", 184, 195),
+        in_200(
+            (1 - one.alone_rejects for one in plain),
+            "the same, that hold no change",
+            CONFIDENCE,
+        ),
         in_200(
             (one.alone_rejects_whole for one in plain),
             "levels as a whole, unadjusted, that exclude no change, of 200",
-            5,
-            16,
+            error,
         ),
         percent(
             (one.false_tables for one in plain),
             "whole tables with any false claim",
-            "at most 5 %",
-            [one.false_tables <= 0.05 for one in plain],
+            at_most,
+            [one.false_tables <= error for one in plain],
         ),
         percent(
             (one.false_cells for one in plain),
             "of them, tables with a false claim about a single cell",
-            "at most 5 %",
-            [one.false_cells <= 0.05 for one in plain],
+            at_most,
+            [one.false_cells <= error for one in plain],
         ),
         percent(
             (one.false_pairs for one in plain),
             "of them, tables in which one level is said to differ from another",
-            "at most 5 %",
-            [one.false_pairs <= 0.05 for one in plain],
+            at_most,
+            [one.false_pairs <= error for one in plain],
         ),
         percent(
             (one.kept for one in plain),
@@ -145,8 +151,8 @@ def of_equal_levels(columns: Sequence[tuple[Tally, Tally]]) -> list[Promise]:
         percent(
             (one.equivalent for one in other),
             f"tables that call any change of 3 % equivalent at a margin of {100 * MARGIN:g} %",
-            "at most 5 %",
-            [one.equivalent <= 0.05 for one in other],
+            at_most,
+            [one.equivalent <= error for one in other],
         ),
     ]
 

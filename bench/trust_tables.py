@@ -121,7 +121,7 @@ class Tally:
     """What tables of levels that change everything by `effect` said, in shares of 1.
 
     units: of each table; tables: how many.
-    alone_rejects, alone_rejects_whole: single unadjusted intervals of 95 % that exclude the truth,
+    alone_rejects, alone_rejects_whole: single unadjusted intervals that exclude the truth,
         of cells and of levels as a whole.
     false_tables: tables with any simultaneous interval that excludes the truth, pairs of levels
         among them.
