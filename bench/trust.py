@@ -19,6 +19,7 @@ import re
 import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -297,7 +298,8 @@ def report(folder: Path, tables: int) -> tuple[dict[str, str], int, list[str]]:
         "live": markdown_table(
             ["live", "promised", "held", "claims", "half-width, median", "mean error"],
             [one.row() for one in live],
-        ),
+        )
+        + f"\n\n{where_live(read_live(folder))}",
     }
     broken = [
         f"{one.what}: {cell} ({where})"
@@ -309,6 +311,12 @@ def report(folder: Path, tables: int) -> tuple[dict[str, str], int, list[str]]:
     broken += [f"{one.what}: {one.cells}" for one in live if not all(one.kept)]
     kept = [one.kept for one in (*equal, *(one for _, one in power), *live)]
     return made, sum(map(len, kept)), broken
+
+
+def where_live(lines: Sequence[Line]) -> str:
+    """On which machines how many of the live experiments were made."""
+    counts = Counter(line["machine"] for line in lines)
+    return "Made on: " + "; ".join(f"{machine} ({n})" for machine, n in counts.most_common()) + "."
 
 
 def write(made: dict[str, str], facts: str) -> None:

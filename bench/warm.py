@@ -26,7 +26,7 @@ from cold_server import DATABASE, TABLE, ColdServer, cold_server
 from rounds import alternate, markdown_table, publish, ratio
 
 from contend.undo import Journal, put_back
-from contend.warm import coverage, page_list, server_list
+from contend.warm import page_list, pool, server_list
 from contend.warm.pool import taken
 from contend.warm.segments import Tablespace
 from contend.warm.server_list import ServerHost
@@ -68,7 +68,7 @@ class Bench:
         pages = self.held()
         with self.cold.server.connect() as connection:
             catalogue = read_catalogue(connection, "mariadb")
-        parts = coverage.by_index(pages, catalogue, self.host, 16384, [f"{DATABASE}.{TABLE}"])
+        parts = pool.by_index(pages, catalogue, self.host, 16384, [f"{DATABASE}.{TABLE}"])
         return Cost(wall_s, {str(part.index): part.share or 0.0 for part in parts})
 
     def held(self) -> page_list.Pages:

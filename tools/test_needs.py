@@ -19,8 +19,7 @@ from pathlib import Path
 from contend.errors import ContendError
 from contend.folders import default_cache
 from contend.get import debian
-from contend.get.apt import Apt, architecture, unpack
-from contend.get.sources import for_suite, render
+from contend.get.apt import Apt, architecture, for_suite, render, unpack
 
 SERVERS = (
     ("mariadb", None, ()),

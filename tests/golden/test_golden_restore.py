@@ -14,7 +14,7 @@ from fake_variables import FakeVariables
 
 from contend.cli.main import main
 from contend.servers.existing import ExistingServer
-from contend.undo import Journal, default_folder, journals_in, statements
+from contend.undo import Journal, default_folder, journals_in, statement_entry
 from contend.undo.variables import change
 
 HERE = Path(__file__).parent
@@ -67,7 +67,7 @@ def leave(server: FakeVariables, dsn: str = DSN) -> None:
     with Journal.open(default_folder(), dsn) as journal, server.connect() as connection:
         change(connection, journal, DIRTY, 80)
         change(connection, journal, "sql_mode", "")
-        journal.replace([], [statements.entry("DROP INDEX made ON t", "mine")])
+        journal.replace([], [statement_entry("DROP INDEX made ON t", "mine")])
 
 
 def test_restore(servers: dict[str, FakeVariables], transcript: Say) -> None:

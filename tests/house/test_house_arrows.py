@@ -13,7 +13,9 @@ from tree import (
     python_imports,
     room_of_python,
     room_of_rust,
+    rust_module,
     rust_modules,
+    rust_paths,
     rust_uses,
 )
 
@@ -132,6 +134,45 @@ def test_rust_rooms_follow_the_arrows() -> None:
             if target != room and target not in allowed and target in RUST_ARROWS:
                 wrong.append(f"{where}:{line}: {room} may not use {target}")
     assert not wrong, "\n".join(wrong)
+
+
+NEUTRAL = {"common", "error", "value"}
+"""The modules of `wire` that all protocols share; each other one is a protocol."""
+
+REGISTRY = Path("run/mod.rs")
+"""Where a worker gets its dialect."""
+
+
+def test_a_conversation_and_a_run_know_no_protocol() -> None:
+    protocols = {f"wire::{name}" for name in rust_modules()["wire"].keys() - NEUTRAL}
+    assert protocols >= {"wire::mysql", "wire::handler_socket"}
+    dialects = {"talk::link", "talk::handler_socket"}
+    wrong = []
+    for path in [RUST_ROOT / "talk/dialect.rs", *sorted((RUST_ROOT / "run").rglob("*.rs"))]:
+        where = path.relative_to(RUST_ROOT)
+        known = named_in(path.read_text(), rust_module(where), protocols | dialects)
+        if where == REGISTRY:
+            assert known == dialects, "no longer the place that names the dialects"
+        elif not is_rust_test(path):
+            wrong += [f"{where} may not use {name}" for name in sorted(known)]
+    assert not wrong, "\n".join(wrong)
+
+
+def named_in(source: str, module: tuple[str, ...], names: set[str]) -> set[str]:
+    """Which of these modules, each of the form `room::module`, a source names."""
+    return names & {"::".join(path[:2]) for path in rust_paths(source, module)}
+
+
+def test_a_protocol_is_seen_however_it_is_named() -> None:
+    def named(source: str) -> set[str]:
+        return named_in(source, ("talk", "dialect"), {"wire::mysql", "talk::link"})
+
+    assert named("use crate::wire::mysql::Options;") == {"wire::mysql"}
+    assert named("use crate::{plan, wire::{Summary, mysql}};\nuse super::link::Link;") == {
+        "wire::mysql",
+        "talk::link",
+    }
+    assert named("use crate::wire::Summary; // not crate::wire::mysql") == set()
 
 
 @pytest.mark.parametrize("arrows", [PYTHON_ARROWS, RUST_ARROWS], ids=["python", "rust"])

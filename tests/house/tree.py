@@ -93,7 +93,7 @@ def rust_modules(root: Path = RUST_ROOT) -> dict[str, dict[str, set[str]]]:
     sources = {
         module: path.read_text()
         for path in root.rglob("*.rs")
-        if (module := _rust_module(path.relative_to(root)))[-1:] not in {("tests",), ("main",)}
+        if (module := rust_module(path.relative_to(root)))[-1:] not in {("tests",), ("main",)}
     }
     levels: dict[str, dict[str, set[str]]] = {}
     for module in sources:
@@ -101,7 +101,7 @@ def rust_modules(root: Path = RUST_ROOT) -> dict[str, dict[str, set[str]]]:
         for depth in range(len(module)):
             levels.setdefault("::".join(module[:depth]), {}).setdefault(module[depth], set())
     for module, source in sources.items():
-        for named in _rust_paths(source, module):
+        for named in rust_paths(source, module):
             pairs = zip(module, named, strict=False)
             same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
             siblings = levels.get("::".join(module[:same]), {})
@@ -110,13 +110,13 @@ def rust_modules(root: Path = RUST_ROOT) -> dict[str, dict[str, set[str]]]:
     return levels
 
 
-def _rust_module(path: Path) -> tuple[str, ...]:
+def rust_module(path: Path) -> tuple[str, ...]:
     """The module of a file below load/src; () is the crate itself."""
     parts = path.with_suffix("").parts
     return parts[:-1] if parts[-1] in {"mod", "lib"} else parts
 
 
-def _rust_paths(source: str, inside: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def rust_paths(source: str, inside: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """Every `crate::` and `super::` path in a source that is the module `inside`, from the root of
     the crate."""
     code = without_rust_comments(without_rust_tests(source))

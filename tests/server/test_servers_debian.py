@@ -16,8 +16,7 @@ from mirror import SUITE, Mirror
 
 from contend.folders import default_cache
 from contend.get import cache, debian
-from contend.get.apt import architecture
-from contend.get.sources import render
+from contend.get.apt import architecture, render
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.errors import GetFailed, NotVerified, UnknownServer
 

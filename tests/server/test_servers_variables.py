@@ -9,8 +9,7 @@ import pytest
 
 from contend.servers import PrivateServer, ServerBinary, Truncated
 from contend.servers.errors import OptionRejected
-from contend.servers.known_options import refuse_unknown
-from contend.servers.variables import rehearse
+from contend.servers.variables import refuse_unknown, rehearse
 
 Factory = Callable[..., PrivateServer]
 

@@ -13,7 +13,7 @@ import pytest
 from contend.cli.main import main
 from contend.servers import PrivateServer, ServerBinary
 from contend.undo import Journal, put_back
-from contend.undo.page_list import ASIDE, PAGE_LIST, move_back
+from contend.undo.back import ASIDE, PAGE_LIST, move_back
 from contend.warm import server_list
 from contend.warm.pool import COUNTS, held, taken
 from contend.warm.server_list import NoList, ServerHost

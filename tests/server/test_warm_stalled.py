@@ -13,7 +13,7 @@ import pytest
 from contend.cli.main import main
 from contend.servers import PrivateServer, ServerBinary, client, existing
 from contend.warm import status
-from contend.warm.server import set_variable
+from contend.warm.work import set_variable
 
 Factory = Callable[..., PrivateServer]
 

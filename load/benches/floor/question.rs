@@ -3,7 +3,8 @@
 use super::Arguments;
 use super::connect::sql;
 use contend_load::random::Stream;
-use contend_load::wire::mysql::{Prepared, PreparedStatement, Value, command};
+use contend_load::wire::mysql::{PreparedStatement, command};
+use contend_load::wire::{Prepared, Value};
 
 /// Digits of a key in a text: a number may begin with zeros.
 const DIGITS: usize = 10;

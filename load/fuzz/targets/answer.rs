@@ -4,9 +4,10 @@
 //! `TAIL_MAX` bytes, and neither panic nor grow.
 
 use contend_load::wire::mysql::{
-    AnswerPacket, AnswerReader, AnswerState, BinaryRow, Capabilities, Column, FrameReader,
-    ReplyForm, Summary, TAIL_MAX, TextRow,
+    AnswerPacket, AnswerReader, AnswerState, BinaryRow, Column, FrameReader, ReplyForm, TAIL_MAX,
+    TextRow,
 };
+use contend_load::wire::{Capabilities, Summary};
 
 const PACKET_MAX: usize = 1 << 20;
 

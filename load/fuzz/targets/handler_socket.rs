@@ -5,8 +5,9 @@ use contend_load::reactor::socket::Address;
 use contend_load::talk::Target;
 use contend_load::talk::dialect::{Dialect, Heard};
 use contend_load::talk::handler_socket::KeyLink;
+use contend_load::wire::Credentials;
 use contend_load::wire::handler_socket::{LineReader, LineSummary};
-use contend_load::wire::mysql::{Credentials, Options};
+use contend_load::wire::mysql::Options;
 use contend_load::workload::{Class, Reply, Request};
 use std::time::Duration;
 

@@ -3,7 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use contend_load::plan::{Tls, TlsMode};
-use contend_load::wire::mysql::{Algorithm, Credentials, Login, Options, TlsConfig};
+use contend_load::wire::Credentials;
+use contend_load::wire::mysql::{Algorithm, Login, Options, TlsConfig};
 
 const PASSWORD: &str = "a password that nothing else spells";
 /// A proof under the longest RSA key, the response, the first records of TLS.

@@ -3,7 +3,7 @@
 //! An event of a seed asks the same whenever it is asked, as text and as prepared statements.
 
 use contend_load::plan::Protocol;
-use contend_load::wire::mysql::{Agreed, Capabilities, Flavour, Prepared, Summary};
+use contend_load::wire::{Capabilities, Prepared, Summary};
 use contend_load::workload::native::Way;
 use contend_load::workload::told::native;
 use contend_load::workload::{
@@ -82,10 +82,9 @@ fn walk(session: &mut dyn Session, call: Call<'_>, all: &mut Vec<u8>) {
                 session.next(Call::Answer(&good(request.reply, marks)), &mut out)
             }
             Step::Connect(_) => {
-                let agreed = agreed();
                 let call = Call::Connected {
                     link: 0,
-                    agreed: &agreed,
+                    capabilities: Capabilities::NONE,
                 };
                 session.next(call, &mut out)
             }
@@ -93,16 +92,6 @@ fn walk(session: &mut dyn Session, call: Call<'_>, all: &mut Vec<u8>) {
             Step::Ready | Step::EventEnd(_) | Step::Fail(_) => return,
             other => unreachable!("{other:?}"),
         };
-    }
-}
-
-fn agreed() -> Agreed {
-    Agreed {
-        server_version: "11.8.6".to_owned(),
-        flavour: Flavour::MariaDb,
-        connection_id: 1,
-        capabilities: Capabilities::default(),
-        status: 0,
     }
 }
 

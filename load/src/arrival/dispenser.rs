@@ -119,11 +119,6 @@ impl Dispenser {
         self.is_limited
     }
 
-    /// When the schedule began, on the clock of the run.
-    pub fn begin_ns(&self) -> u64 {
-        self.queue().begin_ns
-    }
-
     pub fn schedule(&self) -> Option<&Schedule> {
         self.schedule.as_ref()
     }

@@ -7,7 +7,7 @@ use crate::fill::{Content, Recipe, RowsFrom};
 use crate::outcome::Failure;
 use crate::reactor::wait::any_ready;
 use crate::talk::blocking::{ControlConnection, PATIENCE_ASKED_EVERY};
-use crate::wire::mysql::Summary;
+use crate::wire::Summary;
 use rustix::event::{PollFd, PollFlags};
 use std::fs::File;
 use std::io::{ErrorKind, Write};

@@ -11,7 +11,7 @@ use crate::fill::{Content, Items, Recipe, Rows, StorageEngine, Table};
 use crate::outcome::Failure;
 use crate::talk::Target;
 use crate::talk::blocking::{ControlConnection, endless};
-use crate::wire::mysql::Flavour;
+use crate::wire::Flavour;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -15,7 +15,7 @@ use super::state::State;
 use super::thread::{self, Duty, End};
 use super::thread_io::{Answered, Connected, ThreadIo, Turn, client_error};
 use crate::outcome::Failure;
-use crate::wire::mysql::ServerError;
+use crate::wire::ServerError;
 use crate::workload::{Call, Class, EventTimes, LinkNumber, Reply, Request, Session, Step};
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -289,9 +289,9 @@ impl ThreadIo for FiberIo {
     fn connect(&mut self, endpoint: usize) -> Result<Connected, ServerError> {
         let endpoint = u16::try_from(endpoint).unwrap_or(0);
         match self.wait(Step::Connect(endpoint)) {
-            Call::Connected { link, agreed } => Ok(Connected {
+            Call::Connected { link, capabilities } => Ok(Connected {
                 link: *link,
-                capabilities: agreed.capabilities,
+                capabilities: *capabilities,
             }),
             Call::Broken(error) => Err((*error).clone()),
             _ => Err(client_error(

@@ -11,7 +11,7 @@ use super::state::State;
 use super::thread_io::{Answered, Connected, ThreadIo, Turn, client_error};
 use crate::arrival::Dispenser;
 use crate::random::Shape;
-use crate::wire::mysql::ServerError;
+use crate::wire::ServerError;
 use crate::workload::{EventTimes, LinkNumber, Reply};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};

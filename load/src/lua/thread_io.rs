@@ -6,8 +6,8 @@
 
 use super::figures::ThreadFigures;
 use crate::random::Shape;
-pub use crate::wire::mysql::client_error;
-use crate::wire::mysql::{Capabilities, Prepared, ServerError, Summary};
+pub use crate::wire::client_error;
+use crate::wire::{Capabilities, Prepared, ServerError, Summary};
 use crate::workload::{EventTimes, LinkNumber, Reply};
 use std::time::{Duration, Instant};
 

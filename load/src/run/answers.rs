@@ -1,14 +1,15 @@
 //! What a worker does with what it hears: count it, judge it, pass it on.
 
+use super::edges::WorkerPhase;
 use super::seat::{Seat, WaitsFor};
 use super::steps::Reason;
-use super::worker::{Worker, WorkerPhase};
+use super::worker::Worker;
 use crate::outcome::Failure;
 use crate::reactor::engine::Engine;
 use crate::record::Query;
 use crate::talk::dialect::{Dialect, Heard};
 use crate::talk::failure::{self, LOST, MALFORMED, client_error};
-use crate::wire::mysql::WireError;
+use crate::wire::WireError;
 use crate::workload::{Class, Request, Verdict};
 use std::io;
 
@@ -116,7 +117,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     }
 
     /// Counts a query that was answered, well or not.
-    #[inline]
+    #[inline(always)]
     fn count(&mut self, token: usize, request: Request) {
         let Some(connection) = self.links.at(token) else {
             return;
@@ -158,7 +159,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let seat_index = connection.seat;
         let verdict = if seat.judges {
             Some(Verdict::Ignore)
-        } else if self.phase == WorkerPhase::Setup || request.class == Class::Uncounted {
+        } else if self.edges.phase == WorkerPhase::Setup || request.class == Class::Uncounted {
             // A statement that cannot be prepared, or a transaction that cannot be taken back,
             // leaves nothing to measure.
             None
@@ -197,7 +198,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             seats.for_each(|seat| seat.events_on_link = 0);
         }
         let lost_ns = connection.lost_ns.take();
-        if self.phase <= WorkerPhase::Measure {
+        if self.edges.phase <= WorkerPhase::Measure {
             let now_ns = self.reactor.now_ns();
             let took_ns = now_ns.saturating_sub(connection.attempt_ns);
             let outage_ns = lost_ns.map(|lost_ns| now_ns.saturating_sub(lost_ns));
@@ -237,7 +238,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             };
             return self.tell_trouble(token, error);
         }
-        if self.phase == WorkerPhase::Setup || !matches!(error, WireError::Refused(_)) {
+        if self.edges.phase == WorkerPhase::Setup || !matches!(error, WireError::Refused(_)) {
             // Before the load begins every connection must stand; and a server that breaks the
             // protocol, or a setting that cannot work, gets no better by trying again.
             return self.fail_at(token, |address| failure::of_wire(address, error));
@@ -271,9 +272,9 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             return self.tell_trouble(token, client_error(code, why));
         }
         // An arm without all its connections would be measured under another load.
-        if self.phase == WorkerPhase::Setup
-            || (self.phase < WorkerPhase::Closed && !self.setup.errors.reconnect)
-            || (self.phase < WorkerPhase::Released && self.setup.has_arms())
+        if self.edges.phase == WorkerPhase::Setup
+            || (self.edges.phase < WorkerPhase::Closed && !self.setup.errors.reconnect)
+            || (self.edges.phase < WorkerPhase::Released && self.setup.has_arms())
         {
             let mut failure = Failure::plain(format!(
                 "a connection to {} was lost: {why}",
@@ -298,7 +299,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
         let is_shared = self.links.shared(token).is_some();
         self.hang_up(token);
-        if self.phase >= WorkerPhase::Closed {
+        if self.edges.phase >= WorkerPhase::Closed {
             return match is_shared {
                 true => under_way.into_iter().for_each(|asker| self.stop(asker)),
                 false => self.stop(seat_index),
@@ -324,7 +325,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     /// Gives up connections whose requests have waited too long.
     #[cold]
     pub(super) fn give_up_waiting(&mut self, timeout_ns: u64) {
-        if self.phase == WorkerPhase::Setup {
+        if self.edges.phase == WorkerPhase::Setup {
             return;
         }
         let why = format!("no answer within {} s", timeout_ns as f64 / 1e9);
@@ -359,7 +360,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     fn is_inside(&self, seat: &Seat) -> bool {
         match seat.event {
             Some(_) => seat.counts,
-            None => self.phase == WorkerPhase::Measure,
+            None => self.edges.phase == WorkerPhase::Measure,
         }
     }
 }

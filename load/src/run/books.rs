@@ -43,9 +43,7 @@ impl Books {
         self.begun = 0;
         let shape = arm.shape();
         if shape != self.tally.shape() {
-            let empty = self.mailbox.take_tally(shape);
-            let empty = empty.unwrap_or_else(|| Box::new(Tally::new(shape)));
-            let mut left = std::mem::replace(&mut self.tally, empty);
+            let mut left = std::mem::replace(&mut self.tally, self.mailbox.take_tally(shape));
             left.clear();
             self.mailbox.put_tally(left);
         }
@@ -54,7 +52,6 @@ impl Books {
     /// Returns the tally so far. From now on the worker records in an empty one.
     pub(super) fn hand_over(&mut self) -> Box<Tally> {
         let empty = self.mailbox.take_tally(self.tally.shape());
-        let empty = empty.unwrap_or_else(|| Box::new(self.tally.empty_like()));
         std::mem::replace(&mut self.tally, empty)
     }
 

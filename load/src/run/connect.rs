@@ -1,16 +1,17 @@
 //! How a worker connects its sessions, waits where the server has no place, and hangs up.
 
+use super::edges::WorkerPhase;
 use super::job::At;
 use super::seat::WaitsFor;
 use super::steps::Reason;
-use super::worker::{Worker, WorkerPhase};
+use super::worker::Worker;
 use crate::outcome::Failure;
 use crate::reactor::clock::nanoseconds;
 use crate::reactor::engine::Engine;
 use crate::reactor::socket::Address;
 use crate::talk::dialect::{Dialect, Heard};
 use crate::talk::failure::{self, CANNOT_CONNECT};
-use crate::wire::mysql::ServerError;
+use crate::wire::ServerError;
 use crate::workload;
 use std::io;
 
@@ -68,7 +69,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// Connects a link of a session; not at once, if it was lost.
     pub(super) fn connect_link(&mut self, seat_index: usize, token: usize) -> Option<Reason> {
-        if self.phase >= WorkerPhase::Closed && !self.judges(seat_index) {
+        if self.edges.phase >= WorkerPhase::Closed && !self.judges(seat_index) {
             return Some(Reason::Finish);
         }
         if self.links.at(token)?.lost_ns.is_some() {
@@ -152,7 +153,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             let error = failure::not_connected(self.address_of(token), error);
             return self.tell_trouble(token, error);
         }
-        if self.phase == WorkerPhase::Setup || self.setup.has_arms() {
+        if self.edges.phase == WorkerPhase::Setup || self.setup.has_arms() {
             return self.fail_at(token, |address| failure::of_connect(address, error));
         }
         self.count_error(token, CANNOT_CONNECT, "HY000", &error.to_string());
@@ -204,7 +205,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         };
         let (seat_index, pause_ns) = (connection.seat, connection.back_off_ns());
         self.links.drop(&mut self.reactor.engine, token);
-        if self.phase >= WorkerPhase::Closed {
+        if self.edges.phase >= WorkerPhase::Closed {
             return self.stop(seat_index);
         }
         if let Some(seat) = self.seats.get_mut(seat_index) {

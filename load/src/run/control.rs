@@ -1,9 +1,10 @@
 //! The controller of a run: it waits for the workers, keeps the time, reads the counters at the
 //! edges of the window, and adds up what it is handed.
 
+use super::edges::Timeline;
 use super::job::Setup;
 use super::measured::{Ended, Inside, Measured, Progress, Queue};
-use super::messages::{Command, Counts, Mailbox, Report, Timeline};
+use super::messages::{Command, Counts, Mailbox, Report};
 use super::processes::Processes;
 use crate::arrival::DueCount;
 use crate::outcome::Failure;
@@ -47,6 +48,8 @@ struct OpenInterval {
 
 pub(super) struct Controller<'a> {
     pub(super) setup: Arc<Setup>,
+    /// Its name, and how many threads there are of it.
+    engine: (&'static str, u32),
     mailboxes: Vec<Arc<Mailbox>>,
     reports: Receiver<Report>,
     pub(super) progress: &'a mut dyn FnMut(Progress<'_>),
@@ -90,12 +93,14 @@ pub(super) struct Controller<'a> {
 impl<'a> Controller<'a> {
     pub(super) fn new(
         setup: Arc<Setup>,
+        engine: (&'static str, u32),
         mailboxes: Vec<Arc<Mailbox>>,
         reports: Receiver<Report>,
         progress: &'a mut dyn FnMut(Progress<'_>),
         interval_ns: u64,
     ) -> Self {
         Self {
+            engine,
             reports,
             progress,
             intervals: VecDeque::new(),
@@ -114,12 +119,7 @@ impl<'a> Controller<'a> {
             arm: 0,
             tally: setup.tally(0),
             drained: setup.tally(0),
-            timeline: Timeline {
-                begin_ns: 0,
-                open_ns: u64::MAX,
-                close_ns: u64::MAX,
-                interval_ns,
-            },
+            timeline: Timeline::ahead(interval_ns),
             ended: Ended::Time,
             workers_closed: 0,
             workers_drained: 0,
@@ -138,13 +138,8 @@ impl<'a> Controller<'a> {
     }
 
     /// Controls the run from the first connection to the last.
-    pub(super) fn control(
-        &mut self,
-        engine: &'static str,
-        warmup_ns: u64,
-        measure_ns: u64,
-    ) -> Result<Measured, Failure> {
-        self.wait_for_setup(engine)?;
+    pub(super) fn control(&mut self, warmup_ns: u64, measure_ns: u64) -> Result<Measured, Failure> {
+        self.wait_for_setup()?;
         self.begin(0, BEGIN_IN_NS, warmup_ns, measure_ns);
         self.phase("warmup", self.timeline.begin_ns);
         self.listen_until(|controller| controller.timeline.open_ns)?;
@@ -231,7 +226,7 @@ impl<'a> Controller<'a> {
     }
 
     /// Waits until all sessions have connected and prepared.
-    pub(super) fn wait_for_setup(&mut self, engine: &'static str) -> Result<(), Failure> {
+    pub(super) fn wait_for_setup(&mut self) -> Result<(), Failure> {
         let mut sessions = Vec::new();
         let mut ready = 0;
         while ready < self.workers() && self.ended != Ended::Signal {
@@ -252,11 +247,10 @@ impl<'a> Controller<'a> {
                 Err(_) => return Err(gone()),
             }
         }
-        let workers = self.workers();
         (self.progress)(Progress::Ready {
             sessions: &sessions,
-            engine,
-            workers,
+            engine: self.engine.0,
+            workers: self.engine.1,
             start: SystemTime::now(),
         });
         Ok(())
@@ -361,11 +355,13 @@ impl<'a> Controller<'a> {
             }
             Report::Opened {
                 worker,
+                open_ns,
                 before,
                 counts,
                 begun,
             } => {
                 self.give_back(worker, before);
+                self.timeline.open_ns = open_ns.min(self.timeline.close_ns);
                 self.begun_opened += begun;
                 self.workers_opened += 1;
                 self.counts_opened.extend(counts);

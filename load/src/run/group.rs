@@ -79,10 +79,12 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     fn join(&mut self, seat_index: usize, token: usize) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
         let one = self.links.all.get(token)?;
-        let (link, agreed) = (one.number, one.link.agreed()?);
+        let (link, capabilities) = (one.number, one.link.capabilities()?);
         let out = &mut self.links.out;
         out.clear();
-        let mut step = seat.session.next(Call::Connected { link, agreed }, out);
+        let mut step = seat
+            .session
+            .next(Call::Connected { link, capabilities }, out);
         for &prepared in one.shared.iter().flat_map(|shared| &shared.setup) {
             if !matches!(step, Step::Send(_)) {
                 break;

@@ -1,5 +1,6 @@
 //! What the workers of a run and its controller say to one another.
 
+use super::edges::Timeline;
 use crate::outcome::Failure;
 use crate::reactor::bell::Bell;
 use crate::record::{Latency, Reading, Tally, TallyShape};
@@ -7,39 +8,6 @@ use crate::talk::dialect::SessionFacts;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
-
-/// The moments that all workers share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeline {
-    pub begin_ns: u64,
-    /// End of the warm-up, begin of the window.
-    pub open_ns: u64,
-    pub close_ns: u64,
-    /// 0: the whole window is one interval.
-    pub interval_ns: u64,
-}
-
-impl Timeline {
-    /// Where the interval of the window ends that begins at `start_ns`: after the interval's
-    /// length, or at a checkpoint, so long after the begin of the window.
-    pub fn interval_end_ns(&self, start_ns: u64, checkpoints_ns: &[u64]) -> u64 {
-        let since_ns = start_ns.saturating_sub(self.open_ns);
-        let by_length = since_ns
-            .checked_div(self.interval_ns)
-            .and_then(|whole| self.interval_ns.checked_mul(whole + 1));
-        let next = checkpoints_ns.iter().copied().filter(|at| *at > since_ns);
-        let Some(end_ns) = next.chain(by_length).min() else {
-            return self.close_ns;
-        };
-        let end_ns = end_ns.saturating_add(self.open_ns);
-        // A last interval of next to no length would hold next to nothing.
-        if end_ns.saturating_add(self.interval_ns / 100) >= self.close_ns {
-            self.close_ns
-        } else {
-            end_ns
-        }
-    }
-}
 
 /// What the controller tells a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,10 +42,11 @@ pub enum Report {
         /// When the first event was due that the worker has and has not begun.
         next_due_ns: Option<u64>,
     },
-    /// The window is open; what was recorded before, and so many events have begun, is no part
-    /// of it.
+    /// The window is open, since `open_ns`; what was recorded before, and so many events have
+    /// begun, is no part of it.
     Opened {
         worker: u32,
+        open_ns: u64,
         before: Box<Tally>,
         counts: Counts,
         begun: u64,
@@ -138,6 +107,10 @@ impl Mailbox {
         self.bell.heard()
     }
 
+    pub fn ring(&self) {
+        self.bell.ring();
+    }
+
     pub fn put(&self, command: Command) {
         self.commands
             .lock()
@@ -156,11 +129,12 @@ impl Mailbox {
         tallies.push(tally);
     }
 
-    /// An empty tally of this shape; none if the controller has not returned one yet.
-    pub fn take_tally(&self, shape: TallyShape) -> Option<Box<Tally>> {
+    /// An empty tally of this shape; a new one if the controller has not returned any yet.
+    pub fn take_tally(&self, shape: TallyShape) -> Box<Tally> {
         let mut tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = tallies.iter().rposition(|tally| tally.shape() == shape)?;
-        Some(tallies.swap_remove(place))
+        let place = tallies.iter().rposition(|tally| tally.shape() == shape);
+        let empty = place.map(|place| tallies.swap_remove(place));
+        empty.unwrap_or_else(|| Box::new(Tally::new(shape)))
     }
 }
 
@@ -168,36 +142,6 @@ impl Mailbox {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-
-    #[test]
-    fn intervals_end_at_the_window_and_the_last_is_not_a_sliver() {
-        let timeline = Timeline {
-            begin_ns: 0,
-            open_ns: 1_000,
-            close_ns: 3_505,
-            interval_ns: 1_000,
-        };
-        assert_eq!(timeline.interval_end_ns(1_000, &[]), 2_000);
-        assert_eq!(timeline.interval_end_ns(2_000, &[]), 3_000);
-        assert_eq!(timeline.interval_end_ns(3_000, &[]), 3_505);
-        // Checkpoints are counted from the begin of the window, and end an interval too.
-        assert_eq!(timeline.interval_end_ns(1_000, &[500, 1_500]), 1_500);
-        assert_eq!(timeline.interval_end_ns(1_500, &[500, 1_500]), 2_000);
-        assert_eq!(timeline.interval_end_ns(2_000, &[500, 1_500]), 2_500);
-        assert_eq!(timeline.interval_end_ns(2_500, &[500, 1_500]), 3_000);
-        let sliver = Timeline {
-            close_ns: 3_005,
-            ..timeline
-        };
-        assert_eq!(sliver.interval_end_ns(2_000, &[]), 3_005);
-        let whole = Timeline {
-            interval_ns: 0,
-            ..timeline
-        };
-        assert_eq!(whole.interval_end_ns(1_000, &[]), 3_505);
-        assert_eq!(whole.interval_end_ns(1_000, &[700]), 1_700);
-        assert_eq!(timeline.interval_end_ns(u64::MAX - 1, &[]), 3_505);
-    }
 
     #[test]
     fn a_command_rings_the_bell() {

@@ -10,6 +10,7 @@ mod answers;
 mod books;
 mod connect;
 mod control;
+mod edges;
 mod group;
 mod idle;
 pub mod job;
@@ -56,12 +57,45 @@ use worker::Worker;
 /// # Errors
 /// The run failed, or it measured nothing.
 pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured, Failure> {
+    let name = choose(job.engine, job.setup.sockets_of(0))?.name;
+    let tongues = job.setup.tongues();
+    let threads = job.setup.workers * tongues.len() as u32;
+    run_on((name, threads), job, progress, |setup, reports| {
+        let tongues = tongues.into_iter();
+        let tongues =
+            tongues.flat_map(|tongue| std::iter::repeat_n(tongue, setup.workers as usize));
+        let start = |(number, tongue)| {
+            let mailbox = Mailbox::new().map(Arc::new)?;
+            let (setup, told) = (Arc::clone(setup), Arc::clone(&mailbox));
+            spawn(format!("worker-{number}"), reports, move |reports| {
+                // The only places that know which engines and dialects there are.
+                let work = match (name, tongue) {
+                    (Uring::NAME, Tongue::Sql) => work::<Uring, Link>,
+                    (Uring::NAME, Tongue::HandlerSocket) => work::<Uring, KeyLink>,
+                    (_, Tongue::Sql) => work::<Epoll, Link>,
+                    (_, Tongue::HandlerSocket) => work::<Epoll, KeyLink>,
+                };
+                work(number, setup, told, reports);
+            })?;
+            Ok(mailbox)
+        };
+        (0..).zip(tongues).map(start).collect()
+    })
+}
+
+/// Runs a job on the workers that `start` starts, each with its mailbox. `engine`: what they run on,
+/// and on how many threads.
+fn run_on(
+    engine: (&'static str, u32),
+    job: Job,
+    progress: &mut dyn FnMut(Progress<'_>),
+    start: impl FnOnce(&Arc<Setup>, &Sender<Report>) -> std::io::Result<Vec<Arc<Mailbox>>>,
+) -> Result<Measured, Failure> {
     let sockets = (0..job.setup.workers).map(|worker| job.setup.sockets_of(worker) as u64);
     limits::make_room_for(sockets.sum()).map_err(|error| Failure {
         hint: Some("raise it (ulimit -n), or ask for fewer connections".to_owned()),
         ..Failure::plain(error.to_string())
     })?;
-    let engine = choose(job.engine, job.setup.sockets_of(0))?.name;
     let (sender, reports) = mpsc::channel();
     let told = sender.clone();
     let stop = Arc::new(AtomicBool::new(false));
@@ -76,23 +110,14 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
     if setup.looks_first {
         preflight::check(&setup, &stop)?;
     }
-    let mut mailboxes = Vec::new();
-    let tongues = setup.tongues().into_iter();
-    let tongues = tongues.flat_map(|tongue| std::iter::repeat_n(tongue, setup.workers as usize));
-    for (number, tongue) in (0..).zip(tongues) {
-        let mailbox = Mailbox::new()
-            .map(Arc::new)
-            .map_err(|error| Failure::plain(format!("making a worker: {error}")))?;
-        mailboxes.push(Arc::clone(&mailbox));
-        let setup = Arc::clone(&setup);
-        spawn(number, setup, (engine, tongue), mailbox, sender.clone())
-            .map_err(|error| Failure::plain(format!("starting a worker: {error}")))?;
-    }
+    let mailboxes = start(&setup, &sender)
+        .map_err(|error| Failure::plain(format!("starting a worker: {error}")))?;
     let thinks = setup.arms.iter().any(|arm| arm.workload.thinks());
-    let mut controller = Controller::new(setup, mailboxes, reports, progress, job.interval_ns);
+    let mut controller =
+        Controller::new(setup, engine, mailboxes, reports, progress, job.interval_ns);
     let measured = match controller.setup.hops {
-        Some(hops) => controller.control_arms(engine, hops, job.warmup_ns),
-        None => controller.control(engine, job.warmup_ns, job.measure_ns),
+        Some(hops) => controller.control_arms(hops, job.warmup_ns),
+        None => controller.control(job.warmup_ns, job.measure_ns),
     };
     drop(signals);
     let measured = measured?;
@@ -138,31 +163,24 @@ fn given_up(tally: &Tally) -> Option<Failure> {
     })
 }
 
+/// Starts a worker on a thread of its own.
 fn spawn(
-    number: u32,
-    setup: Arc<Setup>,
-    (engine, tongue): (&'static str, Tongue),
-    mailbox: Arc<Mailbox>,
-    reports: Sender<Report>,
+    name: String,
+    reports: &Sender<Report>,
+    work: impl FnOnce(Sender<Report>) + Send + 'static,
 ) -> std::io::Result<()> {
-    std::thread::Builder::new()
-        .name(format!("worker-{number}"))
-        .spawn(move || {
-            // The only places that know which engines and dialects there are.
-            let work = match (engine, tongue) {
-                (Uring::NAME, Tongue::Sql) => work::<Uring, Link>,
-                (Uring::NAME, Tongue::HandlerSocket) => work::<Uring, KeyLink>,
-                (_, Tongue::Sql) => work::<Epoll, Link>,
-                (_, Tongue::HandlerSocket) => work::<Epoll, KeyLink>,
-            };
-            let told = reports.clone();
-            let lives = || work(number, setup, mailbox, reports);
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(lives)) {
-                let failure = failure::of_panic(&format!("worker {number}"), &*panic);
+    let (reports, told) = (reports.clone(), reports.clone());
+    let lives = {
+        let name = name.replace('-', " ");
+        move || {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(reports))) {
+                let failure = failure::of_panic(&name, &*panic);
                 // The controller only goes away when the process does.
                 drop(told.send(Report::Failed(Box::new(failure))));
             }
-        })?;
+        }
+    };
+    std::thread::Builder::new().name(name).spawn(lives)?;
     Ok(())
 }
 

@@ -6,16 +6,11 @@ use super::job::{
 use crate::arrival::{Curve, Dispenser, Schedule};
 use crate::plan::{Arrival, Compression, Errors, Load, Plan, Server, Watch};
 use crate::reactor::clock::{nanoseconds, seconds_ns};
-use crate::reactor::socket::Address;
 use crate::reactor::threads;
-use crate::talk::Target;
-use crate::talk::tls::tls_of;
-use crate::wire::WireError;
-use crate::wire::mysql::{Algorithm, Charset, Credentials, Options};
+use crate::talk::target::{Target, target_of};
 use crate::workload::{Tongue, Workload};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// What is asked in an arm, and the events that its connections share.
 pub type ArmAsks = (Arc<dyn Workload>, Arc<Dispenser>);
@@ -178,65 +173,6 @@ pub fn workers_of(load: &Load) -> u32 {
     let wanted = load.threads;
     let workers = wanted.unwrap_or_else(|| threads::for_connections(load.connections));
     workers.min(load.connections)
-}
-
-/// Where a server is and who enters.
-///
-/// # Errors
-/// The password or the address cannot be had, in words that name the path in the plan.
-pub fn target_of(server: &Server) -> Result<Target, String> {
-    Ok(Target {
-        address: address_of(server)?,
-        credentials: Credentials {
-            user: server.user.clone(),
-            password: password_of(server)?,
-        },
-        options: options_of(server).map_err(|error| format!("server: {error}"))?,
-        connect_timeout: Duration::from_secs_f64(server.connect_timeout_s),
-    })
-}
-
-/// What is asked of the sessions with a server.
-fn options_of(server: &Server) -> Result<Options, WireError> {
-    let host = server.host.as_deref().unwrap_or("localhost");
-    Ok(Options {
-        database: server.database.clone(),
-        charset: Charset::named(&server.charset)?,
-        unix_socket: server.socket.is_some(),
-        local_infile: server.local_infile,
-        cache_metadata: server.cache_metadata,
-        compression: match server.compression {
-            Compression::None => None,
-            Compression::Zlib => Some(Algorithm::Zlib),
-            Compression::Zstd => Some(Algorithm::Zstd),
-        },
-        tls: tls_of(&server.tls, host)?,
-        ..Options::default()
-    })
-}
-
-/// The password, out of the environment.
-///
-/// # Errors
-/// The variable is not set.
-pub fn password_of(server: &Server) -> Result<String, String> {
-    match &server.password_env {
-        None => Ok(String::new()),
-        Some(name) => std::env::var(name).map_err(|_| {
-            format!("server.password_env: the environment variable {name} is not set")
-        }),
-    }
-}
-
-/// # Errors
-/// The host cannot be looked up.
-pub fn address_of(server: &Server) -> Result<Address, String> {
-    if let Some(socket) = &server.socket {
-        return Ok(Address::Unix(socket.clone()));
-    }
-    let host = server.host.as_deref().unwrap_or_default();
-    Address::of_host(host, server.port)
-        .map_err(|error| format!("server.host: {host} cannot be looked up: {error}"))
 }
 
 fn pacing_of(load: &Load) -> Pacing {

@@ -7,7 +7,7 @@ use super::job::{At, Setup};
 use crate::outcome::Failure;
 use crate::talk::Target;
 use crate::talk::blocking::ControlConnection;
-use crate::wire::mysql::Flavour;
+use crate::wire::Flavour;
 use crate::workload::{self, Tongue};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! What a link has that several seats share: as many requests may be under way on it, and each
 //! answer is for the seat that asked first.
 
-use crate::wire::mysql::Prepared;
+use crate::wire::Prepared;
 use crate::workload::Request;
 use std::collections::VecDeque;
 

@@ -43,13 +43,8 @@ struct SlicePlace {
 
 impl Controller<'_> {
     /// Controls a run of several arms.
-    pub(super) fn control_arms(
-        &mut self,
-        engine: &'static str,
-        hops: Hops,
-        warmup_ns: u64,
-    ) -> Result<Measured, Failure> {
-        self.wait_for_setup(engine)?;
+    pub(super) fn control_arms(&mut self, hops: Hops, warmup_ns: u64) -> Result<Measured, Failure> {
+        self.wait_for_setup()?;
         let processes = Processes::of(&self.setup);
         let mut controls = self.open_controls()?;
         for arm in 0..self.setup.copies() {

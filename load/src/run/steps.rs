@@ -1,9 +1,10 @@
 //! What a worker does for its sessions: carries out their steps, wakes them, connects them.
 
+use super::edges::WorkerPhase;
 use super::links::{SeatLink, Sent};
 use super::seat::{Seat, WaitsFor};
 use super::turns::NextTurn;
-use super::worker::{Worker, WorkerPhase};
+use super::worker::Worker;
 use crate::arrival::Due;
 use crate::outcome::Failure;
 use crate::reactor::clock::{nanoseconds, seconds_ns};
@@ -41,7 +42,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     pub(super) fn go_on(&mut self, seat_index: usize, first: Reason) {
         let mut reason = first;
         loop {
-            if self.phase == WorkerPhase::Over {
+            if self.edges.phase == WorkerPhase::Over {
                 return;
             }
             self.links.out.clear();
@@ -78,12 +79,12 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
                     let Some(connection) = self.links.all.get(token) else {
                         return;
                     };
-                    let Some(agreed) = connection.link.agreed() else {
+                    let Some(capabilities) = connection.link.capabilities() else {
                         return;
                     };
                     Call::Connected {
                         link: connection.number,
-                        agreed,
+                        capabilities,
                     }
                 }
                 Reason::Lost(link) => Call::Lost(link),
@@ -190,7 +191,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
                 return None;
             }
         }
-        if self.phase == WorkerPhase::Setup {
+        if self.edges.phase == WorkerPhase::Setup {
             // Only the setup needs this alarm: a silent server would block it for ever. Later the
             // window ends on time whatever the server does.
             self.alarm(seat_index, self.setup.setup_timeout_ns);
@@ -211,7 +212,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
         seat.waits_for = WaitsFor::Parked;
         seat.alarm += 1;
-        if self.phase == WorkerPhase::Setup {
+        if self.edges.phase == WorkerPhase::Setup {
             self.count_ready(seat_index);
             return None;
         }
@@ -265,7 +266,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     /// is none, or if the window is over.
     #[inline]
     pub(super) fn event_due_ns(&self) -> u64 {
-        match self.phase <= WorkerPhase::Measure {
+        match self.edges.phase <= WorkerPhase::Measure {
             true => self.turns.next_due_ns().unwrap_or(u64::MAX),
             false => u64::MAX,
         }
@@ -287,19 +288,25 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     }
 
     /// Lets a seat that is between events begin the next one, when it is time.
-    #[inline]
+    #[inline(always)]
     pub(super) fn offer_event(&mut self, seat_index: usize) {
-        if let Some(reason) = self.next_event(seat_index) {
+        if let Some(reason) = self.after_event(seat_index) {
             self.go_on(seat_index, reason);
         }
     }
 
     /// What a seat between events does next; nothing if it has to wait.
-    #[inline]
-    pub(super) fn next_event(&mut self, seat_index: usize) -> Option<Reason> {
+    #[inline(never)]
+    fn next_event(&mut self, seat_index: usize) -> Option<Reason> {
+        self.after_event(seat_index)
+    }
+
+    /// As [`Self::next_event`], without the cost of a call: for the answer that ends an event.
+    #[inline(always)]
+    fn after_event(&mut self, seat_index: usize) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
         seat.waits_for = WaitsFor::Parked;
-        match self.phase {
+        match self.edges.phase {
             WorkerPhase::Warmup | WorkerPhase::Measure => {}
             WorkerPhase::Released => return Some(Reason::Finish),
             WorkerPhase::Closed => {
@@ -344,7 +351,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let Some(seat) = self.seats.get_mut(seat_index) else {
             return;
         };
-        if seat.rests || !matches!(self.phase, WorkerPhase::Warmup | WorkerPhase::Measure) {
+        if seat.rests || !matches!(self.edges.phase, WorkerPhase::Warmup | WorkerPhase::Measure) {
             seat.waits_for = WaitsFor::Parked;
             return;
         }
@@ -379,7 +386,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         seat.intended_ns = due.at_ns;
         seat.begun_ns = self.reactor.now_ns();
         seat.is_begun = false;
-        seat.counts = due.at_ns >= self.timeline.open_ns;
+        seat.counts = due.at_ns >= self.edges.timeline.open_ns;
         self.books.begin_event(seat);
         Some(Reason::Event(due.number))
     }
@@ -414,7 +421,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             }
             WaitsFor::BackingOff(token) => self.connect(token),
             WaitsFor::SocketQueueFull(token) => self.open_socket(token),
-            WaitsFor::Asking if self.phase == WorkerPhase::Setup => {
+            WaitsFor::Asking if self.edges.phase == WorkerPhase::Setup => {
                 let statement = seat.session.statement();
                 let token = self.links.waiting_one(&seat.tokens).unwrap_or(0);
                 self.fail_at(token, |address| failure::of_silence(address, statement));
@@ -439,7 +446,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if seat.waits_for == WaitsFor::Stopped {
             return;
         }
-        let born_in_setup = self.phase == WorkerPhase::Setup;
+        let born_in_setup = self.edges.phase == WorkerPhase::Setup;
         seat.waits_for = WaitsFor::Stopped;
         self.books.drop_event(seat);
         if seat.shares() {
@@ -450,7 +457,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if born_in_setup {
             self.count_ready(seat_index);
         }
-        if self.phase == WorkerPhase::Closed {
+        if self.edges.phase == WorkerPhase::Closed {
             self.look_whether_drained();
         }
         self.count_done(seat_index);

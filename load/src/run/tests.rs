@@ -5,15 +5,17 @@ use super::*;
 use crate::reactor::clock;
 use crate::reactor::engine::Event;
 use crate::reactor::socket::Address;
+use crate::run::edges::Timeline;
 use crate::run::job::{At, NodeJob, Several};
 use crate::run::links::SeatLink;
-use crate::run::messages::{Command, Timeline};
+use crate::run::messages::Command;
 use crate::run::steps::Reason;
 use crate::serve::ServiceTime;
 use crate::stand::null_server::testing::NullServer;
 use crate::talk::Target;
 use crate::talk::link::Link;
-use crate::wire::mysql::{Credentials, Options, command};
+use crate::wire::Credentials;
+use crate::wire::mysql::{Options, command};
 use crate::workload::{
     self, Call, Class, Ending, EventKind, Reply, Request, Session, Step, Workload,
 };

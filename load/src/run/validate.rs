@@ -86,10 +86,9 @@ impl Replayer<'_> {
         loop {
             step = match step {
                 Step::Connect(_) => {
-                    let agreed = self.connection.agreed().clone();
                     let call = Call::Connected {
                         link: 0,
-                        agreed: &agreed,
+                        capabilities: self.connection.agreed().capabilities,
                     };
                     self.session.next(call, &mut out)
                 }

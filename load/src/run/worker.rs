@@ -5,10 +5,11 @@
 //! rarely (edges of intervals, commands, lost connections) is kept out of its way.
 
 use super::books::Books;
+use super::edges::{Edges, Timeline, WorkerPhase};
 use super::idle::Idle;
 use super::job::{At, Setup};
 use super::links::Links;
-use super::messages::{Command, Counts, Mailbox, Report, Timeline};
+use super::messages::{Command, Counts, Mailbox, Report};
 use super::seat::{Seat, WaitsFor};
 use super::turns::Turns;
 use crate::outcome::Failure;
@@ -17,7 +18,7 @@ use crate::reactor::engine::{Engine, Event};
 use crate::reactor::socket::Address;
 use crate::reactor::{self, Handler, Reactor};
 use crate::talk::dialect::Dialect;
-use crate::wire::mysql::ServerError;
+use crate::wire::ServerError;
 use crate::workload;
 use std::io;
 use std::sync::Arc;
@@ -39,16 +40,13 @@ pub struct Worker<E, D> {
     pub(super) turns: Turns,
     turns_of_others: Vec<Turns>,
     pub(super) books: Books,
-    pub(super) phase: WorkerPhase,
+    pub(super) edges: Edges,
     /// The error to pass on to a session that judges errors itself.
     pub(super) trouble: Option<ServerError>,
     reports: Sender<Report>,
     mailbox: Arc<Mailbox>,
-    pub(super) timeline: Timeline,
     /// After the window: all seats before this one have ended their events.
     drained: usize,
-    /// When the next thing of the timeline is due.
-    next_edge_ns: u64,
     /// When to look for requests that have waited too long; never, unless the plan limits them.
     next_sweep_ns: u64,
     cpu_opened_ns: u64,
@@ -63,21 +61,6 @@ pub struct Worker<E, D> {
     left: usize,
     /// When the last session ended so far.
     stopped_ns: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WorkerPhase {
-    /// Sessions connect and prepare.
-    Setup,
-    /// All are ready and wait for the common begin.
-    Armed,
-    Warmup,
-    Measure,
-    /// The window is closed; answers that are due may come.
-    Closed,
-    /// Sessions end.
-    Released,
-    Over,
 }
 
 impl<E: Engine, D: Dialect> Worker<E, D> {
@@ -138,18 +121,11 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             drained: 0,
             reactor: Reactor::new(engine),
             links: Links::new(),
-            phase: WorkerPhase::Setup,
+            edges: Edges::new(),
             trouble: None,
             setup,
             reports,
             mailbox,
-            timeline: Timeline {
-                begin_ns: u64::MAX,
-                open_ns: u64::MAX,
-                close_ns: u64::MAX,
-                interval_ns: 0,
-            },
-            next_edge_ns: u64::MAX,
             next_sweep_ns,
             cpu_opened_ns: 0,
             unborn: 0..seats.len(),
@@ -175,7 +151,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         } else {
             SETUP_AT_ONCE * deepest.unwrap_or(1) as usize
         };
-        while self.phase == WorkerPhase::Setup && self.in_setup < at_once {
+        while self.edges.phase == WorkerPhase::Setup && self.in_setup < at_once {
             let Some(seat) = self.unborn.next() else {
                 break;
             };
@@ -217,20 +193,27 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     #[inline]
     pub(super) fn tick(&mut self) {
         self.reactor.tick();
-        if self.reactor.now_ns() >= self.next_edge_ns {
+        if self.reactor.now_ns() >= self.edges.next_ns {
             self.cross_edges();
         }
     }
 
     fn cross_edges(&mut self) {
-        while self.reactor.now_ns() >= self.next_edge_ns {
-            match self.phase {
-                WorkerPhase::Armed => self.begin(),
+        let mut begins = false;
+        while let Some(before) =
+            (self.edges).cross(self.reactor.now_ns(), &self.setup.checkpoints_ns)
+        {
+            match before {
+                WorkerPhase::Armed => begins = true,
                 WorkerPhase::Warmup => self.open_window(),
                 WorkerPhase::Measure => self.end_interval(),
                 WorkerPhase::Released => return self.end(),
-                WorkerPhase::Setup | WorkerPhase::Closed | WorkerPhase::Over => return,
+                WorkerPhase::Setup | WorkerPhase::Closed | WorkerPhase::Over => {}
             }
+        }
+        // Without a warm-up the window opens before the first request, not after it.
+        if begins && self.reactor.now_ns() < self.edges.timeline.close_ns {
+            self.begin_turns();
         }
     }
 
@@ -239,14 +222,13 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let before = self.books.hand_over();
         self.seats.iter_mut().for_each(|seat| seat.queries = 0);
         self.cpu_opened_ns = clock::thread_cpu_ns();
-        self.phase = WorkerPhase::Measure;
         self.report(Report::Opened {
             worker: self.number,
+            open_ns: self.edges.timeline.open_ns,
             before,
             counts: self.counts(),
             begun: self.books.begun,
         });
-        self.next_edge_ns = self.interval_end_ns(self.timeline.open_ns);
     }
 
     fn end_interval(&mut self) {
@@ -258,17 +240,13 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             begun: self.books.begun,
             next_due_ns: self.turns.next_due_ns(),
         });
-        if self.next_edge_ns >= self.timeline.close_ns {
-            self.phase = WorkerPhase::Closed;
-            self.next_edge_ns = u64::MAX;
+        if self.edges.phase == WorkerPhase::Closed {
             self.report(Report::Closed {
                 cpu_ns: clock::thread_cpu_ns().saturating_sub(self.cpu_opened_ns),
                 queries_by_seat: self.queries_by_connection(),
             });
             self.drained = 0;
             self.look_whether_drained();
-        } else {
-            self.next_edge_ns = self.interval_end_ns(self.next_edge_ns);
         }
     }
 
@@ -282,11 +260,6 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             (number, group.iter().map(|seat| seat.queries).sum())
         });
         sums.collect()
-    }
-
-    fn interval_end_ns(&self, start_ns: u64) -> u64 {
-        let checkpoints_ns = &self.setup.checkpoints_ns;
-        self.timeline.interval_end_ns(start_ns, checkpoints_ns)
     }
 
     /// What the seats have counted by themselves.
@@ -332,7 +305,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// Ends the run with a failure.
     pub(super) fn fail(&mut self, failure: Failure) {
-        self.phase = WorkerPhase::Over;
+        self.edges.phase = WorkerPhase::Over;
         self.report(Report::Failed(Box::new(failure)));
     }
 
@@ -341,17 +314,20 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             self.reactor.tick();
             match command {
                 Command::Begin(timeline, arm) => self.arm(timeline, arm),
-                Command::CloseBy(at_ns) => self.close_by(at_ns),
+                Command::CloseBy(at_ns) => {
+                    self.edges.close_by(at_ns);
+                    self.cross_edges();
+                }
                 Command::Release => self.release(),
             }
         }
     }
 
     fn arm(&mut self, timeline: Timeline, arm: u16) {
-        if self.phase == WorkerPhase::Setup {
+        if self.edges.phase == WorkerPhase::Setup {
             self.end_setup();
         }
-        self.timeline = timeline;
+        self.edges.arm(timeline);
         let other = self.turns_of_others.iter_mut().find(|of| of.arm == arm);
         if let Some(other) = other {
             std::mem::swap(&mut self.turns, other);
@@ -360,39 +336,13 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         for seat in &mut self.seats {
             seat.rests = seat.is_idle || seat.arm != arm;
         }
-        self.phase = WorkerPhase::Armed;
-        self.next_edge_ns = timeline.begin_ns;
-        self.cross_edges();
-    }
-
-    fn begin(&mut self) {
-        self.phase = WorkerPhase::Warmup;
-        self.next_edge_ns = self.timeline.open_ns;
-        // Without a warm-up the window opens before the first request, not after it.
-        if self.reactor.now_ns() >= self.timeline.open_ns {
-            self.open_window();
-        }
-        if self.reactor.now_ns() < self.timeline.close_ns {
-            self.begin_turns();
-        }
-    }
-
-    fn close_by(&mut self, at_ns: u64) {
-        self.timeline.open_ns = self.timeline.open_ns.min(at_ns);
-        self.timeline.close_ns = self.timeline.close_ns.min(at_ns);
-        if self.phase == WorkerPhase::Setup {
-            self.phase = WorkerPhase::Warmup;
-        }
-        if self.phase <= WorkerPhase::Measure {
-            self.next_edge_ns = self.next_edge_ns.min(at_ns);
-        }
         self.cross_edges();
     }
 
     /// Lets the sessions end. Those that wait for nothing end at once; the others have `drain_ns`.
     fn release(&mut self) {
-        self.phase = WorkerPhase::Released;
-        self.next_edge_ns = self.reactor.now_ns().saturating_add(self.setup.drain_ns);
+        let limit_ns = self.reactor.now_ns().saturating_add(self.setup.drain_ns);
+        self.edges.release(limit_ns);
         for seat in 0..self.seats.len() {
             self.finish_if_free(seat);
         }
@@ -404,7 +354,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.stopped += 1;
         self.stopped_ns = self.reactor.now_ns();
         // Those that ask nothing stay until all are released.
-        if self.stopped + self.idle == self.seats.len() && self.phase < WorkerPhase::Closed {
+        if self.stopped + self.idle == self.seats.len() && self.edges.phase < WorkerPhase::Closed {
             self.report(Report::Idle {
                 at_ns: self.stopped_ns,
             });
@@ -433,7 +383,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// Reports that the seats of an arm are done, so that its slice ends.
     fn look_whether_done(&self) {
-        let is_loaded = matches!(self.phase, WorkerPhase::Warmup | WorkerPhase::Measure);
+        let is_loaded = matches!(self.edges.phase, WorkerPhase::Warmup | WorkerPhase::Measure);
         if self.setup.has_arms() && self.turns.ends && self.left == 0 && is_loaded {
             let at_ns = self.reactor.now_ns();
             self.report(Report::Idle { at_ns });
@@ -441,7 +391,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     }
 
     fn end_if_all_stopped(&mut self) {
-        if self.phase == WorkerPhase::Released && self.stopped == self.seats.len() {
+        if self.edges.phase == WorkerPhase::Released && self.stopped == self.seats.len() {
             self.end();
         }
     }
@@ -454,7 +404,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         for token in 0..self.links.all.len() {
             self.hang_up(token);
         }
-        self.phase = WorkerPhase::Over;
+        self.edges.phase = WorkerPhase::Over;
         let tally = self.books.hand_over();
         self.report(Report::Ended {
             tally,
@@ -474,12 +424,12 @@ impl<E: Engine, D: Dialect> Handler<E> for Worker<E, D> {
     }
 
     fn is_over(&self) -> bool {
-        self.phase == WorkerPhase::Over
+        self.edges.phase == WorkerPhase::Over
     }
 
     fn due_ns(&mut self) -> u64 {
         self.begin_setups();
-        let edge_ns = self.next_edge_ns.min(self.next_sweep_ns);
+        let edge_ns = self.edges.next_ns.min(self.next_sweep_ns);
         edge_ns.min(self.event_due_ns())
     }
 

@@ -196,7 +196,8 @@ fn render(columns: &[ColumnOut], rows: usize, reply: &mut ReplyWriter<'_>) {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::wire::mysql::{AnswerReader, AnswerState, Capabilities, ReplyForm as Due};
+    use crate::wire::Capabilities;
+    use crate::wire::mysql::{AnswerReader, AnswerState, ReplyForm as Due};
 
     const POINTS: &[u8] = b"SELECT id, k, c, pad FROM sbtest WHERE k IN (?, ?, ?)";
 

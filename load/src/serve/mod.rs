@@ -126,9 +126,9 @@ mod tests {
     use super::*;
     use crate::wire::mysql::value::kind;
     use crate::wire::mysql::{
-        AnswerReader, AnswerState, Capabilities, Credentials, Login, Options, PreparedStatement,
-        ReplyForm as Due, Value, command,
+        AnswerReader, AnswerState, Login, Options, PreparedStatement, ReplyForm as Due, command,
     };
+    use crate::wire::{Capabilities, Credentials, Value};
     use std::io::{Read as _, Write as _};
     use std::os::unix::net::UnixStream;
     use std::sync::{Arc, Mutex};

@@ -7,7 +7,8 @@
 //! have begun, and sysbench has no number to send.
 
 use super::text::prefix;
-use crate::wire::mysql::{BoundValues, Value};
+use crate::wire::Value;
+use crate::wire::mysql::BoundValues;
 
 /// What a request asks of a server that takes its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +56,8 @@ pub fn of_values(mut values: BoundValues<'_>) -> Option<u64> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::wire::mysql::{Prepared, PreparedStatement};
+    use crate::wire::Prepared;
+    use crate::wire::mysql::PreparedStatement;
     use proptest::prelude::*;
 
     #[test]

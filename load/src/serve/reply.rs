@@ -1,7 +1,7 @@
 //! Writes the packets of one answer behind those of others in the same buffer.
 
 use super::{Refusal, When};
-use crate::wire::mysql::Capabilities;
+use crate::wire::Capabilities;
 use crate::wire::mysql::cursor::{put_lenenc, put_lenenc_bytes};
 use crate::wire::mysql::frame::put_packet;
 use crate::wire::mysql::status;

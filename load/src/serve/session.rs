@@ -3,10 +3,11 @@
 use super::number::{self, Demand};
 use super::reply::ReplyWriter;
 use super::{Answering, Refusal, Ticket, When};
+use crate::wire::Capabilities;
 use crate::wire::mysql::cursor::Cursor;
 use crate::wire::mysql::frame::{HEADER_BYTES, PAYLOAD_MAX, put_packet};
 use crate::wire::mysql::value::kind;
-use crate::wire::mysql::{BoundValues, Capabilities, status};
+use crate::wire::mysql::{BoundValues, status};
 
 /// The version in MariaDB's form; its last part says that this is the null server.
 const VERSION: &[u8] = b"5.5.5-10.11.0-MariaDB-contend-null\0";
@@ -371,9 +372,9 @@ mod tests {
     use super::*;
     use crate::serve::Canned;
     use crate::wire::mysql::{
-        AnswerReader, AnswerState, Credentials, Login, Options, PreparedStatement,
-        ReplyForm as Due, Value, command,
+        AnswerReader, AnswerState, Login, Options, PreparedStatement, ReplyForm as Due, command,
     };
+    use crate::wire::{Credentials, Value};
     use proptest::prelude::*;
 
     /// A session and our own client, both logged in, with the client's capabilities.

@@ -11,7 +11,8 @@ mod statements;
 pub use broken::Broken;
 pub use statements::{ControlConnection, TextRows, Whole};
 
-use super::dialect::{Dialect, Heard, Target};
+use super::Target;
+use super::dialect::{Dialect, Heard};
 use super::link::Link;
 use crate::outcome::Failure;
 use crate::reactor::socket::{Address, receive, send};

@@ -1,19 +1,8 @@
 //! The interface between the owner of a socket and the protocol that is spoken on it.
 
-use crate::reactor::socket::Address;
-use crate::wire::WireError;
-use crate::wire::mysql::{Agreed, Credentials, Options, Prepared, ServerError, Summary};
+use super::target::Target;
+use crate::wire::{Capabilities, Prepared, ServerError, Summary, WireError};
 use crate::workload::{Request, Tongue};
-use std::time::Duration;
-
-/// Where a server is, and how to log in to it.
-#[derive(Clone, Debug)]
-pub struct Target {
-    pub address: Address,
-    pub credentials: Credentials,
-    pub options: Options,
-    pub connect_timeout: Duration,
-}
 
 /// What a session found out about its server and agreed with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,8 +88,8 @@ pub trait Dialect: Default {
 
     fn is_waiting(&self) -> bool;
 
-    /// What was agreed at login.
-    fn agreed(&self) -> Option<&Agreed>;
+    /// What both ends can do, if the session is open.
+    fn capabilities(&self) -> Option<Capabilities>;
 
     /// What was agreed, for a report.
     fn facts(&self) -> Option<SessionFacts>;

@@ -2,9 +2,9 @@
 
 use crate::outcome::Failure;
 use crate::reactor::socket::Address;
-pub use crate::wire::mysql::client_error;
-pub use crate::wire::mysql::client_error::{CANNOT_CONNECT, GONE, LOST, MALFORMED, UNKNOWN_HOST};
-use crate::wire::mysql::{ServerError, WireError};
+pub use crate::wire::client_error;
+pub use crate::wire::error::client_error::{CANNOT_CONNECT, GONE, LOST, MALFORMED, UNKNOWN_HOST};
+use crate::wire::{ServerError, WireError};
 use crate::workload::LINKS_MAX;
 use std::any::Any;
 use std::io;

@@ -1,9 +1,9 @@
 //! HandlerSocket's side of one connection: lines in, lines out, no login but a secret.
 
-use super::dialect::{Dialect, Heard, LeftBytes, SessionFacts, Target};
+use super::Target;
+use super::dialect::{Dialect, Heard, LeftBytes, SessionFacts};
 use crate::wire::handler_socket::{LineReader, put_secret};
-use crate::wire::mysql::{Agreed, Capabilities, Flavour, Prepared, Summary};
-use crate::wire::{ServerError, WireError};
+use crate::wire::{Capabilities, Prepared, ServerError, Summary, WireError};
 use crate::workload::{Reply, Request, Tongue};
 
 /// The protocol side of one connection to a port of the plugin.
@@ -28,18 +28,7 @@ enum KeyStage {
     Closed,
     /// The connection does not stand yet, or the answer to the secret is not there.
     Entering,
-    Open(Box<Agreed>),
-}
-
-/// There is no login that anything could be agreed in.
-fn nothing_agreed() -> Box<Agreed> {
-    Box::new(Agreed {
-        server_version: String::new(),
-        flavour: Flavour::MariaDb,
-        connection_id: 0,
-        capabilities: Capabilities::NONE,
-        status: 0,
-    })
+    Open,
 }
 
 impl Dialect for KeyLink {
@@ -53,7 +42,7 @@ impl Dialect for KeyLink {
 
     fn greet(&mut self, out: &mut Vec<u8>) -> Result<Heard, WireError> {
         if self.secret.is_empty() {
-            self.stage = KeyStage::Open(nothing_agreed());
+            self.stage = KeyStage::Open;
             return Ok(Heard::Opened);
         }
         put_secret(out, &self.secret);
@@ -69,7 +58,7 @@ impl Dialect for KeyLink {
     }
 
     fn is_open(&self) -> bool {
-        matches!(self.stage, KeyStage::Open(_))
+        matches!(self.stage, KeyStage::Open)
     }
 
     fn is_closed(&self) -> bool {
@@ -80,11 +69,8 @@ impl Dialect for KeyLink {
         self.request.is_some()
     }
 
-    fn agreed(&self) -> Option<&Agreed> {
-        match &self.stage {
-            KeyStage::Open(agreed) => Some(agreed),
-            _ => None,
-        }
+    fn capabilities(&self) -> Option<Capabilities> {
+        self.is_open().then_some(Capabilities::NONE)
     }
 
     fn facts(&self) -> Option<SessionFacts> {
@@ -190,7 +176,7 @@ impl KeyLink {
             Some(_) => match self.reader.take().error() {
                 Some(error) => Err(WireError::Refused(error)),
                 None => {
-                    self.stage = KeyStage::Open(nothing_agreed());
+                    self.stage = KeyStage::Open;
                     Ok(Heard::Opened)
                 }
             },
@@ -256,7 +242,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::reactor::socket::Address;
-    use crate::wire::mysql::{Credentials, Options};
+    use crate::wire::Credentials;
+    use crate::wire::mysql::Options;
     use crate::workload::Class;
     use std::time::Duration;
 

@@ -1,10 +1,11 @@
 //! MySQL's protocol on one connection: from the bytes of its socket to complete answers.
 
-use super::dialect::{Dialect, Heard, LeftBytes, SessionFacts, Target};
+use super::Target;
+use super::dialect::{Dialect, Heard, LeftBytes, SessionFacts};
 use crate::wire::mysql::{
-    Agreed, AnswerReader, AnswerState, Capabilities, Channel, Login, Prepared, ServerError,
-    Summary, WireError, command, sequence_after,
+    Agreed, AnswerReader, AnswerState, Channel, Login, command, sequence_after,
 };
+use crate::wire::{Capabilities, Prepared, ServerError, Summary, WireError};
 use crate::workload::{Reply, Request, Tongue};
 
 /// Most bytes kept of an answer that a session wants whole.
@@ -89,11 +90,8 @@ impl Dialect for Link {
         self.request.is_some()
     }
 
-    fn agreed(&self) -> Option<&Agreed> {
-        match &self.stage {
-            LinkStage::Open(agreed) => Some(agreed),
-            _ => None,
-        }
+    fn capabilities(&self) -> Option<Capabilities> {
+        self.agreed().map(|agreed| agreed.capabilities)
     }
 
     fn facts(&self) -> Option<SessionFacts> {
@@ -254,6 +252,14 @@ impl Dialect for Link {
 }
 
 impl Link {
+    /// What was agreed at login.
+    pub fn agreed(&self) -> Option<&Agreed> {
+        match &self.stage {
+            LinkStage::Open(agreed) => Some(agreed),
+            _ => None,
+        }
+    }
+
     fn hear_layered(&mut self, bytes: &[u8], spare: &mut Vec<u8>) -> Result<Heard, WireError> {
         let mut opened = std::mem::take(&mut self.opened);
         let mut bytes = bytes;
@@ -364,7 +370,7 @@ fn unasked(bytes: &[u8]) -> WireError {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::wire::mysql::Flavour;
+    use crate::wire::Flavour;
     use crate::workload::{Class, Ending};
 
     const OK: &[u8] = b"\x07\0\0\x01\0\x01\0\x02\0\0\0";
@@ -384,7 +390,6 @@ mod tests {
             flavour: Flavour::MariaDb,
             connection_id: 1,
             capabilities: Capabilities::PROTOCOL_41,
-            status: 2,
         };
         Link {
             stage: LinkStage::Open(Box::new(agreed)),

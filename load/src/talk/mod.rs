@@ -2,14 +2,15 @@
 //!
 //! A [`Dialect`](dialect::Dialect) is the protocol side of one connection: bytes in, bytes out; a
 //! [`Link`](link::Link) is MySQL's. A
-//! [`blocking`](blocking::BlockingLink) one has its socket with it, on which every call waits. Files that TLS needs are
-//! read by [`tls`].
+//! [`blocking`](blocking::BlockingLink) one has its socket with it, on which every call waits. What
+//! a plan says of servers is read by [`target`], the files that TLS needs by [`tls`].
 
 pub mod blocking;
 pub mod dialect;
 pub mod failure;
 pub mod handler_socket;
 pub mod link;
+pub mod target;
 pub mod tls;
 
-pub use dialect::Target;
+pub use target::Target;

@@ -33,7 +33,7 @@ impl WireError {
     }
 }
 
-/// An ERR packet: code, SQLSTATE and words of the server.
+/// An error of the server: its code, SQLSTATE and words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerError {
     pub code: u16,

@@ -1,8 +1,12 @@
 //! Client protocols, without a socket, a file or a clock: bytes in, bytes and meanings out. Each has
-//! a folder; what all of them can fail with is the same.
+//! a folder or a file; the words that all of them share stand beside those.
 
+pub mod common;
 pub mod error;
 pub mod handler_socket;
 pub mod mysql;
+pub mod value;
 
+pub use common::{Capabilities, Credentials, Flavour, Prepared, Summary};
 pub use error::{ServerError, WireError, client_error};
+pub use value::{Date, Time, Value};

@@ -51,7 +51,7 @@ pub use sql::{Comment, Sql, SqlError, comment};
 
 use crate::outcome::{Failure, Scanned};
 use crate::record::Reading;
-use crate::wire::mysql::{Agreed, Flavour, Prepared, ServerError, Summary};
+use crate::wire::{Capabilities, Flavour, Prepared, ServerError, Summary};
 use std::time::Duration;
 
 /// The most statement classes. A class number is one byte, of which some values stay unused.
@@ -237,7 +237,7 @@ pub enum Call<'a> {
     /// link 1, and so on; a link that was lost comes back under its own number.
     Connected {
         link: LinkNumber,
-        agreed: &'a Agreed,
+        capabilities: Capabilities,
     },
     /// The link is gone, with every prepared statement and transaction on it. The event in
     /// progress, if any, is begun again with the same cycle after [`Step::Ready`].

@@ -1,7 +1,7 @@
 //! A copy of the tables that answers as the server must: small, slow and plain.
 
 use super::replay::{Meaning, Question};
-use crate::wire::mysql::Value;
+use crate::wire::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A row but its id.

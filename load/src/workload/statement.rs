@@ -1,7 +1,8 @@
 //! A query with `?` marks and the values to put there, as text or as a prepared statement.
 
 use crate::random::Stream;
-use crate::wire::mysql::{self, Prepared, Value, WireError, command};
+use crate::wire::mysql::{self, command};
+use crate::wire::{Prepared, Value, WireError};
 use std::io::Write as _;
 use std::sync::Arc;
 

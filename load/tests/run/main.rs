@@ -20,7 +20,7 @@ mod window;
 
 use fake::{FakeServer, Script};
 use program::{ENGINES, Folder, PROGRAM, begun, done, failure, fed, lines, of_events, plan, run};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{BufRead, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -104,6 +104,13 @@ fn a_signal_ends_the_run_with_its_figures() {
     let server = FakeServer::start(&folder.0, Torn(1000));
     let mut plan = plan(&server.socket, "auto");
     plan["load"]["measure_s"] = json!(3600.0);
+    let done = interrupted(&plan);
+    assert_eq!(done["ended"], "signal");
+    assert!(done["measured_s"].as_f64().unwrap() < 3600.0);
+}
+
+/// What a run tells at its end that is asked to end as soon as its load begins.
+fn interrupted(plan: &Value) -> Value {
     let mut command = Command::new(PROGRAM);
     command.args(["run", "-"]).stdout(Stdio::piped());
     let mut child = begun(&mut command, &plan.to_string());
@@ -115,9 +122,7 @@ fn a_signal_ends_the_run_with_its_figures() {
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
     let mut output = child.wait_with_output().unwrap();
     stdout.read_to_end(&mut output.stdout).unwrap();
-    let done = done(&output);
-    assert_eq!(done["ended"], "signal");
-    assert!(done["measured_s"].as_f64().unwrap() < 3600.0);
+    done(&output)
 }
 
 /// Knows no limits, and never answers what a workload wants to know before the load; says on a

@@ -309,6 +309,18 @@ fn a_script_that_may_block_gets_threads_of_its_own() {
 }
 
 #[test]
+fn a_signal_ends_threads_of_a_script_with_their_figures() {
+    let folder = Folder::new("lua-threads-signal");
+    let server = FakeServer::start(&folder.0, Kind);
+    let mut plan = of(&folder, TWO_QUERIES, &server.socket);
+    plan["workload"]["options"] = json!({"os_threads": "on"});
+    plan["load"]["measure_s"] = json!(3600.0);
+    let done = crate::interrupted(&plan);
+    assert_eq!(done["ended"], "signal");
+    assert!(done["measured_s"].as_f64().unwrap() < 3600.0);
+}
+
+#[test]
 fn threads_of_a_script_share_a_rate_and_a_limit_of_events() {
     let folder = Folder::new("lua-threads-rate");
     let server = FakeServer::start(&folder.0, Kind);

@@ -127,7 +127,8 @@ fn each_arm_has_one_slice_a_round_and_nothing_is_asked_while_an_arm_is_entered()
             assert_eq!(slice["begun"], slice["events"]);
             assert_eq!(slice["latency_us"]["count"], slice["events"]);
             let (events, drained) = (slice["events"].as_u64(), slice["drained"].as_u64());
-            assert!(events > drained && drained <= Some(4), "{slice}");
+            // On a host that stalls, a slice may have no answer but those it had to wait for.
+            assert!(events >= drained && drained <= Some(4), "{slice}");
             // Settling is in the visit and in no other figure.
             assert!(slice["visit"]["events"].as_u64() >= events, "{slice}");
             assert!(slice["watched_cpu_us"][0].is_number(), "{slice}");
@@ -146,6 +147,7 @@ fn each_arm_has_one_slice_a_round_and_nothing_is_asked_while_an_arm_is_entered()
             let counts = slices.iter().map(|slice| slice[key].as_u64().unwrap());
             counts.sum::<u64>()
         };
+        assert!(sum("events") > sum("drained"));
         assert_eq!(done["events"], sum("events"));
         assert_eq!(done["drained"]["events"], sum("drained"));
         assert_eq!(done["arms"][0]["arm"], "off");

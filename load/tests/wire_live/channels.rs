@@ -1,9 +1,8 @@
 //! TLS and compression, alone and together.
 
 use contend_load::plan::{Tls, TlsMode};
-use contend_load::wire::mysql::{
-    Algorithm, Flavour, Options, ReplyForm, Value, WireError, command,
-};
+use contend_load::wire::mysql::{Algorithm, Options, ReplyForm, command};
+use contend_load::wire::{Flavour, Value, WireError};
 
 use crate::client::{Client, Server, server, tls, tls_of};
 

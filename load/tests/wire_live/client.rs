@@ -8,10 +8,10 @@ use std::sync::{Arc, OnceLock};
 
 use contend_load::plan::{Tls, TlsMode};
 use contend_load::wire::mysql::{
-    Agreed, AnswerPacket, AnswerReader, AnswerState, Channel, Column, Credentials, FrameReader,
-    Login, Options, PreparedStatement, ReplyForm, ServerError, Summary, TextRow, TlsConfig,
-    WireError, command, sequence_after,
+    Agreed, AnswerPacket, AnswerReader, AnswerState, Channel, Column, FrameReader, Login, Options,
+    PreparedStatement, ReplyForm, TextRow, TlsConfig, command, sequence_after,
 };
+use contend_load::wire::{Credentials, ServerError, Summary, WireError};
 
 /// Where the server under test is.
 #[derive(Clone, Debug, serde::Deserialize)]

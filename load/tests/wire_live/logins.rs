@@ -1,7 +1,8 @@
 //! Every login plugin that the server has, over every way that leads to it.
 
 use contend_load::plan::TlsMode;
-use contend_load::wire::mysql::{Flavour, Options, WireError};
+use contend_load::wire::mysql::Options;
+use contend_load::wire::{Flavour, WireError};
 
 use crate::client::{Client, Server, server, tls};
 

@@ -23,7 +23,7 @@ from contend.calibration import (
 )
 from contend.calibration.file import folder_of
 from contend.calibration.model import FIGURES, RANGE_ROWS, Transport
-from contend.cli.output import columns, say, say_json
+from contend.cli.parser import columns, say, say_json
 from contend.cli.progress import display_on
 from contend.errors import RequestError
 from contend.folders import default_cache

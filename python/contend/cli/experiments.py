@@ -1,13 +1,138 @@
-"""`contend recipes`, `contend schema`: the built-in experiment files, and what one may say."""
+"""`contend try`: an experiment made of a command line, measured as `contend run` measures one.
+`contend recipes`, `contend schema`: the built-in experiment files, and what one may say."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+from pathlib import Path
 
-from contend.cli.output import say
+from contend.cli.parser import Parser, say
+from contend.cli.try_experiment import (
+    CONNECTIONS_USUAL,
+    ROWS_USUAL,
+    TIME_USUAL,
+    WORKLOAD_USUAL,
+    NothingToCompare,
+    experiment_of,
+)
+from contend.servers.options import as_text
 from contend.spec import json_schema, key_tables, load_experiment, recipe_text, recipes
+
+EXAMPLES = """\
+examples:
+  contend try innodb_flush_log_at_trx_commit=1,2 --connections 8,64
+  contend try sort_buffer_size=256K,4M --sql 'SELECT c FROM sbtest ORDER BY c LIMIT 9'
+  contend try --a 'key_cache_segments=0' --b 'key_cache_segments=32 key_buffer_size=64M' \\
+      --engine MyISAM --workload random_points
+"""
+
+
+def add_try(parser: Parser) -> None:
+    parser.intermixed = True
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = (
+        "Is another value of a server option faster? Each gets a server of its own, and the\n"
+        "first is the baseline. Ends in about a minute, with intervals."
+    )
+    parser.epilog = EXAMPLES
+    parser.usage = "contend try NAME=VALUE,VALUE… [options]"
+    add = parser.add_argument
+    add(
+        "settings",
+        metavar="NAME=VALUE,…",
+        nargs="*",
+        help="an option of the server with its values; of several options the first with two "
+        "values is compared, at each value of the others",
+    )
+    add("--a", metavar="'X=1 Y=2'", help="in place of that: a set of options, the baseline")
+    add("--b", metavar="'X=3'", help="the set that is compared with it")
+    add(
+        "--workload",
+        metavar="NAME",
+        help="what is asked: read_only, point_select, tpcc, … or sysbench's name of it "
+        f"(default: {WORKLOAD_USUAL})",
+    )
+    add(
+        "--sql",
+        metavar="STATEMENT",
+        action="append",
+        default=[],
+        help="a statement to ask in place of that; several are asked equally often",
+    )
+    add("--writes", action="store_true", help="--sql may change rows")
+    add(
+        "--data",
+        metavar="ROWS|NAME",
+        help="rows of the table, or which tables: employees, tpcc, import:NAME "
+        f"(default: {ROWS_USUAL:,} rows)",
+    )
+    add("--engine", metavar="NAME", help="storage engine of the tables (default: InnoDB)")
+    add(
+        "--connections",
+        metavar="N,…",
+        default=CONNECTIONS_USUAL,
+        help=f"how many ask at the same time (default: {CONNECTIONS_USUAL})",
+    )
+    add(
+        "--server",
+        dest="servers",
+        metavar="NAME|DSN",
+        action="append",
+        default=[],
+        help="a server, as of `contend run`; two, such as mariadb,mysql@sid, are compared",
+    )
+    add("--for", dest="time", metavar="TIME", help=f"measure for so long (default: {TIME_USUAL})")
+    add("--until", metavar="WIDTH", help="measure until the answer is so narrow, such as 2%%")
+    add("--print", action="store_true", help="print the experiment file, and measure nothing")
+    add("--out", metavar="DIR", type=Path, help="the run folder to make, as of `contend run`")
+    add("--json", action="store_true", help="print the result as JSON")
+    add("--yes", action="store_true", help="do not ask, as of `contend run`")
+    parser.set_defaults(run=_try, server=None, resume=None)
+
+
+def _try(args: argparse.Namespace) -> int:
+    kind = _kind()
+    try:
+        experiment = experiment_of(args, kind)
+    except NothingToCompare as error:
+        raise _with_default(error, kind) from None
+    if args.print:
+        sys.stdout.write(experiment.source)
+        return 0
+    # What the help, a refusal and --print do not wait for.
+    from contend.cli.run import measure
+
+    sys.stderr.write(f"{experiment.question}\n")
+    return measure(experiment, args, exact=True)
+
+
+def _kind() -> str:
+    """MariaDB, unless MySQL is all that this machine has."""
+    from contend.get import servers_at_hand
+
+    kinds = {server.kind for server in servers_at_hand()}
+    return "mysql" if kinds == {"mysql"} else "mariadb"
+
+
+def _with_default(error: NothingToCompare, kind: str) -> NothingToCompare:
+    """The error, with the server's default as the value to compare with."""
+    from contend.get import find_server
+    from contend.servers.errors import NoServer
+    from contend.servers.variables import program_defaults, refuse_unknown
+
+    if error.option is None:
+        return error
+    name, level = error.option
+    try:
+        binary = find_server(kind)
+    except NoServer:
+        return error
+    refuse_unknown(binary, [name])
+    if default := program_defaults(binary).get(name):
+        error.hint = f"The server's default is {default}: {name}={default},{as_text(level)}."
+    return error
 
 
 def add_recipes(parser: argparse.ArgumentParser) -> None:

@@ -1,12 +1,13 @@
 """The command line as argparse has it: one subcommand's arguments, or the names of all; and what
-several subcommands have in common."""
+several subcommands have in common: what they print, and how they ask."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Container, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
@@ -31,7 +32,7 @@ class Subcommand(NamedTuple):
 
 COMMANDS: dict[str, Subcommand] = {
     "try": Subcommand(
-        "try_command", "see what other values of a server option change, without a file"
+        "experiments", "see what other values of a server option change, without a file"
     ),
     "run": Subcommand("run", "measure an experiment: a built-in recipe or a file"),
     "show": Subcommand("results", "show what a run folder says"),
@@ -51,7 +52,7 @@ COMMANDS: dict[str, Subcommand] = {
     "data": Subcommand(
         "data", "import a dump of your own; list the datasets that are kept, remove them"
     ),
-    "check": Subcommand("check", "see whether the tables of a schema hold its conditions"),
+    "check": Subcommand("data", "see whether the tables of a schema hold its conditions"),
     "calibrate": Subcommand(
         "calibrate", "measure what the load generator itself can do on this host"
     ),
@@ -162,3 +163,30 @@ def confirmed(question: str, *, yes: bool) -> bool:
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def say(line: str) -> None:
+    """A line of what was asked for."""
+    sys.stdout.write(f"{line}\n")
+
+
+def say_json(document: Any) -> None:
+    """A document, for programs."""
+    say(json.dumps(document, indent=2))
+
+
+def remark(line: str) -> None:
+    """A line for people that is no part of what was asked for."""
+    sys.stderr.write(f"{line}\n")
+
+
+def columns(rows: Sequence[Sequence[str]], *, right: Container[int] = ()) -> list[str]:
+    """A line for each row, with the cells under one another; flush right in columns `right`."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if number in right else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -9,8 +9,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
-from contend.cli.output import remark, say
-from contend.cli.parser import confirmed
+from contend.cli.parser import confirmed, remark, say
 from contend.errors import ContendError, RequestError, WorkError
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
@@ -121,7 +120,7 @@ def server_of(dsn: Dsn) -> ExistingServer:
 def _of_runs(named: str | None, folder: Path, errors: list[ContendError]) -> Collection[str] | None:
     """The servers of a run folder; None for all, after what older runs noted is in the journals."""
     # Which a restore of one server need not wait for.
-    from contend.lab.left import run_folders_left, take_over
+    from contend.lab.session import run_folders_left, take_over
     from contend.store import find_run
     from contend.store.folder import RUNS_ROOT
 

@@ -12,8 +12,7 @@ import json
 import sys
 from pathlib import Path
 
-from contend.cli.output import remark, say
-from contend.cli.parser import add_metric, metrics_of
+from contend.cli.parser import add_metric, metrics_of, remark, say
 from contend.errors import RequestError
 from contend.report import as_json, build
 from contend.report import export as tables

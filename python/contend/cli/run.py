@@ -21,8 +21,7 @@ from contend.get import debian, find_server, servers_at_hand
 from contend.lab import session
 from contend.lab.equipment import borrowed_equipment, private_equipment, servers_named
 from contend.lab.events import Notice
-from contend.lab.left import take_over
-from contend.lab.session import Equipment
+from contend.lab.session import Equipment, take_over
 from contend.load import find_program
 from contend.servers import KINDS, ServerBinary
 from contend.servers.dsn import Dsn

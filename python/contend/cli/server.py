@@ -8,8 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from contend.cli.output import columns, say, say_json
-from contend.cli.parser import confirmed
+from contend.cli.parser import columns, confirmed, say, say_json
 from contend.errors import RequestError
 from contend.folders import default_cache
 from contend.get import cache as got_servers

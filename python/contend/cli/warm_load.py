@@ -9,16 +9,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from contend.cli.output import columns, remark
-from contend.cli.parser import confirmed
+from contend.cli.parser import columns, confirmed, remark
 from contend.cli.restore import offer, what_is_left
 from contend.program import find_program
 from contend.servers.existing import ExistingServer
 from contend.undo import Journal, NotAgreed
 from contend.undo.variables import always
 from contend.units import format_count, format_duration, format_size
-from contend.warm.gate import Limits
 from contend.warm.model import Cache, Item, WarmPlan
+from contend.warm.throttle import Limits
 from contend.warm.warm_up import How, Listener
 from contend.warm.work import WarmUpResult
 

@@ -14,8 +14,11 @@ conditions checks of a schema: what its tables hold whatever was done to them
 
 from contend.datasets.build import DatasetSource, provide
 from contend.datasets.cache import (
+    CONTENT_VERSION,
     Dataset,
+    dataset_key,
     drop,
+    key_inputs,
     list_datasets,
     restore,
     workspace,
@@ -36,4 +39,3 @@ from contend.datasets.loading import (
     engine_options,
     estimated_bytes,
 )
-from contend.datasets.manifest import CONTENT_VERSION, dataset_key, key_inputs

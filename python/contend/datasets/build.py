@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from contend.datasets.cache import (
     Dataset,
+    Manifest,
+    TableEntry,
+    dataset_key,
     datasets_root,
     find,
+    key_inputs,
     locked,
     remove_tree,
     restore,
@@ -34,7 +38,6 @@ from contend.datasets.loading import (
     require_engine,
     require_room,
 )
-from contend.datasets.manifest import Manifest, TableEntry, dataset_key, key_inputs
 from contend.load import Address, FillProcess, LoadFailed
 from contend.servers import PrivateServer, ServerBinary
 from contend.spec import DataSpec, Level, layout_options

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contend.datasets.cache import TableEntry
 from contend.datasets.dump import DumpFailed, DumpRefused
 from contend.datasets.dump.load import Loader, Rules
 from contend.datasets.loading import (
@@ -22,10 +23,8 @@ from contend.datasets.loading import (
     require_engine,
     require_room,
 )
-from contend.datasets.manifest import TableEntry
 from contend.servers import PrivateServer, ServerBinary
-from contend.servers.client import LONG_S
-from contend.servers.statements import qualified
+from contend.servers.client import LONG_S, qualified
 from contend.spec import DataSpec, Level
 from contend.units import format_size
 

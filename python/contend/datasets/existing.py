@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
+from contend.datasets.cache import dataset_key, key_inputs
 from contend.datasets.loading import (
     FillProgress,
     LoadingDeclined,
@@ -20,13 +21,12 @@ from contend.datasets.loading import (
     describe,
     estimated_bytes,
 )
-from contend.datasets.manifest import dataset_key, key_inputs
 from contend.errors import ContendError
 from contend.load import Address, FillProcess, LoadFailed
 from contend.probed import DatasetRecord
+from contend.servers.client import qualified
 from contend.servers.dsn import DEFAULT_PORT, PASSWORD_VARIABLE, Dsn
 from contend.servers.existing import TABLE_MARK, ExistingServer, table_comment, table_key
-from contend.servers.statements import qualified
 from contend.settings.schemas import SCHEMAS, Schema
 from contend.units import format_size
 

@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from contend.datasets.build import Made, make
-from contend.datasets.cache import Dataset, find, locked
+from contend.datasets.cache import Dataset, dataset_key, find, locked
 from contend.datasets.contents import Contents, dump_options, files_bytes, load_dump
 from contend.datasets.dump.load import Rules, refuse_cut_off
 from contend.datasets.loading import Tell
-from contend.datasets.manifest import dataset_key
 from contend.errors import RequestError, did_you_mean
 from contend.servers import PrivateServer, ServerBinary
 from contend.settings.schemas import IMPORT_PREFIX, imported_name

@@ -32,7 +32,7 @@ from contend.findings.figures import CellFigures, cell_figures
 from contend.findings.model import Compared, Contrast, Figure, Finding
 from contend.findings.ratios import Reading, log_ratio, reading_of
 from contend.findings.repeats import Read, means_of_repeats, over_repeats
-from contend.findings.sentence import AtLevel, Given, Sentence, say
+from contend.findings.sentence import AtLevel, Given, Said, Sentence, say
 from contend.findings.slices import SliceRatios, noise_of
 from contend.findings.study import Study, study_of
 from contend.findings.unpaired import Side, run_over_run, sessions_before

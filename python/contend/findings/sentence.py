@@ -1,10 +1,14 @@
-"""Words with places for findings. Whoever shows them says how a figure is written; here it is only
-said which one stands where, so no number comes into a sentence but as a finding."""
+"""Words with places for findings: no number comes into a sentence but as a finding.
+
+A `Sentence` only says which one stands where; whoever shows it says how a figure is written. `Said`
+is what comes of that, and of what a report says itself.
+"""
 
 from __future__ import annotations
 
+import re
 import string
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from contend.findings.model import Figure, Finding
@@ -16,6 +20,41 @@ class Given:
     """A number that nobody measured here: of the machine, of the plan, or of a rule."""
 
     value: float
+
+    def __format__(self, how: str) -> str:
+        return format(self.value, how or "g")
+
+
+class Said(str):
+    """Words as they are printed: `Said("{} is {} slower", name, size)`.
+
+    A place takes what is said already, a number that is `Given`, or a word without a number. The
+    figures of findings are said by `report.words`, and so are the names of levels.
+
+    Raises:
+        TypeError: a bare number is to stand in a place, or stands in the words.
+    """
+
+    def __new__(cls, words: str, *places: Said | Given | str) -> Said:
+        for one in (words, *places):
+            if not isinstance(one, Said | Given) and (
+                not isinstance(one, str) or re.search(r"\d", re.sub(r"{[^}]*}", "", one))
+            ):
+                raise TypeError(
+                    f"{one!r} in {words!r} has a number that is not a finding: a sentence needs "
+                    "its interval and its n"
+                )
+        return cls.written(words.format(*places) if places else words)
+
+    @classmethod
+    def written(cls, text: str) -> Said:
+        """A name, or a figure with its interval, as it was written."""
+        return super().__new__(cls, text)
+
+    @classmethod
+    def joined(cls, between: str, parts: Iterable[Said]) -> Said:
+        """Several as one."""
+        return cls.written(between.join(parts))
 
 
 @dataclass(frozen=True, slots=True)

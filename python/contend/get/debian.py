@@ -13,10 +13,17 @@ from pathlib import Path
 
 from contend.errors import did_you_mean
 from contend.folders import default_cache
-from contend.get.apt import Apt, OnStep, architecture, unpack
-from contend.get.cache import keep, list_got, new_folder, write_manifest
-from contend.get.sources import Source, for_suite, parse_sources, render
-from contend.get.unpacked import find_layout, prune
+from contend.get.apt import (
+    Apt,
+    OnStep,
+    Source,
+    architecture,
+    for_suite,
+    parse_sources,
+    render,
+    unpack,
+)
+from contend.get.cache import find_layout, keep, list_got, new_folder, prune, write_manifest
 from contend.servers.binary import KINDS, ServerBinary, ask_version
 from contend.servers.errors import GetFailed, NotVerified, UnknownServer
 

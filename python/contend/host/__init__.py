@@ -7,11 +7,11 @@ from contend.host import page_cache
 from contend.host.counters import (
     Pressure,
     change,
+    disturbances,
     own_cpu_s,
     pressure,
     process_cpu_s,
 )
-from contend.host.disturbances import disturbances
 from contend.host.kernel import limits, memory_available_bytes
 from contend.host.machine import facts
 from contend.host.tree import Tree

@@ -15,21 +15,19 @@ from typing import TYPE_CHECKING, Any
 from contend.datasets import entrance
 from contend.errors import ContendError, RequestError
 from contend.lab.caches import Caches
-from contend.lab.errors import NeedsRestart, OtherServer
-from contend.lab.events import Listener, Notice
+from contend.lab.events import Listener, NeedsRestart, Notice, OtherServer
 from contend.lab.testbed import Ready
 from contend.load import LoadDriver
 from contend.plan import HandlerSocket
 from contend.probed import DatasetRecord, RunWarning
 from contend.probes import Observed
-from contend.servers.client import LONG_S, LazyControl
+from contend.servers.client import LONG_S, LazyControl, run_statement
 from contend.servers.dsn import PASSWORD_VARIABLE, Dsn
 from contend.servers.errors import OptionRejected, ReadOnly
 from contend.servers.options import as_number, as_text, normal_name
-from contend.servers.statements import run_statement
 from contend.settings.model import Launch
 from contend.spec import CellSpec, DataSpec, Level
-from contend.undo import Journal, put_back, statements, variables
+from contend.undo import Journal, put_back, statement_entry, variables
 from contend.warm.server_list import NoList, ServerHost, host_of
 
 if TYPE_CHECKING:
@@ -140,7 +138,7 @@ class BorrowedUnderTest:
     def remember(self, undos: Sequence[str]) -> None:
         assert self._data is not None
         database = self._database(self._data)
-        before, self._undos = self._undos, [statements.entry(undo, database) for undo in undos]
+        before, self._undos = self._undos, [statement_entry(undo, database) for undo in undos]
         self._journal.replace(before, self._undos)
 
     def execute(self, statement: str) -> float:

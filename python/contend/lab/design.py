@@ -1,7 +1,20 @@
-"""How levels are compared: in slices, or as runs of their own."""
+"""How levels are compared: in slices, or as runs of their own; how one server takes on levels in
+turn; how the memory of the servers of one repeat is laid out: alike in all of them, and otherwise
+in the next repeat, or as the system has it.
+
+Without the kernel's own draw two things decide where memory lies. The environment moves the stack.
+The limit of the stack moves all that is mapped: libraries, large allocations, the stacks of
+threads, and a server that is started by its loader itself. What stays is the small allocations'
+heap (brk), and the program of a server that is started by its name: nothing short of the kernel's
+draw moves these.
+"""
 
 from __future__ import annotations
 
+import mmap
+import os
+import random
+import resource
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,16 +24,16 @@ from typing import Literal
 from contend import host
 from contend.datasets import estimated_bytes
 from contend.errors import RequestError
-from contend.lab.layouts import why_not_matched
-from contend.lab.switching import why_not_switched
-from contend.probed import DesignFacts
-from contend.servers.options import as_text, normal_name, size_in_bytes
+from contend.probed import DesignFacts, LayoutRecord
+from contend.servers.options import as_text, assignment, normal_name, size_in_bytes
 from contend.settings import SETTINGS
-from contend.settings.model import Differs
+from contend.settings.model import Differs, Launch
 from contend.settings.workload import may_write
-from contend.spec import CellSpec, Experiment, Factor, cell_specs
+from contend.spec import CellSpec, Experiment, Factor, cell_specs, imported_name
 from contend.spec.keys import resolve
 from contend.units import format_size
+from contend.warm.model import disturbs
+from contend.warm.myisam import reloading
 
 SERVER_BYTES = 200 << 20
 """What a server takes beside the caches of its tables."""
@@ -188,3 +201,105 @@ def _memory_bytes(cell: CellSpec) -> int:
 
 def _existing(path: Path) -> Path:
     return path if path.exists() else _existing(path.parent)
+
+
+PADDING_MAX_BYTES = 4096
+"""Of environment: the reach of a page."""
+
+PADDING_VARIABLE = "CONTEND_PADDING"
+
+STACK_MIN_BYTES = 128 << 20
+"""With a limit below it the kernel keeps as much room all the same."""
+
+STACK_SPAN_BYTES = 128 << 20
+"""How far mapped memory moves at most. Threads that ask for no size get stacks as large as the
+limit, of which they touch as much as ever."""
+
+PROGRAMS = ("setarch", "prlimit")
+"""Start a server without address space randomisation, and with a limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLayout:
+    """Of the servers of one repeat. Without any figure it is the system's.
+
+    Args:
+        padding_bytes: of environment.
+        stack_limit_bytes: a whole number of pages.
+    """
+
+    padding_bytes: int | None = None
+    stack_limit_bytes: int | None = None
+
+    def record(self) -> LayoutRecord:
+        """What the record of a run says of it."""
+        return {
+            "padding_bytes": self.padding_bytes,
+            "stack_limit_bytes": self.stack_limit_bytes,
+        }
+
+    def apply(self, launch: Launch) -> None:
+        if self.padding_bytes is None or self.stack_limit_bytes is None:
+            return
+        launch.environment[PADDING_VARIABLE] = "x" * (1 + self.padding_bytes)
+        setarch, prlimit = (shutil.which(program) for program in PROGRAMS)
+        assert setarch is not None and prlimit is not None, why_not_matched()
+        limit = (prlimit, f"--stack={self.stack_limit_bytes}:")
+        launch.wrap = (setarch, os.uname().machine, "-R", *limit, *launch.wrap)
+
+
+def layout_of(experiment: Experiment, repeat: int, *, matched: bool) -> MemoryLayout:
+    """The layout of a repeat's servers, drawn anew for each."""
+    if not matched:
+        return MemoryLayout()
+    chance = random.Random(f"layout {experiment.base['load.seed']} {repeat}")
+    padding = chance.randrange(PADDING_MAX_BYTES)
+    pages = chance.randrange(1, STACK_SPAN_BYTES // mmap.PAGESIZE)
+    return MemoryLayout(padding, STACK_MIN_BYTES + pages * mmap.PAGESIZE)
+
+
+def why_not_matched() -> str | None:
+    """What it takes to lay servers out alike, and this host lacks; None if it lacks nothing."""
+    for program in PROGRAMS:
+        if shutil.which(program) is None:
+            return f"the program {program} (package util-linux)"
+    _soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
+    needed = STACK_MIN_BYTES + STACK_SPAN_BYTES
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        return f"a stack limit of {format_size(needed)} (ulimit -Hs allows {format_size(hard)})"
+    return None
+
+
+OPTIONS = "server.options."
+
+
+def why_not_switched(experiment: Experiment) -> str | None:
+    """Why one server cannot take on the compared levels in turn; None if it may try."""
+    compared = experiment.compared
+    assert compared is not None
+    if not compared.path.startswith(OPTIONS):
+        return f"{compared.path} is no option that a running server could be switched by"
+    name = normal_name(compared.path.removeprefix(OPTIONS))
+    if any(imported_name(cell.data.schema) is not None for cell in cell_specs(experiment)):
+        return "which caches the tables of a dump are in is not known before it is loaded"
+    engines = {cell.data.engine for cell in cell_specs(experiment)}
+    if any(_refill(engine, [name], ()) is None for engine in engines):
+        return f"{name} empties a cache that takes longer than a slice to fill again"
+    return None
+
+
+def entering(cells: Sequence[CellSpec]) -> list[tuple[str, ...]]:
+    """For each cell the statements that bring a server from any of the others to it."""
+    options = [
+        {normal_name(name): value for name, value in cell["server.options"].items()}
+        for cell in cells
+    ]
+    differ = [name for name in options[0] if any(o.get(name) != options[0][name] for o in options)]
+    data = cells[0].data
+    refill = _refill(data.engine, differ, data.table_names) or ()
+    return [(*(assignment(name, of_cell[name]) for name in differ), *refill) for of_cell in options]
+
+
+def _refill(engine: str, changed: Sequence[str], tables: Sequence[str]) -> tuple[str, ...] | None:
+    """Statements that fill the caches that a change of these options empties."""
+    return reloading(engine, tables) if disturbs(engine, changed) else ()

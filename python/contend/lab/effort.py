@@ -15,8 +15,7 @@ from typing import Any
 
 from contend.errors import RequestError
 from contend.findings import rule_of
-from contend.lab.design import Design
-from contend.lab.layouts import why_not_matched
+from contend.lab.design import Design, why_not_matched
 from contend.lab.observations import Observations, is_sliced
 from contend.settings.load import WARMUP_IN_SLICES_S, Slicing, ends_with_its_work
 from contend.settings.workload import writing_share

@@ -19,22 +19,26 @@ from contend.datasets import (
 )
 from contend.errors import ContendError
 from contend.lab.borrowed import BorrowedUnderTest
-from contend.lab.client import calibrating, choosing_engine
+from contend.lab.client import (
+    blocking_script,
+    calibrating,
+    check_workloads,
+    choosing_engine,
+    prepare_tables,
+)
 from contend.lab.conditions import Conditions
 from contend.lab.events import Listener, Notice, Relay
 from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.rehearsal import rehearse_options
-from contend.lab.scripts import blocking_script, check_workloads, prepare_tables
 from contend.lab.session import Equipment
 from contend.lab.sessions import default_history
 from contend.lab.testbed import Testbed
-from contend.lab.trial import try_starts
+from contend.lab.trial import rehearse_options, try_starts
 from contend.load import Address, Lines, LoadProcess, cpu_state, cpus_together
 from contend.probed import DatasetRecord, ServerIdentity
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.dsn import passwords
 from contend.servers.existing import ExistingServer
-from contend.servers.known_options import refuse_unknown
+from contend.servers.variables import refuse_unknown
 from contend.settings import SETTINGS
 from contend.settings.model import Launch
 from contend.spec import (

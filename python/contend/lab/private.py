@@ -10,20 +10,18 @@ from typing import TYPE_CHECKING, Any
 from contend.datasets import Dataset, engine_options
 from contend.errors import ContendError
 from contend.host.page_cache import LockedFiles
-from contend.lab.caches import Caches, drop_files, files_of
-from contend.lab.cold_starts import ColdStart
+from contend.lab.caches import Caches, ColdStart, drop_files, files_of
 from contend.lab.testbed import Ready
 from contend.load import Address, LoadDriver, plan_of
 from contend.plan import HandlerSocket
 from contend.probed import DatasetRecord, Probes, ServerIdentity, Warming
 from contend.probes import Observed
 from contend.servers import Dsn, PrivateServer
-from contend.servers.client import LONG_S, LazyControl
+from contend.servers.client import LONG_S, LazyControl, run_statement
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.servers.options import as_arguments
-from contend.servers.statements import run_statement
+from contend.settings.before_run import COLD_STARTS
 from contend.settings.model import Launch
-from contend.settings.warm import COLD_STARTS
 from contend.spec import CellSpec, DataSpec, Level
 from contend.undo import Journal
 from contend.units import format_size

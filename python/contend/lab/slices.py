@@ -8,11 +8,10 @@ from dataclasses import replace
 
 from contend.calibration import Calibration
 from contend.errors import ContendError
+from contend.lab.design import MemoryLayout, entering, layout_of
 from contend.lab.effort import Effort
 from contend.lab.events import Listener
-from contend.lab.layouts import MemoryLayout, layout_of
 from contend.lab.measure import measure_in_slices
-from contend.lab.switching import entering
 from contend.lab.testbed import Ready, Testbed
 from contend.load import LoadDriver
 from contend.probed import Probes

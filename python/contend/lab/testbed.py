@@ -12,7 +12,7 @@ from contend.lab.events import Listener, Notice
 from contend.load import Address, Lines
 from contend.probed import Probes, RunWarning
 from contend.probes import Expected, Observed
-from contend.servers.statements import StatementFailed
+from contend.servers.client import StatementFailed
 from contend.settings import SETTINGS
 from contend.settings.before_run import EACH_RUN, NEVER
 from contend.settings.model import Launch, Need, Setting

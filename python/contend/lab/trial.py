@@ -1,4 +1,5 @@
-"""Every start of an experiment tried on an empty server, before anything is loaded.
+"""Every start of an experiment tried before anything is loaded: a private server on an empty
+folder, a server that is not ours by asking whether it would take the options.
 
 What a server rejects, and what a statement of `setup` has wrong, shows there within a second or
 two; with the data of the experiment it would show after minutes of loading, or in the middle of the
@@ -13,14 +14,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from contend.errors import ContendError, RequestError
+from contend.errors import ContendError, RequestError, did_you_mean
+from contend.lab.borrowed import NO_MATTER, is_same, needs_restart
 from contend.lab.events import Listener, Notice
 from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.testbed import Testbed
 from contend.load import Address, FillProcess, LoadProcess
-from contend.servers.statements import StatementFailed
+from contend.servers.client import StatementFailed
+from contend.servers.errors import OptionRejected, ReadOnly
+from contend.servers.existing import ExistingServer
+from contend.servers.options import as_text, normal_name
+from contend.servers.variables import read_all, rehearse
 from contend.settings import SETTINGS
-from contend.spec import SCRIPT_SCHEMA, CellSpec, Experiment, cell_specs, imported_name
+from contend.spec import SCRIPT_SCHEMA, CellSpec, Experiment, Level, cell_specs, imported_name
 
 TRIED = tuple(setting for setting in SETTINGS if setting.tried)
 _SETUP = "setup"
@@ -159,3 +165,54 @@ def _digest(cell: CellSpec, program_of: ProgramOf) -> str:
     identity = dict(program_of(cell).identity)
     # 2: the file has what the server changed.
     return hashlib.sha256(f"2 {identity} {_asked(cell)}".encode()).hexdigest()
+
+
+_OPTIONS = "server.options."
+
+
+def rehearse_options(server: ExistingServer, experiment: Experiment, *, exact: bool) -> None:
+    """Refuse an option that the server would not take; nothing on it is changed.
+
+    Args:
+        exact: a value that the server would change is refused too.
+
+    Raises:
+        RequestError: it has no such variable, does not change it while it runs, or refuses or
+            changes the value.
+    """
+    wanted = {
+        (normal_name(name), type(value), value)
+        for cell in cell_specs(experiment)
+        for name, value in cell["server.options"].items()
+        if normal_name(name) not in NO_MATTER
+    }
+    if not wanted:
+        return
+    fixed: dict[str, Level] = {}
+    with server.connect() as connection:
+        there = read_all(connection)
+        for name, _kind, value in sorted(wanted, key=lambda one: (one[0], as_text(one[2]))):
+            if name not in there:
+                raise OptionRejected(
+                    f"{server.dsn} has no variable {name}.", hint=did_you_mean(name, there)
+                )
+            if is_same(value, there[name]):
+                continue
+            try:
+                is_taken = rehearse(connection, name, value)
+            except ReadOnly:
+                fixed[name] = value
+                continue
+            if exact and not is_taken:
+                raise RequestError(
+                    f"{server.dsn} changes {name} = {as_text(value)}: it does not take that value",
+                    hint="Name values that it takes as they are.",
+                )
+    if fixed:
+        raise needs_restart(server.dsn, fixed, there, compared=_compared(experiment))
+
+
+def _compared(experiment: Experiment) -> str:
+    """The option that is compared; empty if something else is."""
+    path = next(iter(experiment.compare.baseline), "")
+    return normal_name(path.removeprefix(_OPTIONS)) if path.startswith(_OPTIONS) else ""

@@ -7,26 +7,29 @@ three sentences leave to say stands in tables.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from contend.findings import (
     Analysis,
     CellFigures,
     Compared,
+    Given,
+    Said,
     Study,
     claims_of,
 )
 from contend.metrics import THROUGHPUT, Metric
 from contend.report.advice import PRICED, next_step, price_of
-from contend.report.basis import basis_of, repeats_text
+from contend.report.basis import basis_of
 from contend.report.model import Answer, Panel, Progress
 from contend.report.naming import Naming
 from contend.report.places import place_text
 from contend.report.sentence import claim_sentence
 from contend.report.sessions import in_the_sentence, sessions_of
 from contend.report.shape import sweep_sentences
-from contend.report.words import estimate_text
+from contend.report.words import estimate_text, repeats_text
 from contend.spec import Level, without_metric
+from contend.stats import Estimate
 
 
 def answer_of(
@@ -40,7 +43,8 @@ def answer_of(
 ) -> Answer:
     """What the experiment says, or that it says nothing yet."""
     if not cells:
-        return Answer("Nothing is measured yet.", (f"0 of {progress.planned} planned runs.",))
+        none = f"0 of {progress.planned} planned runs."
+        return Answer(Said("Nothing is measured yet."), (none,))
     first, *beside = analyses
     if first is None:
         return _without_comparison(study, cells, progress)
@@ -48,9 +52,10 @@ def answer_of(
     sentence = claim_sentence(naming, first.compared, level)
     earlier = sessions_of(study, first, level)
     if not study.finished:
-        sentence = (
-            f"Nothing is decided before the run is finished; so far ({progress.measured} of "
-            f"{progress.planned} runs) {sentence[0].lower()}{sentence[1:]}"
+        sentence = Said(
+            "Nothing is decided before the run is finished; so far ({}) {}",
+            _so_far(progress),
+            Said.written(sentence[0].lower() + sentence[1:]),
         )
     others = (
         price_of(
@@ -64,10 +69,14 @@ def answer_of(
         next_step(study, naming, first, level, panels),
     )
     return Answer(
-        f"{sentence}{in_the_sentence(study, earlier)}.",
+        Said("{}{}.", sentence, in_the_sentence(study, earlier)),
         basis_of(study, first, level, earlier),
         tuple(filter(None, others)),
     )
+
+
+def _so_far(progress: Progress) -> Said:
+    return Said("{} of {} runs", Given(progress.measured), Given(progress.planned))
 
 
 def _tone(analysis: Analysis, level: Level) -> str:
@@ -93,24 +102,24 @@ def _without_comparison(study: Study, cells: Sequence[CellFigures], progress: Pr
     measured = [cell for cell in cells if metric.name in cell.figures]
     if not measured:
         error = without_metric(metric.name, study.measured[0])
-        return Answer(f"Nothing to compare: {error.message}.", (f"{error.hint}",))
+        missing = Said("Nothing to compare: {}.", Said.written(error.message))
+        return Answer(missing, (f"{error.hint}",))
     pick = min if metric.less_is_better else max
     best = pick(measured, key=lambda cell: cell.figures[metric.name].mean)
-    figure, at = estimate_text(best.figures[metric.name]), place_text(best.cell)
+    figure = _at(metric, best.figures[metric.name], best.cell)
     if metric.name == THROUGHPUT:
-        most = ", the most of all cells" if len(measured) > 1 else ""
-        sentence = f"This server answered {figure} queries a second{at}{most}."
+        begin, extreme = "This server answered", "most"
     else:
+        begin = Said("{}:", Said.written(metric.title))
         extreme = "lowest" if metric.less_is_better else "highest"
-        most = f", the {extreme} of all cells" if len(measured) > 1 else ""
-        unit = f" {metric.unit}" if metric.unit else ""
-        sentence = f"{metric.title}: {figure}{unit}{at}{most}."
+    most = f", the {extreme} of all cells" if len(measured) > 1 else ""
+    sentence = Said("{} {}{}.", begin, figure, most)
     others = sweep_sentences(study)
     if len(others) == 1:
         # A sweep of one thing: where it ends is the answer, the figures stand behind it.
         sentence, others = others[0], [_ends_of(study, metric, measured) or sentence]
     if not study.finished:
-        sentence = f"So far ({progress.measured} of {progress.planned} runs): {sentence}"
+        sentence = Said("So far ({}): {}", _so_far(progress), sentence)
     why = (
         "the experiment names no baseline"
         if study.experiment.compared is None
@@ -123,7 +132,7 @@ def _without_comparison(study: Study, cells: Sequence[CellFigures], progress: Pr
     return Answer(sentence, (f"{basis}Nothing is compared: {why}.",), tuple(others))
 
 
-def _ends_of(study: Study, metric: Metric, measured: Sequence[CellFigures]) -> str | None:
+def _ends_of(study: Study, metric: Metric, measured: Sequence[CellFigures]) -> Said | None:
     """The figure at the first column and at the last; None if they are one."""
     columns = study.roles.columns
     if columns is None:
@@ -132,9 +141,12 @@ def _ends_of(study: Study, metric: Metric, measured: Sequence[CellFigures]) -> s
     at = [level for level in columns.levels if level in of_level]
     if len(at) < 2:
         return None
-    unit = f" {metric.unit}" if metric.unit else ""
-    ends = (
-        f"{estimate_text(of_level[level])}{unit}{place_text({columns.path: level})}"
-        for level in (at[0], at[-1])
-    )
-    return f"{metric.title}: {', '.join(ends)}."
+    ends = (_at(metric, of_level[level], {columns.path: level}) for level in (at[0], at[-1]))
+    return Said("{}: {}.", Said.written(metric.title), Said.joined(", ", ends))
+
+
+def _at(metric: Metric, figure: Estimate, cell: Mapping[str, Level]) -> Said:
+    """`23.46 ±0.21 queries a second at 8 connections`."""
+    unit = "queries a second" if metric.name == THROUGHPUT else metric.unit
+    parts = (estimate_text(figure), Said.written(unit), place_text(cell))
+    return Said.joined(" ", filter(None, parts))

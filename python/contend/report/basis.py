@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from contend.findings import Analysis, Finding, Study, leading_cell, noise_of
+from contend.findings import Analysis, Finding, Given, Said, Study, leading_cell, noise_of
 from contend.report.model import Sessions
 from contend.report.places import named, place_of
 from contend.report.sessions import in_the_basis
@@ -51,10 +51,6 @@ def _most(study: Study, analysis: Analysis, level: Level) -> list[str]:
         f"Most {place_of(study.roles, most)}: {size_text(most.change)} "
         f"{metric.changed(metric.better)}, certainly more than the mean of the other cells."
     ]
-
-
-def repeats_text(count: int) -> str:
-    return f"{count} repeat{'' if count == 1 else 's'}"
 
 
 def _how_often(study: Study, analysis: Analysis) -> str:
@@ -246,20 +242,21 @@ def _shown(findings: Sequence[Finding]) -> list[float]:
     return [one for one in found if math.isfinite(one)]
 
 
-def would_take(study: Study, analysis: Analysis, whole: Finding) -> str:
+def would_take(study: Study, analysis: Analysis, whole: Finding) -> Said:
     """What would narrow a level as a whole to the margin, to stand after `Next:`."""
     change, compare = whole.change, study.experiment.compare
-    width = f"±{(compare.until or compare.margin) * 100:g} %"
+    width = Given((compare.until or compare.margin) * 100)
     if change.n < 2 or not change.sd_log > 0:
-        return "at least two repeats; one alone says nothing about chance"
+        return Said("at least two repeats; one alone says nothing about chance")
     p_each = next(one.p_each for one in analysis.answer.depths if one.depth == "whole")
     needed = units_to_reach(compare.until or compare.margin, change, p_each)
     if needed is None:
-        return f"something else; no time that anybody waits for would narrow that to {width}"
+        words = "something else; no time that anybody waits for would narrow that to ±{} %"
+        return Said(words, width)
     more = max(needed - change.n, 1)
-    time = format_duration(_repeat_s(study) * more)
-    repeats = f"{more} more repeat{'' if more == 1 else 's'}"
-    return f"more time; about {repeats} ({time}) would narrow that to {width}"
+    time = Said.written(format_duration(_repeat_s(study) * more))
+    words = "more time; about {} more repeat{} ({}) would narrow that to ±{} %"
+    return Said(words, Given(more), "" if more == 1 else "s", time, width)
 
 
 def _repeat_s(study: Study) -> float:

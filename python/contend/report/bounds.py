@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from contend.facts import fact
-from contend.findings import Finding, Study, surest
+from contend.findings import Finding, Given, Said, Study, surest
 from contend.metrics import SECONDS, THROUGHPUT
-from contend.report.basis import repeats_text
 from contend.report.model import Layout, Panel
 from contend.report.provenance import cpu_count
-from contend.report.words import cell_phrase, estimate_text, gain_text
+from contend.report.words import cell_phrase, estimate_text, gain_text, repeats_text, share_text
 from contend.stats import Estimate
 
 _FULL = 0.95
@@ -27,7 +27,7 @@ def bounds_of(
     comparisons: Sequence[Finding],
     *,
     cause_told: bool,
-) -> tuple[str, ...]:
+) -> tuple[Said, ...]:
     """Where a gain of throughput, or of the time for the work, is certain: what it was bound by
     there. If no cause is told either: what bounds the server where it does most. Nothing if the
     CPUs were not measured."""
@@ -42,28 +42,34 @@ def bounds_of(
         return ()
     before, after = found
     noun = "change" if best.metric.less_is_better else "gain"
-    gain = (
-        f"the {noun} is certain to be large ({gain_text(best.change)} %)"
-        if len(comparisons) > 1
-        else f"the {noun} is {gain_text(best.change)} %"
+    is_large = "is certain to be large ({} %)" if len(comparisons) > 1 else "is {} %"
+    where = Said(
+        "At {}, where the {} {}, server and client, which share this machine, kept {} of its {} "
+        "CPUs busy (n = {}); at the baseline ({}) it was {}.",
+        cell_phrase(best.cell),
+        noun,
+        Said(is_large, gain_text(best.change)),
+        estimate_text(after),
+        Given(cpus),
+        repeats_text(after.n),
+        Said.written(layout.baseline or ""),
+        estimate_text(before),
     )
-    texts = [
-        f"At {cell_phrase(best.cell)}, where {gain}, server and client, which share this machine, "
-        f"kept {estimate_text(after)} of its {cpus:g} CPUs busy (n = {after.n} repeats); at the "
-        f"baseline ({layout.baseline}) it was {estimate_text(before)}."
-    ]
     if after.mean >= _FULL * cpus:
-        texts.append(
+        words = (
             "That is all the CPU time there is: at that place this machine, and not only the "
-            f"thing compared, bounds the {noun}. More CPUs may show more."
+            "thing compared, bounds the {}. More CPUs may show more."
         )
+        bound = Said(words, noun)
     else:
-        idle = f"{(1 - after.mean / cpus) * 100:.0f} %"
-        texts.append(
-            f"{idle} of the CPU time was left idle there, so CPU time alone did not bound the "
-            f"{noun}."
-        )
-    return (*texts, *_together(study, cpus))
+        words = "{} of the CPU time was left idle there, so CPU time alone did not bound the {}."
+        bound = Said(words, _idle(after, cpus), noun)
+    return (where, bound, *_together(study, cpus))
+
+
+def _idle(busy: Estimate, cpus: float) -> Said:
+    mean, high, low = (1 - one / cpus for one in (busy.mean, busy.low, busy.high))
+    return share_text(replace(busy, mean=mean, low=low, high=high))
 
 
 def is_full_at(
@@ -78,7 +84,7 @@ def is_full_at(
     return (best, cpus) if found is not None and found[1].mean >= _FULL * cpus else None
 
 
-def _of_the_server(study: Study, panels: Sequence[Panel], cpus: float) -> tuple[str, ...]:
+def _of_the_server(study: Study, panels: Sequence[Panel], cpus: float) -> tuple[Said, ...]:
     """What the CPUs did in the cell in which most queries were answered."""
     found = []
     for panel in panels:
@@ -94,34 +100,43 @@ def _of_the_server(study: Study, panels: Sequence[Panel], cpus: float) -> tuple[
     if not found:
         return ()
     _, speed, used, cell = max(found, key=lambda one: one[0])
-    where = f"At {cell_phrase(cell)}, where the" if len(found) > 1 else "The"
-    most = "most queries" if len(found) > 1 else "queries"
-    figures = (
-        f"{where} server answered {most} ({estimate_text(speed)} a second), server and client, "
-        f"which share this machine, kept {estimate_text(used)} of its {cpus:g} CPUs busy (n = "
-        f"{repeats_text(used.n)})."
+    where = Said("At {}, where the", cell_phrase(cell)) if len(found) > 1 else "The"
+    figures = Said(
+        "{} server answered {} ({} a second), server and client, which share this machine, kept {} "
+        "of its {} CPUs busy (n = {}).",
+        where,
+        "most queries" if len(found) > 1 else "queries",
+        estimate_text(speed),
+        estimate_text(used),
+        Given(cpus),
+        repeats_text(used.n),
     )
-    if used.mean >= _FULL * cpus:
-        verdict = "That is all the CPU time there is, so CPU time bounds it."
-    else:
-        idle = f"{(1 - used.mean / cpus) * 100:.0f} %"
-        verdict = (
-            f"{idle} of the CPU time was left idle, so CPU time alone does not bound it: look at "
-            "storage, locks, and whether clients were enough."
+    verdict = (
+        Said("That is all the CPU time there is, so CPU time bounds it.")
+        if used.mean >= _FULL * cpus
+        else Said(
+            "{} of the CPU time was left idle, so CPU time alone does not bound it: look at "
+            "storage, locks, and whether clients were enough.",
+            _idle(used, cpus),
         )
+    )
     return (figures, verdict, *_together(study, cpus))
 
 
-def _together(study: Study, cpus: float) -> list[str]:
+def _together(study: Study, cpus: float) -> list[Said]:
     """What the CPUs are worth if they are no cores of their own."""
     together = fact(study.meta.facts, "cpu.together")
     if not isinstance(together, int | float) or together >= _OF_THEIR_OWN * cpus:
         return []
     return [
-        f"Its {cpus:g} CPUs together do {together:.1f} times what one of them does alone (measured "
-        "before the run). So they share cores, whatever the machine says of them, or others use "
-        "those too. A thread that waits then leaves its share of the core to the others, and what "
-        "ends its waiting gains less than where each CPU is a core."
+        Said(
+            "Its {} CPUs together do {:.1f} times what one of them does alone (measured before the "
+            "run). So they share cores, whatever the machine says of them, or others use those "
+            "too. A thread that waits then leaves its share of the core to the others, and what "
+            "ends its waiting gains less than where each CPU is a core.",
+            Given(cpus),
+            Given(together),
+        )
     ]
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from contend.findings import CellFigures, Compared, Finding
+from contend.findings import CellFigures, Compared, Finding, Said
 from contend.metrics import Metric
 from contend.report.shape_model import Shape
 from contend.spec import Level
@@ -36,9 +36,14 @@ class Answer:
     `basis` says what was compared, how often, by what, and what would change the answer.
     """
 
-    sentence: str
+    sentence: Said
     basis: tuple[str, ...]
-    others: tuple[str, ...] = ()
+    others: tuple[Said, ...] = ()
+
+    def __post_init__(self) -> None:
+        for one in (self.sentence, *self.others):
+            if not isinstance(one, Said):
+                raise TypeError(f"{one!r} may have a number in it that is not a finding")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ class Sessions:
     level: Level
     n: int
     together: Between | None
-    beside: str = ""
+    beside: Said
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +346,7 @@ class Report:
     beside: Beside | None
     sections: tuple[Section, ...]
     cause: CauseText | None
-    bounds: tuple[str, ...]
+    bounds: tuple[Said, ...]
     charts: tuple[Chart, ...]
     warnings: tuple[Notice, ...]
     failures: tuple[Notice, ...]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from contend.findings import CAUSES, Cause
+from contend.findings import CAUSES, Cause, Said
 from contend.report.words import level_label, level_phrase
 from contend.spec import Experiment, Level, Roles, Words, roles_of
 
@@ -25,34 +25,31 @@ class Naming:
     words: Words
     cause: Cause | None
 
-    def level(self, level: Level) -> str:
+    def level(self, level: Level) -> Said:
         """What tables and charts call a level."""
         known: Mapping[str, str] = self.cause.levels if self.cause else {}
-        return self.words.name(level) or known.get(str(level)) or level_label(level)
+        return Said.written(self.words.name(level) or known.get(str(level)) or level_label(level))
 
-    def noun(self, level: Level) -> str:
+    def noun(self, level: Level) -> Said:
         """A level as a thing that a sentence speaks of: `multi-row inserts`, `InnoDB`,
         `innodb_flush_method = fsync`."""
         compared = self.roles.compared
-        named = self.words.name(level)
-        if named or compared is None:
-            return named or self.level(level)
-        if compared.path in _SPEAK_FOR_THEMSELVES:
+        if compared is None or compared.path in _SPEAK_FOR_THEMSELVES or self.words.name(level):
             return self.level(level)
         return level_phrase(compared.path, level)
 
     @property
-    def baseline(self) -> str:
+    def baseline(self) -> Said:
         """What the levels are compared with, after `than`: its name is enough."""
         assert self.roles.baseline is not None
         return self.level(self.roles.baseline)
 
-    def change(self, level: Level) -> str:
+    def change(self, level: Level) -> Said:
         """What is done to get from the baseline to a level, as the subject of a sentence; empty if
         the names of the two say enough."""
         known: Mapping[str, str] = self.cause.change if self.cause else {}
         words = self.words.change or known.get(str(self.roles.baseline)) or known.get("") or ""
-        return words.format(level=self.level(level), baseline=self.baseline) if words else ""
+        return Said.written(words.format(level=self.level(level), baseline=self.baseline))
 
     def is_plural(self, level: Level) -> bool:
         return self.words.is_plural(level)
@@ -65,9 +62,10 @@ def naming_of(experiment: Experiment) -> Naming:
     return Naming(roles, words, CAUSES.get(experiment.explain or ""))
 
 
-def as_sentence(text: str) -> str:
+def as_sentence(text: Said) -> Said:
     """With a capital, unless it begins with a name that has none."""
     first = re.split(r"[\s,]", text, maxsplit=1)[0]
     is_word = first.isalpha() or bool(re.fullmatch(r"[a-z]+-[a-z-]+", first))
     is_setting = text[len(first) :].startswith(" =")
-    return text[0].upper() + text[1:] if is_word and first.islower() and not is_setting else text
+    is_small = is_word and first.islower() and not is_setting
+    return Said.written(text[0].upper() + text[1:]) if is_small else text

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from contend.findings import Finding
+from contend.findings import Finding, Given, Said
 from contend.report.words import factor_label, is_counted, level_label, level_phrase
 from contend.spec import Level, Roles
 
@@ -14,42 +14,51 @@ _LISTED = 3
 """Levels without an order are named up to so many."""
 
 
-def named(roles: Roles, one: Finding) -> str:
+def named(roles: Roles, one: Finding) -> Said:
     """The place and the level: `from 8 connections on, key_cache_segments = 32`."""
     assert roles.compared is not None
     level = level_phrase(roles.compared.path, one.level)
     at = place_of(roles, one)
-    return f"{at}, {level}" if at else level
+    return Said("{}, {}", at, level) if at else level
 
 
-def place_of(roles: Roles, one: Finding) -> str:
+def place_of(roles: Roles, one: Finding) -> Said:
     """`from 8 connections on`, `with 10 points`, `from 1 to 64 connections`; empty if the
     experiment has one place only."""
     place = one.change.place
     rows, columns = roles.table_contexts(), roles.column_levels
     is_all_rows = len(rows) > 1 and place.last_row - place.first_row + 1 == len(rows)
-    at = {} if is_all_rows else rows[place.first_row]
+    at = {} if is_all_rows else _varying(roles, rows[place.first_row])
     if roles.columns is None:
-        return f"as a mean over all {len(rows)} tables" if is_all_rows else place_text(at).strip()
+        over_all = Said("as a mean over all {} tables", Given(len(rows)))
+        return over_all if is_all_rows else place_text(at)
     path = roles.columns.path
     if place.first_column == place.last_column:
         column = columns[place.first_column]
-        return place_text({**at, path: column} if column is not None else at).strip()
-    if place.first_column > 0 or place.last_column < len(columns) - 1:
-        return f"{range_text(roles, place.first_column, place.last_column)}{place_text(at)}"
-    return f"{_all_columns(roles)}{place_text(at)}"
+        return place_text({**at, path: column} if column is not None else at)
+    is_part = place.first_column > 0 or place.last_column < len(columns) - 1
+    ranges = (
+        range_text(roles, place.first_column, place.last_column) if is_part else _all_columns(roles)
+    )
+    return Said.joined(" ", filter(None, (ranges, place_text(at))))
 
 
-def _all_columns(roles: Roles) -> str:
+def _varying(roles: Roles, cell: Mapping[str, Level]) -> dict[str, Level]:
+    """Without what is the same everywhere: the heads of the tables name that."""
+    factors = {one.path: one for one in (*roles.tables, *filter(None, (roles.columns,)))}
+    return {path: level for path, level in cell.items() if len(factors[path].levels) > 1}
+
+
+def _all_columns(roles: Roles) -> Said:
     assert roles.columns is not None
     path, levels = roles.columns.path, roles.columns.levels
     if not _in_order(levels):
         if len(levels) <= _LISTED:
             return _listed(path, levels)
-        return f"on average over all {len(levels)} levels of {factor_label(path)}"
+        return Said("on average over all {} levels of {}", Given(len(levels)), factor_label(path))
     if is_counted(path):
-        return f"from {level_label(levels[0])} to {level_phrase(path, levels[-1])}"
-    return f"from {level_phrase(path, levels[0])} to {level_label(levels[-1])}"
+        return Said("from {} to {}", level_label(levels[0]), level_phrase(path, levels[-1]))
+    return Said("from {} to {}", level_phrase(path, levels[0]), level_label(levels[-1]))
 
 
 def _in_order(levels: Sequence[Level]) -> bool:
@@ -61,41 +70,42 @@ def _in_order(levels: Sequence[Level]) -> bool:
     )
 
 
-def _listed(path: str, levels: Sequence[Level]) -> str:
+def _listed(path: str, levels: Sequence[Level]) -> Said:
     *most, last = map(level_label, levels)
-    return f"with {factor_label(path)} = {', '.join(most)} and {last}"
+    return Said("with {} = {} and {}", factor_label(path), Said.joined(", ", most), last)
 
 
-def columns_text(roles: Roles, singles: Sequence[Finding]) -> str:
+def columns_text(roles: Roles, singles: Sequence[Finding]) -> Said:
     """`at 1 connection`, `up to 4 connections`, `at 1 and 16 connections`."""
     assert roles.columns is not None
     path, levels = roles.columns.path, roles.columns.levels
     at = sorted(one.change.place.first_column for one in singles)
     if len(at) == 1:
-        return place_text({path: levels[at[0]]}).strip()
+        return place_text({path: levels[at[0]]})
     is_at_an_end = at[0] == 0 or at[-1] == len(levels) - 1
     if is_at_an_end and at == list(range(at[0], at[-1] + 1)):
         return range_text(roles, at[0], at[-1])
     *most, last = (level_label(levels[one]) for one in at)
-    return place_text({path: f"{', '.join(most)} and {last}"}).strip()
+    return place_text({path: f"{', '.join(most)} and {last}"})
 
 
-def range_text(roles: Roles, first: int, last: int) -> str:
+def range_text(roles: Roles, first: int, last: int) -> Said:
     """`from 8 connections on`, `up to 4 connections`; levels that are no numbers are listed."""
     assert roles.columns is not None
     path, levels = roles.columns.path, roles.columns.levels
     if first == last:
-        return place_text({path: levels[first]}).strip()
+        return place_text({path: levels[first]})
     if not _in_order(levels):
         return _listed(path, levels[first : last + 1])
     if last == len(levels) - 1:
-        return f"from {level_phrase(path, levels[first])} on"
-    return f"up to {level_phrase(path, levels[last])}"
+        return Said("from {} on", level_phrase(path, levels[first]))
+    return Said("up to {}", level_phrase(path, levels[last]))
 
 
-def place_text(cell: Mapping[str, Level]) -> str:
-    """` at 64 connections with 10 points`."""
+def place_text(cell: Mapping[str, Level]) -> Said:
+    """`at 64 connections with 10 points`; empty if there is one place only."""
     loads = [level_phrase(path, one) for path, one in cell.items() if path.startswith("load.")]
     rest = [level_phrase(path, one) for path, one in cell.items() if not path.startswith("load.")]
-    text = f" at {', '.join(loads)}" if loads else ""
-    return text + (f" with {' and '.join(rest)}" if rest else "")
+    at = Said("at {}", Said.joined(", ", loads)) if loads else Said("")
+    with_ = Said("with {}", Said.joined(" and ", rest)) if rest else Said("")
+    return Said.joined(" ", filter(None, (at, with_)))

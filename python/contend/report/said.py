@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from contend.findings import AtLevel, Called, Figure, Finding, Given, Sentence
+from contend.findings import AtLevel, Called, Figure, Finding, Given, Said, Sentence
 from contend.report.words import (
     UNKNOWN,
     cell_phrase,
@@ -34,19 +34,19 @@ class Writer:
     roles: Roles
     level: Callable[[Level], str]
 
-    def text(self, sentence: Sentence | AtLevel | Called | str) -> str:
+    def text(self, sentence: Sentence | AtLevel | Called | str) -> Said:
         if isinstance(sentence, AtLevel):
-            return self.level(sentence.level)
+            return Said.written(self.level(sentence.level))
         if isinstance(sentence, Called):
             return self._called(sentence)
         if isinstance(sentence, str):
-            return sentence
-        return _Formatter(self).vformat(sentence.words, (), sentence.places)
+            return Said.written(sentence)
+        return Said.written(_Formatter(self).vformat(sentence.words, (), sentence.places))
 
-    def _called(self, one: Called) -> str:
+    def _called(self, one: Called) -> Said:
         factors = {"table": None, "level": self.roles.compared, "column": self.roles.columns}
         factor, usual = factors[one.axis], {"table": "table", "level": "", "column": "cell"}
-        return usual[one.axis] if factor is None else factor_label(factor.path)
+        return Said(usual[one.axis]) if factor is None else factor_label(factor.path)
 
     def place(self, cell: Mapping[str, Level], how: str) -> str:
         """A place, or a part of it: `at` is all of it, `cell` all but the level."""
@@ -80,7 +80,7 @@ class _Formatter(string.Formatter):
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, Given):
-            return format(value.value, format_spec or "g")
+            return format(value, format_spec)
         if not isinstance(value, Figure | Finding):
             return self._writer.text(value)
         if format_spec in _PLACES:

@@ -6,7 +6,7 @@ statement for each row; at 1 connection it is not certain.
 
 from __future__ import annotations
 
-from contend.findings import Claims, Compared, Finding, claims_of
+from contend.findings import Claims, Compared, Finding, Given, Said, claims_of
 from contend.metrics import THROUGHPUT, Metric
 from contend.report.naming import USE, Naming, as_sentence
 from contend.report.places import columns_text, place_of
@@ -14,11 +14,11 @@ from contend.report.words import change_of, gain_text, size_text
 from contend.spec import Level, Roles
 
 
-def claim_sentence(naming: Naming, compared: Compared, level: Level) -> str:
+def claim_sentence(naming: Naming, compared: Compared, level: Level) -> Said:
     """What is certain of a level by a metric, or that nothing is; without its full stop."""
     whole = next((one for one in compared.wholes if one.level == level), None)
     if whole is None:
-        return f"{as_sentence(naming.noun(level))} was not measured beside the baseline yet"
+        return Said("{} was not measured beside the baseline yet", as_sentence(naming.noun(level)))
     claims = claims_of(compared, level)
     if whole.tone == "open" or not claims:
         return _uncertain(naming, compared.metric, level, whole)
@@ -28,43 +28,43 @@ def claim_sentence(naming: Naming, compared: Compared, level: Level) -> str:
     lead = _first(naming, first, level)
     place = place_of(naming.roles, first)
     if claims.together and place.startswith(("from ", "up to ")):
-        place = f"on average {place}"
-    parts = [as_sentence(f"{place}, {lead}" if place else lead)]
+        place = Said("on average {}", place)
+    parts = [as_sentence(Said("{}, {}", place, lead) if place else lead)]
     parts += [_further(naming.roles, one, first) for one in others]
     if claims.open:
-        parts.append(f"{columns_text(naming.roles, claims.open)} it is not certain")
+        parts.append(Said("{} it is not certain", columns_text(naming.roles, claims.open)))
     parts += _contrary(naming.roles, compared, claims, level)
-    return "; ".join(parts)
+    return Said.joined("; ", parts)
 
 
-def _first(naming: Naming, one: Finding, level: Level) -> str:
+def _first(naming: Naming, one: Finding, level: Level) -> Said:
     """`multi-row inserts make 34 % (±12) more new orders a minute than a statement for each
     row`."""
     metric, change = one.metric, naming.change(level)
     subject, plural = _subject(naming, level)
+    be, make = ("are", "make") if plural else ("is", "makes")
     compared = naming.roles.compared
     is_server = metric.name == THROUGHPUT and compared is not None and compared.path == USE
     if one.tone == "equivalent":
-        beside = "" if change else f", compared with {naming.baseline}"
-        verb = "make" if plural else "makes"
+        beside = "" if change else Said(", compared with {}", naming.baseline)
         if is_server:
-            same = f"{'are' if plural else 'is'} as fast as {naming.baseline}"
-            return f"{subject} {same}, within ±{one.margin * 100:g} %"
-        return f"{subject} {verb} no difference to {change_of(metric)} {_margin(one)}{beside}"
-    than = "" if change else f" than {naming.baseline}"
-    size = size_text(one.change)
+            margin = Given(one.margin * 100)
+            return Said("{} {} as fast as {}, within ±{} %", subject, be, naming.baseline, margin)
+        of, margin_text = change_of(metric), _margin(one)
+        return Said("{} {} no difference to {} {}{}", subject, make, of, margin_text, beside)
+    than = "" if change else Said(" than {}", naming.baseline)
     if metric.noun:
         verb = metric.verb if plural else _singular(metric.verb)
-        return f"{subject} {verb} {size} {metric.amount(verdict_of(one))}{than}"
-    word = metric.changed(verdict_of(one))
+        return Said("{} {} {}{}", subject, verb, amount_of(one), than)
+    amount, of = amount_of(one), Said.written(metric.subject)
     if is_server and not change:
-        return f"{subject} {'are' if plural else 'is'} {size} {word}{than}"
+        return Said("{} {} {}{}", subject, be, amount, than)
     if metric.name == THROUGHPUT or change:
-        return f"{subject} {'make' if plural else 'makes'} {metric.subject} {size} {word}{than}"
-    return f"{metric.subject} is {size} {word} with {subject} than with {naming.baseline}"
+        return Said("{} {} {} {}{}", subject, make, of, amount, than)
+    return Said("{} is {} with {} than with {}", of, amount, subject, naming.baseline)
 
 
-def _subject(naming: Naming, level: Level) -> tuple[str, bool]:
+def _subject(naming: Naming, level: Level) -> tuple[Said, bool]:
     """What makes the difference, and whether it is plural."""
     change = naming.change(level)
     return (change, False) if change else (naming.noun(level), naming.is_plural(level))
@@ -79,67 +79,67 @@ def verdict_of(one: Finding) -> str:
     return one.change.verdict
 
 
-def _margin(one: Finding) -> str:
-    return f"beyond ±{one.margin * 100:g} %"
+def _margin(one: Finding) -> Said:
+    return Said("beyond ±{} %", Given(one.margin * 100))
 
 
-def _further(roles: Roles, one: Finding, first: Finding) -> str:
+def _further(roles: Roles, one: Finding, first: Finding) -> Said:
     """`at 1 connection, 13 % (±1) slower`."""
     place = place_of(roles, one)
     if one.tone == "equivalent":
-        return f"{place}, no difference {_margin(one)}"
-    if first.tone == "equivalent":
-        return f"{place}, {amount_of(one)}"
-    return f"{place}, {amount_of(one).removesuffix(f' {one.metric.noun}')}"
+        return Said("{}, no difference {}", place, _margin(one))
+    return Said("{}, {}", place, amount_of(one, with_noun=first.tone == "equivalent"))
 
 
-def amount_of(one: Finding) -> str:
+def amount_of(one: Finding, *, with_noun: bool = True) -> Said:
     """`34 % (±12) more new orders a minute`, `13 % (±1) slower`."""
     metric, verdict = one.metric, verdict_of(one)
     word = metric.amount(verdict) if metric.noun else metric.changed(verdict)
-    return f"{size_text(one.change)} {word}"
+    if not with_noun:
+        word = word.removesuffix(f" {metric.noun}")
+    return Said("{} {}", size_text(one.change), Said.written(word))
 
 
-def _uncertain(naming: Naming, metric: Metric, level: Level, whole: Finding) -> str:
+def _uncertain(naming: Naming, metric: Metric, level: Level, whole: Finding) -> Said:
     """Nothing is decided, or nothing can be."""
     subject, plural = _subject(naming, level)
-    beside = "" if naming.change(level) else f" compared with {naming.baseline}"
+    beside = "" if naming.change(level) else Said(" compared with {}", naming.baseline)
     place = place_of(naming.roles, whole)
-    seen = f"{gain_text(whole.change)} %" + (f" {place}" if place else "")
+    seen = Said("{} %{}{}", gain_text(whole.change), " " if place else "", place)
     verb = "change" if plural else "changes"
     compared = naming.roles.compared
     if whole.tone == "open":
-        return as_sentence(f"{subject} {verb} {change_of(metric)} by {seen}{beside}")
+        words = "{} {} {} by {}{}"
+        return as_sentence(Said(words, subject, verb, change_of(metric), seen, beside))
     if metric.name == THROUGHPUT and compared is not None and compared.path == USE:
-        than = f"faster or slower than {naming.baseline}"
-        return f"Whether {subject} {'are' if plural else 'is'} {than} is not certain: {seen}"
-    return f"Whether {subject} {verb} {change_of(metric)}{beside} is not certain: {seen}"
+        verb, than = ("are" if plural else "is"), naming.baseline
+        words = "Whether {} {} faster or slower than {} is not certain: {}"
+        return Said(words, subject, verb, than, seen)
+    words = "Whether {} {} {}{} is not certain: {}"
+    return Said(words, subject, verb, change_of(metric), beside, seen)
 
 
-def _counted(naming: Naming, compared: Compared, claims: Claims, level: Level) -> str:
+def _counted(naming: Naming, compared: Compared, claims: Claims, level: Level) -> Said:
     """`… makes this server faster in 3 of 21 cells, and slower in 2`."""
     metric = compared.metric
-    own = sum(one.level == level for one in compared.comparisons)
+    own = Given(sum(one.level == level for one in compared.comparisons))
     subject, plural = _subject(naming, level)
     subject = as_sentence(subject)
     verb = "make" if plural else "makes"
     counts = [
-        f"{metric.changed(verdict)} in {count} of {own} cells"
+        Said("{} in {} of {} cells", Said.written(metric.changed(verdict)), Given(count), own)
         for tone, verdict in (("better", metric.better), ("worse", metric.worse))
         if (count := sum(one.tone == tone for one in claims.more))
     ]
     if not counts:
-        return (
-            f"{subject} {verb} no difference to {change_of(metric)} that matters in "
-            f"{len(claims.more)} of {own} cells"
-        )
-    return (
-        f"{subject} {verb} {metric.subject} {', and '.join(counts)}; over more of them nothing is "
-        "certain"
-    )
+        words = "{} {} no difference to {} that matters in {} of {} cells"
+        return Said(words, subject, verb, change_of(metric), Given(len(claims.more)), own)
+    words = "{} {} {} {}; over more of them nothing is certain"
+    of = Said.written(metric.subject)
+    return Said(words, subject, verb, of, Said.joined(", and ", counts))
 
 
-def _contrary(roles: Roles, compared: Compared, claims: Claims, level: Level) -> list[str]:
+def _contrary(roles: Roles, compared: Compared, claims: Claims, level: Level) -> list[Said]:
     """What is certain of the contrary of all that the sentence says: tables, or else how many
     cells."""
     metric, said = compared.metric, {one.tone for one in claims.findings}
@@ -151,7 +151,9 @@ def _contrary(roles: Roles, compared: Compared, claims: Claims, level: Level) ->
         own = [one for one in compared.comparisons if one.level == level]
         count = sum(one.tone == tone for one in own)
         if rows:
-            found += [f"but {place_of(roles, one)}, {amount_of(one)}" for one in rows[:1]]
+            found += [Said("but {}, {}", place_of(roles, rows[0]), amount_of(rows[0]))]
         elif count:
-            found.append(f"but in {count} of {len(own)} cells it is {metric.changed(verdict)}")
+            word = Said.written(metric.changed(verdict))
+            words = "but in {} of {} cells it is {}"
+            found.append(Said(words, Given(count), Given(len(own)), word))
     return found

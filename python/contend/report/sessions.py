@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from datetime import datetime
 
-from contend.findings import Analysis, Study, sessions_before
+from contend.findings import Analysis, Given, Said, Study, sessions_before
 from contend.report.model import Sessions
 from contend.report.words import significant
 from contend.spec import Level
@@ -24,16 +24,16 @@ def sessions_of(study: Study, analysis: Analysis, level: Level) -> Sessions | No
     if known is None:
         return None
     n, together = known
-    beside = "" if together is None else f"on this host {_differ(study, together)}"
+    beside = Said("") if together is None else Said("on this host {}", _differ(study, together))
     return Sessions(level, n, together, beside)
 
 
-def in_the_sentence(study: Study, earlier: Sessions | None) -> str:
+def in_the_sentence(study: Study, earlier: Sessions | None) -> Said:
     """After a claim: ` (measured in this minute; on this host sessions differ by ±4 %, from 5 of
     them)`."""
     if earlier is None or not earlier.beside or not study.decides:
-        return ""
-    return f" (measured in {_minutes_of(study)}; {earlier.beside})"
+        return Said("")
+    return Said(" (measured in {}; {})", _minutes_of(study), earlier.beside)
 
 
 def in_the_basis(study: Study, earlier: Sessions | None) -> list[str]:
@@ -59,21 +59,27 @@ def in_the_basis(study: Study, earlier: Sessions | None) -> list[str]:
     ]
 
 
-def _minutes_of(study: Study) -> str:
+def _minutes_of(study: Study) -> Said:
     """When it was measured: `this minute`, `these 12 min`."""
     begun = min(datetime.fromisoformat(one.started_at) for one in study.measured)
     ended = max(datetime.fromisoformat(one.ended_at) for one in study.measured)
     seconds = (ended - begun).total_seconds()
     least, most = _MINUTE_S
-    return "this minute" if least <= seconds < most else f"these {format_duration(seconds)}"
+    if least <= seconds < most:
+        return Said("this minute")
+    return Said("these {}", Said.written(format_duration(seconds)))
 
 
-def _differ(study: Study, found: Between) -> str:
+def _differ(study: Study, found: Between) -> Said:
     several = len(study.roles.table_contexts()) * len(study.roles.column_levels) > 1
     where = " over all cells" if several else ""
     if not found.tau > 0:
-        return f"{found.n} sessions differ by no more than their own errors{where}"
-    return f"sessions differ by ±{_percent(found.spread)}{where}, from {found.n} of them"
+        return Said("{} sessions differ by no more than their own errors{}", Given(found.n), where)
+    words, spread = (
+        "sessions differ by ±{}{}, from {} of them",
+        Said.written(_percent(found.spread)),
+    )
+    return Said(words, spread, where, Given(found.n))
 
 
 def _percent(log: float) -> str:

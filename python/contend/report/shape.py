@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from contend.findings import Finding, Growth, Study, growth_of
+from contend.findings import Finding, Growth, Said, Study, growth_of
 from contend.metrics import FIXED, THROUGHPUT, metric_of
 from contend.report.model import Layout, Panel
 from contend.report.panels import agrees, gain_at
@@ -80,8 +80,8 @@ def _published_rows(study: Study, panel: Panel, published: Sequence[Published]) 
             base = row.figures[0]
             figures[one.name] = values
             relative = tuple(None if value is None else value / base for value in values)
-            since = level_phrase(one.columns_path, one.columns[0])
-            since = "" if one.columns[0] == ours.levels[0] else f", over {since}"
+            begin = level_phrase(one.columns_path, one.columns[0])
+            since = "" if one.columns[0] == ours.levels[0] else f", over {begin}"
             rows.append(ShapeRow(f"{one.name}, published{since}", (), relative))
     if len(figures) == 2:
         (name, above), (other, below) = figures.items()
@@ -93,7 +93,7 @@ def _published_rows(study: Study, panel: Panel, published: Sequence[Published]) 
     return rows
 
 
-def sweep_sentences(study: Study) -> list[str]:
+def sweep_sentences(study: Study) -> list[Said]:
     """From which load on the server gets no more done, for a sweep that compares nothing."""
     roles = study.roles
     metrics = dict.fromkeys((study.metrics[0].name, THROUGHPUT))
@@ -108,7 +108,7 @@ def sweep_sentences(study: Study) -> list[str]:
         if not known or any(one.change.n < 2 for _, one in known):
             continue
         place = {**contexts[context], **_of(roles.compared.path if roles.compared else None, level)}
-        with_ = " and ".join(level_phrase(p, one) for p, one in place.items())
+        with_ = Said.joined(" and ", (level_phrase(p, one) for p, one in place.items()))
         found.append(_most_done(path, levels[0], known, with_))
     return found
 
@@ -117,22 +117,24 @@ def _of(path: str | None, level: Level | None) -> dict[str, Level]:
     return {} if path is None or level is None else {path: level}
 
 
-def _most_done(path: str, first: Level, found: Sequence[tuple[Level, Finding]], with_: str) -> str:
+def _most_done(
+    path: str, first: Level, found: Sequence[tuple[Level, Finding]], with_: Said
+) -> Said:
     known = [(level, one.change) for level, one in found]
     best = max(known, key=lambda one: one[1].ratio)
-    begin = f"With {with_}, the" if with_ else "The"
+    begin = Said("With {}, the", with_) if with_ else "The"
     at_first, last = level_phrase(path, first), known[-1]
     if best[1].low <= 1:
-        text = f"{begin} server gets most done at {at_first}: more of them add nothing certain"
+        words = "{} server gets most done at {}: more of them add nothing certain"
+        text = Said(words, begin, at_first)
     else:
         # The first that is not certainly below the best.
         near = next(one for one in known if one[1].high >= best[1].low)
-        text = (
-            f"{begin} server answers {estimate_text(times_of(near[1]))} times as many queries a "
-            f"second at {level_phrase(path, near[0])} as at {at_first}"
-        )
-        if near[0] != last[0]:
-            text += ", and no more is certain beyond"
+        words = "{} server answers {} times as many queries a second at {} as at {}{}"
+        beyond = ", and no more is certain beyond" if near[0] != last[0] else ""
+        times = estimate_text(times_of(near[1]))
+        text = Said(words, begin, times, level_phrase(path, near[0]), at_first, beyond)
     if last[1].high < best[1].low and last[0] != best[0]:
-        text += f"; at {level_phrase(path, last[0])} it is {estimate_text(times_of(last[1]))} times"
-    return f"{text}."
+        times = estimate_text(times_of(last[1]))
+        text = Said("{}; at {} it is {} times", text, level_phrase(path, last[0]), times)
+    return Said("{}.", text)

@@ -187,8 +187,8 @@ def _answer(report: Report, out: _Out) -> None:
     if noticed:
         out.line(f"{noticed} See the end.", "yellow")
     if not report.cells:
-        for text in answer.basis:
-            out.line(text)
+        for line in answer.basis:
+            out.line(line)
 
 
 def _changes(report: Report, out: _Out, *, full: bool) -> None:

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from contend.findings import Finding
+from contend.findings import Finding, Given, Said
 from contend.metrics import THROUGHPUT, Metric
 from contend.report.model import Progress, Report
 from contend.spec import Level
@@ -25,44 +25,45 @@ _COUNTED = {
 """What a level of these counts: one of it, and several."""
 
 
-def factor_label(path: str) -> str:
+def factor_label(path: str) -> Said:
     """The last word of a path: `connections`, `points`, `key_cache_segments`; of a kind inside a
     section what it is a kind of: `distribution`."""
     if path == "server.use":
-        return "server"
+        return Said("server")
     section, *rest = path.split(".")
-    return rest[-2] if len(rest) > 1 and rest[-1] == "kind" else (rest or [section])[-1]
+    is_kind = len(rest) > 1 and rest[-1] == "kind"
+    return Said.written(rest[-2] if is_kind else (rest or [section])[-1])
 
 
-def level_label(level: Level) -> str:
+def level_label(level: Level) -> Said:
     """A level as a reader writes it: `on`, `20M`, `512M`; `none` if it is empty."""
     if level == "":
-        return "none"
+        return Said("none")
     if isinstance(level, bool):
-        return "on" if level else "off"
+        return Said("on" if level else "off")
     if isinstance(level, int) and abs(level) >= 100_000:
         for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
             if level % size == 0:
-                return f"{level // size}{unit}"
-    return str(level)
+                return Said("{}{}", Given(level // size), unit)
+    return Said.written(str(level))
 
 
 def is_counted(path: str) -> bool:
     return path in _COUNTED
 
 
-def level_phrase(path: str, level: Level) -> str:
+def level_phrase(path: str, level: Level) -> Said:
     """One level in a sentence: `64 connections`, `1 connection`, `engine = MyISAM`."""
     if path in _COUNTED:
         one, several = _COUNTED[path]
-        return f"{level_label(level)} {one if level == 1 else several}"
-    return f"{factor_label(path)} = {level_label(level)}"
+        return Said("{} {}", level_label(level), one if level == 1 else several)
+    return Said("{} = {}", factor_label(path), level_label(level))
 
 
-def cell_phrase(cell: Mapping[str, Level]) -> str:
+def cell_phrase(cell: Mapping[str, Level]) -> Said:
     """A cell in a sentence; the load comes first: `64 connections, 10 points`."""
     paths = sorted(cell, key=lambda path: not path.startswith("load."))
-    return ", ".join(level_phrase(path, cell[path]) for path in paths)
+    return Said.joined(", ", (level_phrase(path, cell[path]) for path in paths))
 
 
 def change_noun(metric: Metric, baseline: str | None) -> str:
@@ -70,9 +71,9 @@ def change_noun(metric: Metric, baseline: str | None) -> str:
     return f"change from {baseline}" if metric.less_is_better else f"gain over {baseline}"
 
 
-def change_of(metric: Metric) -> str:
+def change_of(metric: Metric) -> Said:
     """What changes, if it is not said for the better or the worse."""
-    return "the throughput" if metric.name == THROUGHPUT else metric.subject
+    return Said.written("the throughput" if metric.name == THROUGHPUT else metric.subject)
 
 
 def change_title(metric: Metric, baseline: str | None) -> str:
@@ -93,25 +94,25 @@ SAYS_NOTHING = 1000
 """An interval that reaches so many times as far up as the figure itself."""
 
 
-def gain_text(change: Change) -> str:
+def gain_text(change: Change) -> Said:
     """A ratio as a gain in percent with half its interval: `+82 ±6`."""
     gain = percent(change)
     if math.isnan(gain):
-        return "n/a"
+        return Said("n/a")
     places, error = _rounded(change)
     if error is None:
         error = f"({' to '.join(_signed(bound, _gain_places(bound)) for bound in _bounds(change))})"
-    return f"{_signed(gain, places)} {error}"
+    return Said.written(f"{_signed(gain, places)} {error}")
 
 
-def size_text(change: Change) -> str:
+def size_text(change: Change) -> Said:
     """The size of a change without its direction, for a sentence: `82 % (±6)`."""
     places, error = _rounded(change)
     if error is None:
         bounds = sorted(map(abs, _bounds(change)))
         error = " to ".join(f"{bound:.{_gain_places(bound)}f}" for bound in bounds)
     known = "" if error == UNKNOWN else f" ({error})"
-    return f"{abs(percent(change)):.{places}f} %{known}"
+    return Said.written(f"{abs(percent(change)):.{places}f} %{known}")
 
 
 def _bounds(change: Change) -> tuple[float, float]:
@@ -169,24 +170,26 @@ def times_of(change: Change) -> Estimate:
     return Estimate(change.ratio, change.low, change.high, change.n, 0.0)
 
 
-def estimate_text(estimate: Estimate) -> str:
+def estimate_text(estimate: Estimate) -> Said:
     """`23.46 ±0.21`."""
     mean, half = estimate.mean, half_of(estimate)
-    if not math.isfinite(half):
-        return f"{significant(mean, 3)} {UNKNOWN}"
-    if half <= 0:
-        return f"{significant(mean, 3)} ±0"
+    if not 0 < half < math.inf:
+        return Said.written(f"{significant(mean, 3)} {'±0' if half <= 0 else UNKNOWN}")
     places = _places_for(half)
-    return f"{mean:.{places}f} ±{half:.{places}f}"
+    return Said.written(f"{mean:.{places}f} ±{half:.{places}f}")
 
 
-def share_text(estimate: Estimate) -> str:
+def repeats_text(count: int) -> Said:
+    return Said("{} repeat{}", Given(count), "" if count == 1 else "s")
+
+
+def share_text(estimate: Estimate) -> Said:
     """A share as percent with half its interval: `26.1 % ±0.3`."""
     half = half_of(estimate) * 100
     if not math.isfinite(half):
-        return f"{estimate.mean * 100:.1f} % {UNKNOWN}"
+        return Said.written(f"{estimate.mean * 100:.1f} % {UNKNOWN}")
     places = max(1, min(2, _places_for(half))) if half > 0 else 1
-    return f"{estimate.mean * 100:.{places}f} % {error_text(half, places)}"
+    return Said.written(f"{estimate.mean * 100:.{places}f} % {error_text(half, places)}")
 
 
 def error_text(half: float, places: int) -> str:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pymysql
 
+from contend.errors import did_you_mean
 from contend.probed import Variable
 from contend.servers.binary import ServerBinary
 from contend.servers.error_log import Truncated
@@ -288,3 +289,37 @@ def _rows(connection: Connection[Any], statement: str) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(statement)
         return list(cursor.fetchall())
+
+
+_PREFIXES = ("skip_", "disable_", "enable_", "maximum_")
+"""With one of them before its name an option is another order to the same."""
+
+_OF_PLUGINS = ("plugin_load", "plugin_load_add", "early_plugin_load")
+
+
+def refuse_unknown(binary: ServerBinary, names: Iterable[str]) -> None:
+    """Refuse an option that the program does not have, with the nearest that it has.
+
+    What a plugin brings along only the server itself knows, once it has loaded it.
+
+    Raises:
+        OptionRejected: the program has no such option.
+    """
+    normal = [normal_name(name) for name in names]
+    known = program_options(binary)
+    if not known or binary.extras or any(name in _OF_PLUGINS for name in normal):
+        return
+    for name in normal:
+        if name.startswith("loose_") or "." in name or _is_known(name, known):
+            continue
+        raise OptionRejected(
+            f"{binary.kind} {binary.version} has no option {name}.",
+            hint=did_you_mean(name, known)
+            or f"`{binary.program.name} --verbose --help` lists all.",
+        )
+
+
+def _is_known(name: str, known: frozenset[str]) -> bool:
+    # A server takes the beginning of a name too, if no other name begins so.
+    ways = (name, *(name.removeprefix(one) for one in _PREFIXES))
+    return any(way in known for way in ways) or any(one.startswith(name) for one in known)

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from contend.settings import (
-    before_run,
-    load,
-    options,
-    profiles,
-    server,
-    setup,
-    warm,
-    workload,
-)
+from contend.settings import before_run, load, options, server, setup, workload
 from contend.settings.model import Setting
 
 SETTINGS: list[Setting] = [
     server.KIND,
     server.USE,
     options.CHANGE,
-    profiles.PROFILES,
-    profiles.PROFILE,
+    options.PROFILES,
+    options.PROFILE,
     options.OPTIONS,
     server.ENVIRONMENT,
     server.WRAP,
@@ -30,7 +21,7 @@ SETTINGS: list[Setting] = [
     before_run.CHECK,
     before_run.LOCK_FILES,
     # After whatever disturbs the caches.
-    warm.SETTING,
+    before_run.WARM,
     before_run.BEFORE_RUN,
     *load.LOAD_SETTINGS,
     *load.SLICES,

@@ -1,15 +1,120 @@
-"""What is done before a run begins: the tables are looked at, their files are locked in memory,
-statements are sent to the server."""
+"""What is done before a run begins: the tables are looked at, their files are locked in memory, the
+caches are filled or emptied, statements are sent to the server."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from contend.errors import ContendError, RequestError, WorkError
-from contend.settings.model import Need, Setting, Target, Values
+from contend.settings.model import Launch, Need, Setting, Target, Values
+from contend.settings.options import OPTIONS
 from contend.settings.values import Choice, Flag, Key, Refused, Texts
-from contend.settings.warm import COLD_STARTS
-from contend.settings.warm import SETTING as WARM
+
+COLD = "cold"
+
+COLD_STARTS = {
+    COLD: "nothing",
+    "repeated": "what the same queries left, asked once before",
+    "queries": "what a count of rows for each column with a key left, as simple tools warm",
+    "queries-repeated": "both, one after the other",
+    "scan": "what a scan of every index left, as `contend warm` does it from elsewhere",
+    "list": "a list of all pages of the tables, written by contend and loaded by the server, as "
+    "`contend warm` does it on the server's own host",
+    "list-25": "the list of pages that the server writes after the same queries with its default "
+    "innodb_buffer_pool_dump_pct = 25, loaded by it: those used last, a quarter of the pool's size",
+    "list-100": "its list of all pages",
+    "primary": "what a server held that was asked for other rows by the same kind of queries",
+}
+"""Levels for which the server is restarted and nothing of its files is in the page cache; what is
+in its buffer pool then."""
+
+LISTS = ("list-25", "list-100", "primary")
+
+_NO_DUMP = {
+    "innodb_buffer_pool_dump_at_shutdown": 0,
+    "innodb_buffer_pool_load_at_startup": 0,
+}
+"""Without these a server reads back at its start what was in its buffer pool when it stopped."""
+
+
+@dataclass(frozen=True)
+class Warm(Setting):
+    """Applied before each run: a run warms what it reads."""
+
+    def between(self, before: Values, after: Values) -> Need:
+        del before
+        return Need.RESTART if after[self.path] in COLD_STARTS else Need.NOTHING
+
+    def check(self, cell: Values) -> None:
+        how = cell[self.path]
+        if how not in COLD_STARTS:
+            return
+        for name in _NO_DUMP:
+            value = cell[OPTIONS.path].get(name, 0)
+            if str(value).lower() not in ("0", "off", "false"):
+                raise Refused(
+                    f'"{how}" does not go with server.options.{name} = {value}: the server would '
+                    "read its caches back when it starts",
+                    hint="Leave that option out.",
+                )
+        if cell["load.warmup"] > 0:
+            raise Refused(
+                f'"{how}" needs load.warmup = 0: a warm-up would fill the caches before the '
+                "measured window",
+                hint='Write warmup = "0s" under [load].',
+            )
+        if how in LISTS and cell["server.change"] == "in_place":
+            raise Refused(
+                f'"{how}" starts the server twice, and server.change = "in_place" changes options '
+                "of one that runs",
+                hint='Write change = "restart" under [server].',
+            )
+        if how != COLD and str(cell["data.engine"]).lower() != "innodb":
+            raise Refused(
+                f'"{how}" warms the buffer pool of InnoDB, and data.engine is '
+                f"{cell['data.engine']}",
+                hint='Write engine = "InnoDB" under [data].',
+            )
+
+    def refuse(self, cell: Values, *, own: bool) -> None:
+        if cell[self.path] in COLD_STARTS and not own:
+            raise RequestError(
+                f'server.warm = "{cell[self.path]}" restarts the server, and contend restarts no '
+                "server that is not its own",
+                hint="Leave --server out to use a private server, or take another server.warm.",
+            )
+
+    def why_not_in_slices(self, cell: Values) -> str | None:
+        if cell[self.path] in COLD_STARTS:
+            return f'{self.path} = "{cell[self.path]}" takes a restart before each measurement'
+        return None
+
+    def launch(self, cell: Values, launch: Launch) -> None:
+        if cell[self.path] in COLD_STARTS:
+            launch.options.update(_NO_DUMP)
+            launch.from_disk = True
+
+    def apply(self, target: Target, cell: Values) -> None:
+        how = cell[self.path]
+        if how != "as-found":
+            target.warm(how)
+
+
+WARM = Warm(
+    "server",
+    Key(
+        "warm",
+        Choice(("as-found", *COLD_STARTS, "index", "full")),
+        "index",
+        "what is in the caches when a run begins: as-found (what earlier runs left), index (the "
+        "caches of the storage engines are filled with the tables as far as they fit, as `contend "
+        "warm` does it), full (every row and index of the database is read, and every file of it); "
+        "or, after a restart with nothing of its files in the page cache, "
+        + ", ".join(f"{name} ({means})" for name, means in COLD_STARTS.items()),
+    ),
+    need=Need.RESTART,
+    each_run=True,
+)
 
 
 @dataclass(frozen=True)

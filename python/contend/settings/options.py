@@ -1,16 +1,19 @@
-"""Options of the server, and how one that differs between cells is changed."""
+"""Options of the server, and how one that differs between cells is changed; sets of them by name,
+each with what every server gets and what those of one kind get: so that servers which spell an
+option otherwise can be compared with the same settings."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from contend.errors import RequestError
+from contend.errors import RequestError, did_you_mean
 from contend.settings.model import Launch, Need, Setting, Target, Values
 from contend.settings.plan_keys import OPTION_NAME
 from contend.settings.server import KIND, USE, is_dsn
-from contend.settings.tables import Named
-from contend.settings.values import AnyLevel, Choice, Key, Level
+from contend.settings.tables import Inside, Named, put_in_table
+from contend.settings.values import AnyLevel, Choice, Key, Level, Refused, Text, shown
 
 CHANGE = Setting(
     "server",
@@ -101,3 +104,138 @@ OPTIONS = Options(
     need=Need.RESTART,
     tried=True,
 )
+
+
+ANY = "any"
+"""The servers of every kind."""
+
+_NAME = Text(r"[A-Za-z0-9][A-Za-z0-9_-]*", "letters, digits, '_' and '-'")
+
+
+def _kinds() -> tuple[str, ...]:
+    kinds = KIND.key.kind
+    assert isinstance(kinds, Choice)
+    return (ANY, *kinds.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """Tables of options: by profile, then by kind of server."""
+
+    def read(self, value: object) -> dict[str, dict[str, Any]]:
+        if not isinstance(value, dict):
+            raise Refused(f"must be {self.words()}, not {shown(value)}")
+        return {str(name): self._profile(str(name), profile) for name, profile in value.items()}
+
+    def _profile(self, name: str, value: object) -> dict[str, Any]:
+        try:
+            _NAME.read(name)
+        except Refused as refused:
+            reason = f'"{name}" is not the name of a profile: it {refused.reason}'
+            raise Refused(reason, at=(name,), whole=True) from None
+        if not isinstance(value, dict):
+            raise Refused(f"must be {self.words()}, not {shown(value)}", at=(name,))
+        read: dict[str, Any] = {}
+        options = OPTIONS.key.kind
+        assert isinstance(options, Named)
+        for kind, table in value.items():
+            at = (name, str(kind))
+            if kind not in _kinds():
+                hint = did_you_mean(str(kind), _kinds())
+                reason = f'"{kind}" is no kind of server'
+                raise Refused(reason, hint=hint, at=at, whole=True)
+            try:
+                read[kind] = options.read(table)
+            except Refused as refused:
+                raise Refused(
+                    refused.reason, hint=refused.hint, at=(*at, *refused.at), whole=refused.whole
+                ) from None
+            laid_out = next((option for option in read[kind] if option in LAYOUT_OPTIONS), None)
+            if laid_out is not None:
+                reason = f"{laid_out} lays out the files of the data, and a profile does not"
+                hint = f"Give it in {OPTIONS.path}."
+                raise Refused(reason, hint=hint, at=(*at, laid_out), whole=True)
+        return read
+
+    def inside(self, rest: str) -> Inside | None:
+        """NAME.KIND.OPTION."""
+        name, _, inner = rest.partition(".")
+        kind, _, option = inner.partition(".")
+        options = OPTIONS.key.kind
+        if kind not in _kinds() or not option or not isinstance(options, Named):
+            return None
+        steps, key = options.inside(option)
+        return (name, kind, *steps), key
+
+    def put(self, value: Any, steps: tuple[str, ...], level: object) -> dict[str, Any]:
+        return put_in_table(value, steps, level)
+
+    def paths(self) -> tuple[str, ...]:
+        return ()
+
+    def words(self) -> str:
+        return f"tables of server options: NAME.KIND.OPTION, with KIND {Choice(_kinds()).words()}"
+
+    def schema(self) -> dict[str, object]:
+        options = OPTIONS.key.kind.schema()
+        profile = {
+            "type": "object",
+            "properties": dict.fromkeys(_kinds(), options),
+            "additionalProperties": False,
+        }
+        return {"type": "object", "additionalProperties": profile}
+
+
+PROFILES = Setting(
+    "server",
+    Key(
+        "profiles",
+        Profiles(),
+        {},
+        "sets of options of private servers, by name, each with tables of options for servers of "
+        "any kind, of mariadb and of mysql",
+    ),
+    tried=True,
+)
+
+
+@dataclass(frozen=True)
+class Profile(Setting):
+    """Which of them is in force. What `server.options` says goes before it."""
+
+    def check(self, cell: Values) -> None:
+        name, known = cell[self.path], cell[PROFILES.path]
+        if name is not None and name not in known:
+            hint = did_you_mean(name, known) or "Make it with a table [server.profiles.NAME]."
+            raise Refused(f'names "{name}", which is no profile', hint=hint)
+
+    def refuse(self, cell: Values, *, own: bool) -> None:
+        if not own and options_of(cell):
+            raise RequestError(
+                f'{self.path} = "{cell[self.path]}" starts servers with options, and contend does '
+                "not start a server that is not its own",
+                hint="Leave --server out to use private servers.",
+            )
+
+    def launch(self, cell: Values, launch: Launch) -> None:
+        launch.by_kind.update(options_of(cell))
+
+
+PROFILE = Profile(
+    "server",
+    Key(
+        "profile",
+        _NAME,
+        None,
+        "which of server.profiles a private server is started with (default: none)",
+    ),
+    need=Need.RESTART,
+    tried=True,
+)
+
+
+def options_of(cell: Values) -> Mapping[str, Mapping[str, Any]]:
+    """The options of the cell's profile, by kind of server."""
+    name = cell[PROFILE.path]
+    profile: Mapping[str, Mapping[str, Any]] = cell[PROFILES.path].get(name, {}) if name else {}
+    return profile

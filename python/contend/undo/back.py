@@ -1,15 +1,21 @@
-"""Puts back what a journal holds: everything is tried, and what could not be stays and is named."""
+"""Puts back what a journal holds: everything is tried, and what could not be stays and is named.
+
+Beside variables a journal may have statements, which undo what others did, and the server's own
+list of pages: that is moved aside while another is in its place, under a name that says whose it
+is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pymysql
 
 from contend.errors import ContendError, WorkError
+from contend.servers.client import run_statement
 from contend.servers.errors import ConnectionLost, ConnectionRefused
-from contend.undo import page_list, statements, variables
+from contend.undo import variables
 from contend.undo.journal import Entry, Journal, JournalBroken
 from contend.undo.variables import Agree, NotAgreed, always
 
@@ -61,7 +67,7 @@ def put_back(
             tried, left, failed, is_moving = left, [], [], False
             for entry in tried:
                 try:
-                    words = KINDS[entry["kind"]](line, entry, agree)
+                    words = KINDS[entry["kind"]][0](line, entry, agree)
                 except NotAgreed as error:
                     declined.append(f"{_name(entry)}: {error.message}")
                 except _FAILURES as error:
@@ -116,7 +122,7 @@ def drop_what_is_back(journal: Journal, server: JournalServer) -> None:
 def in_words(entry: Entry) -> str:
     """What is to be put back."""
     try:
-        return _WORDS[entry["kind"]](entry)
+        return KINDS[entry["kind"]][1](entry)
     except KeyError:
         return _name(entry)
 
@@ -161,27 +167,58 @@ def _variable(line: _Line, entry: Entry, agree: Agree) -> str:
         raise
 
 
+STATEMENT = "statement"
+"""Its entry has `statement`, which undoes, and the `database` that it is run in."""
+
+
+def statement_entry(statement: str, database: str) -> Entry:
+    return {"kind": STATEMENT, "statement": statement, "database": database}
+
+
 def _statement(line: _Line, entry: Entry, _agree: Agree) -> str:
     line.connection()
-    return statements.put_back(line.server.connect, entry)
+    run_statement(line.server.connect, str(entry["database"]), str(entry["statement"]))
+    return str(entry["statement"])
+
+
+FILE_NAME = "ib_buffer_pool"
+
+ASIDE = f"{FILE_NAME}.before-contend"
+"""The server's own list while ours is in its place."""
+
+NONE_BEFORE = f"{FILE_NAME}.none-before-contend"
+"""Stands for a list that was not there."""
+
+PAGE_LIST = "page_list"
+"""Its entry has `path`, the server's data folder; the names there say what is to be undone."""
+
+
+def move_back(data_folder: Path) -> bool:
+    """Put the server's own list back if it was moved aside; whether it was. Raises OSError."""
+    own, kept = data_folder / FILE_NAME, data_folder / ASIDE
+    nothing = data_folder / NONE_BEFORE
+    if kept.exists():
+        kept.replace(own)
+        return True
+    if nothing.exists():
+        own.unlink(missing_ok=True)
+        nothing.unlink()
+        return True
+    return False
 
 
 def _page_list(_line: _Line, entry: Entry, _agree: Agree) -> str:
-    return page_list.put_back(entry)
+    move_back(Path(entry["path"]))
+    return in_words(entry)
 
 
-KINDS: dict[str, Callable[[_Line, Entry, Agree], str]] = {
-    variables.VARIABLE: _variable,
-    statements.STATEMENT: _statement,
-    page_list.PAGE_LIST: _page_list,
+KINDS: dict[str, tuple[Callable[[_Line, Entry, Agree], str], Callable[[Entry], str]]] = {
+    variables.VARIABLE: (_variable, variables.in_words),
+    STATEMENT: (_statement, lambda entry: f"what setup did, by {entry['statement']!r}"),
+    PAGE_LIST: (_page_list, lambda entry: f"{FILE_NAME} in {entry['path']}"),
 }
-"""How each kind of change is put back; each says in words what it put back."""
-
-_WORDS: dict[str, Callable[[Entry], str]] = {
-    variables.VARIABLE: variables.in_words,
-    statements.STATEMENT: statements.in_words,
-    page_list.PAGE_LIST: page_list.in_words,
-}
+"""How each kind of change is put back, which says in words what it put back; and what is to be put
+back, in words."""
 
 _FAILURES = (ContendError, OSError, pymysql.err.MySQLError, KeyError, TypeError, ValueError)
 """The last three: of an entry that is not as contend writes it."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contend.undo import Journal
-from contend.warm import coverage, server_list
+from contend.warm import pool, server_list
 from contend.warm.model import PRIMARY, Item, WarmPlan
 from contend.warm.page_list import Pages, of_tablespace, runs_of
 from contend.warm.pool import taken
@@ -158,7 +158,7 @@ def _pages_of(item: Item, catalogue: Catalogue, host: ServerHost) -> list[Pages]
     """
     found = []
     for index in _indexes(item, catalogue.tables.get(str(item.table), ())):
-        members, _ = coverage.pages_of_indexes(catalogue, host, index.space)
+        members, _ = pool.pages_of_indexes(catalogue, host, index.space)
         own = members[index.id]
         count = min(len(own), round(len(own) * item.take / max(1, item.size)))
         found.append(of_tablespace(index.space, own[len(own) - count :]))

@@ -16,9 +16,8 @@ from contend.load.process import LoadDriver, LoadFailed
 from contend.outcome import Done, Outcome, Scanned
 from contend.plan import Plan, Server
 from contend.undo import Journal
-from contend.warm.gate import Limits
 from contend.warm.model import PATIENCE, within_s
-from contend.warm.throttle import NO_PROBE, Throttle
+from contend.warm.throttle import NO_PROBE, Limits, Throttle
 from contend.warm.work import WarmingBroke, WarmProgress, WarmUpResult, Work
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ def _plan(server: Server, work: Work, kind: str, connections: int, pause_s: floa
         },
         "seed": 0,
     }
-    return cast(Plan, plan)
+    return cast("Plan", plan)
 
 
 def _skipped(work: Work) -> dict[str, int]:

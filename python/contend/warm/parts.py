@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
-from contend.servers.statements import qualified, quoted
-from contend.warm.model import KEYS, PRIMARY, ROWS, Cache, Column, Index, Item, WarmPlan
+from contend.servers.client import qualified, quoted
+from contend.warm.model import KEYS, PRIMARY, ROWS, Cache, Column, Index, Item, WarmPlan, WarmTable
 from contend.warm.plan import WHOLE_NUMBERS
+from contend.warm.survey import survey
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
+
 
 PAGES_OF_A_RANGE = 256
 """4 MiB of InnoDB: long enough for its read-ahead, short enough to be held back after."""
@@ -268,3 +270,29 @@ def _lengths(columns: Iterable[Column]) -> str:
     """Reads every value that is stored."""
     stored = [column for column in columns if not column.is_virtual]
     return ", ".join(f"SUM(LENGTH({quoted(column.name)}))" for column in stored) or "COUNT(*)"
+
+
+def count_keyed_columns(connection: Connection[Any], database: str) -> None:
+    """Count the rows of every table, once for each column that leads a key."""
+    for table in survey(connection, database).tables:
+        for statement in statements_of(table):
+            with connection.cursor() as cursor:
+                cursor.execute(statement)
+                cursor.fetchall()
+
+
+def statements_of(table: WarmTable) -> list[str]:
+    """The counts of a table: the primary key by a column without a key, which takes reading the
+    rows; other keys by a pattern, in the hope that the server walks their index for it."""
+    name = qualified(table.database, table.name)
+    keyed = {index.columns[0] for index in table.indexes if index.columns}
+    plain = [column.name for column in table.columns if column.name not in keyed]
+    statements = []
+    for index in table.indexes:
+        column = index.columns[0] if index.columns else None
+        if index.name == PRIMARY:
+            where = f" WHERE {quoted(plain[0])} = 0 OR {quoted(plain[0])} = '0'" if plain else ""
+            statements.append(f"SELECT COUNT(*) FROM {name}{where}")
+        elif column is not None:
+            statements.append(f"SELECT COUNT(*) FROM {name} WHERE {quoted(column)} LIKE '%0%'")
+    return statements

@@ -22,7 +22,7 @@ import pymysql
 from contend.errors import WorkError
 from contend.servers.client import socket_peer
 from contend.servers.errors import ConnectionLost
-from contend.undo.page_list import ASIDE, FILE_NAME, NONE_BEFORE, PAGE_LIST, move_back
+from contend.undo.back import ASIDE, FILE_NAME, NONE_BEFORE, PAGE_LIST, move_back
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection

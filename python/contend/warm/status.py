@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from contend.host.page_cache import PageCacheError
 from contend.undo import Journal
-from contend.warm.files import ENDINGS, FilePart, files_held
 from contend.warm.model import ENGINES, Cache, Survey
+from contend.warm.myisam import ENDINGS, FilePart, files_held
 from contend.warm.pool import Held, held
 from contend.warm.server_list import NoList, ServerHost
 

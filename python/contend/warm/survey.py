@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
+from contend.servers.client import SYSTEM_DATABASES
 from contend.servers.existing import identify
-from contend.servers.statements import SYSTEM_DATABASES
 from contend.warm.model import FILES, PRIMARY, Cache, Column, Index, Survey, WarmTable
 from contend.warm.tablespaces import CLUSTERED_WITHOUT_KEY
 

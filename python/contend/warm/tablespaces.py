@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 
 from contend.errors import WorkError
-from contend.servers.statements import SYSTEM_DATABASES
+from contend.servers.client import SYSTEM_DATABASES
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection

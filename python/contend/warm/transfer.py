@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from contend.errors import RequestError
-from contend.warm import coverage
+from contend.warm import pool
 from contend.warm.page_list import Pages, of_tablespace
 from contend.warm.segments import NotReadable, Numbers
 from contend.warm.server_list import ServerHost
@@ -53,13 +53,13 @@ def names_path(path: Path) -> Path:
 
 def names_of(pages: Pages, catalogue: Catalogue, host: ServerHost) -> Names:
     """The names of a list that this server has just written."""
-    held = coverage.by_space(pages)
+    held = pool.by_space(pages)
     counts: dict[tuple[int, int], tuple[int, int]] = {}
     for space, here in held.items():
         if not _of_users(catalogue, space):
             continue
         try:
-            members, _ = coverage.pages_of_indexes(catalogue, host, space)
+            members, _ = pool.pages_of_indexes(catalogue, host, space)
         except NotReadable:
             continue
         for index, own in members.items():
@@ -163,7 +163,7 @@ def translate(pages: Pages, names: Names, here: Catalogue, host: ServerHost | No
     same: list[str] = []
     shares: list[Share] = []
     missing: list[str] = []
-    held = coverage.by_space(pages)
+    held = pool.by_space(pages)
     unnamed = 0
     extra: list[Pages] = []
     for space, listed in held.items():
@@ -207,7 +207,7 @@ _Members = dict[int, Numbers]
 
 def _members(here: Catalogue, host: ServerHost, space: int) -> _Members | None:
     try:
-        return coverage.pages_of_indexes(here, host, space)[0]
+        return pool.pages_of_indexes(here, host, space)[0]
     except NotReadable:
         return None
 

@@ -16,14 +16,21 @@ from contend.servers.client import ANSWER_S
 from contend.servers.dsn import Dsn
 from contend.servers.errors import ConnectionLost
 from contend.undo import Journal, put_back
-from contend.warm.files import ENDINGS, read_through
-from contend.warm.gate import Limits
-from contend.warm.key_caches import load_index
 from contend.warm.model import FILES, KEYS, PATIENCE, WarmPlan, within_s
+from contend.warm.myisam import ENDINGS, load_index, read_through
 from contend.warm.parts import PAGES_OF_A_RANGE, parts_of
-from contend.warm.server import Life, life_of, set_old_blocks_time, was_restarted
 from contend.warm.server_list import NoList
-from contend.warm.work import WarmingBroke, WarmProgress, WarmUpResult, Work
+from contend.warm.throttle import Limits
+from contend.warm.work import (
+    Life,
+    WarmingBroke,
+    WarmProgress,
+    WarmUpResult,
+    Work,
+    life_of,
+    set_old_blocks_time,
+    was_restarted,
+)
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection

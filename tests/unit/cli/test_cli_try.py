@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from unrun_server import UNRUN
 
+from contend.cli.experiments import EXAMPLES
 from contend.cli.main import main
-from contend.cli.try_command import EXAMPLES
 from contend.cli.try_experiment import KINDS, SYSBENCH, script_of
 from contend.settings.workload import may_write
 from contend.spec import Experiment, load_experiment

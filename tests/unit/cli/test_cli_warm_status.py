@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from contend.cli.warm_status import as_json, as_text
-from contend.warm.coverage import OTHERS, Coverage
-from contend.warm.files import FilePart
+from contend.cli.warm_display import as_json, as_text
 from contend.warm.model import Cache, Survey, WarmTable
-from contend.warm.pool import LIST, Held
+from contend.warm.myisam import FilePart
+from contend.warm.pool import LIST, OTHERS, Coverage, Held
 from contend.warm.status import KeyCache, Misses, Rate, Status
 
 MB = 1 << 20

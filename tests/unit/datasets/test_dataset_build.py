@@ -13,7 +13,7 @@ from contend.datasets.dump.load import Rules
 from contend.datasets.imports import Import
 from contend.datasets.loading import EngineMissing, LoadingFailed, NoRoomForDataset
 from contend.load import LoadFailed
-from contend.load.fill import FillResult
+from contend.load.ask import FillResult
 from contend.servers import ServerBinary
 from contend.spec import DataSpec, Level
 

@@ -13,9 +13,15 @@ import pytest
 from child_python import import_path
 
 from contend.datasets import cache as kept
-from contend.datasets.cache import DatasetInUse, UnknownDataset, workspace
+from contend.datasets.cache import (
+    DatasetInUse,
+    Manifest,
+    UnknownDataset,
+    dataset_key,
+    key_inputs,
+    workspace,
+)
 from contend.datasets.files import SnapshotDamaged, describe
-from contend.datasets.manifest import Manifest, dataset_key, key_inputs
 from contend.spec.model import DataSpec
 
 DATA = DataSpec(engine="MyISAM", rows=1_000_000)

@@ -10,7 +10,7 @@ import pytest
 from contend.datasets import drop_on, ensure_on, existing, mark_changed
 from contend.datasets.loading import LoadingDeclined, LoadingFailed
 from contend.load import LoadFailed
-from contend.load.fill import FillResult
+from contend.load.ask import FillResult
 from contend.servers.dsn import Dsn, Password
 from contend.servers.errors import TableNotOurs
 from contend.servers.existing import Identity

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
 from contend.errors import RequestError
-from contend.findings import CAUSES, Figure, Given, say, study_of, told_by
+from contend.findings import CAUSES, Figure, Given, Said, say, study_of, told_by
 from contend.findings.changes import compared_of
 from contend.findings.evidence import (
     Above,
@@ -26,7 +26,10 @@ from contend.findings.evidence import (
     figures_table,
 )
 from contend.report import Report, build
+from contend.report.model import Answer
+from contend.report.words import estimate_text
 from contend.spec.keys import CAUSES as NAMES_IN_FILES
+from contend.stats import Estimate
 from contend.store import RunFolder, RunRecord
 
 SMALL = (f"{CONNECTIONS}=[1, 8]", f"{POINTS}=[10]")
@@ -194,6 +197,20 @@ def test_a_sentence_has_no_place_for_a_bare_number() -> None:
     with pytest.raises(KeyError, match="nothing stands for much"):
         say("It is {much} faster.")
     assert say("On {cpus} CPUs.", cpus=Given(2)).words == "On {cpus} CPUs."
+
+
+@pytest.mark.parametrize("much", [1.5, 3, "34 %"], ids=repr)
+def test_what_is_said_has_no_place_for_a_bare_number_either(much: Any) -> None:
+    refused = "has a number that is not a finding"
+    with pytest.raises(TypeError, match=refused):
+        Said("It is {} faster.", much)
+    with pytest.raises(TypeError, match=refused):
+        Said(f"It is {much} faster.")
+    with pytest.raises(TypeError, match="may have a number in it that is not a finding"):
+        Answer(cast(Said, f"It is {much} faster."), ())
+    figure = estimate_text(Estimate(1.34, 1.2, 1.48, 8, 0.95))
+    said = Said("It is {} times as fast, on {} CPUs.", figure, Given(2))
+    assert Answer(said, ()).sentence == "It is 1.34 ±0.14 times as fast, on 2 CPUs."
 
 
 def test_every_cause_is_by_its_name() -> None:

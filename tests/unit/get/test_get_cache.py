@@ -15,6 +15,7 @@ from contend.folders import default_cache
 from contend.get import find_server
 from contend.get.cache import (
     MANIFEST,
+    ServerTree,
     find_by_name,
     keep,
     list_got,
@@ -25,7 +26,6 @@ from contend.get.cache import (
     write_manifest,
 )
 from contend.get.debian import Wanted, parse_wanted
-from contend.get.unpacked import ServerTree
 from contend.servers import ServerBinary
 from contend.servers.errors import FolderInUse, UnknownServer
 

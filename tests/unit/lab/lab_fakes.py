@@ -11,12 +11,11 @@ from fake_connection import FakeConnection, Rows
 
 from contend.calibration import Calibration
 from contend.datasets import Dataset
-from contend.datasets.manifest import Manifest
+from contend.datasets.cache import Manifest
 from contend.lab.design import Design
 from contend.lab.events import Listener
-from contend.lab.schedule import Schedule
 from contend.lab.testbed import Ready
-from contend.lab.walk import SingleRunner, walk
+from contend.lab.walk import Schedule, SingleRunner, walk
 from contend.load import Address, LoadDriver
 from contend.probed import ServerIdentity
 from contend.probes import Expected, Observed

@@ -19,9 +19,9 @@ from contend.lab.design import Design
 from contend.lab.events import Event
 from contend.lab.host_state import HostWatch
 from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.schedule import Schedule
 from contend.lab.slices import SliceRunner
 from contend.lab.testbed import Testbed
+from contend.lab.walk import Schedule
 from contend.load import LoadFailed
 from contend.load.plan import planned_s
 from contend.outcome import Done

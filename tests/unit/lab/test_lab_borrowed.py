@@ -14,16 +14,15 @@ from lab_fakes import ANSWERS, NoLoad, experiment
 from contend.errors import RequestError, WorkError
 from contend.lab import borrowed
 from contend.lab.borrowed import BorrowedUnderTest
-from contend.lab.errors import NeedsRestart, OtherServer
-from contend.lab.events import Event, Notice
+from contend.lab.events import Event, NeedsRestart, Notice, OtherServer
 from contend.lab.testbed import Testbed
+from contend.servers.client import StatementFailed
 from contend.servers.dsn import Dsn, Password
 from contend.servers.errors import ConnectionLost, ConnectionRefused
 from contend.servers.existing import Identity
-from contend.servers.statements import StatementFailed
 from contend.servers.variables import Differing
 from contend.spec import CellSpec, DataSpec, Level, cell_spec
-from contend.undo import Journal, NotPutBack, in_words, statements
+from contend.undo import Journal, NotPutBack, back, in_words
 
 DIRTY = "innodb_max_dirty_pages_pct"
 
@@ -250,7 +249,7 @@ class TestStatements:
             said.append(statement)
             return 0.1
 
-        for room in (borrowed, statements):
+        for room in (borrowed, back):
             monkeypatch.setattr(room, "run_statement", run)
         self.refused: set[str] = set()
         self.lost: set[str] = set()

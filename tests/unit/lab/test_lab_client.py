@@ -19,8 +19,7 @@ from rich.console import Console
 from contend import report
 from contend.errors import RequestError
 from contend.lab.client import choosing_engine
-from contend.lab.errors import Interrupted, OtherEngine
-from contend.lab.events import Event, Notice
+from contend.lab.events import Event, Interrupted, Notice, OtherEngine
 from contend.lab.session import Equipment, begin, resume
 from contend.report import terminal
 from contend.spec import Experiment

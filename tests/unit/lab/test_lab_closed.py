@@ -15,9 +15,8 @@ from contend.errors import RequestError, WorkError
 from contend.lab.design import Design, choose_design
 from contend.lab.effort import require_time
 from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.schedule import Schedule
 from contend.lab.testbed import Testbed
-from contend.lab.walk import SingleRunner, walk
+from contend.lab.walk import Schedule, SingleRunner, walk
 from contend.metrics import metric_of
 from contend.settings.load import WARMUP_IN_SLICES_S, Slicing, load_in_slices
 from contend.settings.workload import may_write, writing_share

@@ -13,7 +13,7 @@ from lab_fakes import experiment
 from lab_in_slices import IN_SLICES
 from needs import missing
 
-from contend.lab.layouts import (
+from contend.lab.design import (
     STACK_MIN_BYTES,
     STACK_SPAN_BYTES,
     MemoryLayout,

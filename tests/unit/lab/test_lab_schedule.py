@@ -12,7 +12,7 @@ from lab_in_slices import IN_SLICES, START_S, Bench, Noise, made_up
 
 from contend.lab.design import Design
 from contend.lab.events import RunBegan
-from contend.lab.schedule import Schedule
+from contend.lab.walk import Schedule
 
 MakeBench = Callable[..., Bench]
 

@@ -19,8 +19,16 @@ from lab_in_slices import Bench as SlicesBench
 from contend import host
 from contend.datasets import CONTENT_VERSION, LoadingDeclined, NoRoomForDataset
 from contend.errors import ContendError, RequestError
-from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer, OtherTables
-from contend.lab.events import Began, Event, Notice, RunBegan
+from contend.lab.events import (
+    Began,
+    ChangedExperiment,
+    Event,
+    Interrupted,
+    Notice,
+    OtherServer,
+    OtherTables,
+    RunBegan,
+)
 from contend.lab.session import (
     Equipment,
     begin,

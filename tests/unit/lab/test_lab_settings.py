@@ -17,7 +17,7 @@ from contend.lab.caches import NotCold
 from contend.lab.events import Event, Notice
 from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.testbed import Testbed
-from contend.servers.statements import StatementFailed
+from contend.servers.client import StatementFailed
 from contend.settings.before_run import LOCK_FILES
 from contend.settings.options import layout_options
 from contend.settings.values import Refused

@@ -22,8 +22,7 @@ from lab_fakes import (
 
 from contend.datasets import Dataset, NoRoomForDataset
 from contend.errors import RequestError, WorkError
-from contend.lab.errors import TooManyFailures
-from contend.lab.events import Event, Pace, RunBegan, RunEnded
+from contend.lab.events import Event, Pace, RunBegan, RunEnded, TooManyFailures
 from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.testbed import Testbed
 from contend.lab.walk import FAILURES_MAX

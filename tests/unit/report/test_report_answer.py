@@ -79,6 +79,22 @@ def test_a_level_that_is_faster_everywhere_is_told_as_a_whole(tmp_path: Path) ->
     assert answer.basis[-1].startswith("Most at 64 connections with 10")
 
 
+def test_what_never_varies_is_not_named_in_the_sentence(tmp_path: Path) -> None:
+    experiment = study("quick")
+    factors = tuple(
+        replace(one, levels=(100,)) if one.path == POINTS else one for one in experiment.factors
+    )
+    path = write_run(tmp_path / "run", replace(experiment, factors=factors))
+    with RunFolder.open(path) as folder:
+        report = build(folder)
+    assert numbers_out(report.answer.sentence) == (
+        "From 8 connections on, splitting the key cache into 32 segments makes this server N "
+        "faster; at 1 connection, N slower."
+    )
+    assert not any("points" in text for text in report.answer.others)
+    assert report.panels[0].title == "100 points"
+
+
 def test_the_widest_range_that_is_certain_leads(tmp_path: Path) -> None:
     """The whole is certain too, and is a mean over a column at which nothing changes."""
     report = with_gains(tmp_path, by_load(1.0, 1.3, 1.4), server_sd=0.002)

@@ -61,10 +61,10 @@ def test_the_first_metric_decides_and_the_others_stand_beside(tmp_path: Path) ->
     assert [one.metric.name for one in report.compared] == list(THREE)
     assert report.comparisons == report.compared[0].comparisons
     assert report.answer.sentence.startswith(
-        "At 8 connections with 10 points, splitting the key cache into 32 segments makes the p99 "
+        "At 8 connections, splitting the key cache into 32 segments makes the p99 "
         "response time "
     )
-    assert "shorter; at 1 connection with 10 points, " in report.answer.sentence
+    assert "shorter; at 1 connection, " in report.answer.sentence
     assert report.wholes is not None
     assert [row.metric.name for row in report.wholes.rows][:3] == list(THREE)
     assert any(text.endswith("response_us_p99 decides.") for text in report.answer.basis)

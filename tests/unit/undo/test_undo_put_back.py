@@ -21,10 +21,10 @@ from contend.undo import (
     drop_what_is_back,
     in_words,
     put_back,
-    statements,
+    statement_entry,
 )
 from contend.undo import variables as undo_variables
-from contend.undo.page_list import ASIDE, FILE_NAME, NONE_BEFORE, PAGE_LIST
+from contend.undo.back import ASIDE, FILE_NAME, NONE_BEFORE, PAGE_LIST
 from contend.undo.variables import change, shown
 
 SERVER = "mysql://root@db1:3306/"
@@ -312,7 +312,7 @@ def test_an_earlier_change_is_left_alone(journal: Journal, server: FakeVariables
 
 def test_statements_are_run_the_latest_first(journal: Journal, server: FakeVariables) -> None:
     for statement in ("DROP a", "DROP b"):
-        journal.undo.append(statements.entry(statement, "shop"))
+        journal.undo.append(statement_entry(statement, "shop"))
     server.refuses = {"DROP b"}
     with pytest.raises(NotPutBack) as refused:
         said(journal, server)

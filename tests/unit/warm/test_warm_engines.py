@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from contend.warm.key_caches import reloading
 from contend.warm.model import disturbs
+from contend.warm.myisam import reloading
 
 
 @pytest.mark.parametrize(

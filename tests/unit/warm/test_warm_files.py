@@ -9,8 +9,8 @@ import pytest
 from fake_connection import FakeConnection
 
 from contend.host import page_cache
-from contend.warm.files import FilePart, files_held, read_through
 from contend.warm.model import KEYS, ROWS
+from contend.warm.myisam import FilePart, files_held, read_through
 from contend.warm.server_list import ServerHost
 
 SIZE = 10_000

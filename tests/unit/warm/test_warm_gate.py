@@ -7,7 +7,7 @@ from math import inf
 
 import pytest
 
-from contend.warm.gate import (
+from contend.warm.throttle import (
     CALM_S,
     FIRST,
     FULL,

@@ -11,10 +11,10 @@ from fake_connection import FakeConnection
 
 from contend.load.process import LoadFailed
 from contend.undo import Journal
-from contend.warm.gate import Limits
 from contend.warm.loader import end_marked, load_parts
 from contend.warm.model import PATIENCE
 from contend.warm.parts import Piece
+from contend.warm.throttle import Limits
 from contend.warm.work import WarmingBroke, WarmProgress, WarmUpResult, Work
 
 PARTS = [

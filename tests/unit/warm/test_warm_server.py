@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from contend.warm.server import Life, was_restarted
+from contend.warm.work import Life, was_restarted
 
 BEFORE = Life(started_at=1_000_000, connections=40, pid=17)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contend.warm.model import Cache, Column, Index, Survey, WarmTable
-from contend.warm.naive import statements_of
+from contend.warm.parts import statements_of
 from contend.warm.plan import plan_of_shares
 from contend.warm.tablespaces import CLUSTERED_WITHOUT_KEY
 from contend.warm.transfer import Share

@@ -12,8 +12,7 @@ import pytest
 from fake_connection import FakeConnection, Rows
 
 from contend.warm import throttle
-from contend.warm.gate import Limits
-from contend.warm.throttle import NO_PROBE, Throttle
+from contend.warm.throttle import NO_PROBE, Limits, Throttle
 
 SOON_S = 60
 """No answer of this takes a second; a host that stands still may take longer."""

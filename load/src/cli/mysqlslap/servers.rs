@@ -5,7 +5,8 @@ use crate::plan::{Tls, TlsMode};
 use crate::reactor::socket::{Address, local_socket};
 use crate::talk::Target;
 use crate::talk::tls::tls_of;
-use crate::wire::mysql::{self, Algorithm, Credentials};
+use crate::wire::Credentials;
+use crate::wire::mysql::{self, Algorithm};
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -13,8 +13,9 @@ use crate::lua::options::{BadValue, Declared, OptionType, normal_name, parse};
 use crate::lua::run::{Compat, LoadedScript, Run, Stop};
 use crate::lua::{State, thread};
 use crate::plan::{Plan, Protocol, Script as Spec, ScriptValue};
-use crate::run::of_plan::{dispenser_of, target_of};
+use crate::run::of_plan::dispenser_of;
 use crate::run::script::{Hosted, Servers};
+use crate::talk::target::target_of;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 

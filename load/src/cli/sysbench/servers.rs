@@ -10,7 +10,8 @@ use crate::reactor::socket::{Address, local_socket};
 use crate::record::IgnoredErrors;
 use crate::run::script::Servers;
 use crate::talk::tls::tls_of;
-use crate::wire::mysql::{self, Algorithm, Credentials};
+use crate::wire::Credentials;
+use crate::wire::mysql::{self, Algorithm};
 use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);

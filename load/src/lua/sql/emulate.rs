@@ -4,7 +4,7 @@
 //! sysbench puts strings in unescaped and up to their first NUL, and replaces question marks
 //! inside quotes too; here strings are escaped and quotes are respected.
 
-use crate::wire::mysql::Value;
+use crate::wire::Value;
 use crate::workload::statement::put_literal;
 
 /// A statement cut at its placeholders.

@@ -1,6 +1,6 @@
 //! Parameters of prepared statements: one value each, of the kind it was made for.
 
-use crate::wire::mysql::Value;
+use crate::wire::Value;
 use std::ffi::{c_char, c_int, c_ulong, c_void};
 
 /// Kinds of parameter; the numbers are those of `sysbench.sql.type`.

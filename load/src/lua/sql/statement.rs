@@ -3,7 +3,8 @@
 use super::emulate::Template;
 use super::faces::StatementFace;
 use super::param::{Param, RawBind};
-use crate::wire::mysql::{self, Value};
+use crate::wire::Value;
+use crate::wire::mysql;
 use std::ffi::c_int;
 
 /// A statement. Scripts hold a pointer to its head, so it never moves.

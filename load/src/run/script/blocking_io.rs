@@ -1,6 +1,7 @@
 //! How threads of a script wait that have a thread of the operating system each: by blocking.
 
 use super::Servers;
+use super::cpu::CpuClocks;
 use super::gate::Gate;
 use super::recorder::Recorder;
 use crate::arrival::Next;
@@ -11,7 +12,7 @@ use crate::reactor::clock;
 use crate::talk::blocking::{BlockingLink, Broken, endless};
 use crate::talk::dialect::Dialect as _;
 use crate::talk::failure::{CANNOT_CONNECT, GONE, client_error, too_many_links};
-use crate::wire::mysql::{Capabilities, ServerError};
+use crate::wire::ServerError;
 use crate::workload::{self, EventTimes, Reply};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,11 +20,11 @@ use std::time::{Duration, Instant};
 /// While nothing is due, the end of the run is looked for so often.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// The threads of a run, as each of them sees all.
-#[derive(Clone)]
+/// What the threads of a run share.
 pub struct Gang {
-    pub gate: Arc<Gate>,
-    pub recorder: Arc<Recorder>,
+    pub gate: Gate,
+    pub recorder: Recorder,
+    pub cpu: CpuClocks,
 }
 
 /// Waits by blocking.
@@ -32,19 +33,20 @@ pub struct BlockingIo {
     servers: Arc<Servers>,
     connections: Vec<Option<BlockingLink>>,
     /// The thread's number, and those it belongs to; none for the states beside the threads.
-    gang: Option<(u32, Gang)>,
-    deadline: Option<Instant>,
+    gang: Option<(u32, Arc<Gang>)>,
+    /// When the run ends.
+    end_ns: u64,
     over: bool,
 }
 
 impl BlockingIo {
-    pub fn new(run: Arc<Run>, servers: Arc<Servers>, gang: Option<(u32, Gang)>) -> Self {
+    pub fn new(run: Arc<Run>, servers: Arc<Servers>, gang: Option<(u32, Arc<Gang>)>) -> Self {
         Self {
             run,
             servers,
             connections: Vec::new(),
             gang,
-            deadline: None,
+            end_ns: u64::MAX,
             over: false,
         }
     }
@@ -60,15 +62,11 @@ impl BlockingIo {
                 self.over = true;
                 return Turn::Over;
             }
-            let until_end = self.deadline.map_or(LOOK_EVERY, left);
-            let wait = Duration::from_nanos(left_ns).min(until_end);
+            let until_ns = due_ns.min(self.end_ns);
+            let wait = Duration::from_nanos(until_ns.saturating_sub(clock::now_ns()));
             std::thread::sleep(wait.min(LOOK_EVERY));
         }
     }
-}
-
-fn left(limit: Instant) -> Duration {
-    limit.saturating_duration_since(Instant::now())
 }
 
 /// Asks, and waits for the answer if there will be one. A name that the server sends
@@ -105,8 +103,7 @@ impl ThreadIo for BlockingIo {
         let target = target.ok_or_else(|| client_error(CANNOT_CONNECT, "no server is named"))?;
         let link = BlockingLink::open(&target);
         let link = link.map_err(|broken| broken.server_error(&target.address))?;
-        let agreed = link.link().agreed();
-        let capabilities = agreed.map_or(Capabilities::NONE, |agreed| agreed.capabilities);
+        let capabilities = link.link().capabilities().unwrap_or_default();
         if let Some(place) = self.connections.get_mut(place) {
             *place = Some(link);
         }
@@ -181,14 +178,12 @@ impl ThreadIo for BlockingIo {
     }
 
     fn is_over(&self) -> bool {
-        let is_late = |deadline| Instant::now() >= deadline;
-        self.over || self.run.stop.is_over() || self.deadline.is_some_and(is_late)
+        self.over || self.run.stop.is_over() || clock::now_ns() >= self.end_ns
     }
 
     fn ready(&mut self) {
         if let Some((_, gang)) = &self.gang {
-            gang.gate.pass();
-            self.deadline = gang.gate.deadline();
+            self.end_ns = gang.gate.pass();
         }
     }
 

@@ -5,47 +5,31 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The CPU clocks of the threads of a run.
 #[derive(Debug)]
-pub struct CpuClocks {
-    threads: Mutex<Vec<CpuClock>>,
-}
+pub struct CpuClocks(Mutex<Vec<CpuClock>>);
 
-#[derive(Clone, Copy, Debug)]
-enum CpuClock {
-    /// The thread has not begun, or its clock cannot be had.
-    None,
-    Runs(libc::clockid_t),
-    /// What the thread had used when it ended.
-    Stands(u64),
-}
+/// Of a thread that runs its clock, of any other what it had used when it ended.
+type CpuClock = (Option<libc::clockid_t>, u64);
 
 impl CpuClocks {
     pub fn new(threads: u32) -> Self {
-        Self {
-            threads: Mutex::new(vec![CpuClock::None; threads as usize]),
-        }
+        Self(Mutex::new(vec![(None, 0); threads as usize]))
     }
 
     /// To be called by each thread when it begins.
     pub fn begin(&self, thread: u32) {
-        self.set(
-            thread,
-            clock::own_cpu_clock().map_or(CpuClock::None, CpuClock::Runs),
-        );
+        self.set(thread, (clock::own_cpu_clock(), 0));
     }
 
     /// To be called by each thread when it ends: its clock ends with it.
     pub fn end(&self, thread: u32) {
-        self.set(thread, CpuClock::Stands(clock::thread_cpu_ns()));
+        self.set(thread, (None, clock::thread_cpu_ns()));
     }
 
     /// What each thread has used by now.
     pub fn read_ns(&self) -> Vec<u64> {
         // A thread cannot end while this is locked, so each clock that runs can be read.
-        let read = |clock: &CpuClock| match *clock {
-            CpuClock::None => 0,
-            CpuClock::Runs(clock) => clock::cpu_ns(clock).unwrap_or(0),
-            CpuClock::Stands(ns) => ns,
-        };
+        let read =
+            |&(clock, ended_ns): &CpuClock| clock.and_then(clock::cpu_ns).unwrap_or(ended_ns);
         self.lock().iter().map(read).collect()
     }
 
@@ -65,7 +49,7 @@ impl CpuClocks {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<CpuClock>> {
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,108 +1,94 @@
 //! Where threads of the operating system wait for one another before the load begins.
 
-use crate::reactor::clock;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use crate::reactor::bell::hush;
+use crate::reactor::{clock, wait};
+use crate::run::messages::Mailbox;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// A gate that opens once, for all.
-#[derive(Debug, Default)]
 pub struct Gate {
-    state: Mutex<GateState>,
-    changed: Condvar,
+    seen: Mutex<GateState>,
+    opened: Condvar,
+    /// Of whoever keeps the gate: rung when a thread gets ready or ends.
+    mailbox: Arc<Mailbox>,
+    bell: OwnedFd,
 }
 
-#[derive(Debug, Default)]
-struct GateState {
-    ready: u32,
-    ended: u32,
+/// How many threads have come to the gate, and how many have ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GateState {
+    pub ready: u32,
+    pub ended: u32,
     /// When the last of those ended.
-    ended_ns: u64,
-    failed: bool,
-    open: bool,
-    /// When nothing is to be begun any more.
-    deadline: Option<Instant>,
+    pub ended_ns: u64,
+    /// One of them failed before it got ready, or panicked.
+    pub failed: bool,
+    /// The gate is open, and nothing is to be begun any more from then on.
+    open_until_ns: Option<u64>,
+}
+
+impl GateState {
+    /// All of `threads` are ready or have ended, or one failed.
+    pub fn is_settled(&self, threads: u32) -> bool {
+        self.ready >= threads || self.ended >= threads || self.failed
+    }
 }
 
 impl Gate {
-    /// A thread is ready; returns when the gate opens.
-    pub fn pass(&self) {
-        let mut state = self.lock();
-        state.ready += 1;
-        self.changed.notify_all();
-        while !state.open && !state.failed {
-            state = self.wait(state);
-        }
+    /// # Errors
+    /// The kernel has no descriptor left.
+    pub fn new(mailbox: Arc<Mailbox>) -> io::Result<Self> {
+        Ok(Self {
+            seen: Mutex::default(),
+            opened: Condvar::new(),
+            bell: mailbox.bell()?,
+            mailbox,
+        })
     }
 
-    /// A thread has ended; `failed` if it never got ready.
+    /// A thread is ready. When the gate opens, returns when nothing is to be begun any more.
+    pub fn pass(&self) -> u64 {
+        let mut seen = self.lock();
+        seen.ready += 1;
+        self.mailbox.ring();
+        while seen.open_until_ns.is_none() && !seen.failed {
+            let waited = self.opened.wait(seen);
+            seen = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        seen.open_until_ns.unwrap_or(0)
+    }
+
+    /// A thread has ended; `failed` if it never got ready, or panicked.
     pub fn leave(&self, failed: bool) {
-        let mut state = self.lock();
-        state.ended += 1;
-        state.ended_ns = clock::now_ns();
-        state.failed |= failed;
-        self.changed.notify_all();
+        let mut seen = self.lock();
+        seen.ended += 1;
+        seen.ended_ns = clock::now_ns();
+        seen.failed |= failed;
+        self.opened.notify_all();
+        self.mailbox.ring();
     }
 
-    /// Waits until all of `threads` are ready or have ended; false if one failed.
-    pub fn wait_until_ready(&self, threads: u32) -> bool {
-        let mut state = self.lock();
-        while state.ready < threads && !state.failed && state.ended < threads {
-            state = self.wait(state);
+    /// Lets the threads begin, until this time.
+    pub fn open(&self, until_ns: u64) {
+        self.lock().open_until_ns = Some(until_ns);
+        self.opened.notify_all();
+    }
+
+    /// For whoever keeps the gate: waits until a thread gets ready or ends, or a command comes, but
+    /// not past `limit_ns`. Returns how the threads stand then.
+    pub fn watch(&self, limit_ns: u64) -> GateState {
+        let left = Duration::from_nanos(limit_ns.saturating_sub(clock::now_ns()));
+        if wait::is_readable(&self.bell, left) {
+            hush(&self.bell);
         }
-        !state.failed
-    }
-
-    /// Lets the threads begin, until `deadline` if there is one.
-    pub fn open(&self, deadline: Option<Instant>) {
-        let mut state = self.lock();
-        state.open = true;
-        state.deadline = deadline;
-        self.changed.notify_all();
-    }
-
-    /// Waits until all of `threads` have ended, but not past `limit`; returns how many have not.
-    pub fn wait_until_ended(&self, threads: u32, limit: Option<Instant>) -> u32 {
-        let mut state = self.lock();
-        while state.ended < threads {
-            let Some(limit) = limit else {
-                state = self.wait(state);
-                continue;
-            };
-            let left = limit.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            state = self.wait_at_most(state, left);
-        }
-        threads.saturating_sub(state.ended)
-    }
-
-    /// When the last thread ended that has.
-    pub fn last_ended_ns(&self) -> u64 {
-        self.lock().ended_ns
-    }
-
-    pub fn deadline(&self) -> Option<Instant> {
-        self.lock().deadline
+        *self.lock()
     }
 
     fn lock(&self) -> MutexGuard<'_, GateState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait<'a>(&self, state: MutexGuard<'a, GateState>) -> MutexGuard<'a, GateState> {
-        self.changed
-            .wait(state)
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait_at_most<'a>(
-        &self,
-        state: MutexGuard<'a, GateState>,
-        time: Duration,
-    ) -> MutexGuard<'a, GateState> {
-        let waited = self.changed.wait_timeout(state, time);
-        waited.unwrap_or_else(PoisonError::into_inner).0
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -110,23 +96,27 @@ impl Gate {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use std::sync::Arc;
+
+    fn gate() -> Arc<Gate> {
+        Arc::new(Gate::new(Arc::new(Mailbox::new().unwrap())).unwrap())
+    }
 
     #[test]
     fn the_gate_opens_when_all_are_there_and_counts_who_left() {
-        let gate = Arc::new(Gate::default());
+        let gate = gate();
+        let life = |gate: Arc<Gate>| {
+            move || {
+                assert_eq!(gate.pass(), 5);
+                gate.leave(false);
+            }
+        };
         let threads: Vec<_> = (0..3)
-            .map(|_| {
-                let gate = Arc::clone(&gate);
-                std::thread::spawn(move || {
-                    gate.pass();
-                    gate.leave(false);
-                })
-            })
+            .map(|_| std::thread::spawn(life(Arc::clone(&gate))))
             .collect();
-        assert!(gate.wait_until_ready(3));
-        gate.open(None);
-        assert_eq!(gate.wait_until_ended(3, None), 0);
+        while !gate.watch(u64::MAX).is_settled(3) {}
+        assert_eq!(gate.watch(0).ended, 0);
+        gate.open(5);
+        while gate.watch(u64::MAX).ended < 3 {}
         threads
             .into_iter()
             .for_each(|thread| thread.join().unwrap());
@@ -134,11 +124,12 @@ mod tests {
 
     #[test]
     fn one_that_fails_opens_nothing() {
-        let gate = Gate::default();
+        let gate = gate();
         gate.leave(true);
-        assert!(!gate.wait_until_ready(2));
-        assert_eq!(gate.wait_until_ended(2, Some(Instant::now())), 1);
+        let seen = gate.watch(u64::MAX);
+        assert!(seen.is_settled(2) && seen.failed && seen.open_until_ns.is_none());
+        assert_eq!(seen.ended, 1);
         // Whoever comes later does not wait for ever.
-        gate.pass();
+        assert_eq!(gate.pass(), 0);
     }
 }

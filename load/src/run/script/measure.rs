@@ -70,15 +70,16 @@ pub fn run(
     job: Job,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Measured, Failure> {
-    if let Some(servers) = on_threads {
-        return threads::run(run, servers, &job, tell);
-    }
-    crate::run::run(job, &mut |progress| {
+    let tell = &mut |progress: Progress<'_>| {
         if let Progress::Phase { name: "end", .. } = &progress {
             run.stop.end();
         }
         tell(progress);
-    })
+    };
+    match on_threads {
+        Some(servers) => threads::run(run, servers, job, tell),
+        None => crate::run::run(job, tell),
+    }
 }
 
 fn reconnects(counts: &[(u32, Reading)]) -> u64 {

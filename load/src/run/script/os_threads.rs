@@ -3,12 +3,15 @@
 use super::Servers;
 use super::blocking_io::{BlockingIo, Gang};
 use super::cpu::CpuClocks;
+use super::gate::Gate;
 use super::recorder::Recorder;
 use crate::lua::run::Run;
 use crate::lua::thread::{self, Duty, End};
 use crate::outcome::Failure;
-use crate::record::{Tally, TallyShape};
+use crate::record::TallyShape;
+use crate::run::messages::Mailbox;
 use crate::talk::failure;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -17,16 +20,28 @@ use std::sync::Arc;
 /// # Errors
 /// The threads cannot be had.
 pub fn run_command(run: &Arc<Run>, servers: &Servers, threads: u32) -> Result<bool, Failure> {
-    let cpu = Arc::new(CpuClocks::new(threads));
-    let nothing = Tally::new(TallyShape::default());
-    let gate = start(run, servers, threads, Duty::Command, &cpu, &nothing)?.gate;
-    let ready = gate.wait_until_ready(threads);
-    gate.open(None);
-    gate.wait_until_ended(threads, None);
-    Ok(ready && !run.stop.has_failed())
+    let mailbox = Mailbox::new().map(Arc::new).map_err(not_started)?;
+    let nothing = TallyShape::default();
+    let gang = start(run, servers, threads, Duty::Command, mailbox, nothing);
+    let gate = &gang.map_err(not_started)?.gate;
+    let mut seen = gate.watch(0);
+    while !seen.is_settled(threads) {
+        seen = gate.watch(u64::MAX);
+    }
+    let failed = seen.failed;
+    gate.open(u64::MAX);
+    while seen.ended < threads {
+        seen = gate.watch(u64::MAX);
+    }
+    Ok(!failed && !run.stop.has_failed())
 }
 
-/// Starts the threads of a run; each records in a tally like `empty`.
+fn not_started(error: io::Error) -> Failure {
+    Failure::plain(format!("starting a thread: {error}"))
+}
+
+/// Starts the threads of a run, which record in tallies of this shape. The bell of the mailbox is
+/// rung when one gets ready or ends.
 ///
 /// # Errors
 /// The threads cannot be had.
@@ -35,29 +50,29 @@ pub fn start(
     servers: &Servers,
     threads: u32,
     duty: Duty,
-    cpu: &Arc<CpuClocks>,
-    empty: &Tally,
-) -> Result<Gang, Failure> {
-    let gang = Gang {
-        gate: Arc::default(),
-        recorder: Arc::new(Recorder::new(threads, empty)),
-    };
+    mailbox: Arc<Mailbox>,
+    shape: TallyShape,
+) -> io::Result<Arc<Gang>> {
+    let gang = Arc::new(Gang {
+        gate: Gate::new(mailbox)?,
+        recorder: Recorder::new(threads, shape),
+        cpu: CpuClocks::new(threads),
+    });
     let servers = Arc::new(servers.clone());
     for number in 0..threads {
-        let (run, servers, gang) = (Arc::clone(run), Arc::clone(&servers), gang.clone());
-        let (cpu, gate) = (Arc::clone(cpu), Arc::clone(&gang.gate));
+        let (run, servers, gang) = (Arc::clone(run), Arc::clone(&servers), Arc::clone(&gang));
         let body = move || {
-            cpu.begin(number);
-            let io = BlockingIo::new(Arc::clone(&run), servers, Some((number, gang)));
+            gang.cpu.begin(number);
+            let told = Some((number, Arc::clone(&gang)));
+            let io = BlockingIo::new(Arc::clone(&run), servers, told);
             let live = || thread::live(&run, number, duty, Box::new(io));
             let failed = has_failed(&run, number, live);
-            cpu.end(number);
-            gate.leave(failed);
+            gang.cpu.end(number);
+            gang.gate.leave(failed);
         };
         std::thread::Builder::new()
             .name(format!("script-{number}"))
-            .spawn(body)
-            .map_err(|error| Failure::plain(format!("starting a thread: {error}")))?;
+            .spawn(body)?;
     }
     Ok(gang)
 }

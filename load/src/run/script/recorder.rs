@@ -1,37 +1,35 @@
 //! Where threads of the operating system record the events of a script.
 
 use crate::lua::figures::ThreadFigures;
-use crate::record::Tally;
+use crate::record::{Tally, TallyShape};
 use crate::workload::EventTimes;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 /// Tallies that the threads share out among them, so that those on different cores seldom meet.
 /// Histograms are large: there are no more than cores commonly write at once.
 pub struct Recorder {
     lanes: Box<[Mutex<Tally>]>,
-    epoch: Instant,
-    /// Since the epoch: events that were to begin before this do not count.
-    open_ns: AtomicU64,
+    /// Events that were to begin before this do not count.
+    opened: OnceLock<Instant>,
 }
 
 const LANES_MAX: usize = 16;
 
 impl Recorder {
-    pub fn new(threads: u32, empty: &Tally) -> Self {
+    pub fn new(threads: u32, shape: TallyShape) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let lanes = cores.min(threads as usize).clamp(1, LANES_MAX);
         Self {
-            lanes: (0..lanes).map(|_| Mutex::new(empty.clone())).collect(),
-            epoch: Instant::now(),
-            open_ns: AtomicU64::new(0),
+            lanes: (0..lanes).map(|_| Mutex::new(Tally::new(shape))).collect(),
+            opened: OnceLock::new(),
         }
     }
 
     /// The window opens now; to be called while a cut looks.
     pub fn open(&self) {
-        self.open_ns.store(self.ns(Instant::now()), Relaxed);
+        // It opens once.
+        let _ = self.opened.set(Instant::now());
     }
 
     /// An event of a thread has ended. Whether it counts is looked up while nobody cuts.
@@ -46,7 +44,7 @@ impl Recorder {
             return;
         };
         let mut tally = locked(lane);
-        if self.ns(due) < self.open_ns.load(Relaxed) {
+        if self.opened.get().is_some_and(|opened| due < *opened) {
             return figures.leave();
         }
         if let Some(kind) = tally.kinds.first_mut() {
@@ -55,24 +53,19 @@ impl Recorder {
         figures.finish(times.response_ns);
     }
 
-    /// What was recorded since the last cut, and what `look` sees meanwhile: no event ends before
-    /// it has looked, so both tell of the same events.
-    pub fn cut<T>(&self, empty: &Tally, look: impl FnOnce() -> T) -> (Tally, T) {
+    /// Adds to `sum` what was recorded since the last cut. Returns what `look` sees meanwhile: no
+    /// event ends before it has looked, so both tell of the same events.
+    pub fn cut<T>(&self, sum: &mut Tally, look: impl FnOnce() -> T) -> T {
         // Made before, so that the threads are held up by nothing but the looking.
-        let mut taken: Vec<Tally> = self.lanes.iter().map(|_| empty.clone()).collect();
+        let mut taken: Vec<Tally> = self.lanes.iter().map(|_| sum.empty_like()).collect();
         let mut held: Vec<_> = self.lanes.iter().map(locked).collect();
         for (tally, taken) in held.iter_mut().zip(&mut taken) {
             std::mem::swap(&mut **tally, taken);
         }
         let seen = look();
         drop(held);
-        let mut sum = empty.clone();
         taken.iter().for_each(|taken| sum.merge(taken));
-        (sum, seen)
-    }
-
-    fn ns(&self, moment: Instant) -> u64 {
-        moment.saturating_duration_since(self.epoch).as_nanos() as u64
+        seen
     }
 }
 
@@ -84,42 +77,46 @@ fn locked(lane: &Mutex<Tally>) -> MutexGuard<'_, Tally> {
 mod tests {
     use super::*;
     use crate::lua::figures::Figures;
-    use crate::record::{Counter, TallyShape};
-    use std::sync::atomic::AtomicBool;
+    use crate::record::Counter;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
     const TIMES: EventTimes = EventTimes {
         response_ns: 1000,
         lag_ns: 100,
     };
 
-    fn empty() -> Tally {
-        Tally::new(TallyShape {
-            kinds: 1,
-            classes: 0,
-            times_classes: false,
-            is_open: false,
-            times_lag: false,
-            nodes: 0,
-        })
+    const SHAPE: TallyShape = TallyShape {
+        kinds: 1,
+        classes: 0,
+        times_classes: false,
+        is_open: false,
+        times_lag: false,
+        nodes: 0,
+    };
+
+    fn cut<T>(recorder: &Recorder, look: impl FnOnce() -> T) -> (Tally, T) {
+        let mut tally = Tally::new(SHAPE);
+        let seen = recorder.cut(&mut tally, look);
+        (tally, seen)
     }
 
     #[test]
     fn what_begins_before_the_window_does_not_count() {
-        let (recorder, figures) = (Recorder::new(40, &empty()), Figures::new(40));
+        let (recorder, figures) = (Recorder::new(40, SHAPE), Figures::new(40));
         let before = Instant::now();
         recorder.event_ended(39, before, TIMES, figures.of(39));
-        let (tally, ()) = recorder.cut(&empty(), || recorder.open());
+        let (tally, ()) = cut(&recorder, || recorder.open());
         assert_eq!(tally.events(), 1);
         recorder.event_ended(39, before, TIMES, figures.of(39));
         recorder.event_ended(0, Instant::now(), TIMES, figures.of(0));
-        let (tally, ()) = recorder.cut(&empty(), || ());
+        let (tally, ()) = cut(&recorder, || ());
         assert_eq!(tally.events(), 1);
-        assert_eq!(recorder.cut(&empty(), || ()).0, empty());
+        assert_eq!(cut(&recorder, || ()).0, Tally::new(SHAPE));
     }
 
     #[test]
     fn a_cut_has_as_many_times_as_events_however_busy_the_threads_are() {
-        let (recorder, figures) = (Recorder::new(4, &empty()), Figures::new(4));
+        let (recorder, figures) = (Recorder::new(4, SHAPE), Figures::new(4));
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for thread in 0..4 {
@@ -134,7 +131,7 @@ mod tests {
             let mut times = 0;
             for _ in 0..200 {
                 let look = || figures.threads.iter().map(|thread| thread.read());
-                let (tally, events) = recorder.cut(&empty(), || {
+                let (tally, events) = cut(&recorder, || {
                     look().map(|thread| thread.of(Counter::Events)).sum::<u64>()
                 });
                 times += tally.events();

@@ -7,21 +7,21 @@
 
 use super::Servers;
 use super::blocking_io::Gang;
-use super::cpu::CpuClocks;
+use super::gate::GateState;
 use super::os_threads::start;
-use crate::arrival::DueCount;
 use crate::lua::fiber::NOT_READY;
 use crate::lua::run::Run;
 use crate::lua::thread::Duty;
 use crate::outcome::Failure;
-use crate::reactor::clock;
-use crate::record::{Counter, ErrorTally, Latency, Reading, Tally};
-use crate::run::job::{Job, Pacing};
-use crate::run::measured::{Ended, Measured, Progress, Queue};
-use crate::run::messages::{Counts, Timeline};
-use crate::run::processes::Processes;
+use crate::reactor::{clock, threads};
+use crate::record::{Counter, ErrorTally, Reading, Tally};
+use crate::run::edges::{Edges, WorkerPhase};
+use crate::run::job::{Job, Pacing, Setup};
+use crate::run::measured::{Measured, Progress};
+use crate::run::messages::{Command, Counts, Mailbox, Report};
+use crate::run::{run_on, spawn};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, PoisonError};
-use std::time::{Instant, SystemTime};
 
 /// What such a script cannot be asked for.
 ///
@@ -61,187 +61,205 @@ pub fn refuse(job: &Job) -> Result<(), String> {
 pub fn run(
     run: &Arc<Run>,
     servers: &Servers,
-    job: &Job,
+    job: Job,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Measured, Failure> {
-    let threads = job.setup.connections;
-    let cpu = Arc::new(CpuClocks::new(threads));
-    let gang = start(
-        run,
-        servers,
-        threads,
-        Duty::Events,
-        &cpu,
-        &job.setup.tally(0),
-    )?;
-    let gate = &gang.gate;
-    if !gate.wait_until_ready(threads) {
-        return Err(Failure::plain(NOT_READY));
-    }
-    tell(Progress::Ready {
-        sessions: &[],
-        engine: "threads",
-        workers: threads,
-        start: SystemTime::now(),
-    });
-    let begin_ns = clock::now_ns();
-    let open_ns = begin_ns.saturating_add(job.warmup_ns);
-    // After a warm-up the window opens when the counters have been read, not when it was due.
-    let limit_from_ns = if job.warmup_ns > 0 { u64::MAX } else { open_ns };
-    run.dispenser.begin(begin_ns, limit_from_ns);
-    let mut timeline = Timeline {
-        begin_ns,
-        open_ns,
-        close_ns: open_ns.saturating_add(job.measure_ns),
-        interval_ns: job.interval_ns,
-    };
-    gate.open(moment(timeline.close_ns));
-    phase(tell, "warmup", &timeline, begin_ns);
-    if job.warmup_ns > 0 {
-        gate.wait_until_ended(threads, moment(open_ns));
-    }
-    let mut ledger = Ledger::open(run, &gang, job);
-    if job.warmup_ns > 0 {
-        timeline.open_ns = clock::now_ns();
-    }
-    let open_ns = timeline.open_ns;
-    let processes = Processes::of(&job.setup);
-    let opened = processes.read();
-    let cpu_opened_ns = cpu.read_ns();
-    let counts_opened = ledger.counts.clone();
-    phase(tell, "measure", &timeline, open_ns);
-    tell(Progress::Opened {
-        counts: &counts_opened,
-    });
-    let mut tally = job.setup.tally(0);
-    let mut ended = Ended::Time;
-    let (mut index, mut start_ns, mut left) = (0, open_ns, threads);
-    while start_ns < timeline.close_ns {
-        let due_ns = timeline.interval_end_ns(start_ns, &job.setup.checkpoints_ns);
-        left = gate.wait_until_ended(threads, moment(due_ns));
-        let now_ns = clock::now_ns();
-        // Threads may all end before their time, by a true value of event() or with the events.
-        if left == 0 && now_ns < timeline.close_ns {
-            ended = Ended::Events;
-            timeline.close_ns = now_ns;
-        }
-        let end_ns = due_ns.min(timeline.close_ns);
-        let interval = ledger.cut(end_ns);
-        tally.merge(&interval);
-        tell(Progress::Interval {
-            index,
-            start_s: seconds(start_ns - open_ns),
-            duration_s: seconds(end_ns.saturating_sub(start_ns)),
-            tally: &interval,
-            counts: &ledger.counts,
-            backlog: ledger.queue.closed.last().copied().unwrap_or(0),
-        });
-        (index, start_ns) = (index + 1, end_ns);
-    }
-    let closed = processes.read();
-    let busiest_worker_cpu_ns = cpu.busiest_since_ns(&cpu_opened_ns);
-    let counts_closed = ledger.counts.clone();
-    run.stop.end();
-    phase(tell, "end", &timeline, timeline.close_ns);
-    if left > 0 {
-        let limit_ns = clock::now_ns().saturating_add(job.setup.drain_ns);
-        left = gate.wait_until_ended(threads, moment(limit_ns));
-    }
-    let ended_ns = gate
-        .last_ended_ns()
-        .max(timeline.close_ns.min(clock::now_ns()));
-    let mut drained = ledger.count();
-    let classes = drained.classes.iter_mut();
-    classes.for_each(|class| class.queries = 0);
-    tally.merge(&drained);
-    tally.begun = tally.events() + u64::from(left);
-    put_errors_back(run, &tally.errors);
-    let (client, server, node_servers) = closed.used_since(&opened).alone();
-    let pairs = counts_closed.iter().zip(&counts_opened);
-    let queries = pairs.map(|((_, last), (_, first))| last.since(first).queries());
-    Ok(Measured {
-        ended,
-        measured_ns: timeline.close_ns - open_ns,
-        tally,
-        drained,
-        busiest_worker_cpu_ns,
-        client,
-        server,
-        node_servers,
-        queries_by_seat: queries.collect(),
-        unfinished: left,
-        unanswered: left,
-        longest_wait_ns: 0,
-        setup_connects: Latency::new(),
-        queue: ledger.queue,
-        ended_after_ns: ended_ns.saturating_sub(open_ns),
-        counts: ledger.counts,
-        arms: Vec::new(),
+    let engine = ("threads", job.setup.connections);
+    run_on(engine, job, tell, |setup, reports| {
+        let mailbox = Mailbox::new().map(Arc::new)?;
+        let (threads, shape) = (setup.connections, setup.arms.first.shape());
+        let told = Arc::clone(&mailbox);
+        let gang = start(run, servers, threads, Duty::Events, told, shape)?;
+        let (run, setup, told) = (Arc::clone(run), Arc::clone(setup), Arc::clone(&mailbox));
+        spawn("worker-0".to_owned(), reports, move |reports| {
+            let nothing = |thread| (thread, Reading::default());
+            let counts: Counts = (0..threads).map(nothing).collect();
+            let worker = ScriptWorker {
+                run,
+                setup,
+                gang,
+                mailbox: told,
+                reports,
+                edges: Edges::new(),
+                told_ready: false,
+                told_idle: false,
+                counts_opened: counts.clone(),
+                counts,
+                cpu_opened_ns: Vec::new(),
+                errors: ErrorTally::default(),
+            };
+            worker.work();
+        })?;
+        Ok(vec![mailbox])
     })
 }
 
-/// What the threads counted, cut at the ends of intervals.
-struct Ledger<'a> {
-    run: &'a Run,
-    gang: &'a Gang,
-    empty: Tally,
-    /// By the last cut.
+/// Stands for all threads before the controller of the run, as a worker stands for its seats.
+struct ScriptWorker {
+    run: Arc<Run>,
+    setup: Arc<Setup>,
+    gang: Arc<Gang>,
+    mailbox: Arc<Mailbox>,
+    reports: Sender<Report>,
+    edges: Edges,
+    /// The threads were told to be ready, or to have ended.
+    told_ready: bool,
+    told_idle: bool,
+    /// When the figures were taken last, and when the window opened.
     counts: Counts,
-    /// Events that have fallen due, if there is a schedule, and how many had by the window's begin.
-    due: Option<DueCount>,
-    due_opened: u64,
-    queue: Queue,
+    counts_opened: Counts,
+    cpu_opened_ns: Vec<u64>,
+    /// All errors so far.
+    errors: ErrorTally,
 }
 
-impl<'a> Ledger<'a> {
-    /// Opens the window. Without a warm-up it opened when the load began: threads may have begun
-    /// already, and everything they did counts.
-    fn open(run: &'a Run, gang: &'a Gang, job: &Job) -> Self {
-        let mut ledger = Self {
-            run,
-            gang,
-            empty: job.setup.tally(0),
-            counts: (0..job.setup.connections)
-                .map(|thread| (thread, Reading::default()))
-                .collect(),
-            due: run.dispenser.due_count(),
-            due_opened: 0,
-            queue: Queue::default(),
-        };
-        if job.warmup_ns > 0 {
-            // All that an event of the window asks is in it: it opens once the counters are read.
-            let (_, counts) = gang.recorder.cut(&ledger.empty, || {
-                let counts = run.figures.read();
-                gang.recorder.open();
-                run.dispenser.open(clock::now_ns());
-                counts
-            });
-            ledger.counts = counts;
-            take_errors(run);
-            let since_ns = clock::now_ns().saturating_sub(run.dispenser.begin_ns());
-            ledger.due_opened = ledger.due.as_mut().map_or(0, |due| due.open(since_ns));
-            ledger.queue.opened = ledger.due_opened.saturating_sub(run.figures.begun());
-        } else if let Some(due) = &mut ledger.due {
-            due.open(0);
+impl ScriptWorker {
+    fn work(mut self) {
+        threads::be_punctual();
+        while self.edges.phase != WorkerPhase::Over {
+            let seen = self.gang.gate.watch(self.edges.next_ns);
+            self.obey();
+            self.cross_edges(seen);
+            self.look_at(seen);
         }
-        ledger
     }
 
-    /// Ends an interval that was to end at this time.
-    fn cut(&mut self, end_ns: u64) -> Tally {
-        let tally = self.count();
-        let (due, begun) = self.behind(end_ns);
-        self.queue.due = due - self.due_opened;
-        self.queue.closed.push(due.saturating_sub(begun));
-        tally
+    fn obey(&mut self) {
+        for command in self.mailbox.take() {
+            match command {
+                Command::Begin(timeline, _) => {
+                    // After a warm-up the window opens when the counters have been read, not when
+                    // it was due.
+                    if timeline.open_ns > timeline.begin_ns {
+                        self.run.dispenser.open(u64::MAX);
+                    }
+                    self.edges.arm(timeline);
+                }
+                Command::CloseBy(at_ns) => self.edges.close_by(at_ns),
+                Command::Release => {
+                    let limit_ns = clock::now_ns().saturating_add(self.setup.drain_ns);
+                    self.edges.release(limit_ns);
+                }
+            }
+        }
     }
 
-    /// What was counted since the last time.
-    fn count(&mut self) -> Tally {
-        let (mut tally, counts) = self
-            .gang
-            .recorder
-            .cut(&self.empty, || self.run.figures.read());
+    fn cross_edges(&mut self, seen: GateState) {
+        let mut begins = false;
+        while let Some(before) = (self.edges).cross(clock::now_ns(), &self.setup.checkpoints_ns) {
+            match before {
+                WorkerPhase::Armed => begins = true,
+                WorkerPhase::Warmup => self.open_window(),
+                WorkerPhase::Measure => self.end_interval(),
+                WorkerPhase::Released => return self.end(seen),
+                WorkerPhase::Setup | WorkerPhase::Closed | WorkerPhase::Over => {}
+            }
+        }
+        if begins {
+            self.gang.gate.open(self.edges.timeline.close_ns);
+        }
+    }
+
+    /// Reports what became of the threads, if it is time.
+    fn look_at(&mut self, seen: GateState) {
+        let threads = self.setup.connections;
+        let all_ended = seen.ended >= threads;
+        match self.edges.phase {
+            WorkerPhase::Setup if seen.failed => {
+                self.edges.phase = WorkerPhase::Over;
+                self.report(Report::Failed(Box::new(Failure::plain(NOT_READY))));
+            }
+            WorkerPhase::Setup if seen.is_settled(threads) && !self.told_ready => {
+                self.told_ready = true;
+                let (facts, connects) = (Vec::new(), None);
+                self.report(Report::Ready { facts, connects });
+            }
+            // All may end before their time, by a true value of event() or with the events.
+            WorkerPhase::Warmup | WorkerPhase::Measure if all_ended && !self.told_idle => {
+                self.told_idle = true;
+                let at_ns = seen.ended_ns;
+                self.report(Report::Idle { at_ns });
+            }
+            WorkerPhase::Released if all_ended => self.end(seen),
+            _ => {}
+        }
+    }
+
+    fn open_window(&mut self) {
+        let timeline = self.edges.timeline;
+        let mut open_ns = timeline.open_ns;
+        let (gang, run) = (Arc::clone(&self.gang), Arc::clone(&self.run));
+        let before = self.count(|| {
+            // All that an event of the window asks is in it: it opens once the counters are read.
+            // Without a warm-up no event has begun.
+            if timeline.open_ns > timeline.begin_ns {
+                open_ns = clock::now_ns();
+                gang.recorder.open();
+                run.dispenser.open(open_ns);
+            }
+        });
+        self.edges.open_late(open_ns, &self.setup.checkpoints_ns);
+        self.counts_opened.clone_from(&self.counts);
+        self.cpu_opened_ns = self.gang.cpu.read_ns();
+        self.report(Report::Opened {
+            worker: 0,
+            open_ns,
+            before,
+            counts: self.counts.clone(),
+            begun: self.run.figures.begun(),
+        });
+    }
+
+    fn end_interval(&mut self) {
+        let tally = self.count(|| {});
+        self.report(Report::Interval {
+            worker: 0,
+            tally,
+            counts: self.counts.clone(),
+            begun: self.run.figures.begun(),
+            // The events of a schedule that have not begun are not taken either.
+            next_due_ns: None,
+        });
+        if self.edges.phase == WorkerPhase::Closed {
+            let pairs = self.counts.iter().zip(&self.counts_opened);
+            self.report(Report::Closed {
+                cpu_ns: self.gang.cpu.busiest_since_ns(&self.cpu_opened_ns),
+                queries_by_seat: pairs
+                    .map(|((thread, last), (_, first))| (*thread, last.since(first).queries()))
+                    .collect(),
+            });
+        }
+    }
+
+    fn end(&mut self, seen: GateState) {
+        self.edges.phase = WorkerPhase::Over;
+        let left = self.setup.connections.saturating_sub(seen.ended);
+        let mut tally = self.count(|| {});
+        tally.begun += u64::from(left);
+        tally.classes.iter_mut().for_each(|class| class.queries = 0);
+        // Whoever tells why a script failed looks for them there.
+        let errors = self.run.errors.lock();
+        errors
+            .unwrap_or_else(PoisonError::into_inner)
+            .merge(&self.errors);
+        self.report(Report::Ended {
+            tally,
+            counts: self.counts.clone(),
+            stopped_ns: seen.ended_ns.max(self.edges.timeline.close_ns),
+            unfinished: left,
+            unanswered: left,
+            longest_wait_ns: 0,
+        });
+    }
+
+    /// What was counted since the last time. No event ends before `look` was called.
+    fn count(&mut self, look: impl FnOnce()) -> Box<Tally> {
+        let mut tally = self.mailbox.take_tally(self.setup.arms.first.shape());
+        let counts = self.gang.recorder.cut(&mut tally, || {
+            let counts = self.run.figures.read();
+            look();
+            counts
+        });
         let mut sum = Reading::default();
         for ((_, now), (_, then)) in counts.iter().zip(&self.counts) {
             sum.merge(&now.since(then));
@@ -250,43 +268,16 @@ impl<'a> Ledger<'a> {
         for (class, counter) in tally.classes.iter_mut().zip(kinds) {
             class.queries = sum.of(counter);
         }
-        tally.errors = take_errors(self.run);
+        let errors = self.run.errors.lock();
+        tally.errors = std::mem::take(&mut *errors.unwrap_or_else(PoisonError::into_inner));
+        self.errors.merge(&tally.errors);
+        tally.begun = tally.events();
         self.counts = counts;
         tally
     }
 
-    /// Events that were due by then, and those that have begun; asked of times that go forward.
-    fn behind(&mut self, at_ns: u64) -> (u64, u64) {
-        let since_ns = at_ns.saturating_sub(self.run.dispenser.begin_ns());
-        let due = self.due.as_mut().map_or(0, |due| due.before(since_ns));
-        (due, self.run.figures.begun())
+    fn report(&self, report: Report) {
+        // The controller only goes away when the process does.
+        let _ = self.reports.send(report);
     }
-}
-
-fn take_errors(run: &Run) -> ErrorTally {
-    let errors = run.errors.lock();
-    std::mem::take(&mut *errors.unwrap_or_else(PoisonError::into_inner))
-}
-
-/// Whoever tells why a script failed looks for them there.
-fn put_errors_back(run: &Run, taken: &ErrorTally) {
-    let errors = run.errors.lock();
-    errors.unwrap_or_else(PoisonError::into_inner).merge(taken);
-}
-
-/// None: never.
-fn moment(at_ns: u64) -> Option<Instant> {
-    (at_ns != u64::MAX).then(|| clock::instant_of(at_ns))
-}
-
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
-}
-
-fn phase(tell: &mut dyn FnMut(Progress<'_>), name: &'static str, timeline: &Timeline, at_ns: u64) {
-    tell(Progress::Phase {
-        name,
-        at_s: seconds(at_ns.saturating_sub(timeline.begin_ns)),
-        at: clock::instant_of(at_ns),
-    });
 }

@@ -5,7 +5,7 @@ use crate::reactor::socket::Address;
 use crate::talk::failure::{
     self, CANNOT_CONNECT, GONE, LOST, MALFORMED, client_error, not_connected, words,
 };
-use crate::wire::mysql::{ServerError, WireError};
+use crate::wire::{ServerError, WireError};
 use std::io::{self, ErrorKind};
 
 #[derive(Debug)]

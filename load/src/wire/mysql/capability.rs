@@ -2,11 +2,7 @@
 //!
 //! The low 32 bits are common to both server families, the high 32 are MariaDB's own.
 
-use std::ops::{BitAnd, BitOr};
-
-/// A set of capabilities.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Capabilities(pub u64);
+use crate::wire::common::Capabilities;
 
 impl Capabilities {
     /// MySQL's name is LONG_PASSWORD. A server that does not set it is MariaDB and has the
@@ -31,19 +27,9 @@ impl Capabilities {
     pub const MARIADB_STMT_BULK: Self = Self(1 << 34);
     pub const MARIADB_CACHE_METADATA: Self = Self(1 << 36);
 
-    pub const NONE: Self = Self(0);
-
-    pub fn has(self, wanted: Self) -> bool {
-        self.0 & wanted.0 == wanted.0
-    }
-
     /// True where packets travel in compressed packets.
     pub fn is_compressed(self) -> bool {
         self.has(Self::COMPRESS) || self.has(Self::ZSTD_COMPRESSION)
-    }
-
-    pub fn when(self, asked: bool) -> Self {
-        if asked { self } else { Self::NONE }
     }
 
     /// The low half, as both families write it.
@@ -57,23 +43,8 @@ impl Capabilities {
     }
 }
 
-impl BitOr for Capabilities {
-    type Output = Self;
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-}
-
-impl BitAnd for Capabilities {
-    type Output = Self;
-    fn bitand(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
-}
-
 /// Flags of the server's status word, in OK and EOF packets.
 pub mod status {
-    pub const IN_TRANSACTION: u16 = 1;
     pub const AUTOCOMMIT: u16 = 1 << 1;
     pub const MORE_RESULTS: u16 = 1 << 3;
     pub const OUT_PARAMETERS: u16 = 1 << 12;

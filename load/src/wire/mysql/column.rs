@@ -7,7 +7,6 @@ use crate::wire::error::WireError;
 /// The servers cut aliases at 256 characters, so longer names are cut here too.
 const NAME_MAX: usize = 1024;
 
-const NOT_NULL: u16 = 1;
 const UNSIGNED: u16 = 1 << 5;
 
 /// Number of the collation that marks bytes without a character set.
@@ -20,7 +19,6 @@ pub struct Column {
     /// Type code, see [`kind`].
     pub kind: u8,
     pub unsigned: bool,
-    pub not_null: bool,
     /// Number of a collation.
     pub collation: u16,
     /// Longest value, in bytes.
@@ -50,7 +48,6 @@ impl Column {
             name: String::from_utf8_lossy(name).into_owned(),
             kind,
             unsigned: flags & UNSIGNED != 0,
-            not_null: flags & NOT_NULL != 0,
             collation,
             length,
             decimals,
@@ -79,7 +76,7 @@ mod tests {
     fn a_definition_is_read() {
         let column = Column::parse(SEQ).unwrap();
         assert_eq!((column.name.as_str(), column.kind), ("seq", kind::LONGLONG));
-        assert!(column.unsigned && column.not_null && !column.is_text());
+        assert!(column.unsigned && !column.is_text());
         assert_eq!(
             (column.collation, column.length, column.decimals),
             (63, 20, 0)

@@ -8,7 +8,6 @@ const COM_QUERY: u8 = 0x03;
 const COM_PING: u8 = 0x0e;
 const COM_STMT_PREPARE: u8 = 0x16;
 const COM_STMT_CLOSE: u8 = 0x19;
-const COM_STMT_RESET: u8 = 0x1a;
 const COM_RESET_CONNECTION: u8 = 0x1f;
 
 fn put(out: &mut Vec<u8>, command: u8, body: &[u8]) {
@@ -39,11 +38,6 @@ pub fn prepare(out: &mut Vec<u8>, sql: &[u8]) {
 /// Frees a prepared statement. The server sends no answer.
 pub fn close_statement(out: &mut Vec<u8>, id: u32) {
     put(out, COM_STMT_CLOSE, &id.to_le_bytes());
-}
-
-/// Drops a statement's cursor and long data.
-pub fn reset_statement(out: &mut Vec<u8>, id: u32) {
-    put(out, COM_STMT_RESET, &id.to_le_bytes());
 }
 
 pub fn ping(out: &mut Vec<u8>) {
@@ -105,10 +99,6 @@ mod tests {
         assert_eq!(
             written(|out| close_statement(out, 258)),
             b"\x05\0\0\0\x19\x02\x01\0\0"
-        );
-        assert_eq!(
-            written(|out| reset_statement(out, 1)),
-            b"\x05\0\0\0\x1a\x01\0\0\0"
         );
         assert_eq!(written(ping), b"\x01\0\0\0\x0e");
         assert_eq!(written(|out| init_db(out, "test")), b"\x05\0\0\0\x02test");

@@ -5,8 +5,7 @@
 //! who want to look inside (handshake, values); the request loop reads frames in place with
 //! [`super::answer::AnswerReader::feed`] instead.
 
-use super::capability::Capabilities;
-use crate::wire::error::WireError;
+use crate::wire::{Capabilities, WireError};
 
 /// Length and sequence number.
 pub const HEADER_BYTES: usize = 4;

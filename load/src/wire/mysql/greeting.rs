@@ -1,15 +1,7 @@
 //! The server's first packet: who it is, what it can do, and the nonce of the login.
 
-use super::capability::Capabilities;
 use super::cursor::Cursor;
-use crate::wire::error::{ServerError, WireError};
-
-/// The two families of servers; they differ in capabilities and login plugins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flavour {
-    MariaDb,
-    MySql,
-}
+use crate::wire::{Capabilities, Flavour, ServerError, WireError};
 
 /// MariaDB once put this before its version so that old replicas would take it for a 5.5.
 const REPLICATION_PREFIX: &str = "5.5.5-";
@@ -23,7 +15,6 @@ pub struct Greeting {
     pub flavour: Flavour,
     pub connection_id: u32,
     pub capabilities: Capabilities,
-    pub status: u16,
     pub nonce: Vec<u8>,
     /// The login plugin that the server would like; empty if it named none.
     pub plugin: Vec<u8>,
@@ -51,7 +42,7 @@ impl Greeting {
         cursor.u8("filler")?;
         let mut flags = u64::from(cursor.u16("capabilities")?);
         cursor.u8("character set")?;
-        let status = cursor.u16("status flags")?;
+        cursor.u16("status flags")?;
         flags |= u64::from(cursor.u16("capabilities")?) << 16;
         let nonce_length = cursor.u8("nonce length")?;
         cursor.bytes(6, "filler")?;
@@ -96,7 +87,6 @@ impl Greeting {
             flavour,
             connection_id,
             capabilities,
-            status,
             nonce,
             plugin,
         })

@@ -9,35 +9,19 @@
 use std::sync::Arc;
 
 use super::auth::{self, Plugin, Secret};
-use super::capability::Capabilities;
 use super::channel::{Algorithm, ZSTD_LEVEL};
 use super::charset::Charset;
 use super::cursor::{Cursor, put_lenenc, put_lenenc_bytes};
 use super::frame::put_packet;
-use super::greeting::{Flavour, Greeting};
+use super::greeting::Greeting;
 use super::tls::TlsConfig;
-use crate::wire::error::{ServerError, WireError};
+use crate::wire::{Capabilities, Credentials, Flavour, ServerError, WireError};
 
 /// A server that keeps asking is not a server.
 const ROUNDS_MAX: u32 = 16;
 
 /// Largest packet we announce to take: the protocol's own largest.
 const PACKET_MAX: u32 = 1 << 30;
-
-/// Who we are. Its password shows in no log.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Credentials {
-    pub user: String,
-    pub password: String,
-}
-
-impl std::fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Credentials")
-            .field("user", &self.user)
-            .finish_non_exhaustive()
-    }
-}
 
 /// What we want of the session.
 #[derive(Clone, Debug)]
@@ -83,8 +67,6 @@ pub struct Agreed {
     pub connection_id: u32,
     /// What both ends do. Give it to [`super::answer::AnswerReader::new`].
     pub capabilities: Capabilities,
-    /// Status flags of the session.
-    pub status: u16,
 }
 
 /// What is to happen after a packet.
@@ -157,16 +139,12 @@ impl Handshake {
             return Err(WireError::theirs("a login packet before encryption is on"));
         }
         match payload.first() {
-            Some(0x00) => {
-                let status = status_of_ok(payload)?;
-                Ok(HandshakeStep::Done(Agreed {
-                    server_version: greeting.server_version.clone(),
-                    flavour: greeting.flavour,
-                    connection_id: greeting.connection_id,
-                    capabilities: self.capabilities,
-                    status,
-                }))
-            }
+            Some(0x00) => Ok(HandshakeStep::Done(Agreed {
+                server_version: greeting.server_version.clone(),
+                flavour: greeting.flavour,
+                connection_id: greeting.connection_id,
+                capabilities: self.capabilities,
+            })),
             Some(0xff) => Err(WireError::Refused(ServerError::parse(payload)?)),
             Some(0xfe) => self.switch(payload, sequence, out),
             // Data for the plugin: marked with 1 by MySQL always, by MariaDB where it must.
@@ -365,12 +343,4 @@ fn fallback() -> Result<Box<dyn Plugin>, WireError> {
 fn put_terminated(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend(bytes.iter().filter(|byte| **byte != 0));
     out.push(0);
-}
-
-fn status_of_ok(payload: &[u8]) -> Result<u16, WireError> {
-    let mut cursor = Cursor::new(payload);
-    cursor.u8("OK packet")?;
-    cursor.lenenc("affected rows")?;
-    cursor.lenenc("insert id")?;
-    cursor.u16("status flags")
 }

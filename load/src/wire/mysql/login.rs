@@ -2,8 +2,8 @@
 
 use super::channel::Channel;
 use super::frame::FrameReader;
-use super::handshake::{Agreed, Credentials, Handshake, HandshakeStep, Options};
-use crate::wire::error::WireError;
+use super::handshake::{Agreed, Handshake, HandshakeStep, Options};
+use crate::wire::{Credentials, WireError};
 
 /// No packet of a login is longer; an RSA key has under 1 KB.
 const LOGIN_PACKET_MAX: usize = 64 * 1024;
@@ -107,7 +107,7 @@ impl Login {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::wire::mysql::capability::Capabilities;
+    use crate::wire::Capabilities;
     use crate::wire::mysql::frame::put_packet;
     use crate::wire::mysql::testing;
 

@@ -4,8 +4,8 @@
 //! It has no socket, no clock and no thread. Code that has them uses it like this:
 //!
 //! ```
-//! use contend_load::wire::mysql::{AnswerReader, Credentials, Login, Options, ReplyForm, AnswerState, command};
-//! # use contend_load::wire::mysql::WireError;
+//! use contend_load::wire::{Credentials, WireError};
+//! use contend_load::wire::mysql::{AnswerReader, Login, Options, ReplyForm, AnswerState, command};
 //! # fn sketch(mut read: impl FnMut(&mut [u8]) -> usize, mut write: impl FnMut(&[u8]))
 //! #     -> Result<(), WireError> {
 //! // 1. Log in. The server sends first; `to_send` holds the bytes to write to the socket.
@@ -57,8 +57,8 @@
 //!
 //! **Trust.** Nothing that the server sends can cause a panic or make memory grow: no memory is
 //! reserved for a length that a packet claims, counts have limits, and rows and column definitions
-//! are skipped as they arrive. After a [`WireError`] the connection cannot be used any more. An ERR
-//! packet in answer to a command is not a [`WireError`]: the session goes on, see
+//! are skipped as they arrive. After a [`WireError`](super::WireError) the connection cannot be used any more. An ERR
+//! packet in answer to a command is no [`WireError`](super::WireError): the session goes on, see
 //! [`AnswerReader::error`].
 //!
 //! **Layers.** With TLS or compression [`OpenSession::channel`] is not plain
@@ -86,20 +86,15 @@ mod testing;
 pub mod tls;
 pub mod value;
 
-pub use crate::wire::error::{ServerError, WireError, client_error};
-pub use answer::{
-    AnswerPacket, AnswerReader, AnswerState, Fed, Prepared, ReplyForm, Summary, TAIL_MAX,
-};
-pub use capability::{Capabilities, status};
+pub use answer::{AnswerPacket, AnswerReader, AnswerState, Fed, ReplyForm, TAIL_MAX};
+pub use capability::status;
 pub use channel::{Algorithm, Channel};
 pub use charset::Charset;
 pub use column::Column;
 pub use frame::{FrameReader, sequence_after};
-pub use greeting::Flavour;
-pub use handshake::{Agreed, Credentials, Options};
+pub use handshake::{Agreed, Options};
 pub use login::{Login, OpenSession};
 pub use row::{BinaryRow, BoundValues, TextRow};
 pub use rows::ResultRows;
 pub use statement::PreparedStatement;
 pub use tls::{TlsConfig, TlsWish, Trust};
-pub use value::{Date, Time, Value};

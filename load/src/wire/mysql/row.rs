@@ -2,8 +2,8 @@
 
 use super::column::Column;
 use super::cursor::Cursor;
-use super::value::{Date, Time, UNSIGNED, Value, kind};
-use crate::wire::error::WireError;
+use super::value::{UNSIGNED, kind};
+use crate::wire::{Date, Time, Value, WireError};
 
 /// Values of a row of the text protocol; NULL is none.
 #[derive(Clone, Debug)]
@@ -221,7 +221,6 @@ mod tests {
             name: String::new(),
             kind,
             unsigned,
-            not_null: false,
             collation: 63,
             length: 0,
             decimals: 0,

@@ -1,9 +1,7 @@
 //! The rows of an answer, read one by one out of its bytes.
 
-use super::{
-    AnswerPacket, AnswerReader, BinaryRow, Capabilities, Column, FrameReader, ReplyForm, TextRow,
-    Value, WireError,
-};
+use super::{AnswerPacket, AnswerReader, BinaryRow, Column, FrameReader, ReplyForm, TextRow};
+use crate::wire::{Capabilities, Value, WireError};
 
 /// Longest row that is read; the servers' own limit on a packet is as much.
 const PACKET_BYTES_MAX: usize = 1 << 30;

@@ -1,9 +1,8 @@
 //! Prepared statements: the execute command, with parameter types sent once.
 
-use super::answer::Prepared;
 use super::frame::put_packet;
-use super::value::{Value, kind};
-use crate::wire::error::WireError;
+use super::value::kind;
+use crate::wire::{Prepared, Value, WireError};
 
 /// The command that [`PreparedStatement::execute`] writes, whose answer has binary rows.
 pub const COM_STMT_EXECUTE: u8 = 0x17;

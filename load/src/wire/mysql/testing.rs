@@ -4,7 +4,7 @@
 //! local files; the table had the columns `id INT` and `v VARCHAR(5)` and three rows.
 
 use super::answer::ReplyForm;
-use super::capability::Capabilities;
+use crate::wire::Capabilities;
 
 /// One answer.
 pub(super) struct Captured {

@@ -9,7 +9,7 @@ use super::statement::{Statement, can_be_prepared};
 use super::{CLASSES_MAX, EventKind, SeatPlace, Session, Workload};
 use crate::outcome::Failure;
 use crate::record::IgnoredErrors;
-use crate::wire::mysql::ServerError;
+use crate::wire::ServerError;
 use session::Client;
 use std::collections::HashMap;
 use std::sync::Arc;

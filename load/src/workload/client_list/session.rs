@@ -3,7 +3,8 @@
 use super::{Clients, Reconnect, Text};
 use crate::outcome::Failure;
 use crate::random::Stream;
-use crate::wire::mysql::{ServerError, command};
+use crate::wire::ServerError;
+use crate::wire::mysql::command;
 use crate::workload::statement::{Parameters, Statement, can_be_prepared};
 use crate::workload::{Answer, Call, Class, Ending, Reply, Request, SeatPlace, Session, Step};
 use std::sync::Arc;

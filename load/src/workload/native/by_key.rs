@@ -3,10 +3,10 @@
 
 use super::{EventEnd, GoingOn, Kind, NextStep, OpenEvent, Own, ToAsk, Tries, Way, WhyAsked};
 use crate::outcome::Failure;
+use crate::wire::Value;
 use crate::wire::handler_socket::{
     Compare, IndexName, find, put_any_of, put_limit, put_open, put_update,
 };
-use crate::wire::mysql::Value;
 use crate::workload::replay::Meaning;
 use crate::workload::statement::Parameters;
 use crate::workload::{

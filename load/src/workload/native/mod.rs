@@ -12,7 +12,8 @@ use super::{Answer, EventKind, LookedAtServer, SeatPlace, Session, Step, Tongue,
 use crate::outcome::{Failure, Scanned};
 use crate::plan::Protocol;
 use crate::random::Stream;
-use crate::wire::mysql::{Capabilities, ResultRows, Summary, Value};
+use crate::wire::mysql::ResultRows;
+use crate::wire::{Capabilities, Summary, Value};
 use by_key::{KeyQuery, KeySession, is_by_key};
 pub use route::NodeRoute;
 use session::{AskedRequest, NativeSession};

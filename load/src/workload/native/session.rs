@@ -6,7 +6,8 @@ use super::{
 };
 use crate::outcome::Failure;
 use crate::plan::Protocol;
-use crate::wire::mysql::{Agreed, Capabilities, command};
+use crate::wire::Capabilities;
+use crate::wire::mysql::command;
 use crate::workload::statement::{Parameters, Statement, only_touches_rows};
 use crate::workload::{
     Answer, Call, Class, Ending, LinkNumber, Reply, Request, SeatPlace, Session, Step, Verdict,
@@ -244,12 +245,17 @@ impl<K: Kind> NativeSession<K> {
 
     /// Whether this session can carry what is to be asked is seen before anything is prepared:
     /// not every server has a bulk execute.
-    fn connected(&mut self, link: LinkNumber, agreed: &Agreed, out: &mut Vec<u8>) -> Step {
+    fn connected(
+        &mut self,
+        link: LinkNumber,
+        capabilities: Capabilities,
+        out: &mut Vec<u8>,
+    ) -> Step {
         self.link = link;
         if let Some(state) = self.links.get_mut(usize::from(link)) {
-            state.capabilities = agreed.capabilities;
+            state.capabilities = capabilities;
         }
-        let has_bulk = agreed.capabilities.has(Capabilities::MARIADB_STMT_BULK);
+        let has_bulk = capabilities.has(Capabilities::MARIADB_STMT_BULK);
         if !has_bulk
             && self
                 .queries
@@ -353,7 +359,7 @@ impl<K: Kind> Session for NativeSession<K> {
             Call::Event { cycle, .. } => self.begin(cycle, out),
             Call::Answer(answer) => self.answered(answer, out),
             Call::Start => self.connect_or_ready(),
-            Call::Connected { link, agreed } => self.connected(link, agreed, out),
+            Call::Connected { link, capabilities } => self.connected(link, capabilities, out),
             Call::Lost(link) => self.forget(link),
             // A native session judges no errors, so nothing breaks but by loss.
             Call::Broken(_) => self.forget(self.link),

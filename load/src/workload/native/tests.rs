@@ -1,7 +1,7 @@
 //! What native sessions ask, and when they ask it again.
 #![allow(clippy::unwrap_used, clippy::panic)]
 use super::*;
-use crate::wire::mysql::{Agreed, Prepared, ServerError};
+use crate::wire::{Prepared, ServerError};
 use crate::workload::over_tables::OverTables;
 use crate::workload::point_select;
 use crate::workload::statement::Statement;
@@ -327,17 +327,10 @@ fn a_session_has_a_link_to_each_node_and_asks_the_one_of_its_route() {
     };
     let mut session = Native::new(kind, way).session_of(SEAT);
     let mut out = Vec::new();
-    let agreed = Agreed {
-        server_version: "test".to_owned(),
-        flavour: crate::wire::mysql::Flavour::MariaDb,
-        connection_id: 1,
-        capabilities: Capabilities::NONE,
-        status: 0,
-    };
     let set_up = |session: &mut NativeSession<PointSelect>, link: u16| {
         let call = Call::Connected {
             link,
-            agreed: &agreed,
+            capabilities: Capabilities::NONE,
         };
         let prepare = request(session.next(call, &mut Vec::new()));
         assert_eq!((prepare.link, prepare.reply), (link, Reply::Prepared));

@@ -4,7 +4,7 @@ use super::facts::{CUSTOMERS, Facts, ITEMS};
 use super::keys::Keys;
 use crate::outcome::Failure;
 use crate::random::nurand::Constants;
-use crate::wire::mysql::Flavour;
+use crate::wire::Flavour;
 use crate::workload::LookedAtServer;
 use std::collections::BTreeMap;
 

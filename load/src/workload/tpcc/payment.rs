@@ -5,7 +5,7 @@ use super::deck::Card;
 use super::facts::{DISTRICTS, Facts, NONE_OF_NAME, Who, middle};
 use super::keys::{Ask, Keys};
 use crate::random::Stream;
-use crate::wire::mysql::Value;
+use crate::wire::Value;
 use crate::workload::native::{EventEnd, NextStep, Said, WhyAsked};
 use crate::workload::statement::{Parameters, put_cents};
 

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 
 from contend.datasets.dump import DumpFailed, DumpRefused
-from contend.datasets.dump.files import DumpFile
 from contend.datasets.dump.rules import KINDS, Verdict, judge
-from contend.datasets.dump.split import SOURCE, Splitter, Statement
+from contend.datasets.dump.split import SOURCE, DumpFile, Splitter, Statement
+from contend.servers.client import SYSTEM_DATABASES, quoted
 from contend.servers.errors import ConnectionLost
-from contend.servers.statements import SYSTEM_DATABASES, quoted
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection

@@ -6,8 +6,9 @@ use crate::serve::{Answering, Cell, ColumnOut, Refusal, ReplyWriter, ServiceTime
 use crate::stand::null_server::{Service, serve_answers};
 use crate::talk::Target;
 use crate::talk::blocking::ControlConnection;
+use crate::wire::Credentials;
 use crate::wire::mysql::value::kind;
-use crate::wire::mysql::{BoundValues, Credentials, Options};
+use crate::wire::mysql::{BoundValues, Options};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};

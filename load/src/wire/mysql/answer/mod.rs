@@ -6,16 +6,16 @@
 //! ends cost no memory. [`AnswerReader::packet`] takes whole packets of a
 //! [`super::frame::FrameReader`] and names each one, for those who want values.
 
-use super::capability::{Capabilities, status};
+use super::capability::status;
 use super::cursor::Cursor;
 use super::frame::{HEADER_BYTES, PAYLOAD_MAX, header, wrong_sequence};
-use crate::wire::error::{ServerError, WireError};
+use crate::wire::{Capabilities, Prepared, ServerError, Summary, WireError};
 
 mod said;
 #[cfg(test)]
 mod tests;
 
-pub use said::{AnswerPacket, AnswerState, Fed, Prepared, ReplyForm, Summary};
+pub use said::{AnswerPacket, AnswerState, Fed, ReplyForm};
 
 /// [`AnswerReader::feed`] leaves at most so many bytes unconsumed when it asks for more.
 pub const TAIL_MAX: usize = HEADER_BYTES + HEAD_MAX;
@@ -423,7 +423,6 @@ impl AnswerReader {
     fn end_of_result(&mut self, warnings: u16, status: u16) -> Meaning {
         self.summary.results = self.summary.results.wrapping_add(1);
         self.summary.warnings = self.summary.warnings.saturating_add(warnings);
-        self.summary.status = status;
         let out_parameters = std::mem::take(&mut self.out_parameters);
         if status & status::MORE_RESULTS != 0 || out_parameters {
             self.phase = Phase::First;

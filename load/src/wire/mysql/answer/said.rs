@@ -52,29 +52,3 @@ pub enum AnswerPacket<'p> {
     /// The answer is over: see [`super::AnswerReader::summary`] and [`super::AnswerReader::error`].
     Done,
 }
-
-/// What an answer said, over all of its results.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    pub rows: u64,
-    pub affected_rows: u64,
-    /// Of the last result that had one.
-    pub last_insert_id: u64,
-    /// OK packets and result sets.
-    pub results: u32,
-    /// Columns of the last result set.
-    pub columns: u32,
-    pub warnings: u16,
-    /// Status flags of the last result, see [`crate::wire::mysql::status`].
-    pub status: u16,
-    /// The answer ended with an error: see [`super::AnswerReader::error`].
-    pub failed: bool,
-}
-
-/// A prepare answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Prepared {
-    pub id: u32,
-    pub columns: u16,
-    pub parameters: u16,
-}

@@ -6,9 +6,8 @@ mod encryption;
 #[cfg(test)]
 mod tests;
 
-use super::capability::Capabilities;
 use super::tls::TlsConfig;
-use crate::wire::error::WireError;
+use crate::wire::{Capabilities, WireError};
 
 pub use codec::Algorithm;
 pub(super) use codec::ZSTD_LEVEL;

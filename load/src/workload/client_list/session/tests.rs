@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::record::IgnoredErrors;
-use crate::wire::mysql::{Agreed, Capabilities, Flavour, Summary};
+use crate::wire::{Capabilities, Summary};
 use crate::workload::Workload as _;
 use crate::workload::client_list::ClientList;
 
@@ -60,16 +60,9 @@ fn walk(session: &mut dyn Session, call: Call<'_>, all: &mut Vec<String>) {
             }
             Step::Connect(_) => {
                 all.push("connect".to_owned());
-                let agreed = Agreed {
-                    server_version: String::new(),
-                    flavour: Flavour::MariaDb,
-                    connection_id: 1,
-                    capabilities: Capabilities::default(),
-                    status: 0,
-                };
                 let call = Call::Connected {
                     link: 0,
-                    agreed: &agreed,
+                    capabilities: Capabilities::NONE,
                 };
                 session.next(call, &mut out)
             }

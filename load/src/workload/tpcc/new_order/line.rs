@@ -1,6 +1,6 @@
 //! A line of an order, and the row of stock behind it.
 
-use crate::wire::mysql::Value;
+use crate::wire::Value;
 
 /// `ol_dist_info`.
 const INFO_BYTES: usize = 24;

@@ -9,7 +9,7 @@ mod transactions;
 use super::*;
 use crate::plan::Protocol;
 use crate::random::nurand::A_C_LAST;
-use crate::wire::mysql::{Agreed, Capabilities, Flavour, ServerError, Summary};
+use crate::wire::{Capabilities, Flavour, ServerError, Summary};
 use crate::workload::native::{Native, Retries, Way};
 use crate::workload::{Answer, Call, Ending, SeatPlace, Session, Step, Verdict, Workload};
 use serde_json::json;
@@ -62,16 +62,9 @@ impl Asked {
         let mut session = workload.session(seat).unwrap();
         let mut out = Vec::new();
         session.next(Call::Start, &mut out);
-        let agreed = Agreed {
-            server_version: "test".to_owned(),
-            flavour: Flavour::MariaDb,
-            connection_id: 1,
-            capabilities: Capabilities::NONE,
-            status: 0,
-        };
         let call = Call::Connected {
             link: 0,
-            agreed: &agreed,
+            capabilities: Capabilities::NONE,
         };
         assert!(matches!(session.next(call, &mut out), Step::Ready));
         Self {
