@@ -140,8 +140,8 @@ def _length(one: Finding) -> int:
 
 
 def surest(gains: Sequence[Finding]) -> Finding | None:
-    """The one that is certain to gain most, by the near end of its interval: the largest gain
-    itself is the largest partly by chance."""
+    """The one whose gain is most certain, by the near end of its interval: the largest gain itself
+    is the largest partly by chance."""
     if not gains:
         return None
     if gains[0].metric.less_is_better:

@@ -1,4 +1,4 @@
-"""What the CPUs did where the gain is certainly largest: does the machine bound it?"""
+"""What the CPUs did where the gain is most certain: does the machine bound it?"""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def bounds_of(
         return ()
     before, after = found
     noun = "change" if best.metric.less_is_better else "gain"
-    is_large = "is certain to be large ({} %)" if len(comparisons) > 1 else "is {} %"
+    certain = "is most certain ({} %)" if len(comparisons) > 1 else "is {} %"
     where = Said(
         "At {}, where the {} {}, server and client, which share this machine, kept {} of its {} "
         "CPUs busy (n = {}); at the baseline ({}) it was {}.",
         cell_phrase(best.cell),
         noun,
-        Said(is_large, gain_text(best.change)),
+        Said(certain, gain_text(best.change)),
         estimate_text(after),
         Given(cpus),
         repeats_text(after.n),

@@ -75,7 +75,7 @@ def test_a_full_machine_is_named_as_a_bound(study_report: Report) -> None:
     said = " ".join(study_report.bounds)
     assert (
         "kept 1.9" in said
-        and "where the gain is certain to be large" in said
+        and "where the gain is most certain" in said
         and "of its 2 CPUs" in said
         and "bounds the gain" in said
     )

@@ -254,7 +254,7 @@ def _table(evidence: Evidence) -> Iterable[EvidenceTable]:
         )
     yield EvidenceTable(
         "The ceiling that the most visited segment sets, beside the gain over all columns, and "
-        "what changed where it is certainly largest (intervals after ±)",
+        "what changed where it is most certain (intervals after ±)",
         (
             *("table", "segments", "most visited", "ceiling, %", "gain, %", "at"),
             *("switches per query, off → split", "CPUs busy, off → split"),
