@@ -49,7 +49,7 @@ test-built: ## compile the tests of contend-load
 # Most of these tests wait most of their time, so more of them run at once than there are CPUs.
 .PHONY: test-rust
 test-rust: ## the tests of contend-load
-	cargo test --locked -- --test-threads=8
+	cargo test --locked --no-fail-fast -- --test-threads=8
 
 .PHONY: test-rust-beside
 test-rust-beside:
