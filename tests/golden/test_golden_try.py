@@ -63,6 +63,7 @@ def test_try_refused(transcript: Say) -> None:
         "",
         "sort_buffer_size",
         "sort_buffer_size=4M",
+        "sort_buffer_size=2M",
         "unheard_of=4M",
         "--workload read_only --connections 1,8",
         "sort_buffer_size=256K,262144",

@@ -17,7 +17,7 @@ from contend.cli.try_experiment import (
     NothingToCompare,
     experiment_of,
 )
-from contend.servers.options import as_text
+from contend.servers.options import as_text, same_value
 from contend.spec import json_schema, key_tables, load_experiment, recipe_text, recipes
 
 EXAMPLES = """\
@@ -131,7 +131,12 @@ def _with_default(error: NothingToCompare, kind: str) -> NothingToCompare:
         return error
     refuse_unknown(binary, [name])
     if default := program_defaults(binary).get(name):
-        error.hint = f"The server's default is {default}: {name}={default},{as_text(level)}."
+        value = as_text(level)
+        error.hint = (
+            f"{value} is the server's default. Name another value beside it: {name}={value},…"
+            if same_value(default, value)
+            else f"The server's default is {default}: {name}={default},{value}."
+        )
     return error
 
 
