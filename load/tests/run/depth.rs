@@ -208,9 +208,11 @@ impl Script for Hangs {
 fn requests_without_an_answer_are_all_counted() {
     for engine in ENGINES {
         let folder = Folder::new(&format!("depth-hang-{engine}"));
-        let server = FakeServer::start(&folder.0, Hangs(20));
+        let server = FakeServer::start(&folder.0, Hangs(4));
         let mut plan = plan(&server.socket, engine);
         (plan["load"]["connections"], plan["load"]["depth"]) = (json!(3), json!(8));
+        // Nothing is asked in most of it: all three hang by then, on however slow a host.
+        plan["load"]["measure_s"] = json!(1.5);
         let done = done(&run(&plan));
         add_up(&done);
         assert_eq!(done["unanswered"], 24);
@@ -384,7 +386,7 @@ fn depths_are_compared_in_slices() {
     let server = Server::start("depth-slices", &["--threads", "2"]);
     for engine in ENGINES {
         let load = json!({"connections": 2, "warmup_s": 0.05, "engine": engine,
-            "slices": {"slice_s": 0.05, "rounds": 4}});
+            "slices": {"slice_s": 0.2, "rounds": 2}});
         let mut plan = asked(socket(&server.socket), points(), load);
         plan["arms"] = json!([
             {"name": "one"},
@@ -400,7 +402,7 @@ fn depths_are_compared_in_slices() {
                 (&arm["done"]["depth"], &arm["done"]["connections"]),
                 (&json!(depth), &json!(2))
             );
-            assert_eq!(arm["slices"], 4);
+            assert_eq!(arm["slices"], 2);
             let unended = [&arm["done"]["failed"], &arm["done"]["unfinished"]];
             assert_eq!(unended, [&json!(0); 2]);
         }
