@@ -91,9 +91,9 @@ def test_one_that_was_interrupted_is_taken_up_by_contend_run(lab: Lab) -> None:
         ),
         (["sort_buffer_size=256K,4M", "--sql", "SELECT {x}"], 2, ["{x} does not say what it is"]),
         (
-            ["sort_buffer_size=256K,4M", "--data", "import:shop", "--sql", "SELECT 1"],
+            ["sort_buffer_size=256K,4M", "--data", "import:nobodys", "--sql", "SELECT 1"],
             2,
-            ['nothing was imported as "shop"'],
+            ['nothing was imported as "nobodys"'],
         ),
     ],
 )
