@@ -18,6 +18,11 @@ from contend.program import PROGRAM
 from contend.spec.model import DataSpec
 
 ASK_S = 60.0
+WORK_S = 24 * 3600.0
+"""Of a fill, and of a script's own prepare."""
+
+SILENCE_S = 900.0
+"""A fill that says nothing for so long hangs. It reports its progress several times a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +76,6 @@ def cpu_state(program: Path, *, memory: bool = False) -> CpuState:
     return cast(CpuState, {name: said[name] for name in CpuState.__annotations__})
 
 
-PREPARE_S = 24 * 3600.0
-
-
 class ScriptProcess:
     """contend-load at `program`, asked about the workload of a plan."""
 
@@ -107,7 +109,7 @@ class ScriptProcess:
             LoadFailed: it failed, and says where.
         """
         argv = [str(self.program), "script", "-", "--prepare", "--create-database"]
-        lines, code, tail = _answer(argv, plan, limit_s=PREPARE_S, env=env)
+        lines, code, tail = _answer(argv, plan, limit_s=WORK_S, env=env)
         judge(_last(lines), code, tail, done="prepared")
 
 
@@ -138,11 +140,6 @@ def _require_accepted(what: str, code: int, tail: str) -> None:
         raise RequestError(lines[-1].removeprefix(f"{PROGRAM}: "))
     raise RequestError(f"the {what} could not be read (exit code {code})", detail=tail or None)
 
-
-SILENCE_S = 900.0
-"""A fill that says nothing for so long hangs. It reports its progress several times a second."""
-
-LIMIT_S = 24 * 3600.0
 
 OnProgress = Callable[[str, int, int], None]
 """Called with the phase (`load`, `keys`, `done`), the rows sent so far, and all rows."""
@@ -190,7 +187,7 @@ class FillProcess:
         argv = [str(self.program), "fill", *fill_arguments(data, address, comment, pipe_folder)]
         result: dict[str, Any] | None = None
         with Child(argv, env or {}) as child:
-            for line in child.lines(limit_s=LIMIT_S, silence_s=SILENCE_S):
+            for line in child.lines(limit_s=WORK_S, silence_s=SILENCE_S):
                 result = parse(line)
                 if result["type"] == "fill_progress":
                     rows, total = int(result["rows"]), int(result["rows_total"])
