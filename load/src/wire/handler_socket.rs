@@ -25,22 +25,6 @@ const WORDS_MAX: usize = 512;
 /// an answer with a larger number is not one of this protocol.
 const CODE_MAX: u64 = u16::MAX as u64;
 
-/// How a key is compared with the index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compare {
-    Equal,
-    AtLeast,
-}
-
-impl Compare {
-    fn token(self) -> &'static [u8] {
-        match self {
-            Self::Equal => b"=",
-            Self::AtLeast => b">=",
-        }
-    }
-}
-
 /// An index to open. Each connection opens it once, under a number that its requests then use.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexName<'n> {
@@ -126,12 +110,12 @@ pub fn put_open(out: &mut Vec<u8>, index: &IndexName<'_>) {
     line.end();
 }
 
-/// Begins a request that finds rows by the first column of an index. [`put_limit`] must follow,
+/// Begins a request that finds the rows whose first column of an index equals `key`. [`put_limit`] must follow,
 /// then [`put_any_of`] or [`put_update`] if wanted.
-pub fn find<'o>(out: &'o mut Vec<u8>, number: u32, compare: Compare, key: &[u8]) -> LineWriter<'o> {
+pub fn find<'o>(out: &'o mut Vec<u8>, number: u32, key: &[u8]) -> LineWriter<'o> {
     LineWriter::new(out)
         .number(u64::from(number))
-        .word(compare.token())
+        .word(b"=")
         .number(1)
         .value(key)
 }
@@ -312,18 +296,18 @@ mod tests {
             b"P\t3\ttest\tsbtest\tPRIMARY\tid,c\n"
         );
         assert_eq!(
-            line(|out| put_limit(find(out, 3, Compare::Equal, b"42"), 1).end()),
+            line(|out| put_limit(find(out, 3, b"42"), 1).end()),
             b"3\t=\t1\t42\t1\t0\n"
         );
         assert_eq!(
             line(|out| {
-                let found = put_limit(find(out, 0, Compare::AtLeast, b""), 2);
+                let found = put_limit(find(out, 0, b""), 2);
                 put_any_of(found, 0, &mut [1, -2].into_iter()).end();
             }),
-            b"0\t>=\t1\t\t2\t0\t@\t0\t2\t1\t-2\n"
+            b"0\t=\t1\t\t2\t0\t@\t0\t2\t1\t-2\n"
         );
         assert_eq!(
-            line(|out| put_update(put_limit(find(out, 0, Compare::Equal, b"7"), 1), &[b"a\tb"])),
+            line(|out| put_update(put_limit(find(out, 0, b"7"), 1), &[b"a\tb"])),
             b"0\t=\t1\t7\t1\t0\tU\ta\x01\x49b\n"
         );
         assert_eq!(line(|out| LineWriter::new(out).null().end()), b"\0\n");

@@ -11,6 +11,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use std::time::Duration;
 
+/// What the statements of the lists begin with.
+const LISTED: &str = "SELECT 'list', ";
+
 /// Notes which statement each of its connections asks.
 #[derive(Default)]
 struct Lists {
@@ -23,10 +26,10 @@ struct Noting(Arc<Lists>);
 impl Script for Noting {
     fn answer(&self, to: &mut UnixStream, command: u8, body: &[u8], _: usize) -> bool {
         let text = String::from_utf8_lossy(body).into_owned();
-        if command == 0x03 && text.starts_with("LIST ") {
+        if command == 0x03 && text.starts_with(LISTED) {
             let mut asked = self.0.asked.lock().unwrap();
             let mine = asked.entry(std::thread::current().id()).or_default();
-            mine.push(text.trim_start_matches("LIST ").to_owned());
+            mine.push(text.trim_start_matches(LISTED).to_owned());
         }
         to.write_all(&fake::right_answer(command)).is_ok()
     }
@@ -42,7 +45,7 @@ fn in_turns(two: &Two, engine: &str, workload: Value) -> Value {
 }
 
 fn list(statements: usize, more: Value) -> Value {
-    let texts: Vec<String> = (0..statements).map(|n| format!("LIST {n}")).collect();
+    let texts: Vec<String> = (0..statements).map(|n| format!("{LISTED}{n}")).collect();
     let mut list = json!({"kind": "list", "statements": texts});
     let keys = list.as_object_mut().unwrap();
     keys.extend(more.as_object().unwrap().clone());
@@ -133,6 +136,30 @@ fn work_that_connections_share_is_done_once_a_turn() {
 }
 
 #[test]
+fn work_that_has_an_end_is_whole_at_depth() {
+    for engine in ENGINES {
+        let lists = [Arc::new(Lists::default()), Arc::new(Lists::default())];
+        let two = two(&format!("turns-depth-{engine}"), lists.clone().map(Noting));
+        let mut plan = in_turns(&two, engine, list(3, json!({"times": 4})));
+        plan["load"]["protocol"] = json!("text");
+        plan["load"]["connections"] = json!(2);
+        plan["load"]["depth"] = json!(8);
+        are_whole(&slices(&run(&plan)), &[24, 24]);
+        for list in &lists {
+            let asked = list.asked.lock().unwrap();
+            assert_eq!(asked.len(), 2);
+            // A turn begins when all answers of the turn before have come.
+            let whole = ["0", "1", "2"].repeat(4 * 5);
+            assert!(asked.values().all(|mine| *mine == whole), "{asked:?}");
+        }
+        // A number of events for all connections, fewer than may be under way.
+        plan["workload"] = json!({"kind": "point_select", "rows": 1000});
+        plan["load"]["events"] = json!(10);
+        are_whole(&slices(&run(&plan)), &[10, 10]);
+    }
+}
+
+#[test]
 fn arms_have_lists_of_their_own_length_and_a_warm_up_leaves_them_whole() {
     let lists = [Arc::new(Lists::default()), Arc::new(Lists::default())];
     let two = two("turns-lengths", lists.clone().map(Noting));
@@ -176,6 +203,7 @@ fn a_list_without_an_end_that_is_shared_is_cut_by_time() {
     let two = two("turns-endless", [Watched::of(&seen), Watched::of(&seen)]);
     let mut plan = in_slices(&two, "auto");
     plan["workload"] = list(3, json!({"shared": true}));
+    plan["load"]["protocol"] = json!("text");
     let slices = slices(&run(&plan));
     assert_eq!(slices.len(), 12);
     assert!(slices.iter().all(|slice| slice["ended"] == "time"));

@@ -4,9 +4,7 @@
 use super::{EventEnd, GoingOn, Kind, NextStep, OpenEvent, Own, ToAsk, Tries, Way, WhyAsked};
 use crate::outcome::Failure;
 use crate::wire::Value;
-use crate::wire::handler_socket::{
-    Compare, IndexName, find, put_any_of, put_limit, put_open, put_update,
-};
+use crate::wire::handler_socket::{IndexName, find, put_any_of, put_limit, put_open, put_update};
 use crate::workload::replay::Meaning;
 use crate::workload::statement::Parameters;
 use crate::workload::{
@@ -68,18 +66,18 @@ impl KeyQuery {
             Meaning::NonIndexUpdate => {
                 let mut values = values.values();
                 let (text, id) = (values.next(), values.next());
-                let found = find(out, number, Compare::Equal, bytes_of(id, first));
+                let found = find(out, number, bytes_of(id, first));
                 put_update(put_limit(found, 1), &[bytes_of(text, other)]);
             }
             Meaning::Points => {
                 let mut keys = values.values().map(|value| value.as_int().unwrap_or(0));
                 let key = first.format(keys.clone().next().unwrap_or(0)).as_bytes();
-                let found = put_limit(find(out, number, Compare::Equal, key), ROWS_MAX);
+                let found = put_limit(find(out, number, key), ROWS_MAX);
                 put_any_of(found, 0, &mut keys).end();
             }
             _ => {
                 let id = bytes_of(values.values().next(), first);
-                put_limit(find(out, number, Compare::Equal, id), 1).end();
+                put_limit(find(out, number, id), 1).end();
             }
         }
     }
