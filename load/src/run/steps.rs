@@ -318,7 +318,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if seat.rests {
             return None;
         }
-        if seat.shares() {
+        // Told by a flag of the worker, because few runs have seats that share.
+        if self.links.shares && seat.shares() {
             return self.next_shared(seat_index);
         }
         self.next_turn(seat_index)
