@@ -121,6 +121,8 @@ impl Answering for Canned {
     type Client = ();
     type Statement = CannedPrepared;
 
+    const VERSION: &str = "10.11.0-MariaDB-contend-null";
+
     fn welcome(&mut self, _number: u32) {}
 
     fn query(&mut self, _client: &mut (), sql: &[u8], reply: &mut ReplyWriter<'_>) -> When {

@@ -20,7 +20,7 @@ pub use number::Demand;
 pub use pace::{ServicePace, Stalls};
 pub use reply::{Cell, ColumnOut, ReplyWriter};
 pub use service::ServiceTime;
-pub use session::{Received, ServedSession};
+pub use session::{Received, ServedSession, turn_away};
 pub use station::{Granted, Station};
 
 use crate::wire::mysql::BoundValues;
@@ -32,6 +32,9 @@ pub trait Answering {
     type Client;
     /// What is remembered of a prepared statement.
     type Statement;
+
+    /// The server's version, as the greeting says it.
+    const VERSION: &str;
 
     /// A client has connected; its connection has this number.
     fn welcome(&mut self, number: u32) -> Self::Client;
@@ -170,6 +173,8 @@ mod tests {
     impl Answering for Numbers {
         type Client = Known;
         type Statement = ();
+
+        const VERSION: &str = "10.11.0-MariaDB-numbers";
 
         fn welcome(&mut self, number: u32) -> Known {
             Known(number, Vec::new())

@@ -1,0 +1,76 @@
+//! Work that takes as long as it is told to, and says how long it took.
+
+use crate::reactor::clock::Ticks;
+
+/// Spins and times, on any thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Spinner {
+    ticks: Ticks,
+    per_ns: f64,
+}
+
+impl Spinner {
+    /// By a counter whose speed was measured since it was begun.
+    pub fn new(ticks: Ticks) -> Self {
+        Self {
+            ticks,
+            per_ns: ticks.per_ns(),
+        }
+    }
+
+    #[inline]
+    pub fn now(&self) -> u64 {
+        self.ticks.now()
+    }
+
+    /// Ticks of so many nanoseconds.
+    pub fn ticks(&self, ns: f64) -> u64 {
+        // A cast from floating point saturates.
+        (ns * self.per_ns) as u64
+    }
+
+    pub fn ns(&self, ticks: u64) -> u64 {
+        (ticks as f64 / self.per_ns) as u64
+    }
+
+    /// Keeps the CPU busy for so many ticks at least; how many it were.
+    #[inline]
+    pub fn spin(&self, ticks: u64) -> u64 {
+        let begun = self.ticks.now();
+        loop {
+            let spent = self.ticks.now().wrapping_sub(begun);
+            if spent >= ticks {
+                return spent;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Does something; how many ticks it took.
+    #[inline]
+    pub fn timed<T>(&self, work: impl FnOnce() -> T) -> (T, u64) {
+        let begun = self.ticks.now();
+        let done = work();
+        (done, self.ticks.now().wrapping_sub(begun))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_spins_no_less_than_it_was_told_and_says_what_it_was() {
+        let ticks = Ticks::begin();
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        let spinner = Spinner::new(ticks);
+        for ns in [0.0, 100.0, 20_000.0] {
+            let wanted = spinner.ticks(ns);
+            let (spent, around) = spinner.timed(|| spinner.spin(wanted));
+            assert!(spent >= wanted && around >= spent, "{ns}: {wanted} {spent} {around}");
+        }
+        assert_eq!(spinner.spin(0) / (1 << 40), 0);
+        let back = spinner.ns(spinner.ticks(1e6)) as f64;
+        assert!((back / 1e6 - 1.0).abs() < 1e-3);
+    }
+}
