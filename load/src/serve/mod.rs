@@ -7,6 +7,7 @@
 //! here.
 
 mod canned;
+pub mod model;
 mod number;
 mod pace;
 mod reply;

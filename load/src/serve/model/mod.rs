@@ -1,0 +1,23 @@
+//! The core of the model server: the segmented key cache of MyISAM with what lies around it, as
+//! data and decisions. No lock, no clock, no thread and no socket is here.
+//!
+//! A [`PointQuery`] says act by act ([`Act`]) what a query of the study does: which lock it takes,
+//! which page it asks which segment for, what it searches, which row it reads. A driver does what
+//! it is told, with real locks and memory or in virtual time, and tells what it saw ([`Seen`]).
+
+pub mod cache;
+pub mod index;
+pub mod knobs;
+pub mod layout;
+pub mod query;
+pub mod rows;
+
+mod grown;
+mod sorted;
+
+pub use cache::{Counters, Find, Segment, SegmentsError, blocks_each};
+pub use index::{InPage, Index, PAGE_BYTES};
+pub use knobs::{Knobs, LockKind, MissCost, Padding};
+pub use layout::Control;
+pub use query::{Act, Parting, PointQuery, Seen};
+pub use rows::{ModelRow, ModelRows, ROW_BYTES};
