@@ -150,7 +150,7 @@ impl Answering for Canned {
         })
     }
 
-    fn shape(&self, statement: &CannedPrepared) -> (u16, &[ColumnOut]) {
+    fn shape<'s>(&'s self, statement: &'s CannedPrepared) -> (u16, &'s [ColumnOut]) {
         let columns = match self.kinds.get(statement.kind).map(|kind| &kind.meaning) {
             Some(TextMeaning::Rows { columns, .. }) => columns.as_slice(),
             _ => &[],

@@ -63,7 +63,7 @@ pub trait Answering {
     ) -> Result<Self::Statement, Refusal>;
 
     /// The number of parameters of a prepared statement, and the columns of its result.
-    fn shape(&self, statement: &Self::Statement) -> (u16, &[ColumnOut]);
+    fn shape<'s>(&'s self, statement: &'s Self::Statement) -> (u16, &'s [ColumnOut]);
 
     /// Answers an execution with the values that the client has bound.
     fn execute(
@@ -202,7 +202,7 @@ mod tests {
             Ok(())
         }
 
-        fn shape(&self, _statement: &()) -> (u16, &[ColumnOut]) {
+        fn shape<'s>(&'s self, _statement: &'s ()) -> (u16, &'s [ColumnOut]) {
             (2, &[])
         }
 

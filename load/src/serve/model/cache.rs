@@ -143,7 +143,6 @@ impl Segment {
     pub fn new(blocks: u32, division_limit: u32, age_threshold: u32) -> Self {
         let blocks = blocks.max(BLOCKS_MIN);
         let buckets = (blocks.saturating_mul(5) / 4).next_power_of_two();
-        let share = |percent: u32| u64::from(blocks) * u64::from(percent) / 100;
         let block = Block {
             page: NONE,
             same_hash: NONE,
@@ -159,22 +158,21 @@ impl Segment {
             first: NONE,
             last: NONE,
         };
-        Self {
+        let mut segment = Self {
             blocks: vec![block; blocks as usize].into_boxed_slice(),
             buckets: vec![NONE; buckets as usize].into_boxed_slice(),
             shift: 32 - buckets.trailing_zeros(),
-            warm_min: match division_limit {
-                0..100 => share(division_limit) + 1,
-                _ => u64::MAX,
-            },
-            age_max: share(age_threshold),
+            warm_min: u64::MAX,
+            age_max: 0,
             used: 0,
             warm: 0,
             chains: [chain; 2],
             releases: 0,
             reads: 0,
             read_requests: 0,
-        }
+        };
+        segment.set_limits(division_limit, age_threshold);
+        segment
     }
 
     /// Asks for a page.
@@ -212,6 +210,11 @@ impl Segment {
         if let Some(block) = self.blocks.get_mut(block as usize) {
             block.arrived = true;
         }
+    }
+
+    /// Whether the page of a block is there.
+    pub fn has_arrived(&self, block: u32) -> bool {
+        self.blocks.get(block as usize).is_some_and(|block| block.arrived)
     }
 
     /// A thread no longer uses a block. Whether it can now be taken for another page: then a thread
@@ -255,6 +258,17 @@ impl Segment {
         let number = unused.then(|| self.take()).flatten()?;
         self.give(number, page);
         Some(number)
+    }
+
+    /// Changes the two percentages; blocks stay where they are until they are used again.
+    pub fn set_limits(&mut self, division_limit: u32, age_threshold: u32) {
+        let blocks = u64::from(self.blocks());
+        let share = |percent: u32| blocks * u64::from(percent) / 100;
+        self.warm_min = match division_limit {
+            0..100 => share(division_limit) + 1,
+            _ => u64::MAX,
+        };
+        self.age_max = share(age_threshold);
     }
 
     pub fn blocks(&self) -> u32 {

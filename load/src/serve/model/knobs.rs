@@ -18,8 +18,9 @@ pub struct Knobs {
     /// A delay before each answer; microseconds, slept.
     pub delay_us: u64,
     pub padding: Padding,
-    /// A factor of the speed: all work that is spun on purpose takes less or more.
-    pub speed: f64,
+    /// How fast the server is, from 1 to 1.1: the CPU time of a query is 1 / speed of what it is at
+    /// 1. It has to be said, also if it is 1: without it nothing is looked at.
+    pub speed: Option<f64>,
     /// All queries stand still for `stall_ms`, once every `stall_every_s`; 0: never.
     pub stall_every_s: f64,
     pub stall_ms: f64,
@@ -77,7 +78,7 @@ impl Default for Knobs {
             row_lock_ns: 0,
             delay_us: 0,
             padding: Padding::Apart,
-            speed: 1.0,
+            speed: None,
             stall_every_s: 0.0,
             stall_ms: 0.0,
             leak_ns_per_s: 0.0,
@@ -131,7 +132,7 @@ impl Knobs {
                 let choices = [("apart", Padding::Apart), ("shared", Padding::Shared)];
                 self.padding = one_of(name, value, &choices)?;
             }
-            "speed" => self.speed = number(name, value, 1.0, 1.1)?,
+            "speed" => self.speed = Some(number(name, value, 1.0, 1.1)?),
             "stall_every_s" => self.stall_every_s = number(name, value, 0.0, 86_400.0)?,
             "stall_ms" => self.stall_ms = number(name, value, 0.0, 60_000.0)?,
             "leak_ns_per_s" => self.leak_ns_per_s = number(name, value, 0.0, 1e9)?,

@@ -9,8 +9,13 @@ pub mod cache;
 pub mod index;
 pub mod knobs;
 pub mod layout;
+pub mod lists;
 pub mod query;
+pub mod refusals;
 pub mod rows;
+pub mod sql;
+pub mod tokens;
+pub mod variables;
 
 mod grown;
 mod sorted;
@@ -21,3 +26,11 @@ pub use knobs::{Knobs, LockKind, MissCost, Padding};
 pub use layout::Control;
 pub use query::{Act, Parting, PointQuery, Seen};
 pub use rows::{ModelRow, ModelRows, ROW_BYTES};
+
+/// The version in MariaDB's form; its last part says that this is the model.
+pub const VERSION: &str = "10.11.0-MariaDB-contend-model";
+/// What this server is, for whoever asks for its `version_comment`.
+pub const COMMENT: &str = "contend's model server: no database, one table whose rows are computed";
+/// The one database, and the one table in it.
+pub const DATABASE: &str = "sbtest";
+pub const TABLE: &str = "sbtest";

@@ -102,7 +102,12 @@ pub enum Seen {
 /// Nothing is allocated once the longest query was seen.
 #[derive(Clone, Debug)]
 pub struct PointQuery {
+    key_root: u32,
+    primary_root: u32,
+    /// Of the key that is walked down.
     root: u32,
+    /// It is the primary key: an entry that is found in a page above is the only one.
+    unique: bool,
     parting: Parting,
     /// In order, each once.
     keys: Vec<u32>,
@@ -148,7 +153,10 @@ enum Then {
 impl PointQuery {
     pub fn new(index: &Index) -> Self {
         Self {
+            key_root: index.root(),
+            primary_root: index.primary_root(),
             root: index.root(),
+            unique: false,
             parting: Parting {
                 descriptor: 0,
                 segments: 1,
@@ -166,8 +174,16 @@ impl PointQuery {
         }
     }
 
+    /// A query for the rows of these values of `id` begins. Each has one row at most, so nothing is
+    /// estimated: one walk down the primary key each.
+    pub fn begin_by_id(&mut self, keys: &[u32], parting: Parting) {
+        self.begin(keys, parting);
+        (self.root, self.unique, self.reads) = (self.primary_root, true, true);
+    }
+
     /// A query for the rows of these keys begins. The parting holds for all of it.
     pub fn begin(&mut self, keys: &[u32], parting: Parting) {
+        (self.root, self.unique) = (self.key_root, false);
         self.keys.clear();
         self.keys.extend_from_slice(keys);
         self.keys.sort_unstable();
@@ -278,6 +294,10 @@ impl PointQuery {
             },
         };
         match in_page {
+            InPage { row: Some(row), .. } if self.unique => {
+                self.row = Some(row);
+                self.then = Then::Leave;
+            }
             InPage {
                 child: Some(child),
                 row,

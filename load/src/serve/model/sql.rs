@@ -34,7 +34,7 @@ impl SbtestColumn {
 }
 
 /// Most columns that a select names.
-const COLUMNS_MAX: usize = 8;
+pub const COLUMNS_MAX: usize = 8;
 
 /// The columns of an answer, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -370,7 +370,7 @@ fn wish(tokens: &mut Tokens<'_>) -> Option<Wish> {
 
 /// A whole number, which may be one that no row has; none if it is no whole number.
 #[inline]
-fn key(digits: &[u8]) -> Option<Option<u32>> {
+pub fn key(digits: &[u8]) -> Option<Option<u32>> {
     let mut number = 0u64;
     for digit in digits {
         let value = digit.wrapping_sub(b'0');

@@ -3,8 +3,7 @@
 //! A few do something. The others are there because the study's configuration or a client sets
 //! them: they can be given a value and read, and change nothing, since the model has no such part.
 
-use super::cache::SegmentsError;
-use super::{Knobs, Segment};
+use super::cache::{self, blocks_each};
 use crate::serve::Refusal;
 
 /// What comes of a variable that is set while the server runs.
@@ -12,6 +11,8 @@ use crate::serve::Refusal;
 pub enum Effect {
     /// The key cache is made anew, empty.
     Cache,
+    /// Its segments take blocks out in another order from now on.
+    Limits,
     /// It counts from now on.
     AtOnce,
     /// None: the model has no such part.
@@ -47,14 +48,13 @@ const fn known(name: &'static str, default: &'static str, takes: Takes, effect: 
 }
 
 const ANY: Takes = Takes::Number(0, u64::MAX);
-const BLOCK_BYTES: u64 = super::PAGE_BYTES as u64;
 /// MariaDB gives the key cache memory in pieces of this size.
 const KEY_BUFFER_STEP: u64 = 4096;
-pub const SEGMENTS_MAX: u64 = 64;
+const SEGMENTS_MAX: u64 = cache::SEGMENTS_MAX as u64;
 
 /// In the order of the alphabet.
 const KNOWN: [Known; 39] = {
-    use Effect::{AtOnce, Cache, None, ReadOnly};
+    use Effect::{AtOnce, Cache, Limits, None, ReadOnly};
     use Takes::{Number, Switch, Text};
     [
         known("autocommit", "ON", Switch, None),
@@ -67,9 +67,9 @@ const KNOWN: [Known; 39] = {
         known("foreign_key_checks", "ON", Switch, None),
         known("interactive_timeout", "28800", ANY, None),
         known("key_buffer_size", "134217728", ANY, Cache),
-        known("key_cache_age_threshold", "300", Number(100, u32::MAX as u64), Cache),
+        known("key_cache_age_threshold", "300", Number(100, u32::MAX as u64), Limits),
         known("key_cache_block_size", "1024", ANY, ReadOnly),
-        known("key_cache_division_limit", "100", Number(1, 100), Cache),
+        known("key_cache_division_limit", "100", Number(1, 100), Limits),
         known("key_cache_segments", "0", Number(0, SEGMENTS_MAX), Cache),
         known("lock_wait_timeout", "86400", ANY, None),
         known("max_allowed_packet", "16777215", ANY, ReadOnly),
@@ -118,7 +118,7 @@ pub struct ToldVariable<'v> {
 /// What the key cache is made by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheShape {
-    pub key_buffer_bytes: u64,
+    pub key_buffer_size: u64,
     /// As the variable says it: 0 is one that is not called a segment.
     pub segments: u32,
     pub division_limit: u32,
@@ -126,9 +126,20 @@ pub struct CacheShape {
 }
 
 impl CacheShape {
-    /// Caches that there are: a cache without segments is one too.
+    /// Caches that there are: one without segments is one too.
     pub fn parts(&self) -> u32 {
         self.segments.max(1)
+    }
+
+    /// Blocks of each.
+    ///
+    /// # Errors
+    /// They are too few, or the segments too many.
+    pub fn blocks_each(&self) -> Result<u32, Refusal> {
+        blocks_each(self.key_buffer_size, self.segments).map_err(|error| {
+            let words = format!("contend's model server cannot have that: {error}");
+            Refusal::new(1231, b"42000", words)
+        })
     }
 }
 
@@ -154,13 +165,13 @@ impl ServerVariables {
         let bytes = in_bytes(value).map(|bytes| bytes.to_string());
         let value = bytes.as_deref().unwrap_or(value);
         self.put(place, known.taken(value)?);
-        self.cache().check()
+        Ok(())
     }
 
-    /// Gives variables values while the server runs, all of them or none.
+    /// All variables after one was set while the server runs.
     ///
     /// # Errors
-    /// As of [`Self::begin_with`]; or one of them cannot be changed.
+    /// As of [`Self::begin_with`].
     pub fn set(&self, name: &[u8], value: &[u8]) -> Result<(Self, Effect), Refusal> {
         let (place, known) = find(name)?;
         if known.effect == Effect::ReadOnly {
@@ -222,7 +233,7 @@ impl ServerVariables {
     pub fn cache(&self) -> CacheShape {
         let small = |name| u32::try_from(self.number(name)).unwrap_or(u32::MAX);
         CacheShape {
-            key_buffer_bytes: self.number("key_buffer_size") / KEY_BUFFER_STEP * KEY_BUFFER_STEP,
+            key_buffer_size: self.number("key_buffer_size") / KEY_BUFFER_STEP * KEY_BUFFER_STEP,
             segments: small("key_cache_segments"),
             division_limit: small("key_cache_division_limit"),
             age_threshold: small("key_cache_age_threshold"),

@@ -215,6 +215,13 @@ impl CountSum {
     }
 }
 
+/// The stalls that there were: how many, and how long the cache was shut altogether.
+#[derive(Debug, Default)]
+pub struct StallCounts {
+    pub times: AtomicU64,
+    pub ticks: AtomicU64,
+}
+
 /// The counters of all threads, those that have ended included.
 #[derive(Debug, Default)]
 pub struct Counts(Mutex<Counted>);

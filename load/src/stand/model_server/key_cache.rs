@@ -7,7 +7,8 @@
 use super::counts::{ThreadCounts, Visits};
 use super::locks::{AnyLock, HeldLock};
 use super::spin::Spinner;
-use crate::serve::model::{Control, Counters, Knobs, LockKind, PAGE_BYTES, Padding, Parting, Segment};
+use crate::serve::model::variables::CacheShape;
+use crate::serve::model::{Control, Counters, Knobs, PAGE_BYTES, Parting, Segment};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -16,6 +17,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 pub type Page = [u8; PAGE_BYTES];
 
 pub struct KeyCache {
+    pub shape: CacheShape,
     pub parting: Parting,
     control: Control<Guarded>,
     parts: Box<[Part]>,
@@ -89,37 +91,25 @@ impl Sampling {
 
 impl KeyCache {
     /// Segments of so many blocks each, empty.
-    pub fn new(parting: Parting, blocks: u32, limits: (u32, u32), knobs: &Knobs) -> Self {
-        Self::laid(parting, knobs.padding, knobs.lock, || {
-            Segment::new(blocks, limits.0, limits.1)
-        })
-    }
-
-    fn laid(
-        parting: Parting,
-        padding: Padding,
-        lock: LockKind,
-        segment: impl Fn() -> Segment,
-    ) -> Self {
+    pub fn new(shape: CacheShape, parting: Parting, blocks: u32, knobs: &Knobs) -> Self {
         let guarded = (0..parting.segments).map(|_| Guarded {
-            lock: AnyLock::new(lock),
-            segment: UnsafeCell::new(segment()),
+            lock: AnyLock::new(knobs.lock),
+            segment: UnsafeCell::new(Segment::new(
+                blocks,
+                shape.division_limit,
+                shape.age_threshold,
+            )),
         });
-        let control = Control::new(padding, guarded);
-        let part = |guarded: &Guarded| Part {
-            // SAFETY: nobody else has it yet.
-            pages: pages(unsafe { &*guarded.segment.get() }.blocks()),
+        let part = |_| Part {
+            pages: pages(blocks),
             events: Events::default(),
         };
         Self {
+            shape,
             parting,
-            parts: control.iter().map(part).collect(),
-            control,
+            control: Control::new(knobs.padding, guarded),
+            parts: (0..parting.segments).map(part).collect(),
         }
-    }
-
-    pub fn segments(&self) -> usize {
-        self.control.len()
     }
 
     /// Takes the lock of a segment, and counts that. There is a segment of that number.
@@ -195,9 +185,15 @@ impl KeyCache {
         self.control.iter().map(counters).collect()
     }
 
-    /// Blocks of all segments.
-    pub fn blocks(&self) -> u64 {
-        self.parts.iter().map(|part| part.pages.len() as u64).sum()
+    /// Changes the order in which blocks are taken out, for all segments.
+    pub fn set_limits(&mut self, shape: CacheShape) {
+        self.shape = shape;
+        for guarded in self.control.iter() {
+            let _held = guarded.lock.hold();
+            // SAFETY: the lock is held.
+            let segment = unsafe { &mut *guarded.segment.get() };
+            segment.set_limits(shape.division_limit, shape.age_threshold);
+        }
     }
 }
 

@@ -149,10 +149,10 @@ fn talk<A: Answering>(
     ending: &AtomicBool,
     mut answers: A,
 ) -> io::Result<()> {
-    fcntl_setfl(socket, OFlags::empty())?;
     let mut out = Vec::with_capacity(BUFFER_BYTES);
     let mut taken: Vec<u8> = Vec::with_capacity(BUFFER_BYTES);
     let mut session = ServedSession::greet(number, &mut answers, &mut out);
+    fcntl_setfl(socket, OFlags::empty())?;
     loop {
         send_all(socket, &out)?;
         out.clear();

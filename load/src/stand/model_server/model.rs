@@ -1,0 +1,304 @@
+//! What all threads of the model server share.
+
+use super::counts::{CountSum, Counts, StallCounts};
+use super::files::{RowSource, data_file, index_file};
+use super::key_cache::KeyCache;
+use super::locks::{AnyLock, IndexLock};
+use super::spin::Spinner;
+use super::turnstile::Turnstile;
+use crate::outcome::Failure;
+use crate::reactor::clock::Ticks;
+use crate::reactor::doors::Listening;
+use crate::serve::Refusal;
+use crate::serve::model::sql::Assignment;
+use crate::serve::model::variables::{CacheShape, Effect, ServerVariables};
+use crate::serve::model::{Counters, Index, Knobs, MissCost, ModelRows, Parting};
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The settings of a model server.
+#[derive(Clone, Debug)]
+pub struct ModelService {
+    pub socket: Option<PathBuf>,
+    /// On the loopback address only; 0 takes a free port.
+    pub port: Option<u16>,
+    pub rows: u32,
+    pub seed: u64,
+    /// The folder of the data file and the index file; none for rows that are made when they are
+    /// read.
+    pub rows_in: Option<PathBuf>,
+    pub variables: ServerVariables,
+    pub knobs: Knobs,
+}
+
+/// How long the counter of ticks is compared with the clock before anybody spins by it.
+const COMPARED_FOR: Duration = Duration::from_millis(20);
+
+pub struct Model {
+    pub index: Index,
+    pub rows: RowSource,
+    pub index_file: Option<File>,
+    pub knobs: Knobs,
+    pub work: Work,
+    pub spinner: Spinner,
+    pub ticks: Ticks,
+    pub index_lock: IndexLock,
+    pub second_lock: AnyLock,
+    pub row_lock: AnyLock,
+    pub cache: Turnstile<KeyCache>,
+    pub counts: Counts,
+    pub clients: ClientNumbers,
+    pub stalls: StallCounts,
+    begun: Instant,
+    begun_ticks: u64,
+    variables: Mutex<ServerVariables>,
+    periods: Mutex<Periods>,
+}
+
+/// What is spun, in ticks; 0 where nothing is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Work {
+    pub under_lock: u64,
+    pub outside_lock: u64,
+    pub second_lock: u64,
+    pub row_lock: u64,
+    /// The row that has a lock: the middle one.
+    pub locked_row: u32,
+}
+
+/// How many clients there are and were.
+#[derive(Debug, Default)]
+pub struct ClientNumbers {
+    pub connected: AtomicU64,
+    pub most: AtomicU64,
+    pub admitted: AtomicU64,
+    pub turned_away: AtomicU64,
+    /// Threads that were made for them.
+    pub threads: AtomicU64,
+    pub prepared: AtomicU64,
+}
+
+/// What was counted while the cache had one shape.
+#[derive(Clone, Debug)]
+pub struct Period {
+    pub shape: CacheShape,
+    pub began_s: f64,
+    pub ended_s: f64,
+    pub counted: CountSum,
+    /// What the segments counted themselves.
+    pub segments: Vec<Counters>,
+}
+
+#[derive(Debug)]
+struct Periods {
+    over: Vec<Period>,
+    began_s: f64,
+    /// All that was counted before the one that lasts.
+    before: CountSum,
+}
+
+impl Model {
+    /// # Errors
+    /// Settings that do not go together, or files that cannot be written or read.
+    pub fn new(service: &ModelService) -> Result<Self, Failure> {
+        let ticks = Ticks::begin();
+        let begun = Instant::now();
+        let index = Index::new(service.rows);
+        let folder = service.rows_in.as_deref();
+        let rows = match folder {
+            Some(folder) => RowSource::File(data_file(folder, service.rows, service.seed)?),
+            None => RowSource::Memory(ModelRows::new(service.seed, service.rows)),
+        };
+        let index_file = match (service.knobs.miss, folder) {
+            (MissCost::Read, Some(folder)) => Some(index_file(folder, &index)?),
+            (MissCost::Read, None) => {
+                return Err(Failure {
+                    hint: Some("--rows-in FOLDER names where the files are to be".to_owned()),
+                    ..Failure::plain("knob miss=read: pages are read from a file of the index")
+                });
+            }
+            _ => None,
+        };
+        std::thread::sleep(COMPARED_FOR.saturating_sub(begun.elapsed()));
+        let spinner = Spinner::new(ticks);
+        let knobs = service.knobs.clone();
+        let spun = |ns: u64| spinner.ticks(ns as f64);
+        let descriptor = index_file.as_ref().map_or(0, |file| file.as_raw_fd().unsigned_abs());
+        let cache = made(service.variables.cache(), descriptor, &knobs);
+        let cache = cache.map_err(|refusal| Failure::plain(refusal.message))?;
+        Ok(Self {
+            work: Work {
+                under_lock: spun(knobs.under_lock_ns),
+                outside_lock: spun(knobs.outside_lock_ns),
+                second_lock: spun(knobs.second_lock_ns),
+                row_lock: spun(knobs.row_lock_ns),
+                locked_row: service.rows.div_ceil(2),
+            },
+            index,
+            rows,
+            index_file,
+            spinner,
+            ticks,
+            index_lock: IndexLock::new(),
+            second_lock: AnyLock::new(knobs.lock),
+            row_lock: AnyLock::new(knobs.lock),
+            knobs,
+            cache: Turnstile::new(cache),
+            counts: Counts::default(),
+            clients: ClientNumbers::default(),
+            stalls: StallCounts::default(),
+            begun,
+            begun_ticks: ticks.now(),
+            variables: Mutex::new(service.variables.clone()),
+            periods: Mutex::new(Periods {
+                over: Vec::new(),
+                began_s: 0.0,
+                before: CountSum::default(),
+            }),
+        })
+    }
+
+    pub fn uptime(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// What a query does more by now than at the beginning, in ticks.
+    #[inline]
+    pub fn leaked(&self) -> u64 {
+        let uptime_ticks = self.spinner.now().wrapping_sub(self.begun_ticks);
+        // Both in ticks: the same ratio as of seconds.
+        (uptime_ticks as f64 * self.knobs.leak_ns_per_s / 1e9) as u64
+    }
+
+    /// Where clients come in, for its variables.
+    pub fn tell_where(&self, listening: &Listening) {
+        let mut variables = self.variables();
+        if let Some(socket) = &listening.socket {
+            variables.tell("socket", socket.display().to_string());
+        }
+        if let Some(port) = listening.port {
+            variables.tell("port", port.to_string());
+        }
+        if self.knobs.pool.is_some() {
+            variables.tell("thread_handling", "pool-of-threads".to_owned());
+        }
+    }
+
+    pub fn variables(&self) -> MutexGuard<'_, ServerVariables> {
+        locked(&self.variables)
+    }
+
+    /// Gives variables their values, all of them or none. If the cache is other then, queries that
+    /// are inside end first, and no other comes in meanwhile. Whoever calls is not inside.
+    ///
+    /// # Errors
+    /// One of them cannot have its value.
+    pub fn set_global(&self, assignments: &[Assignment<'_>]) -> Result<(), Refusal> {
+        let mut variables = self.variables();
+        let mut changed = variables.clone();
+        let (mut anew, mut limits) = (false, false);
+        for assignment in assignments {
+            let effect;
+            (changed, effect) = changed.set(assignment.name, assignment.value)?;
+            anew |= effect == Effect::Cache;
+            limits |= effect == Effect::Limits;
+        }
+        let shape = changed.cache();
+        if anew {
+            // Made first, so that queries wait no longer than it takes to put it in place.
+            let cache = made(shape, self.descriptor(), &self.knobs)?;
+            let mut shut = self.cache.shut();
+            self.end_period(variables.cache(), &shut);
+            let old = std::mem::replace(&mut *shut, cache);
+            drop(shut);
+            drop(old);
+        } else if limits {
+            let mut shut = self.cache.shut();
+            self.end_period(variables.cache(), &shut);
+            shut.set_limits(shape);
+        }
+        *variables = changed;
+        Ok(())
+    }
+
+    fn descriptor(&self) -> u32 {
+        self.index_file.as_ref().map_or(0, |file| file.as_raw_fd().unsigned_abs())
+    }
+
+    /// Nobody is inside: what was counted until now was counted with this cache.
+    fn end_period(&self, shape: CacheShape, cache: &KeyCache) {
+        let mut periods = locked(&self.periods);
+        let (sum, now_s) = (self.counts.sum(), self.uptime().as_secs_f64());
+        let period = Period {
+            shape,
+            began_s: periods.began_s,
+            ended_s: now_s,
+            counted: sum.since(&periods.before),
+            segments: cache.counters(),
+        };
+        periods.over.push(period);
+        periods.began_s = now_s;
+        periods.before = sum;
+    }
+
+    /// All that was counted, period by period.
+    pub fn periods(&self) -> Vec<Period> {
+        let shape = self.variables().cache();
+        let shut = self.cache.shut();
+        self.end_period(shape, &shut);
+        drop(shut);
+        locked(&self.periods).over.clone()
+    }
+}
+
+fn made(shape: CacheShape, descriptor: u32, knobs: &Knobs) -> Result<KeyCache, Refusal> {
+    let blocks = shape.blocks_each()?;
+    let parting = Parting {
+        descriptor,
+        segments: shape.parts(),
+    };
+    Ok(KeyCache::new(shape, parting, blocks, knobs))
+}
+
+/// A client that is connected, until this is dropped.
+pub struct ConnectedClient(pub Arc<Model>);
+
+impl Drop for ConnectedClient {
+    fn drop(&mut self) {
+        self.0.clients.connected.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A statement that is prepared, until this is dropped.
+pub struct PreparedMark(Arc<Model>);
+
+impl PreparedMark {
+    /// # Errors
+    /// There are as many as there may be.
+    pub fn new(model: &Arc<Model>) -> Result<Self, Refusal> {
+        let most = model.variables().max_prepared();
+        let before = model.clients.prepared.fetch_add(1, Ordering::Relaxed);
+        let mark = Self(Arc::clone(model));
+        if before < most {
+            return Ok(mark);
+        }
+        let words = format!(
+            "Can't create more than max_prepared_stmt_count statements (current value: {most})"
+        );
+        Err(Refusal::new(1461, b"42000", words))
+    }
+}
+
+impl Drop for PreparedMark {
+    fn drop(&mut self) {
+        self.0.clients.prepared.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
