@@ -5,6 +5,7 @@
 //! which page it asks which segment for, what it searches, which row it reads. A driver does what
 //! it is told, with real locks and memory or in virtual time, and tells what it saw ([`Seen`]).
 
+pub mod alone;
 pub mod cache;
 pub mod index;
 pub mod knobs;
@@ -15,6 +16,7 @@ pub mod rows;
 mod grown;
 mod sorted;
 
+pub use alone::{Alone, KeyCacheSizes};
 pub use cache::{Counters, Find, Segment, SegmentsError, blocks_each};
 pub use index::{InPage, Index, PAGE_BYTES};
 pub use knobs::{Knobs, LockKind, MissCost, Padding};
