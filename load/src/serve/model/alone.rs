@@ -1,9 +1,10 @@
 //! The plainest driver: one thread that does what queries say, with nobody beside it. What is
 //! counted so is what a server counts at one connection.
 
-use super::cache::{Counters, Segment, SegmentsError, blocks_each};
+use super::cache::{Counters, Segment};
 use super::index::{Index, PAGE_BYTES};
 use super::query::{Act, Parting, PointQuery, Seen};
+use super::sizes::{KeyCacheSizes, SegmentsError};
 
 /// A key cache of its own, with memory for its blocks.
 #[derive(Debug)]
@@ -16,22 +17,12 @@ pub struct Alone {
     query: PointQuery,
 }
 
-/// The variables of a server that make its key cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyCacheSizes {
-    pub key_buffer_size: u64,
-    /// At least 1.
-    pub key_cache_segments: u32,
-    pub key_cache_division_limit: u32,
-    pub key_cache_age_threshold: u32,
-}
-
 impl Alone {
     /// # Errors
     /// The key cache cannot be had so.
     pub fn new(index: Index, descriptor: u32, sizes: KeyCacheSizes) -> Result<Self, SegmentsError> {
-        let segments = sizes.key_cache_segments.max(1);
-        let blocks = blocks_each(sizes.key_buffer_size, segments)?;
+        let segments = sizes.segments();
+        let blocks = sizes.blocks_each()?;
         let segment = |_| {
             let (limit, age) = (
                 sizes.key_cache_division_limit,

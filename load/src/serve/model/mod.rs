@@ -12,14 +12,16 @@ pub mod knobs;
 pub mod layout;
 pub mod query;
 pub mod rows;
+pub mod sizes;
 
 mod grown;
 mod sorted;
 
-pub use alone::{Alone, KeyCacheSizes};
-pub use cache::{Counters, Find, Segment, SegmentsError, blocks_each};
+pub use alone::Alone;
+pub use cache::{Counters, Find, Segment};
 pub use index::{InPage, Index, PAGE_BYTES};
 pub use knobs::{Knobs, LockKind, MissCost, Padding};
 pub use layout::Control;
 pub use query::{Act, Parting, PointQuery, Seen};
 pub use rows::{ModelRow, ModelRows, ROW_BYTES};
+pub use sizes::{KeyCacheSizes, SegmentsError};
