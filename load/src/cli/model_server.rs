@@ -98,12 +98,14 @@ fn service_of(arguments: &Arguments) -> Result<ModelService, String> {
             .map_err(|refusal| format!("--variable {name}={value}: {}", refusal.message))?;
     }
     variables
-        .cache()
+        .sizes()
         .blocks_each()
-        .map_err(|refusal| format!("--variable: {}", refusal.message))?;
+        .map_err(|error| format!("--variable: {error}"))?;
     let mut knobs = Knobs::default();
     for (name, value) in &arguments.knobs {
-        knobs.set(name, value).map_err(|words| format!("--knob: {words}"))?;
+        knobs
+            .set(name, value)
+            .map_err(|words| format!("--knob: {words}"))?;
     }
     let in_memory = arguments.rows_in.as_os_str() == "memory";
     Ok(ModelService {

@@ -62,7 +62,11 @@ impl Ticks {
 
     /// Its name for people.
     pub fn name(&self) -> &'static str {
-        if self.of_processor { "tsc" } else { "monotonic" }
+        if self.of_processor {
+            "tsc"
+        } else {
+            "monotonic"
+        }
     }
 }
 
@@ -156,7 +160,10 @@ mod tests {
         let (last, last_ns) = (ticks.now(), now_ns());
         let ns = (last - first) as f64 / ticks.per_ns();
         // Whoever is held up between two readings reads the second one late.
-        assert!((0.5..2.0).contains(&(ns / (last_ns - first_ns) as f64)), "{ns}");
+        assert!(
+            (0.5..2.0).contains(&(ns / (last_ns - first_ns) as f64)),
+            "{ns}"
+        );
     }
 
     #[test]

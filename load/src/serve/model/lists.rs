@@ -20,7 +20,9 @@ pub struct ServerList {
 impl ServerList {
     /// Of names with their values.
     pub fn of_pairs(name: &'static str, pairs: impl IntoIterator<Item = (String, String)>) -> Self {
-        let rows = pairs.into_iter().map(|(name, value)| vec![Some(name), Some(value)]);
+        let rows = pairs
+            .into_iter()
+            .map(|(name, value)| vec![Some(name), Some(value)]);
         Self {
             name,
             columns: vec!["Variable_name", "Value"],
@@ -35,10 +37,17 @@ impl ServerList {
     pub fn answer(&self, listed: &Listed<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), Refusal> {
         let place = |name: &[u8], clause: &str| {
             let named = |column: &&str| name.eq_ignore_ascii_case(column.as_bytes());
-            self.columns.iter().position(|column| named(&column)).ok_or_else(|| {
-                let name = String::from_utf8_lossy(name);
-                Refusal::new(1054, b"42S22", format!("Unknown column '{name}' in '{clause}'"))
-            })
+            self.columns
+                .iter()
+                .position(|column| named(&column))
+                .ok_or_else(|| {
+                    let name = String::from_utf8_lossy(name);
+                    Refusal::new(
+                        1054,
+                        b"42S22",
+                        format!("Unknown column '{name}' in '{clause}'"),
+                    )
+                })
         };
         let mut shown = Vec::new();
         for name in &listed.columns {
@@ -59,7 +68,10 @@ impl ServerList {
         reply.columns(&columns);
         let at = |row: &ListRow, place: usize| row.get(place).cloned().flatten();
         for row in &self.rows {
-            if !wanted.iter().all(|(place, condition)| condition.holds(at(row, *place).as_deref())) {
+            if !wanted
+                .iter()
+                .all(|(place, condition)| condition.holds(at(row, *place).as_deref()))
+            {
                 continue;
             }
             let values: Vec<_> = shown.iter().map(|place| at(row, *place)).collect();
@@ -87,7 +99,9 @@ pub fn text_column(name: &str) -> ColumnOut {
 impl Condition<'_> {
     fn column(&self) -> &[u8] {
         match self {
-            Self::In { column, .. } | Self::Like { column, .. } | Self::Null { column, .. } => column,
+            Self::In { column, .. } | Self::Like { column, .. } | Self::Null { column, .. } => {
+                column
+            }
         }
     }
 
@@ -118,9 +132,15 @@ pub fn is_like(text: &[u8], pattern: &[u8]) -> bool {
                 again = Some((at, place));
                 continue;
             }
-            (Some(b'\\'), Some(byte)) => text.get(at).filter(|b| b.eq_ignore_ascii_case(byte)).map(|_| 2),
+            (Some(b'\\'), Some(byte)) => text
+                .get(at)
+                .filter(|b| b.eq_ignore_ascii_case(byte))
+                .map(|_| 2),
             (Some(b'_'), _) => text.get(at).map(|_| 1),
-            (Some(byte), _) => text.get(at).filter(|b| b.eq_ignore_ascii_case(byte)).map(|_| 1),
+            (Some(byte), _) => text
+                .get(at)
+                .filter(|b| b.eq_ignore_ascii_case(byte))
+                .map(|_| 1),
             (None, _) if at == text.len() => return true,
             (None, _) => None,
         };
@@ -156,7 +176,11 @@ mod tests {
             ("abcabd", "%abd", true),
             ("abcabd", "%abc", false),
         ] {
-            assert_eq!(is_like(text.as_bytes(), pattern.as_bytes()), is, "{text} {pattern}");
+            assert_eq!(
+                is_like(text.as_bytes(), pattern.as_bytes()),
+                is,
+                "{text} {pattern}"
+            );
         }
     }
 }

@@ -5,6 +5,7 @@
 //! which page it asks which segment for, what it searches, which row it reads. A driver does what
 //! it is told, with real locks and memory or in virtual time, and tells what it saw ([`Seen`]).
 
+pub mod alone;
 pub mod cache;
 pub mod index;
 pub mod knobs;
@@ -13,6 +14,7 @@ pub mod lists;
 pub mod query;
 pub mod refusals;
 pub mod rows;
+pub mod sizes;
 pub mod sql;
 pub mod tokens;
 pub mod variables;
@@ -20,12 +22,14 @@ pub mod variables;
 mod grown;
 mod sorted;
 
-pub use cache::{Counters, Find, Segment, SegmentsError, blocks_each};
+pub use alone::Alone;
+pub use cache::{Counters, Find, Segment};
 pub use index::{InPage, Index, PAGE_BYTES};
 pub use knobs::{Knobs, LockKind, MissCost, Padding};
 pub use layout::Control;
 pub use query::{Act, Parting, PointQuery, Seen};
 pub use rows::{ModelRow, ModelRows, ROW_BYTES};
+pub use sizes::{KeyCacheSizes, SegmentsError};
 
 /// The version in MariaDB's form; its last part says that this is the model.
 pub const VERSION: &str = "10.11.0-MariaDB-contend-model";

@@ -428,7 +428,9 @@ fn given<'s>(tokens: &mut Tokens<'s>) -> Option<Given<'s>> {
                 (b"CURRENT_USER", Given::User),
                 (b"NULL", Given::Null),
             ];
-            let call = CALLS.iter().find(|call| word.eq_ignore_ascii_case(call.0))?;
+            let call = CALLS
+                .iter()
+                .find(|call| word.eq_ignore_ascii_case(call.0))?;
             if call.1 != Given::Null {
                 tokens.wants(Token::Symbol(b'(')).ok()?;
                 tokens.wants(Token::Symbol(b')')).ok()?;

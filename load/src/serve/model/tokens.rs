@@ -41,7 +41,9 @@ impl<'s> Tokens<'s> {
             return Token::End;
         };
         match first {
-            b'0'..=b'9' => Token::Number(self.while_is(|byte| byte.is_ascii_digit() || byte == b'.')),
+            b'0'..=b'9' => {
+                Token::Number(self.while_is(|byte| byte.is_ascii_digit() || byte == b'.'))
+            }
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => {
                 let is_word = |b: u8| b.is_ascii_alphanumeric() || b"_$".contains(&b) || b >= 0x80;
                 Token::Word(self.while_is(is_word))
@@ -50,7 +52,9 @@ impl<'s> Tokens<'s> {
                 self.rest = after;
                 Token::Mark
             }
-            b'\'' | b'"' => self.quoted(*first).map_or(Token::Symbol(*first), Token::Text),
+            b'\'' | b'"' => self
+                .quoted(*first)
+                .map_or(Token::Symbol(*first), Token::Text),
             b'`' => self.quoted(b'`').map_or(Token::Symbol(b'`'), Token::Name),
             b'@' if after.first() == Some(&b'@') => {
                 self.rest = after.get(1..).unwrap_or_default();
@@ -122,11 +126,14 @@ impl<'s> Tokens<'s> {
             let line = self.rest.starts_with(b"-- ") || self.rest.starts_with(b"#");
             if line {
                 let end = self.rest.iter().position(|byte| *byte == b'\n');
-                self.rest = self.rest.get(end.unwrap_or(self.rest.len())..).unwrap_or_default();
+                self.rest = self
+                    .rest
+                    .get(end.unwrap_or(self.rest.len())..)
+                    .unwrap_or_default();
                 continue;
             }
-            let is_comment = self.rest.starts_with(b"/*")
-                && !matches!(self.rest.get(2), Some(b'!' | b'M'));
+            let is_comment =
+                self.rest.starts_with(b"/*") && !matches!(self.rest.get(2), Some(b'!' | b'M'));
             let end = is_comment
                 .then(|| self.rest.windows(2).skip(2).position(|pair| pair == b"*/"))
                 .flatten();
@@ -177,7 +184,10 @@ mod tests {
 
     #[test]
     fn comments_are_passed_over_and_hidden_statements_are_not() {
-        assert_eq!(all("/* a */ USE # b\n x/**/"), [Token::Word(b"USE"), Token::Word(b"x")]);
+        assert_eq!(
+            all("/* a */ USE # b\n x/**/"),
+            [Token::Word(b"USE"), Token::Word(b"x")]
+        );
         assert_eq!(all("/*!40101 SET")[0], Token::Symbol(b'/'));
         assert_eq!(all("/* open")[0], Token::Symbol(b'/'));
     }

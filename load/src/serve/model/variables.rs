@@ -3,7 +3,7 @@
 //! A few do something. The others are there because the study's configuration or a client sets
 //! them: they can be given a value and read, and change nothing, since the model has no such part.
 
-use super::cache::{self, blocks_each};
+use super::sizes::{self, KeyCacheSizes};
 use crate::serve::Refusal;
 
 /// What comes of a variable that is set while the server runs.
@@ -50,7 +50,7 @@ const fn known(name: &'static str, default: &'static str, takes: Takes, effect: 
 const ANY: Takes = Takes::Number(0, u64::MAX);
 /// MariaDB gives the key cache memory in pieces of this size.
 const KEY_BUFFER_STEP: u64 = 4096;
-const SEGMENTS_MAX: u64 = cache::SEGMENTS_MAX as u64;
+const SEGMENTS_MAX: u64 = sizes::SEGMENTS_MAX as u64;
 
 /// In the order of the alphabet.
 const KNOWN: [Known; 39] = {
@@ -67,14 +67,24 @@ const KNOWN: [Known; 39] = {
         known("foreign_key_checks", "ON", Switch, None),
         known("interactive_timeout", "28800", ANY, None),
         known("key_buffer_size", "134217728", ANY, Cache),
-        known("key_cache_age_threshold", "300", Number(100, u32::MAX as u64), Limits),
+        known(
+            "key_cache_age_threshold",
+            "300",
+            Number(100, u32::MAX as u64),
+            Limits,
+        ),
         known("key_cache_block_size", "1024", ANY, ReadOnly),
         known("key_cache_division_limit", "100", Number(1, 100), Limits),
         known("key_cache_segments", "0", Number(0, SEGMENTS_MAX), Cache),
         known("lock_wait_timeout", "86400", ANY, None),
         known("max_allowed_packet", "16777215", ANY, ReadOnly),
         known("max_connections", "151", Number(10, 100_000), AtOnce),
-        known("max_prepared_stmt_count", "16382", Number(0, u32::MAX as u64), AtOnce),
+        known(
+            "max_prepared_stmt_count",
+            "16382",
+            Number(0, u32::MAX as u64),
+            AtOnce,
+        ),
         known("max_statement_time", "0", Text, None),
         known("net_read_timeout", "30", ANY, None),
         known("net_write_timeout", "60", ANY, None),
@@ -89,7 +99,12 @@ const KNOWN: [Known; 39] = {
         known("sql_mode", "", Text, None),
         known("table_open_cache", "2000", ANY, None),
         known("thread_cache_size", "256", ANY, None),
-        known("thread_handling", "one-thread-per-connection", Text, ReadOnly),
+        known(
+            "thread_handling",
+            "one-thread-per-connection",
+            Text,
+            ReadOnly,
+        ),
         known("time_zone", "SYSTEM", Text, None),
         known("transaction_isolation", "REPEATABLE-READ", Text, None),
         known("unique_checks", "ON", Switch, None),
@@ -113,34 +128,6 @@ pub struct ToldVariable<'v> {
     pub value: &'v str,
     pub default: &'static str,
     pub is_number: bool,
-}
-
-/// What the key cache is made by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CacheShape {
-    pub key_buffer_size: u64,
-    /// As the variable says it: 0 is one that is not called a segment.
-    pub segments: u32,
-    pub division_limit: u32,
-    pub age_threshold: u32,
-}
-
-impl CacheShape {
-    /// Caches that there are: one without segments is one too.
-    pub fn parts(&self) -> u32 {
-        self.segments.max(1)
-    }
-
-    /// Blocks of each.
-    ///
-    /// # Errors
-    /// They are too few, or the segments too many.
-    pub fn blocks_each(&self) -> Result<u32, Refusal> {
-        blocks_each(self.key_buffer_size, self.segments).map_err(|error| {
-            let words = format!("contend's model server cannot have that: {error}");
-            Refusal::new(1231, b"42000", words)
-        })
-    }
 }
 
 impl Default for ServerVariables {
@@ -208,12 +195,15 @@ impl ServerVariables {
     }
 
     pub fn all(&self) -> impl Iterator<Item = ToldVariable<'_>> {
-        KNOWN.iter().zip(&self.values).map(|(known, value)| ToldVariable {
-            name: known.name,
-            value,
-            default: known.default,
-            is_number: matches!(known.takes, Takes::Number(..)),
-        })
+        KNOWN
+            .iter()
+            .zip(&self.values)
+            .map(|(known, value)| ToldVariable {
+                name: known.name,
+                value,
+                default: known.default,
+                is_number: matches!(known.takes, Takes::Number(..)),
+            })
     }
 
     fn number(&self, name: &str) -> u64 {
@@ -230,18 +220,27 @@ impl ServerVariables {
         self.number("max_prepared_stmt_count")
     }
 
-    pub fn cache(&self) -> CacheShape {
+    pub fn sizes(&self) -> KeyCacheSizes {
         let small = |name| u32::try_from(self.number(name)).unwrap_or(u32::MAX);
-        CacheShape {
-            key_buffer_size: self.number("key_buffer_size") / KEY_BUFFER_STEP * KEY_BUFFER_STEP,
-            segments: small("key_cache_segments"),
-            division_limit: small("key_cache_division_limit"),
-            age_threshold: small("key_cache_age_threshold"),
+        KeyCacheSizes {
+            key_buffer_size: self.number("key_buffer_size"),
+            key_cache_segments: small("key_cache_segments"),
+            key_cache_division_limit: small("key_cache_division_limit"),
+            key_cache_age_threshold: small("key_cache_age_threshold"),
         }
     }
 }
 
 impl Known {
+    /// Values are cut to a multiple of this.
+    fn step(&self) -> u64 {
+        if self.name == "key_buffer_size" {
+            KEY_BUFFER_STEP
+        } else {
+            1
+        }
+    }
+
     /// A value in the form in which it is told.
     fn taken(&self, value: &str) -> Result<String, Refusal> {
         let switch = match value.to_ascii_uppercase().as_str() {
@@ -251,11 +250,17 @@ impl Known {
         };
         match self.takes {
             Takes::Text => Ok(value.to_owned()),
-            Takes::Switch => switch.map(str::to_owned).ok_or_else(|| wrong(self.name, value, "ON or OFF")),
+            Takes::Switch => switch
+                .map(str::to_owned)
+                .ok_or_else(|| wrong(self.name, value, "ON or OFF")),
             Takes::Number(least, most) => match value.parse::<u64>() {
-                Ok(number) if (least..=most).contains(&number) => Ok(number.to_string()),
+                Ok(number) if (least..=most).contains(&number) => {
+                    Ok((number / self.step() * self.step()).to_string())
+                }
                 Ok(_) if most == 0 => Err(wrong(self.name, value, "0, since it has no such cache")),
-                Ok(_) if most == u64::MAX => Err(wrong(self.name, value, &format!("{least} or more"))),
+                Ok(_) if most == u64::MAX => {
+                    Err(wrong(self.name, value, &format!("{least} or more")))
+                }
                 Ok(_) => Err(wrong(self.name, value, &format!("{least} to {most}"))),
                 Err(_) => Err(Refusal::new(
                     1232,
@@ -276,7 +281,10 @@ fn find(name: &[u8]) -> Result<(usize, &'static Known), Refusal> {
 }
 
 fn unknown(name: &[u8]) -> Refusal {
-    let words = format!("Unknown system variable '{}'", String::from_utf8_lossy(name));
+    let words = format!(
+        "Unknown system variable '{}'",
+        String::from_utf8_lossy(name)
+    );
     Refusal::new(1193, b"HY000", words)
 }
 
@@ -301,4 +309,10 @@ fn in_bytes(value: &str) -> Option<u64> {
         .find(|(unit, _)| value.ends_with([*unit, unit.to_ascii_lowercase()]))?;
     let digits = value.strip_suffix([unit, unit.to_ascii_lowercase()])?;
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// Sizes of a key cache that cannot be had.
+pub fn impossible(error: &sizes::SegmentsError) -> Refusal {
+    let words = format!("contend's model server cannot have that: {error}");
+    Refusal::new(1231, b"42000", words)
 }

@@ -81,10 +81,9 @@ impl ModelAnswers {
 
     /// For an event loop, which must be rung when the cache can be entered again.
     pub fn of_loop(model: &Arc<Model>) -> Self {
-        Self {
-            in_loop: true,
-            ..Self::of_thread(model)
-        }
+        let mut answers = Self::of_thread(model);
+        answers.in_loop = true;
+        answers
     }
 
     /// Answers the point select whose keys are in `self.keys`, or puts it off.
@@ -101,7 +100,9 @@ impl ModelAnswers {
             if let Some(cache) = model.cache.enter(&mut self.pass) {
                 reply.columns(columns);
                 let take = |row: &ModelRow| put_row(row, selected, columns, reply);
-                let done = self.walker.look_up(&self.keys, by_id, model, &cache, counts, take);
+                let done = self
+                    .walker
+                    .look_up(&self.keys, by_id, model, &cache, counts, take);
                 match done {
                     Ok(_) => reply.end_of_rows(),
                     Err(error) => reply.error(&unreadable(&error)),
@@ -138,7 +139,8 @@ impl ModelAnswers {
         self.counts.count(Counting::NaturalCpu, natural_ns);
         let more_ns = natural_ns as f64 * (FULL_SPEED / speed - 1.0);
         let spinner = self.model.spinner;
-        self.counts.time(Timing::Speed, spinner.spin(spinner.ticks(more_ns)));
+        self.counts
+            .time(Timing::Speed, spinner.spin(spinner.ticks(more_ns)));
         self.cpu_ns = thread_cpu_ns();
     }
 
@@ -147,7 +149,8 @@ impl ModelAnswers {
         let delay_us = self.model.knobs.delay_us;
         if delay_us > 0 {
             let sleep = || std::thread::sleep(Duration::from_micros(delay_us));
-            self.counts.time(Timing::Delays, self.model.spinner.timed(sleep).1);
+            self.counts
+                .time(Timing::Delays, self.model.spinner.timed(sleep).1);
         }
     }
 
@@ -381,7 +384,13 @@ impl Answering for ModelAnswers {
             return reply.refuse(&refusal);
         }
         let (by_id, selected) = (statement.by_id, statement.selected);
-        self.points(by_id, selected, &statement.columns, &mut client.waiting, reply)
+        self.points(
+            by_id,
+            selected,
+            &statement.columns,
+            &mut client.waiting,
+            reply,
+        )
     }
 
     fn redeem(
@@ -395,7 +404,13 @@ impl Answering for ModelAnswers {
         };
         self.keys = ask.keys;
         let columns = columns_of(&ask.selected);
-        self.points(ask.by_id, ask.selected, &columns, &mut client.waiting, reply)
+        self.points(
+            ask.by_id,
+            ask.selected,
+            &columns,
+            &mut client.waiting,
+            reply,
+        )
     }
 
     fn next_ready(&mut self) -> Option<Ticket> {

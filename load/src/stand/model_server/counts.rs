@@ -4,7 +4,7 @@
 //! a sum reads them all. A time is counted in ticks of the processor's counter, and becomes
 //! nanoseconds when it is told.
 
-use crate::serve::model::variables::SEGMENTS_MAX;
+use crate::serve::model::sizes::SEGMENTS_MAX;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -158,9 +158,18 @@ const OF_SEGMENT: [&str; 5] = ["visits", "waits", "sampled", "held_ns", "waited_
 
 impl CountSum {
     fn add(&mut self, counts: &ThreadCounts) {
-        let timed = counts.timings.iter().flat_map(|timed| [&timed.times, &timed.ticks]);
+        let timed = counts
+            .timings
+            .iter()
+            .flat_map(|timed| [&timed.times, &timed.ticks]);
         let visits = counts.segments.iter().flat_map(|one| {
-            [&one.visits, &one.waits, &one.sampled, &one.held_ticks, &one.waited_ticks]
+            [
+                &one.visits,
+                &one.waits,
+                &one.sampled,
+                &one.held_ticks,
+                &one.waited_ticks,
+            ]
         });
         let all = counts.counts.iter().chain(timed).chain(visits);
         for (place, count) in all.enumerate() {
@@ -176,7 +185,13 @@ impl CountSum {
     /// What was counted since an earlier sum.
     pub fn since(&self, earlier: &Self) -> Self {
         let before = earlier.0.iter().copied().chain(std::iter::repeat(0));
-        Self(self.0.iter().zip(before).map(|(now, before)| now.wrapping_sub(before)).collect())
+        Self(
+            self.0
+                .iter()
+                .zip(before)
+                .map(|(now, before)| now.wrapping_sub(before))
+                .collect(),
+        )
     }
 
     fn at(&self, place: usize) -> u64 {
@@ -205,7 +220,11 @@ impl CountSum {
             one.insert("segment".to_owned(), segment.into());
             for (offset, name) in OF_SEGMENT.into_iter().enumerate() {
                 let value = self.at(first + OF_SEGMENT.len() * segment + offset);
-                let value = if name.ends_with("_ns") { ns(value) } else { value };
+                let value = if name.ends_with("_ns") {
+                    ns(value)
+                } else {
+                    value
+                };
                 one.insert(name.to_owned(), value.into());
             }
             serde_json::Value::Object(one)
@@ -295,6 +314,9 @@ mod tests {
         assert_eq!(told["segments"][1]["held_ns"], 5);
         assert_eq!(told["segments"][0]["visits"], 0);
         let since = counts.sum().since(&sum);
-        assert_eq!((since.count(Counting::Points), since.count(Counting::Rows)), (1, 0));
+        assert_eq!(
+            (since.count(Counting::Points), since.count(Counting::Rows)),
+            (1, 0)
+        );
     }
 }

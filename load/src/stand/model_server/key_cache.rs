@@ -7,8 +7,7 @@
 use super::counts::{ThreadCounts, Visits};
 use super::locks::{AnyLock, HeldLock};
 use super::spin::Spinner;
-use crate::serve::model::variables::CacheShape;
-use crate::serve::model::{Control, Counters, Knobs, PAGE_BYTES, Parting, Segment};
+use crate::serve::model::{Control, Counters, KeyCacheSizes, Knobs, PAGE_BYTES, Parting, Segment};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -17,7 +16,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 pub type Page = [u8; PAGE_BYTES];
 
 pub struct KeyCache {
-    pub shape: CacheShape,
+    pub sizes: KeyCacheSizes,
     pub parting: Parting,
     control: Control<Guarded>,
     parts: Box<[Part]>,
@@ -91,13 +90,13 @@ impl Sampling {
 
 impl KeyCache {
     /// Segments of so many blocks each, empty.
-    pub fn new(shape: CacheShape, parting: Parting, blocks: u32, knobs: &Knobs) -> Self {
+    pub fn new(sizes: KeyCacheSizes, parting: Parting, blocks: u32, knobs: &Knobs) -> Self {
         let guarded = (0..parting.segments).map(|_| Guarded {
             lock: AnyLock::new(knobs.lock),
             segment: UnsafeCell::new(Segment::new(
                 blocks,
-                shape.division_limit,
-                shape.age_threshold,
+                sizes.key_cache_division_limit,
+                sizes.key_cache_age_threshold,
             )),
         });
         let part = |_| Part {
@@ -105,7 +104,7 @@ impl KeyCache {
             events: Events::default(),
         };
         Self {
-            shape,
+            sizes,
             parting,
             control: Control::new(knobs.padding, guarded),
             parts: (0..parting.segments).map(part).collect(),
@@ -152,7 +151,12 @@ impl KeyCache {
     /// # Safety
     /// `find` or `load` gave the block to this thread to read the page into, and the thread has not
     /// said yet that it arrived.
-    pub unsafe fn fill<T>(&self, segment: u32, block: u32, read: impl FnOnce(&mut Page) -> T) -> Option<T> {
+    pub unsafe fn fill<T>(
+        &self,
+        segment: u32,
+        block: u32,
+        read: impl FnOnce(&mut Page) -> T,
+    ) -> Option<T> {
         let page = self.page(segment, block)?;
         // SAFETY: until the page has arrived nobody else touches the block.
         Some(read(unsafe { &mut *page.get() }))
@@ -186,13 +190,16 @@ impl KeyCache {
     }
 
     /// Changes the order in which blocks are taken out, for all segments.
-    pub fn set_limits(&mut self, shape: CacheShape) {
-        self.shape = shape;
+    pub fn set_limits(&mut self, sizes: KeyCacheSizes) {
+        self.sizes = sizes;
         for guarded in self.control.iter() {
             let _held = guarded.lock.hold();
             // SAFETY: the lock is held.
             let segment = unsafe { &mut *guarded.segment.get() };
-            segment.set_limits(shape.division_limit, shape.age_threshold);
+            segment.set_limits(
+                sizes.key_cache_division_limit,
+                sizes.key_cache_age_threshold,
+            );
         }
     }
 }

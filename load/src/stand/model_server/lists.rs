@@ -4,8 +4,7 @@ use super::counts::Counting;
 use super::model::Model;
 use crate::serve::model::lists::ServerList;
 use crate::serve::model::sql::List;
-use crate::serve::model::variables::CacheShape;
-use crate::serve::model::{Counters, DATABASE, PAGE_BYTES, TABLE};
+use crate::serve::model::{Counters, DATABASE, KeyCacheSizes, PAGE_BYTES, TABLE};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A list as it is now.
@@ -14,7 +13,9 @@ pub fn of(model: &Model, list: List) -> ServerList {
         List::Status => ServerList::of_pairs("STATUS", status(model)),
         List::Variables => {
             let variables = model.variables();
-            let pairs = variables.all().map(|told| (told.name.to_owned(), told.value.to_owned()));
+            let pairs = variables
+                .all()
+                .map(|told| (told.name.to_owned(), told.value.to_owned()));
             ServerList::of_pairs("VARIABLES", pairs)
         }
         List::SystemVariables => system_variables(model),
@@ -31,17 +32,20 @@ pub fn of(model: &Model, list: List) -> ServerList {
 fn names(column: &'static str, names: &[&str]) -> ServerList {
     ServerList {
         columns: vec![column],
-        rows: names.iter().map(|name| vec![Some((*name).to_owned())]).collect(),
+        rows: names
+            .iter()
+            .map(|name| vec![Some((*name).to_owned())])
+            .collect(),
         ..ServerList::default()
     }
 }
 
 /// What all segments have counted. While the cache is changed this waits.
-fn counters(model: &Model) -> (CacheShape, Vec<Counters>) {
+fn counters(model: &Model) -> (KeyCacheSizes, Vec<Counters>) {
     let mut pass = model.cache.pass();
     let counted = loop {
         if let Some(cache) = model.cache.enter(&mut pass) {
-            break (cache.shape, cache.counters());
+            break (cache.sizes, cache.counters());
         }
         model.cache.wait_until_open();
     };
@@ -85,29 +89,43 @@ fn status(model: &Model) -> Vec<(String, String)> {
 fn system_variables(model: &Model) -> ServerList {
     let variables = model.variables();
     let row = |told: crate::serve::model::variables::ToldVariable<'_>| {
-        let origin = if told.value == told.default { "COMPILE-TIME" } else { "CONFIG" };
-        [told.name.to_ascii_uppercase().as_str(), told.value, told.default, origin]
-            .map(|value| Some(value.to_owned()))
-            .to_vec()
+        let origin = if told.value == told.default {
+            "COMPILE-TIME"
+        } else {
+            "CONFIG"
+        };
+        [
+            told.name.to_ascii_uppercase().as_str(),
+            told.value,
+            told.default,
+            origin,
+        ]
+        .map(|value| Some(value.to_owned()))
+        .to_vec()
     };
     ServerList {
         name: "SYSTEM_VARIABLES",
-        columns: vec!["VARIABLE_NAME", "GLOBAL_VALUE", "DEFAULT_VALUE", "GLOBAL_VALUE_ORIGIN"],
+        columns: vec![
+            "VARIABLE_NAME",
+            "GLOBAL_VALUE",
+            "DEFAULT_VALUE",
+            "GLOBAL_VALUE_ORIGIN",
+        ],
         rows: variables.all().map(row).collect(),
     }
 }
 
 /// As MariaDB has it: of a cache with segments a row for each, and one for all together.
 fn key_caches(model: &Model) -> ServerList {
-    let (shape, segments) = counters(model);
+    let (sizes, segments) = counters(model);
     let row = |number: Option<usize>, parts: u64, of: &[Counters]| {
         let total = |value: fn(&Counters) -> u64| of.iter().map(value).sum::<u64>();
-        let is_parted = shape.segments > 0;
+        let is_parted = sizes.key_cache_segments > 0;
         [
             Some("default".to_owned()),
-            is_parted.then(|| shape.segments.to_string()),
+            is_parted.then(|| sizes.key_cache_segments.to_string()),
             number.map(|number| (number + 1).to_string()),
-            Some((shape.key_buffer_size / parts).to_string()),
+            Some((sizes.key_buffer_size / parts).to_string()),
             Some(PAGE_BYTES.to_string()),
             Some(total(|one| one.used_blocks.into()).to_string()),
             Some(total(|one| one.unused_blocks.into()).to_string()),
@@ -120,9 +138,13 @@ fn key_caches(model: &Model) -> ServerList {
         .to_vec()
     };
     let mut rows = Vec::new();
-    if shape.segments > 0 {
+    if sizes.key_cache_segments > 0 {
         for (number, one) in segments.iter().enumerate() {
-            rows.push(row(Some(number), shape.parts().into(), std::slice::from_ref(one)));
+            rows.push(row(
+                Some(number),
+                sizes.segments().into(),
+                std::slice::from_ref(one),
+            ));
         }
     }
     rows.push(row(None, 1, &segments));

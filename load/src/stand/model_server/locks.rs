@@ -30,7 +30,7 @@ pub struct HeldLock<'l> {
 
 /// What they hold is given back by their own `drop`.
 enum Guard<'l> {
-    Pthread(PthreadGuard<'l>),
+    Pthread(#[expect(dead_code)] PthreadGuard<'l>),
     Std(#[expect(dead_code)] MutexGuard<'l, ()>),
     ParkingLot(#[expect(dead_code)] parking_lot::MutexGuard<'l, ()>),
     Fair(parking_lot::MutexGuard<'l, ()>),
@@ -101,9 +101,7 @@ unsafe impl Send for PthreadMutex {}
 
 impl PthreadMutex {
     const fn adaptive() -> Self {
-        Self(UnsafeCell::new(
-            libc::PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP,
-        ))
+        Self(UnsafeCell::new(libc::PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP))
     }
 
     const fn normal() -> Self {

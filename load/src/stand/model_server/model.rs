@@ -11,8 +11,8 @@ use crate::reactor::clock::Ticks;
 use crate::reactor::doors::Listening;
 use crate::serve::Refusal;
 use crate::serve::model::sql::Assignment;
-use crate::serve::model::variables::{CacheShape, Effect, ServerVariables};
-use crate::serve::model::{Counters, Index, Knobs, MissCost, ModelRows, Parting};
+use crate::serve::model::variables::{self, Effect, ServerVariables};
+use crate::serve::model::{Counters, Index, KeyCacheSizes, Knobs, MissCost, ModelRows, Parting};
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
@@ -82,10 +82,10 @@ pub struct ClientNumbers {
     pub prepared: AtomicU64,
 }
 
-/// What was counted while the cache had one shape.
+/// What was counted while the cache had one sizes.
 #[derive(Clone, Debug)]
 pub struct Period {
-    pub shape: CacheShape,
+    pub sizes: KeyCacheSizes,
     pub began_s: f64,
     pub ended_s: f64,
     pub counted: CountSum,
@@ -127,8 +127,10 @@ impl Model {
         let spinner = Spinner::new(ticks);
         let knobs = service.knobs.clone();
         let spun = |ns: u64| spinner.ticks(ns as f64);
-        let descriptor = index_file.as_ref().map_or(0, |file| file.as_raw_fd().unsigned_abs());
-        let cache = made(service.variables.cache(), descriptor, &knobs);
+        let descriptor = index_file
+            .as_ref()
+            .map_or(0, |file| file.as_raw_fd().unsigned_abs());
+        let cache = made(service.variables.sizes(), descriptor, &knobs);
         let cache = cache.map_err(|refusal| Failure::plain(refusal.message))?;
         Ok(Self {
             work: Work {
@@ -207,34 +209,36 @@ impl Model {
             anew |= effect == Effect::Cache;
             limits |= effect == Effect::Limits;
         }
-        let shape = changed.cache();
+        let sizes = changed.sizes();
         if anew {
             // Made first, so that queries wait no longer than it takes to put it in place.
-            let cache = made(shape, self.descriptor(), &self.knobs)?;
+            let cache = made(sizes, self.descriptor(), &self.knobs)?;
             let mut shut = self.cache.shut();
-            self.end_period(variables.cache(), &shut);
+            self.end_period(variables.sizes(), &shut);
             let old = std::mem::replace(&mut *shut, cache);
             drop(shut);
             drop(old);
         } else if limits {
             let mut shut = self.cache.shut();
-            self.end_period(variables.cache(), &shut);
-            shut.set_limits(shape);
+            self.end_period(variables.sizes(), &shut);
+            shut.set_limits(sizes);
         }
         *variables = changed;
         Ok(())
     }
 
     fn descriptor(&self) -> u32 {
-        self.index_file.as_ref().map_or(0, |file| file.as_raw_fd().unsigned_abs())
+        self.index_file
+            .as_ref()
+            .map_or(0, |file| file.as_raw_fd().unsigned_abs())
     }
 
     /// Nobody is inside: what was counted until now was counted with this cache.
-    fn end_period(&self, shape: CacheShape, cache: &KeyCache) {
+    fn end_period(&self, sizes: KeyCacheSizes, cache: &KeyCache) {
         let mut periods = locked(&self.periods);
         let (sum, now_s) = (self.counts.sum(), self.uptime().as_secs_f64());
         let period = Period {
-            shape,
+            sizes,
             began_s: periods.began_s,
             ended_s: now_s,
             counted: sum.since(&periods.before),
@@ -247,21 +251,23 @@ impl Model {
 
     /// All that was counted, period by period.
     pub fn periods(&self) -> Vec<Period> {
-        let shape = self.variables().cache();
+        let sizes = self.variables().sizes();
         let shut = self.cache.shut();
-        self.end_period(shape, &shut);
+        self.end_period(sizes, &shut);
         drop(shut);
         locked(&self.periods).over.clone()
     }
 }
 
-fn made(shape: CacheShape, descriptor: u32, knobs: &Knobs) -> Result<KeyCache, Refusal> {
-    let blocks = shape.blocks_each()?;
+fn made(sizes: KeyCacheSizes, descriptor: u32, knobs: &Knobs) -> Result<KeyCache, Refusal> {
+    let blocks = sizes
+        .blocks_each()
+        .map_err(|error| variables::impossible(&error))?;
     let parting = Parting {
         descriptor,
-        segments: shape.parts(),
+        segments: sizes.segments(),
     };
-    Ok(KeyCache::new(shape, parting, blocks, knobs))
+    Ok(KeyCache::new(sizes, parting, blocks, knobs))
 }
 
 /// A client that is connected, until this is dropped.

@@ -162,9 +162,8 @@ fn talk<A: Answering>(
         if taken.len() == taken.capacity() {
             taken.reserve(BUFFER_BYTES);
         }
-        let (_, more) = retry_on_intr(|| {
-            recv(socket, spare_capacity(&mut taken), RecvFlags::empty())
-        })?;
+        let (_, more) =
+            retry_on_intr(|| recv(socket, spare_capacity(&mut taken), RecvFlags::empty()))?;
         if more == 0 {
             return Ok(());
         }

@@ -110,8 +110,8 @@ pub fn told(model: &Model, service: &ModelService) -> Value {
 }
 
 fn of_period(period: &Period, per_ns: f64) -> Value {
-    let shape = &period.shape;
-    let mut told = period.counted.told(shape.parts() as usize, per_ns);
+    let sizes = &period.sizes;
+    let mut told = period.counted.told(sizes.segments() as usize, per_ns);
     if let Some(segments) = told.get_mut("segments").and_then(Value::as_array_mut) {
         for (segment, counters) in segments.iter_mut().zip(&period.segments) {
             segment["read_requests"] = counters.read_requests.into();
@@ -120,10 +120,10 @@ fn of_period(period: &Period, per_ns: f64) -> Value {
     }
     told["began_s"] = period.began_s.into();
     told["ended_s"] = period.ended_s.into();
-    told["key_cache_segments"] = shape.segments.into();
-    told["key_buffer_size"] = shape.key_buffer_size.into();
-    told["key_cache_division_limit"] = shape.division_limit.into();
-    told["key_cache_age_threshold"] = shape.age_threshold.into();
+    told["key_cache_segments"] = sizes.key_cache_segments.into();
+    told["key_buffer_size"] = sizes.key_buffer_size.into();
+    told["key_cache_division_limit"] = sizes.key_cache_division_limit.into();
+    told["key_cache_age_threshold"] = sizes.key_cache_age_threshold.into();
     told
 }
 

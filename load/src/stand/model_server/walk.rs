@@ -66,7 +66,10 @@ impl Walker {
                     let begun = spinner.now();
                     while let Some(inside) = visit.take() {
                         visit = Some(inside.sleep());
-                        if visit.as_mut().is_some_and(|v| v.segment().has_arrived(block)) {
+                        if visit
+                            .as_mut()
+                            .is_some_and(|v| v.segment().has_arrived(block))
+                        {
                             break;
                         }
                     }
