@@ -1,13 +1,12 @@
 //! `contend-load model-server`: a server whose truth is known.
 
 use super::output::{self, Undone};
-use crate::outcome::Failure;
 use crate::reactor::signals::Signals;
 use crate::serve::model::Knobs;
 use crate::serve::model::variables::ServerVariables;
 use crate::stand::model_server::{ModelService, serve};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -48,7 +47,8 @@ pub struct Arguments {
     /// Turn a knob: see below.
     #[arg(long = "knob", value_name = "NAME=VALUE", value_parser = pair)]
     knobs: Vec<(String, String)>,
-    /// At the end write what was counted to this file.
+    /// Append what was counted to this file: a line of JSON at the end, at each SIGUSR1, and before
+    /// the key cache is made anew.
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
 }
@@ -59,28 +59,16 @@ const TRUTH: &str = include_str!("model_server/truth.txt");
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
     let service = service_of(arguments)?;
-    // What cannot be written is said before hours of serving.
-    if let Some(path) = &arguments.truth {
-        write(path, "")?;
-    }
     let stop = Arc::new(AtomicBool::new(false));
     let signals = Signals::raise(&stop);
     let served = serve(&service, &mut output::listening, &stop);
     drop(signals);
     let served = served?;
-    if let Some(path) = &arguments.truth {
-        write(path, &format!("{:#}\n", served.truth))?;
-    }
     output::whole_json(&json!({
         "type": "served",
         "connections": served.connections,
         "queries": served.queries,
     }))
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text)
-        .map_err(|error| Failure::plain(format!("--truth: {}: {error}", path.display())))
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -116,5 +104,6 @@ fn service_of(arguments: &Arguments) -> Result<ModelService, String> {
         rows_in: (!in_memory).then(|| arguments.rows_in.clone()),
         variables,
         knobs,
+        truth: arguments.truth.clone(),
     })
 }

@@ -112,7 +112,7 @@ impl Condition<'_> {
             (_, None) => false,
             (Self::In { values, wanted, .. }, Some(value)) => {
                 let is = |one: &&[u8]| one.eq_ignore_ascii_case(value.as_bytes());
-                values.iter().any(|one| is(&one)) == *wanted
+                values.iter().any(is) == *wanted
             }
             (Self::Like { pattern, .. }, Some(value)) => is_like(value.as_bytes(), pattern),
         }

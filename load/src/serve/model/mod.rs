@@ -25,7 +25,7 @@ mod sorted;
 pub use alone::Alone;
 pub use cache::{Counters, Find, Segment};
 pub use index::{InPage, Index, PAGE_BYTES};
-pub use knobs::{Knobs, LockKind, MissCost, Padding};
+pub use knobs::{Knobs, LockKind, Padding, PagesFrom};
 pub use layout::Control;
 pub use query::{Act, Parting, PointQuery, Seen};
 pub use rows::{ModelRow, ModelRows, ROW_BYTES};
@@ -34,7 +34,7 @@ pub use sizes::{KeyCacheSizes, SegmentsError};
 /// The version in MariaDB's form; its last part says that this is the model.
 pub const VERSION: &str = "10.11.0-MariaDB-contend-model";
 /// What this server is, for whoever asks for its `version_comment`.
-pub const COMMENT: &str = "contend's model server: no database, one table whose rows are computed";
+pub const COMMENT: &str = "contend model server, not a database";
 /// The one database, and the one table in it.
 pub const DATABASE: &str = "sbtest";
 pub const TABLE: &str = "sbtest";

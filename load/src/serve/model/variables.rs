@@ -206,6 +206,16 @@ impl ServerVariables {
             })
     }
 
+    /// Those that a command line can set.
+    pub fn settable(&self) -> impl Iterator<Item = ToldVariable<'_>> {
+        let is_settable = |known: &Known| known.effect != Effect::ReadOnly;
+        KNOWN
+            .iter()
+            .zip(self.all())
+            .filter(move |(known, _)| is_settable(known))
+            .map(|(_, told)| told)
+    }
+
     fn number(&self, name: &str) -> u64 {
         let value = self.get(name.as_bytes()).map(|told| told.value.parse());
         // Only numbers were taken.

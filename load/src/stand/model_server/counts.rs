@@ -5,6 +5,7 @@
 //! nanoseconds when it is told.
 
 use crate::serve::model::sizes::SEGMENTS_MAX;
+use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -202,36 +203,46 @@ impl CountSum {
         self.at(what as usize)
     }
 
-    /// Everything by name, times in nanoseconds; the first `segments` of the segments.
-    pub fn told(&self, segments: usize, ticks_per_ns: f64) -> serde_json::Value {
-        let ns = |ticks: u64| (ticks as f64 / ticks_per_ns).round() as u64;
-        let mut told = serde_json::Map::new();
+    /// What was counted and timed, by name, times in nanoseconds.
+    pub fn told(&self, ticks_per_ns: f64) -> Value {
+        let mut told = json!({});
         for (what, name) in COUNTINGS {
-            told.insert(name.to_owned(), self.count(what).into());
+            told[name] = self.count(what).into();
         }
         for (what, name) in TIMINGS {
             let place = COUNTINGS.len() + 2 * what as usize;
-            let timed = serde_json::json!({"times": self.at(place), "ns": ns(self.at(place + 1))});
-            told.insert(name.to_owned(), timed);
+            told[name] = timed(self.at(place), self.at(place + 1), ticks_per_ns);
         }
+        told
+    }
+
+    /// The visits to each of so many segments.
+    pub fn told_of_segments(&self, segments: u32, ticks_per_ns: f64) -> Vec<Value> {
         let first = COUNTINGS.len() + 2 * TIMINGS.len();
-        let segments = (0..segments).map(|segment| {
-            let mut one = serde_json::Map::new();
-            one.insert("segment".to_owned(), segment.into());
+        let one = |segment: usize| {
+            let mut one = json!({"segment": segment});
             for (offset, name) in OF_SEGMENT.into_iter().enumerate() {
                 let value = self.at(first + OF_SEGMENT.len() * segment + offset);
-                let value = if name.ends_with("_ns") {
-                    ns(value)
+                let is_time = name.ends_with("_ns");
+                one[name] = if is_time {
+                    ns(value, ticks_per_ns)
                 } else {
                     value
-                };
-                one.insert(name.to_owned(), value.into());
+                }
+                .into();
             }
-            serde_json::Value::Object(one)
-        });
-        told.insert("segments".to_owned(), segments.collect());
-        told.into()
+            one
+        };
+        (0..segments as usize).map(one).collect()
     }
+}
+
+fn ns(ticks: u64, ticks_per_ns: f64) -> u64 {
+    (ticks as f64 / ticks_per_ns).round() as u64
+}
+
+fn timed(times: u64, ticks: u64, ticks_per_ns: f64) -> Value {
+    json!({"times": times, "ns": ns(ticks, ticks_per_ns)})
 }
 
 /// The stalls that there were: how many, and how long the cache was shut altogether.
@@ -239,6 +250,13 @@ impl CountSum {
 pub struct StallCounts {
     pub times: AtomicU64,
     pub ticks: AtomicU64,
+}
+
+impl StallCounts {
+    pub fn told(&self, ticks_per_ns: f64) -> Value {
+        let [times, ticks] = [&self.times, &self.ticks].map(|one| one.load(Ordering::Relaxed));
+        timed(times, ticks, ticks_per_ns)
+    }
 }
 
 /// The counters of all threads, those that have ended included.
@@ -306,13 +324,14 @@ mod tests {
         second.time(Timing::Leak, 10);
         let sum = counts.sum();
         second.count(Counting::Points, 1);
-        let told = sum.told(2, 2.0);
+        let (told, segments) = (sum.told(2.0), sum.told_of_segments(2, 2.0));
         assert_eq!(told["points"], 7);
-        assert_eq!(told["leak"], serde_json::json!({"times": 2, "ns": 25}));
-        assert_eq!(told["segments"].as_array().unwrap().len(), 2);
-        assert_eq!(told["segments"][1]["visits"], 7);
-        assert_eq!(told["segments"][1]["held_ns"], 5);
-        assert_eq!(told["segments"][0]["visits"], 0);
+        assert_eq!(told["leak"], json!({"times": 2, "ns": 25}));
+        assert_eq!((segments.len(), &segments[1]["visits"]), (2, &json!(7)));
+        assert_eq!(
+            (&segments[1]["held_ns"], &segments[0]["visits"]),
+            (&json!(5), &json!(0))
+        );
         let since = counts.sum().since(&sum);
         assert_eq!(
             (since.count(Counting::Points), since.count(Counting::Rows)),

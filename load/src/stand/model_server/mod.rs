@@ -15,6 +15,7 @@ mod lists;
 mod locks;
 mod model;
 mod spin;
+mod stalls;
 mod threads;
 mod truth;
 mod turnstile;
@@ -25,6 +26,7 @@ pub use model::ModelService;
 use crate::outcome::Failure;
 use crate::reactor::doors::{Doors, Listening};
 use crate::reactor::limits;
+use crate::reactor::signals::SignalThread;
 use crate::serve::model::refusals;
 use crate::serve::{Refusal, ServicePace, ServiceTime};
 use crate::stand::event_loop::Loops;
@@ -34,13 +36,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use threads::{Admission, ThreadClients, refuse};
 
-/// What was served, and what was counted.
-#[derive(Clone, Debug)]
+/// What was served.
+#[derive(Clone, Copy, Debug)]
 pub struct ModelServed {
     pub connections: u64,
     pub queries: u64,
-    /// What goes to the file of the truth.
-    pub truth: serde_json::Value,
 }
 
 /// Serves until `stop` is set. Calls `ready` with the addresses once clients can connect.
@@ -56,17 +56,20 @@ pub fn serve(
     let model = Arc::new(Model::new(service)?);
     let doors = Doors::open(service.socket.as_deref(), service.port)?;
     model.tell_where(doors.listening());
-    let staller = truth::Staller::begin(&model)?;
+    let teller = Arc::clone(&model);
+    let asked = SignalThread::on_usr1(move || teller.tell_truth(false))
+        .map_err(|error| Failure::plain(format!("listening to signals: {error}")))?;
+    let staller = stalls::Staller::begin(&model)?;
     match service.knobs.pool {
         None => in_threads(&model, &doors, ready, stop),
         Some(loops) => in_loops(loops, &model, &doors, ready, stop)?,
     }
     drop(staller);
-    let truth = truth::told(&model, service);
+    drop(asked);
+    model.tell_truth(true);
     Ok(ModelServed {
         connections: model.clients.admitted.load(Ordering::Relaxed),
         queries: model.counts.sum().count(counts::Counting::Queries),
-        truth,
     })
 }
 

@@ -5,14 +5,16 @@ use super::files::{RowSource, data_file, index_file};
 use super::key_cache::KeyCache;
 use super::locks::{AnyLock, IndexLock};
 use super::spin::Spinner;
+use super::truth::TruthFile;
 use super::turnstile::Turnstile;
 use crate::outcome::Failure;
-use crate::reactor::clock::Ticks;
+use crate::reactor::clock::{Ticks, nanoseconds, process_cpu_ns};
 use crate::reactor::doors::Listening;
 use crate::serve::Refusal;
 use crate::serve::model::sql::Assignment;
 use crate::serve::model::variables::{self, Effect, ServerVariables};
-use crate::serve::model::{Counters, Index, KeyCacheSizes, Knobs, MissCost, ModelRows, Parting};
+use crate::serve::model::{Index, KeyCacheSizes, Knobs, ModelRows, PagesFrom, Parting};
+use serde_json::{Value, json};
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
@@ -33,6 +35,8 @@ pub struct ModelService {
     pub rows_in: Option<PathBuf>,
     pub variables: ServerVariables,
     pub knobs: Knobs,
+    /// The file to which the truth is told.
+    pub truth: Option<PathBuf>,
 }
 
 /// How long the counter of ticks is compared with the clock before anybody spins by it.
@@ -53,10 +57,11 @@ pub struct Model {
     pub counts: Counts,
     pub clients: ClientNumbers,
     pub stalls: StallCounts,
+    truth: TruthFile,
     begun: Instant,
     begun_ticks: u64,
     variables: Mutex<ServerVariables>,
-    periods: Mutex<Periods>,
+    epoch: Mutex<Epoch>,
 }
 
 /// What is spun, in ticks; 0 where nothing is.
@@ -82,22 +87,11 @@ pub struct ClientNumbers {
     pub prepared: AtomicU64,
 }
 
-/// What was counted while the cache had one sizes.
-#[derive(Clone, Debug)]
-pub struct Period {
-    pub sizes: KeyCacheSizes,
-    pub began_s: f64,
-    pub ended_s: f64,
-    pub counted: CountSum,
-    /// What the segments counted themselves.
-    pub segments: Vec<Counters>,
-}
-
-#[derive(Debug)]
-struct Periods {
-    over: Vec<Period>,
-    began_s: f64,
-    /// All that was counted before the one that lasts.
+/// The time in which the cache stays as it is: visits are counted by segment from its beginning.
+#[derive(Debug, Default)]
+struct Epoch {
+    number: u64,
+    /// What had been counted before it.
     before: CountSum,
 }
 
@@ -114,14 +108,14 @@ impl Model {
             None => RowSource::Memory(ModelRows::new(service.seed, service.rows)),
         };
         let index_file = match (service.knobs.miss, folder) {
-            (MissCost::Read, Some(folder)) => Some(index_file(folder, &index)?),
-            (MissCost::Read, None) => {
+            (PagesFrom::Read, Some(folder)) => Some(index_file(folder, &index)?),
+            (PagesFrom::Read, None) => {
                 return Err(Failure {
                     hint: Some("--rows-in FOLDER names where the files are to be".to_owned()),
                     ..Failure::plain("knob miss=read: pages are read from a file of the index")
                 });
             }
-            _ => None,
+            (PagesFrom::Computed, _) => None,
         };
         std::thread::sleep(COMPARED_FOR.saturating_sub(begun.elapsed()));
         let spinner = Spinner::new(ticks);
@@ -153,14 +147,11 @@ impl Model {
             counts: Counts::default(),
             clients: ClientNumbers::default(),
             stalls: StallCounts::default(),
+            truth: TruthFile::open(service.truth.as_deref())?,
             begun,
             begun_ticks: ticks.now(),
             variables: Mutex::new(service.variables.clone()),
-            periods: Mutex::new(Periods {
-                over: Vec::new(),
-                began_s: 0.0,
-                before: CountSum::default(),
-            }),
+            epoch: Mutex::new(Epoch::default()),
         })
     }
 
@@ -214,13 +205,12 @@ impl Model {
             // Made first, so that queries wait no longer than it takes to put it in place.
             let cache = made(sizes, self.descriptor(), &self.knobs)?;
             let mut shut = self.cache.shut();
-            self.end_period(variables.sizes(), &shut);
+            self.end_epoch(&shut);
             let old = std::mem::replace(&mut *shut, cache);
             drop(shut);
             drop(old);
         } else if limits {
             let mut shut = self.cache.shut();
-            self.end_period(variables.sizes(), &shut);
             shut.set_limits(sizes);
         }
         *variables = changed;
@@ -234,28 +224,61 @@ impl Model {
     }
 
     /// Nobody is inside: what was counted until now was counted with this cache.
-    fn end_period(&self, sizes: KeyCacheSizes, cache: &KeyCache) {
-        let mut periods = locked(&self.periods);
-        let (sum, now_s) = (self.counts.sum(), self.uptime().as_secs_f64());
-        let period = Period {
-            sizes,
-            began_s: periods.began_s,
-            ended_s: now_s,
-            counted: sum.since(&periods.before),
-            segments: cache.counters(),
-        };
-        periods.over.push(period);
-        periods.began_s = now_s;
-        periods.before = sum;
+    fn end_epoch(&self, cache: &KeyCache) {
+        self.truth.tell(|| self.counted(cache, false));
+        let mut epoch = locked(&self.epoch);
+        epoch.number += 1;
+        epoch.before = self.counts.sum();
     }
 
-    /// All that was counted, period by period.
-    pub fn periods(&self) -> Vec<Period> {
-        let sizes = self.variables().sizes();
-        let shut = self.cache.shut();
-        self.end_period(sizes, &shut);
-        drop(shut);
-        locked(&self.periods).over.clone()
+    /// Tells the truth as it is now.
+    pub fn tell_truth(&self, ended: bool) {
+        let mut pass = self.cache.pass();
+        loop {
+            if let Some(cache) = self.cache.enter(&mut pass) {
+                self.truth.tell(|| self.counted(&cache, ended));
+                break;
+            }
+            self.cache.wait_until_open();
+        }
+        self.cache.hand_back(&pass);
+    }
+
+    /// All that was counted since the start; of the segments, since the cache is as it is.
+    fn counted(&self, cache: &KeyCache, ended: bool) -> Value {
+        let per_ns = self.ticks.per_ns();
+        let epoch = locked(&self.epoch);
+        let (sum, sizes) = (self.counts.sum(), cache.sizes);
+        let mut told = sum.told(per_ns);
+        let mut segments = sum
+            .since(&epoch.before)
+            .told_of_segments(sizes.segments(), per_ns);
+        for (segment, counters) in segments.iter_mut().zip(cache.counters()) {
+            segment["read_requests"] = counters.read_requests.into();
+            segment["reads"] = counters.reads.into();
+        }
+        told["type"] = "truth".into();
+        told["ended"] = ended.into();
+        told["uptime_ns"] = nanoseconds(self.uptime()).into();
+        told["process_cpu_ns"] = process_cpu_ns(std::process::id()).into();
+        told["connections"] = self.clients.admitted.load(Ordering::Relaxed).into();
+        told["stalls"] = self.stalls.told(per_ns);
+        told["epoch"] = epoch.number.into();
+        told["segments"] = segments.into();
+        told["sizes"] = json!({
+            "key_buffer_size": sizes.key_buffer_size,
+            "key_cache_segments": sizes.key_cache_segments,
+            "key_cache_division_limit": sizes.key_cache_division_limit,
+            "key_cache_age_threshold": sizes.key_cache_age_threshold,
+        });
+        told["index"] = json!({
+            "rows": self.index.rows(),
+            "pages": self.index.pages(),
+            "levels": self.index.levels(),
+        });
+        told["knobs"] = self.knobs.told().into();
+        told["clock"] = self.ticks.name().into();
+        told
     }
 }
 

@@ -3,8 +3,10 @@
 use super::counts::{Counting, ThreadCounts, Timing};
 use super::key_cache::{KeyCache, Page, Sampling, Visit};
 use super::model::Model;
-use crate::serve::model::{Act, Find, Index, MissCost, ModelRow, PAGE_BYTES, PointQuery, Seen};
+use crate::serve::model::{Act, Find, Index, ModelRow, PAGE_BYTES, PagesFrom, PointQuery, Seen};
 use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::time::Duration;
 
 /// What a thread walks with, one query after another.
 pub struct Walker {
@@ -146,17 +148,15 @@ impl Model {
     /// Reads a page of the index into its block, as the knobs say. Whatever happens, the page is
     /// there afterwards: others may wait for it.
     fn read_page(&self, page: u32, out: &mut Page) -> io::Result<()> {
-        match (self.knobs.miss, &self.index_file) {
-            (MissCost::Read, Some(file)) => {
-                let offset = super::files::page_offset(page);
-                let read = std::os::unix::fs::FileExt::read_exact_at(file, out, offset);
-                if read.is_err() {
-                    self.index.write(page, out);
-                }
-                return read;
+        if self.knobs.miss_ns > 0 {
+            std::thread::sleep(Duration::from_nanos(self.knobs.miss_ns));
+        }
+        if let (PagesFrom::Read, Some(file)) = (self.knobs.miss, &self.index_file) {
+            let read = file.read_exact_at(out, super::files::page_offset(page));
+            if read.is_err() {
+                self.index.write(page, out);
             }
-            (MissCost::Slept(time), _) => std::thread::sleep(time),
-            (MissCost::Nothing | MissCost::Read, _) => {}
+            return read;
         }
         self.index.write(page, out);
         Ok(())
