@@ -19,7 +19,7 @@ mod sorted;
 
 pub use alone::Alone;
 pub use cache::{Counters, Find, Segment};
-pub use index::{InPage, Index, PAGE_BYTES};
+pub use index::{InPage, Index, PAGE_BYTES, Side};
 pub use knobs::{Knobs, LockKind, MissCost, Padding};
 pub use layout::Control;
 pub use query::{Act, Parting, PointQuery, Seen};
