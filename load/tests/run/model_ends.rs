@@ -166,7 +166,10 @@ fn it_ends_under_load_and_the_load_is_told() {
         // SAFETY: the child is ours and has not been waited for.
         unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
         let done = program::done(&child.wait_with_output().unwrap());
-        assert!(done["queries"].as_u64() <= served["queries"].as_u64(), "{done}");
+        assert!(
+            done["queries"].as_u64() <= served["queries"].as_u64(),
+            "{done}"
+        );
     }
 }
 
