@@ -11,6 +11,7 @@ pub mod knobs;
 pub mod layout;
 pub mod query;
 pub mod rows;
+pub mod virtual_time;
 
 mod grown;
 mod sorted;
