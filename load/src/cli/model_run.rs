@@ -3,7 +3,9 @@
 use super::output::{self, Undone};
 use crate::outcome::Percentiles;
 use crate::plan::Distribution;
+use crate::reactor::clock;
 use crate::record::Latency;
+use crate::serve::model::KeyCacheSizes;
 use crate::serve::model::virtual_time::VirtualRun;
 use crate::serve::model::virtual_time::costs::HostCosts;
 use crate::serve::model::virtual_time::demands::Demands;
@@ -13,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Run the model server and its clients in virtual time, on any number of CPUs: the same cache,
 /// locks and queries, with costs that are given instead of clocks and threads.
@@ -77,7 +79,7 @@ pub struct Arguments {
     /// Virtual time before that.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.1, value_parser = seconds)]
     warmup: f64,
-    /// Say too how long the run took in real time, which is not the same each time.
+    /// Say too what CPU time the run took, which is not the same each time.
     #[arg(long)]
     speed: bool,
 }
@@ -100,9 +102,10 @@ struct VirtualCosts {
 pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
     let run = run_of(arguments)?;
     let mut response = Latency::new();
-    let begun = Instant::now();
+    let begun_ns = clock::thread_cpu_ns();
     let figures = run.run(&mut |ps| response.record_ns(ps / 1_000))?;
-    let took = arguments.speed.then(|| begun.elapsed());
+    let used_ns = clock::thread_cpu_ns().saturating_sub(begun_ns);
+    let took = arguments.speed.then(|| Duration::from_nanos(used_ns));
     output::whole_json(&in_json(&run, &figures, &response.percentiles_us(), took))
 }
 
@@ -122,10 +125,12 @@ fn run_of(arguments: &Arguments) -> Result<VirtualRun, String> {
         points: arguments.points,
         distribution: arguments.distribution.clone(),
         seed: arguments.seed,
-        key_buffer_size: arguments.key_buffer_size,
-        key_cache_segments: arguments.segments,
-        key_cache_division_limit: arguments.division_limit,
-        key_cache_age_threshold: arguments.age_threshold,
+        key_cache: KeyCacheSizes {
+            key_buffer_size: arguments.key_buffer_size,
+            key_cache_segments: arguments.segments,
+            key_cache_division_limit: arguments.division_limit,
+            key_cache_age_threshold: arguments.age_threshold,
+        },
         descriptor: arguments.descriptor,
         handing: match arguments.lock {
             LockWord::Barging => Handing::Barging,
@@ -159,8 +164,8 @@ fn in_json(
         "workers": run.workers,
         "points": run.points,
         "rows": run.rows,
-        "key_cache_segments": run.key_cache_segments,
-        "key_buffer_size": run.key_buffer_size,
+        "key_cache_segments": run.key_cache.key_cache_segments,
+        "key_buffer_size": run.key_cache.key_buffer_size,
         "lock": run.handing,
         "seed": run.seed,
     });
@@ -173,9 +178,9 @@ fn in_json(
     if let Some(took) = took {
         let seconds = took.as_secs_f64();
         line["speed"] = json!({
-            "seconds": seconds,
+            "cpu_seconds": seconds,
             // Those of the warm-up are not counted, and its time is left out in proportion.
-            "visits_per_second": figures.visits() as f64 / seconds
+            "visits_per_cpu_second": figures.visits() as f64 / seconds
                 * (run.warmup_s + run.measure_s) / run.measure_s,
         });
     }
@@ -241,8 +246,14 @@ mod tests {
 
     #[test]
     fn sizes_have_letters() {
-        assert_eq!(run("--key-buffer-size 8K").unwrap().key_buffer_size, 8192);
-        assert_eq!(run("").unwrap().key_buffer_size, 512 << 20);
+        assert_eq!(
+            run("--key-buffer-size 16K")
+                .unwrap()
+                .key_cache
+                .key_buffer_size,
+            16_384
+        );
+        assert_eq!(run("").unwrap().key_cache.key_buffer_size, 512 << 20);
         for size in [
             "",
             "K",

@@ -11,55 +11,12 @@
 //!
 //! The driver holds the segment's lock whenever it calls; nothing here waits or allocates.
 
-/// Most segments that a key cache may have.
-pub const SEGMENTS_MAX: u32 = 64;
-/// Fewest blocks that a segment works with.
-pub const BLOCKS_MIN: u32 = 8;
+use super::sizes::BLOCKS_MIN;
+
 /// Uses after which a block may turn hot.
 const USES_TO_HOT: u8 = 3;
 /// No block, no page.
 const NONE: u32 = u32::MAX;
-
-/// How many blocks each segment of a key cache has: of `key_buffer_size`, cut into `segments`
-/// equal parts.
-///
-/// # Errors
-/// More than [`SEGMENTS_MAX`] segments, or fewer than [`BLOCKS_MIN`] blocks for each.
-pub fn blocks_each(key_buffer_size: u64, segments: u32) -> Result<u32, SegmentsError> {
-    if segments > SEGMENTS_MAX {
-        return Err(SegmentsError::TooMany { segments });
-    }
-    let blocks = blocks_of(key_buffer_size / u64::from(segments.max(1)));
-    if blocks < BLOCKS_MIN {
-        return Err(SegmentsError::TooSmall {
-            key_buffer_size,
-            segments: segments.max(1),
-            blocks,
-        });
-    }
-    Ok(blocks)
-}
-
-/// Blocks in so much memory.
-fn blocks_of(bytes: u64) -> u32 {
-    u32::try_from(bytes / 1024).unwrap_or(u32::MAX)
-}
-
-/// Why a key cache cannot be had so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SegmentsError {
-    #[error("key_cache_segments = {segments}: at most {SEGMENTS_MAX}")]
-    TooMany { segments: u32 },
-    #[error(
-        "key_buffer_size = {key_buffer_size} gives each of {segments} segments {blocks} blocks of \
-         1 KiB, and they need {BLOCKS_MIN}: ask for fewer segments or for more memory"
-    )]
-    TooSmall {
-        key_buffer_size: u64,
-        segments: u32,
-        blocks: u32,
-    },
-}
 
 /// What came of asking for a page. The block is in use by the asking thread until it releases it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -396,3 +353,6 @@ impl Segment {
         self.warm += 1;
     }
 }
+
+#[cfg(test)]
+mod tests;

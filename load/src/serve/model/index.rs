@@ -34,14 +34,22 @@ pub struct Index {
     key: Sorted,
 }
 
+/// On which side of the entries with a key a search goes on below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Before,
+    Behind,
+}
+
 /// What a search for a key found in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InPage {
-    /// The page to go on with, left of the first entry that is not smaller than the key; none in a
-    /// leaf page.
+    /// The page to go on with; none in a leaf page.
     pub child: Option<u32>,
     /// The number of the row, from 1, if this page has an entry with the key.
     pub row: Option<u32>,
+    /// Whether this page has an entry behind the key.
+    pub more: bool,
 }
 
 /// What a page holds: how many entries, the key of each, and the number of each page below, if
@@ -97,7 +105,7 @@ impl Index {
 
     /// Searches the content of a page by halves for the entry with a key.
     #[inline]
-    pub fn search(page: &[u8; PAGE_BYTES], key: u32) -> InPage {
+    pub fn search(page: &[u8; PAGE_BYTES], key: u32, side: Side) -> InPage {
         let head = u16::from_be_bytes([page[0], page[1]]);
         let (left, child_bytes) = match head & HAS_CHILDREN {
             0 => (LENGTH_BYTES, 0),
@@ -119,18 +127,26 @@ impl Index {
                 high = middle;
             }
         }
+        // Keys are unique: there is at most one entry to be on a side of.
         let at = left + low * each;
+        let has = low < entries && word(at) == key;
+        let behind = low + usize::from(has);
+        let below = match side {
+            Side::Before => at,
+            Side::Behind => left + behind * each,
+        };
         InPage {
             // The byte before the three is the row's number or the length, and is cut off.
-            child: (child_bytes > 0).then(|| word(at - 4) & 0x00ff_ffff),
-            row: (low < entries && word(at) == key).then(|| word(at + 4).wrapping_add(1)),
+            child: (child_bytes > 0).then(|| word(below - 4) & 0x00ff_ffff),
+            row: has.then(|| word(at + 4).wrapping_add(1)),
+            more: behind < entries,
         }
     }
 
     /// What [`Self::search`] finds in a page of `k`, computed without its content.
     #[inline]
-    pub fn child(&self, page: u32, key: u32) -> InPage {
-        self.key.child(page, key)
+    pub fn child(&self, page: u32, key: u32, side: Side) -> InPage {
+        self.key.child(page, key, side)
     }
 }
 
@@ -157,4 +173,109 @@ fn put(out: &mut [u8; PAGE_BYTES], holds: &Holds<'_>) {
     let flag = holds.child.map_or(0, |_| HAS_CHILDREN);
     let [high, low] = (length as u16 | flag).to_be_bytes();
     (out[0], out[1]) = (high, low);
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    fn page(index: &Index, number: u32) -> [u8; PAGE_BYTES] {
+        let mut out = [0xaa; PAGE_BYTES];
+        index.write(number, &mut out);
+        out
+    }
+
+    /// Walks from a page to where the key is, or to a leaf without it; the pages it passed.
+    fn walk(index: &Index, root: u32, key: u32, side: Side) -> (Vec<u32>, Option<u32>) {
+        let mut passed = vec![root];
+        let mut found = None;
+        loop {
+            let at = *passed.last().unwrap();
+            let in_page = Index::search(&page(index, at), key, side);
+            if index.pages_of_key().contains(&at) {
+                assert_eq!(in_page, index.child(at, key, side), "page {at}, key {key}");
+            }
+            found = in_page.row.or(found);
+            match in_page.child {
+                Some(child) => passed.push(child),
+                None => return (passed, found),
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_has_the_pages_that_a_server_made() {
+        // MariaDB 10.11, filled by contend-load: rows, pages of the file, levels.
+        for (rows, pages, levels) in [
+            (10_000, 161, 2),
+            (100_000, 1_600, 3),
+            (1_000_000, 15_966, 3),
+        ] {
+            let index = Index::new(rows);
+            assert_eq!((index.pages(), index.levels()), (pages, levels), "{rows}");
+        }
+        let levels = |rows| Index::new(rows).levels();
+        assert_eq!([127, 128, 11_811, 11_812].map(levels), [1, 2, 2, 3]);
+        assert_eq!([1_086_739, 1_086_740, 20_000_000].map(levels), [3, 4, 4]);
+    }
+
+    #[test]
+    fn every_page_has_the_place_that_leads_to_it() {
+        for rows in [
+            1, 126, 127, 128, 254, 255, 11_811, 11_812, 11_939, 100_000, 1_100_000,
+        ] {
+            let index = Index::new(rows);
+            let mut seen = vec![false; index.pages() as usize];
+            let mut below = vec![index.root()];
+            let mut levels = 0;
+            while !below.is_empty() {
+                levels += 1;
+                let mut next = Vec::new();
+                for number in below.drain(..) {
+                    assert!(
+                        !std::mem::replace(&mut seen[number as usize], true),
+                        "{number}"
+                    );
+                    let content = page(&index, number);
+                    let length = usize::from(u16::from_be_bytes([content[0], content[1]]) & 0x7fff);
+                    if content[0] & 0x80 != 0 {
+                        let children = content[2..length].chunks(11);
+                        next.extend(children.map(|c| u32::from_be_bytes([0, c[0], c[1], c[2]])));
+                    }
+                }
+                below = next;
+            }
+            assert_eq!(levels, index.levels());
+            let key = index.pages_of_key();
+            assert!(
+                seen.iter()
+                    .zip(0..)
+                    .all(|(seen, n)| *seen == key.contains(&n))
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn walks_find_every_key_and_no_other(rows in 1u32..2_000_000, key: u32, inside: u32) {
+            let index = Index::new(rows);
+            let inside = 1 + inside % rows;
+            for key in [inside, key, 0, 1, rows, rows + 1] {
+                for side in [Side::Before, Side::Behind] {
+                    let (passed, found) = walk(&index, index.root(), key, side);
+                    prop_assert_eq!(found, (1..=rows).contains(&key).then_some(key));
+                    prop_assert_eq!(passed.len(), index.levels() as usize);
+                }
+            }
+        }
+
+        #[test]
+        fn anything_can_be_searched(bytes: Vec<u8>, key: u32) {
+            let mut page = [0; PAGE_BYTES];
+            page.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
+            let _ = Index::search(&page, key, Side::Behind);
+        }
+    }
 }

@@ -5,20 +5,24 @@
 //! which page it asks which segment for, what it searches, which row it reads. A driver does what
 //! it is told, with real locks and memory or in virtual time, and tells what it saw ([`Seen`]).
 
+pub mod alone;
 pub mod cache;
 pub mod index;
 pub mod knobs;
 pub mod layout;
 pub mod query;
 pub mod rows;
+pub mod sizes;
 pub mod virtual_time;
 
 mod grown;
 mod sorted;
 
-pub use cache::{Counters, Find, Segment, SegmentsError, blocks_each};
-pub use index::{InPage, Index, PAGE_BYTES};
+pub use alone::Alone;
+pub use cache::{Counters, Find, Segment};
+pub use index::{InPage, Index, PAGE_BYTES, Side};
 pub use knobs::{Knobs, LockKind, MissCost, Padding};
 pub use layout::Control;
 pub use query::{Act, Parting, PointQuery, Seen};
 pub use rows::{ModelRow, ModelRows, ROW_BYTES};
+pub use sizes::{KeyCacheSizes, SegmentsError};

@@ -197,8 +197,8 @@ impl ServerThread {
                     until.other_ps += world.cache.arrived(seg, block, turn, world.machine);
                     continue;
                 }
-                Act::Search { page, key } => {
-                    self.seen = Seen::InPage(world.cache.index.child(page, key));
+                Act::Search { page, key, side } => {
+                    self.seen = Seen::InPage(world.cache.index.child(page, key, side));
                     until.work_ps += demands.search_ps;
                     continue;
                 }

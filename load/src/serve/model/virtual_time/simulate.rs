@@ -13,8 +13,8 @@ use super::server::{NowDoes, ServerThread, ServerWorld};
 use super::sockets::Sockets;
 use crate::plan::Distribution;
 use crate::random::{Sampler, Shape, Stream};
-use crate::serve::model::cache::SEGMENTS_MAX;
-use crate::serve::model::{Index, Parting, PointQuery, Segment, SegmentsError, blocks_each};
+use crate::serve::model::sizes::BLOCKS_MIN;
+use crate::serve::model::{Index, KeyCacheSizes, Parting, PointQuery, Segment};
 
 /// More connections than that are a slip.
 pub const CONNECTIONS_MAX: u32 = 10_000;
@@ -30,11 +30,7 @@ pub struct VirtualRun {
     pub points: u32,
     pub distribution: Distribution,
     pub seed: u64,
-    /// As the variables of the server; with 0 segments the cache is not divided.
-    pub key_buffer_size: u64,
-    pub key_cache_segments: u32,
-    pub key_cache_division_limit: u32,
-    pub key_cache_age_threshold: u32,
+    pub key_cache: KeyCacheSizes,
     pub descriptor: u32,
     pub handing: Handing,
     pub spins: u32,
@@ -59,17 +55,16 @@ impl VirtualRun {
                 "{connections} connections: give 1 to {CONNECTIONS_MAX}"
             ));
         }
-        if self.key_cache_segments > SEGMENTS_MAX {
-            let segments = self.key_cache_segments;
-            return Err(SegmentsError::TooMany { segments }.to_string());
-        }
+        self.key_cache
+            .blocks_each()
+            .map_err(|error| error.to_string())?;
         Ok(())
     }
 
     /// Runs it. `record` is told each response time of the measured part, in picoseconds.
     ///
     /// # Errors
-    /// As of [`Self::check`], or the cache is too small for its segments.
+    /// As of [`Self::check`].
     pub fn run(&self, record: &mut dyn FnMut(Ps)) -> Result<Figures, String> {
         self.check()?;
         let mut simulation = Simulation::new(self)?;
@@ -104,21 +99,23 @@ const SPREADS: u64 = 1;
 
 impl Simulation {
     fn new(run: &VirtualRun) -> Result<Self, String> {
-        let segments = run.key_cache_segments.max(1);
-        let blocks = blocks_each(run.key_buffer_size, run.key_cache_segments);
-        let blocks = blocks.map_err(|error| error.to_string())?;
+        let sizes = run.key_cache;
         let index = Index::new(run.rows);
-        let (limit, threshold) = (run.key_cache_division_limit, run.key_cache_age_threshold);
+        let blocks = sizes.blocks_each().map_err(|error| error.to_string())?;
         // No segment has more pages than the file.
-        let blocks = blocks.min(index.pages().max(crate::serve::model::cache::BLOCKS_MIN));
+        let blocks = blocks.min(index.pages().max(BLOCKS_MIN));
+        let segment = |_| {
+            let limit = sizes.key_cache_division_limit;
+            Segment::new(blocks, limit, sizes.key_cache_age_threshold)
+        };
         let query = PointQuery::new(&index);
         let cache = KeyCache::new(
             index,
             Parting {
                 descriptor: run.descriptor,
-                segments,
+                segments: sizes.segments(),
             },
-            (0..segments).map(|_| Segment::new(blocks, limit, threshold)),
+            (0..sizes.segments()).map(segment),
             Waiting::new(run.handing, run.spins, &run.host),
             Distances::new(&run.host),
             Stream::new(run.seed, LOCKS),
@@ -144,7 +141,7 @@ impl Simulation {
                 .collect(),
             workers,
             machine,
-            demands: run.demands.of_server(run.key_cache_segments > 0),
+            demands: run.demands.of_server(sizes.key_cache_segments > 0),
             spread: Spread::new(run.demands.spread, Stream::new(run.seed, SPREADS)),
             seed: run.seed,
             points: run.points,

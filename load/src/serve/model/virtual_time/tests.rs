@@ -9,7 +9,7 @@ use super::lock::Handing;
 use super::simulate::draw_keys;
 use crate::plan::Distribution;
 use crate::random::{Sampler, Shape};
-use crate::serve::model::{Act, Find, Index, Parting, PointQuery, Seen};
+use crate::serve::model::{Act, Find, Index, KeyCacheSizes, Parting, PointQuery, Seen};
 use proptest::prelude::*;
 
 fn usual() -> VirtualRun {
@@ -21,10 +21,12 @@ fn usual() -> VirtualRun {
         points: 10,
         distribution: Distribution::Uniform {},
         seed: 303,
-        key_buffer_size: 64 << 20,
-        key_cache_segments: 0,
-        key_cache_division_limit: 100,
-        key_cache_age_threshold: 300,
+        key_cache: KeyCacheSizes {
+            key_buffer_size: 64 << 20,
+            key_cache_segments: 0,
+            key_cache_division_limit: 100,
+            key_cache_age_threshold: 300,
+        },
         descriptor: 5,
         handing: Handing::Barging,
         spins: 100,
@@ -32,6 +34,14 @@ fn usual() -> VirtualRun {
         demands: Demands::default(),
         warmup_s: 0.005,
         measure_s: 0.05,
+    }
+}
+
+fn sizes(key_buffer_size: u64, key_cache_segments: u32) -> KeyCacheSizes {
+    KeyCacheSizes {
+        key_buffer_size,
+        key_cache_segments,
+        ..usual().key_cache
     }
 }
 
@@ -82,8 +92,8 @@ fn demand_ns(run: &VirtualRun, queries: u64) -> f64 {
                 }
                 Act::Copy { .. } => demands.copy_ns,
                 Act::Release { .. } => demands.release_ns,
-                Act::Search { page, key } => {
-                    seen = Seen::InPage(index.child(page, key));
+                Act::Search { page, key, side } => {
+                    seen = Seen::InPage(index.child(page, key, side));
                     demands.search_ns
                 }
                 Act::Row(_) => demands.row_ns,
@@ -200,7 +210,7 @@ fn a_lock_bounds_what_is_answered() {
         assert!(held_ps <= found.time_ps + 1_000_000, "{held_ps}");
         // Segments lift the bound, by less than their number: the root has one lock.
         let divided = VirtualRun {
-            key_cache_segments: 32,
+            key_cache: sizes(64 << 20, 32),
             ..run
         };
         let gain = figures(&divided).qps() / found.qps();
@@ -251,7 +261,7 @@ fn ten_thousand_connections_are_served() {
         connections: 10_000,
         workers: 4,
         points: 1,
-        key_cache_segments: 64,
+        key_cache: sizes(64 << 20, 64),
         warmup_s: 0.0,
         measure_s: 0.1,
         ..usual()
@@ -270,10 +280,10 @@ fn a_seed_is_a_run() {
 
 #[test]
 fn a_cache_that_is_too_small_reads_and_goes_on() {
-    for (key_buffer_size, miss_ns) in [(8 << 10, 0.0), (8 << 10, 20_000.0), (64 << 10, 5_000.0)] {
+    for (key_buffer_size, miss_ns) in [(12 << 10, 0.0), (12 << 10, 20_000.0), (64 << 10, 5_000.0)] {
         let run = VirtualRun {
             connections: 40,
-            key_buffer_size,
+            key_cache: sizes(key_buffer_size, 0),
             demands: Demands {
                 miss_ns,
                 ..Demands::default()
@@ -309,8 +319,7 @@ proptest! {
             cpus,
             connections,
             workers,
-            key_cache_segments: segments,
-            key_buffer_size: 40 << (10 + 3 * blocks),
+            key_cache: sizes(64 << (10 + 3 * blocks), segments),
             handing: if in_turn { Handing::InTurn } else { Handing::Barging },
             spins,
             host: HostCosts {
