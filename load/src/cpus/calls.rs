@@ -17,13 +17,15 @@ const IN_A_BATCH: u32 = 1_000;
 const WAKES: usize = 200;
 /// Wake-ups of a CPU that has been idle for long take longer to measure.
 const WAKES_RESTED: usize = 30;
+/// So often a thread gives way until another has surely gone to sleep.
+const YIELDS: u32 = 4;
 const RESTS_US: [u64; 4] = [20, 100, 300, 1_000];
 
 /// What calls cost, in nanoseconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Calls {
     pub syscall_ns: f64,
-    /// One turn of a loop that waits.
+    /// One round of a loop that waits.
     pub pause_ns: f64,
     /// What it costs a thread to wake another one that is to run on the same, busy CPU.
     pub wake_busy_ns: f64,
@@ -168,11 +170,11 @@ impl Pair {
             let begun = Instant::now();
             sleeper.unpark();
             let took_ns = begun.elapsed().as_secs_f64() * 1e9;
-            // It runs, answers, and sleeps again.
+            // It runs, answers, and sleeps again. We do not: a CPU that was idle is slow at first.
             while self.turn.load(Ordering::Acquire) != 0 {
                 thread::yield_now();
             }
-            thread::sleep(Duration::from_micros(50));
+            (0..YIELDS).for_each(|_| thread::yield_now());
             took_ns
         };
         median((0..WAKES).map(wake).collect())

@@ -3,7 +3,7 @@
 
 use super::agenda::Ps;
 use super::demands::{ClientPs, Spread};
-use super::machine::{Machine, Turn};
+use super::machine::{Machine, Moment};
 use super::sockets::Sockets;
 use std::collections::VecDeque;
 
@@ -57,7 +57,7 @@ impl ClientWorker {
     /// The work until now is done: how long the next takes; none if there is nothing to do.
     pub fn step(
         &mut self,
-        turn: Turn,
+        moment: Moment,
         sockets: &mut Sockets,
         machine: &mut Machine,
         events: &mut Events<'_>,
@@ -75,12 +75,12 @@ impl ClientWorker {
             ClientStage::Reading => {
                 let connection = self.batch.pop_front()?;
                 events.answered += 1;
-                (events.record)(turn.now_ps - sockets.asked_ps(connection));
+                (events.record)(moment.now_ps - sockets.asked_ps(connection));
                 self.stage = ClientStage::Asking(connection);
                 self.demands.ask_ps
             }
             ClientStage::Asking(connection) => {
-                let wakes_ps = sockets.ask(connection, events.begun, turn, machine);
+                let wakes_ps = sockets.ask(connection, events.begun, moment, machine);
                 events.begun += 1;
                 self.go_on(wakes_ps)
             }

@@ -29,7 +29,7 @@ pub struct HostCosts {
     pub polls_ns: f64,
     /// Until a thread runs again whose own sleep is over: how late the timer is.
     pub timer_ns: f64,
-    /// One turn of a loop that waits for a lock.
+    /// One round of a loop that waits for a lock.
     pub pause_ns: f64,
     /// A thread gives way to one that has had less after so long.
     pub slice_ns: f64,

@@ -5,7 +5,7 @@ use super::agenda::Ps;
 use super::demands::ServerPs;
 use super::line::{Distances, SharedLine};
 use super::lock::{Attempt, GivenBack, Tried, VirtualLock, Waiting};
-use super::machine::{Machine, Turn};
+use super::machine::{Machine, Moment};
 use crate::random::Stream;
 use crate::serve::model::{Find, Index, Parting, Segment};
 use std::collections::VecDeque;
@@ -77,17 +77,17 @@ impl KeyCache {
 
     /// A thread enters the index, or leaves it: how long its line takes to come.
     #[inline]
-    pub fn pass_index(&mut self, turn: Turn) -> Ps {
+    pub fn pass_index(&mut self, moment: Moment) -> Ps {
         self.index_line
-            .take(turn.cpu, turn.now_ps, &mut self.distances)
+            .take(moment.cpu, moment.now_ps, &mut self.distances)
     }
 
     /// A thread looks whether it gets the lock of a segment.
     #[inline]
-    pub fn look(&mut self, seg: u32, attempt: &mut Attempt, turn: Turn) -> Tried {
+    pub fn look(&mut self, seg: u32, attempt: &mut Attempt, moment: Moment) -> Tried {
         self.segments[seg as usize].lock.look(
             attempt,
-            turn,
+            moment,
             &self.waiting,
             &mut self.distances,
             &mut self.chance,
@@ -95,27 +95,27 @@ impl KeyCache {
     }
 
     #[inline]
-    pub fn give_back(&mut self, seg: u32, turn: Turn) -> GivenBack {
+    pub fn give_back(&mut self, seg: u32, moment: Moment) -> GivenBack {
         let lock = &mut self.segments[seg as usize].lock;
-        lock.give_back(turn, &self.waiting, &mut self.distances)
+        lock.give_back(moment, &self.waiting, &mut self.distances)
     }
 
     /// Wakes a thread that waits for the lock of a segment, if one sleeps; what that costs.
-    pub fn wake_waiter(&mut self, seg: u32, turn: Turn, machine: &mut Machine) -> Ps {
+    pub fn wake_waiter(&mut self, seg: u32, moment: Moment, machine: &mut Machine) -> Ps {
         match self.segments[seg as usize].lock.wakes() {
-            Some(thread) => machine.wake(turn, thread),
+            Some(thread) => machine.wake(moment, thread),
             None => 0,
         }
     }
 
     /// With the lock held: what the segment says, and how long lines of cache take to come.
     #[inline]
-    pub fn find(&mut self, seg: u32, page: u32, turn: Turn, demands: &ServerPs) -> (Find, Ps) {
+    pub fn find(&mut self, seg: u32, page: u32, moment: Moment, demands: &ServerPs) -> (Find, Ps) {
         let segment = &mut self.segments[seg as usize];
         let found = segment.cache.find(page);
         let moves_ps = match found {
             Find::Hit(block) | Find::Miss(block) | Find::Wait(block) => {
-                segment.lines_come(block, turn, demands, &mut self.distances)
+                segment.lines_come(block, moment, demands, &mut self.distances)
             }
             Find::Full => 0,
         };
@@ -128,21 +128,21 @@ impl KeyCache {
         &mut self,
         seg: u32,
         block: u32,
-        turn: Turn,
+        moment: Moment,
         demands: &ServerPs,
         machine: &mut Machine,
     ) -> Ps {
         let segment = &mut self.segments[seg as usize];
-        let moves_ps = segment.lines_come(block, turn, demands, &mut self.distances);
+        let moves_ps = segment.lines_come(block, moment, demands, &mut self.distances);
         let is_free = segment.cache.release(block);
         match is_free.then(|| segment.for_block.pop_front()).flatten() {
-            Some(thread) => moves_ps + self.waiting.syscall_ps + machine.wake(turn, thread),
+            Some(thread) => moves_ps + self.waiting.syscall_ps + machine.wake(moment, thread),
             None => moves_ps,
         }
     }
 
     /// With the lock held: a page has arrived, and all who wait for it are woken.
-    pub fn arrived(&mut self, seg: u32, block: u32, turn: Turn, machine: &mut Machine) -> Ps {
+    pub fn arrived(&mut self, seg: u32, block: u32, moment: Moment, machine: &mut Machine) -> Ps {
         let segment = &mut self.segments[seg as usize];
         segment.cache.arrived(block);
         let mut takes_ps = 0;
@@ -150,7 +150,7 @@ impl KeyCache {
             .for_page
             .extract_if(.., |(for_block, _)| *for_block == block)
         {
-            takes_ps += self.waiting.syscall_ps + machine.wake(turn, thread);
+            takes_ps += self.waiting.syscall_ps + machine.wake(moment, thread);
         }
         takes_ps
     }
@@ -180,19 +180,19 @@ impl LockedSegment {
     fn lines_come(
         &mut self,
         block: u32,
-        turn: Turn,
+        moment: Moment,
         demands: &ServerPs,
         distances: &mut Distances,
     ) -> Ps {
         let mut moves_ps = 0;
         if demands.lock_lines > 1 {
-            let one_ps = self.line.take(turn.cpu, turn.now_ps, distances);
+            let one_ps = self.line.take(moment.cpu, moment.now_ps, distances);
             moves_ps += one_ps * Ps::from(demands.lock_lines - 1);
         }
         if demands.block_lines > 0
             && let Some(line) = self.block_lines.get_mut(block as usize)
         {
-            let one_ps = line.take(turn.cpu, turn.now_ps, distances);
+            let one_ps = line.take(moment.cpu, moment.now_ps, distances);
             moves_ps += one_ps * Ps::from(demands.block_lines);
         }
         moves_ps

@@ -8,7 +8,7 @@
 use super::agenda::Ps;
 use super::costs::{HostCosts, ps};
 use super::line::{Distances, SharedLine};
-use super::machine::Turn;
+use super::machine::Moment;
 use crate::random::Stream;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -114,7 +114,7 @@ pub struct VirtualLock {
     word: u8,
     /// As glibc has it: how many pauses were enough, on an average.
     enough: i32,
-    /// In turn: who has it been handed to. Barging: nobody.
+    /// In moment: who has it been handed to. Barging: nobody.
     handed_to: Option<u32>,
     /// Who waits: in turn all who do, else those that sleep.
     queue: VecDeque<Waiter>,
@@ -145,39 +145,39 @@ impl VirtualLock {
         }
     }
 
-    /// A thread whose turn it is looks at the lock, for the first time or again.
+    /// A thread whose step is due looks at the lock, for the first time or again.
     #[inline]
     pub fn look(
         &mut self,
         attempt: &mut Attempt,
-        turn: Turn,
+        moment: Moment,
         how: &Waiting,
         distances: &mut Distances,
         chance: &mut Stream,
     ) -> Tried {
-        let moves_ps = self.line.take(turn.cpu, turn.now_ps, distances);
+        let moves_ps = self.line.take(moment.cpu, moment.now_ps, distances);
         if attempt.stage == AttemptStage::Fresh {
             self.counts.visits += 1;
             if self.word == 0 {
                 self.word = 1;
-                self.taken_ps = turn.now_ps + moves_ps;
+                self.taken_ps = moment.now_ps + moves_ps;
                 return Tried::Taken(moves_ps);
             }
         }
-        self.look_again(attempt, turn, moves_ps, how, chance)
+        self.look_again(attempt, moment, moves_ps, how, chance)
     }
 
     fn look_again(
         &mut self,
         attempt: &mut Attempt,
-        turn: Turn,
+        moment: Moment,
         moves_ps: Ps,
         how: &Waiting,
         chance: &mut Stream,
     ) -> Tried {
         if attempt.stage == AttemptStage::Fresh {
             self.counts.waits += 1;
-            attempt.since_ps = turn.now_ps;
+            attempt.since_ps = moment.now_ps;
             attempt.pauses_max = match how.handing {
                 Handing::Barging => how.spins.min(self.enough.max(0) as u32 * 2 + 10),
                 Handing::InTurn => how.spins,
@@ -186,7 +186,7 @@ impl VirtualLock {
                 attempt.pauses_max = 0;
             }
             if how.handing == Handing::InTurn {
-                let thread = turn.thread;
+                let thread = moment.thread;
                 self.queue.push_back(Waiter {
                     thread,
                     asleep: false,
@@ -194,15 +194,15 @@ impl VirtualLock {
             }
         }
         match how.handing {
-            Handing::Barging => self.barge(attempt, turn, moves_ps, how, chance),
-            Handing::InTurn => self.await_turn(attempt, turn, moves_ps, how, chance),
+            Handing::Barging => self.barge(attempt, moment, moves_ps, how, chance),
+            Handing::InTurn => self.await_turn(attempt, moment, moves_ps, how, chance),
         }
     }
 
     fn barge(
         &mut self,
         attempt: &mut Attempt,
-        turn: Turn,
+        moment: Moment,
         moves_ps: Ps,
         how: &Waiting,
         chance: &mut Stream,
@@ -212,7 +212,7 @@ impl VirtualLock {
                 if self.word == 0 {
                     self.learn(attempt);
                     self.word = 1;
-                    return self.taken(attempt, turn, moves_ps);
+                    return self.taken(attempt, moment, moves_ps);
                 }
                 if let Some(pauses) = attempt.pause(chance) {
                     return Tried::Again(moves_ps + Ps::from(pauses) * how.pause_ps);
@@ -224,7 +224,7 @@ impl VirtualLock {
             AttemptStage::Falling if self.word == 2 => {
                 attempt.stage = AttemptStage::Asleep;
                 attempt.slept = true;
-                let thread = turn.thread;
+                let thread = moment.thread;
                 self.queue.push_back(Waiter {
                     thread,
                     asleep: true,
@@ -236,7 +236,7 @@ impl VirtualLock {
         // Whoever takes it from here on says that others may sleep: it cannot know.
         let was = std::mem::replace(&mut self.word, 2);
         if was == 0 {
-            return self.taken(attempt, turn, moves_ps);
+            return self.taken(attempt, moment, moves_ps);
         }
         attempt.stage = AttemptStage::Falling;
         Tried::Again(moves_ps + how.syscall_ps)
@@ -245,14 +245,14 @@ impl VirtualLock {
     fn await_turn(
         &mut self,
         attempt: &mut Attempt,
-        turn: Turn,
+        moment: Moment,
         moves_ps: Ps,
         how: &Waiting,
         chance: &mut Stream,
     ) -> Tried {
-        if self.handed_to == Some(turn.thread) {
+        if self.handed_to == Some(moment.thread) {
             self.handed_to = None;
-            return self.taken(attempt, turn, moves_ps);
+            return self.taken(attempt, moment, moves_ps);
         }
         if attempt.stage != AttemptStage::Falling {
             if let Some(pauses) = attempt.pause(chance) {
@@ -264,7 +264,7 @@ impl VirtualLock {
         attempt.stage = AttemptStage::Asleep;
         attempt.slept = true;
         let mut queue = self.queue.iter_mut();
-        if let Some(own) = queue.find(|waiter| waiter.thread == turn.thread) {
+        if let Some(own) = queue.find(|waiter| waiter.thread == moment.thread) {
             own.asleep = true;
         }
         Tried::Asleep
@@ -274,8 +274,8 @@ impl VirtualLock {
         self.enough += (attempt.pauses as i32 - self.enough) / 8;
     }
 
-    fn taken(&mut self, attempt: &Attempt, turn: Turn, moves_ps: Ps) -> Tried {
-        self.taken_ps = turn.now_ps + moves_ps;
+    fn taken(&mut self, attempt: &Attempt, moment: Moment, moves_ps: Ps) -> Tried {
+        self.taken_ps = moment.now_ps + moves_ps;
         self.counts.wait_ps += self.taken_ps - attempt.since_ps;
         self.counts.sleeps += u64::from(attempt.slept);
         Tried::Taken(moves_ps)
@@ -283,9 +283,14 @@ impl VirtualLock {
 
     /// The thread that has it gives it back.
     #[inline]
-    pub fn give_back(&mut self, turn: Turn, how: &Waiting, distances: &mut Distances) -> GivenBack {
-        self.counts.held_ps += turn.now_ps.saturating_sub(self.taken_ps);
-        let takes_ps = self.line.take(turn.cpu, turn.now_ps, distances);
+    pub fn give_back(
+        &mut self,
+        moment: Moment,
+        how: &Waiting,
+        distances: &mut Distances,
+    ) -> GivenBack {
+        self.counts.held_ps += moment.now_ps.saturating_sub(self.taken_ps);
+        let takes_ps = self.line.take(moment.cpu, moment.now_ps, distances);
         let was = std::mem::replace(&mut self.word, 0);
         let wakes = match how.handing {
             Handing::Barging => was == 2,
@@ -366,9 +371,9 @@ mod tests {
         }
 
         fn give_back(&mut self, thread: u32, now_ps: Ps) -> bool {
-            let turn = at(thread, now_ps);
+            let moment = at(thread, now_ps);
             self.lock
-                .give_back(turn, &self.how, &mut self.distances)
+                .give_back(moment, &self.how, &mut self.distances)
                 .wakes
         }
 
@@ -389,8 +394,8 @@ mod tests {
         }
     }
 
-    fn at(thread: u32, now_ps: Ps) -> Turn {
-        Turn {
+    fn at(thread: u32, now_ps: Ps) -> Moment {
+        Moment {
             now_ps,
             cpu: thread as u16,
             thread,

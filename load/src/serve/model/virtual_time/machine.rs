@@ -1,7 +1,7 @@
 //! CPUs and the threads on them: who runs where, as a fair scheduler roughly has it.
 //!
 //! A thread runs from step to step. What a step does is known to whoever drives the machine: it
-//! asks for the next step that is due ([`Machine::turn`]), and says what the thread does after it:
+//! asks for the next step that is due ([`Machine::next_step`]), and says what the thread does after it:
 //! it computes ([`Machine::spend`]), waits to be woken ([`Machine::block`]) or sleeps
 //! ([`Machine::sleep`]). Between two steps of a thread the machine takes the CPU from it and gives
 //! it back, which the thread does not notice.
@@ -17,7 +17,7 @@ const _: () = assert!(CPUS_MAX < PLACES_MAX);
 
 /// The next step of a thread is due now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct Moment {
     pub now_ps: Ps,
     pub cpu: u16,
     pub thread: u32,
@@ -145,7 +145,7 @@ impl Machine {
 
     /// The next step that is due before `until_ps`; none if there is none, and it is then.
     #[inline]
-    pub fn turn(&mut self, until_ps: Ps) -> Option<Turn> {
+    pub fn next_step(&mut self, until_ps: Ps) -> Option<Moment> {
         loop {
             let (at_ps, place) = self.agenda.first();
             if at_ps >= until_ps {
@@ -159,7 +159,7 @@ impl Machine {
             };
             match cpu.state {
                 CpuState::Running if cpu.step_ps <= at_ps => {
-                    return Some(Turn {
+                    return Some(Moment {
                         now_ps: at_ps,
                         cpu: place as u16,
                         thread: cpu.thread,
@@ -174,31 +174,31 @@ impl Machine {
 
     /// The thread computes for so long until its next step is due.
     #[inline]
-    pub fn spend(&mut self, turn: Turn, ps: Ps) {
-        let place = usize::from(turn.cpu);
-        self.cpus[place].step_ps = turn.now_ps + ps;
+    pub fn spend(&mut self, moment: Moment, ps: Ps) {
+        let place = usize::from(moment.cpu);
+        self.cpus[place].step_ps = moment.now_ps + ps;
         self.set_due(place);
     }
 
     /// The thread waits until it is woken. Its next step is due as soon as it runs again.
-    pub fn block(&mut self, turn: Turn) {
-        let place = usize::from(turn.cpu);
+    pub fn block(&mut self, moment: Moment) {
+        let place = usize::from(moment.cpu);
         self.account(place);
-        self.threads[turn.thread as usize].rest_ps = 0;
+        self.threads[moment.thread as usize].rest_ps = 0;
         self.take_next(place);
     }
 
     /// The thread sleeps for so long. Its next step is due as soon as it runs again.
-    pub fn sleep(&mut self, turn: Turn, ps: Ps) {
-        let wakes_ps = turn.now_ps + ps + self.costs.timer_ps;
-        self.timers.push(Reverse((wakes_ps, turn.thread)));
+    pub fn sleep(&mut self, moment: Moment, ps: Ps) {
+        let wakes_ps = moment.now_ps + ps + self.costs.timer_ps;
+        self.timers.push(Reverse((wakes_ps, moment.thread)));
         self.set_timer();
-        self.block(turn);
+        self.block(moment);
     }
 
-    /// A thread that waits is woken by the one whose turn it is, which it costs this CPU time.
-    pub fn wake(&mut self, turn: Turn, thread: u32) -> Ps {
-        self.place(thread, Some(turn.cpu))
+    /// A thread that waits is woken by the one whose step is due, which it costs this CPU time.
+    pub fn wake(&mut self, moment: Moment, thread: u32) -> Ps {
+        self.place(thread, Some(moment.cpu))
     }
 
     /// A thread that waits is woken by nobody: the beginning.
@@ -462,8 +462,8 @@ mod tests {
 
     /// Every thread computes all the time, this long between two steps.
     fn compute(machine: &mut Machine, step_ps: Ps, until_ps: Ps) -> Vec<Ps> {
-        while let Some(turn) = machine.turn(until_ps) {
-            machine.spend(turn, step_ps);
+        while let Some(moment) = machine.next_step(until_ps) {
+            machine.spend(moment, step_ps);
         }
         let threads = machine.threads.len() as u32;
         (0..threads).map(|thread| machine.ran_ps(thread)).collect()
@@ -496,9 +496,9 @@ mod tests {
     fn a_step_is_not_shorter_for_being_interrupted() {
         let mut machine = machine(1, 2, &costs());
         let mut steps = [0; 2];
-        while let Some(turn) = machine.turn(400 * MS) {
-            steps[turn.thread as usize] += 1;
-            machine.spend(turn, 10 * MS);
+        while let Some(moment) = machine.next_step(400 * MS) {
+            steps[moment.thread as usize] += 1;
+            machine.spend(moment, 10 * MS);
         }
         // The first of each is due at once.
         assert_eq!(steps, [21, 20]);
@@ -512,13 +512,13 @@ mod tests {
             // Both CPUs have one; the third comes to the second, whose own thread then sleeps.
             (0..3).for_each(|thread| machine.start(thread));
             let mut slept = false;
-            while let Some(turn) = machine.turn(100 * MS) {
-                let shares = machine.cpus[usize::from(turn.cpu)].queue.len();
+            while let Some(moment) = machine.next_step(100 * MS) {
+                let shares = machine.cpus[usize::from(moment.cpu)].queue.len();
                 if !slept && shares == 0 {
                     slept = true;
-                    machine.block(turn);
+                    machine.block(moment);
                 } else {
-                    machine.spend(turn, MS);
+                    machine.spend(moment, MS);
                 }
             }
             assert_eq!(machine.idle.count_ones(), 2 - busy, "{steals}");
@@ -535,12 +535,12 @@ mod tests {
             };
             let mut machine = Machine::new(1, (0..2).map(|_| None), &costs);
             machine.start(0);
-            let first = machine.turn(MS).unwrap();
+            let first = machine.next_step(MS).unwrap();
             machine.spend(first, MS / 2);
-            let waker = machine.turn(MS).unwrap();
+            let waker = machine.next_step(MS).unwrap();
             machine.wake(waker, 1);
             machine.spend(waker, 50 * MS);
-            let woken = machine.turn(50 * MS).unwrap();
+            let woken = machine.next_step(50 * MS).unwrap();
             assert_eq!(
                 (woken.thread, woken.now_ps),
                 (1, waits_ps),
@@ -559,9 +559,9 @@ mod tests {
                 ..costs()
             },
         );
-        let turn = machine.turn(MS).unwrap();
-        machine.sleep(turn, 5 * MS);
-        let again = machine.turn(50 * MS).unwrap();
+        let moment = machine.next_step(MS).unwrap();
+        machine.sleep(moment, 5 * MS);
+        let again = machine.next_step(50 * MS).unwrap();
         assert_eq!((again.thread, again.now_ps), (0, 6 * MS));
     }
 

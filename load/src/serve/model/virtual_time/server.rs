@@ -5,7 +5,7 @@ use super::agenda::Ps;
 use super::demands::{ServerPs, Spread};
 use super::key_cache::KeyCache;
 use super::lock::{Attempt, Tried};
-use super::machine::{Machine, Turn};
+use super::machine::{Machine, Moment};
 use super::sockets::Sockets;
 use crate::serve::model::{Act, PointQuery, Seen};
 
@@ -84,7 +84,7 @@ impl ServerThread {
 
     /// The time before the step that is due was spent.
     #[inline]
-    pub fn step(&mut self, turn: Turn, world: &mut ServerWorld<'_>) -> NowDoes {
+    pub fn step(&mut self, moment: Moment, world: &mut ServerWorld<'_>) -> NowDoes {
         let mut until = Until {
             work_ps: 0,
             other_ps: std::mem::take(&mut self.owed_ps),
@@ -100,9 +100,9 @@ impl ServerThread {
             }
             ServerStep::PassIndex(takes_ps) => {
                 until.work_ps = takes_ps;
-                until.other_ps += world.cache.pass_index(turn);
+                until.other_ps += world.cache.pass_index(moment);
             }
-            ServerStep::Lock(seg) => match world.cache.look(seg, &mut self.attempt, turn) {
+            ServerStep::Lock(seg) => match world.cache.look(seg, &mut self.attempt, moment) {
                 Tried::Taken(moves_ps) => {
                     until.work_ps = world.demands.lock_ps;
                     until.other_ps += moves_ps;
@@ -111,7 +111,7 @@ impl ServerThread {
                 Tried::Asleep => return NowDoes::Waits,
             },
             ServerStep::Unlock(seg) => {
-                let given = world.cache.give_back(seg, turn);
+                let given = world.cache.give_back(seg, moment);
                 if given.wakes {
                     self.due = ServerStep::WakeWaiter(seg);
                     return NowDoes::Computes(given.takes_ps + world.cache.syscall_ps());
@@ -119,7 +119,7 @@ impl ServerThread {
                 until.other_ps += given.takes_ps;
             }
             ServerStep::WakeWaiter(seg) => {
-                until.other_ps += world.cache.wake_waiter(seg, turn, world.machine);
+                until.other_ps += world.cache.wake_waiter(seg, moment, world.machine);
             }
             ServerStep::Read => {
                 self.due = ServerStep::GoOn;
@@ -127,12 +127,12 @@ impl ServerThread {
             }
             ServerStep::GoOn => {}
             ServerStep::Await { seg, block } => {
-                world.cache.await_page(seg, block, turn.thread);
-                let given = world.cache.give_back(seg, turn);
+                world.cache.await_page(seg, block, moment.thread);
+                let given = world.cache.give_back(seg, moment);
                 self.owed_ps = given.takes_ps;
                 if given.wakes {
                     self.owed_ps += world.cache.syscall_ps();
-                    self.owed_ps += world.cache.wake_waiter(seg, turn, world.machine);
+                    self.owed_ps += world.cache.wake_waiter(seg, moment, world.machine);
                 }
                 self.attempt = Attempt::fresh();
                 self.due = ServerStep::Lock(seg);
@@ -140,17 +140,17 @@ impl ServerThread {
             }
             ServerStep::Answer => {
                 self.due = ServerStep::Receive;
-                let wakes_ps = world.sockets.answer(self.connection, turn, world.machine);
+                let wakes_ps = world.sockets.answer(self.connection, moment, world.machine);
                 return NowDoes::Computes(wakes_ps);
             }
         }
-        self.go_on(turn, world, &mut until);
+        self.go_on(moment, world, &mut until);
         NowDoes::Computes(world.spread.vary(until.work_ps) + until.other_ps)
     }
 
     /// Does what nobody else sees, up to the next step.
     #[inline]
-    fn go_on(&mut self, turn: Turn, world: &mut ServerWorld<'_>, until: &mut Until) {
+    fn go_on(&mut self, moment: Moment, world: &mut ServerWorld<'_>, until: &mut Until) {
         let demands = world.demands;
         loop {
             let act = self
@@ -181,7 +181,7 @@ impl ServerThread {
                 }
                 Act::Done => ServerStep::Answer,
                 Act::Find { seg, page } => {
-                    let (found, moves_ps) = world.cache.find(seg, page, turn, demands);
+                    let (found, moves_ps) = world.cache.find(seg, page, moment, demands);
                     self.seen = Seen::Find(found);
                     until.work_ps += demands.find_ps;
                     until.other_ps += moves_ps;
@@ -190,11 +190,11 @@ impl ServerThread {
                 Act::Release { seg, block } => {
                     until.work_ps += demands.release_ps;
                     let cache = &mut *world.cache;
-                    until.other_ps += cache.release(seg, block, turn, demands, world.machine);
+                    until.other_ps += cache.release(seg, block, moment, demands, world.machine);
                     continue;
                 }
                 Act::Arrived { seg, block } => {
-                    until.other_ps += world.cache.arrived(seg, block, turn, world.machine);
+                    until.other_ps += world.cache.arrived(seg, block, moment, world.machine);
                     continue;
                 }
                 Act::Search { page, key, side } => {

@@ -8,7 +8,7 @@ use super::figures::{Figures, SegmentFigures};
 use super::key_cache::KeyCache;
 use super::line::Distances;
 use super::lock::{Handing, Waiting};
-use super::machine::{CPUS_MAX, Machine, Turn};
+use super::machine::{CPUS_MAX, Machine, Moment};
 use super::server::{NowDoes, ServerThread, ServerWorld};
 use super::sockets::Sockets;
 use crate::plan::Distribution;
@@ -162,11 +162,11 @@ impl Simulation {
             batches: self.batches,
             record,
         };
-        while let Some(turn) = self.machine.turn(until_ps) {
-            let thread = turn.thread as usize;
+        while let Some(moment) = self.machine.next_step(until_ps) {
+            let thread = moment.thread as usize;
             let does = match self.servers.get_mut(thread) {
                 Some(server) => server.step(
-                    turn,
+                    moment,
                     &mut ServerWorld {
                         machine: &mut self.machine,
                         sockets: &mut self.sockets,
@@ -180,23 +180,23 @@ impl Simulation {
                 None => {
                     let worker = &mut self.workers[thread - self.servers.len()];
                     let (machine, spread) = (&mut self.machine, &mut self.spread);
-                    match worker.step(turn, &mut self.sockets, machine, &mut events, spread) {
+                    match worker.step(moment, &mut self.sockets, machine, &mut events, spread) {
                         Some(ps) => NowDoes::Computes(ps),
                         None => NowDoes::Waits,
                     }
                 }
             };
-            self.does(turn, does);
+            self.does(moment, does);
         }
         (self.begun, self.answered, self.batches) = (events.begun, events.answered, events.batches);
     }
 
     #[inline]
-    fn does(&mut self, turn: Turn, does: NowDoes) {
+    fn does(&mut self, moment: Moment, does: NowDoes) {
         match does {
-            NowDoes::Computes(ps) => self.machine.spend(turn, ps),
-            NowDoes::Waits => self.machine.block(turn),
-            NowDoes::Sleeps(ps) => self.machine.sleep(turn, ps),
+            NowDoes::Computes(ps) => self.machine.spend(moment, ps),
+            NowDoes::Waits => self.machine.block(moment),
+            NowDoes::Sleeps(ps) => self.machine.sleep(moment, ps),
         }
     }
 

@@ -2,7 +2,7 @@
 //! under way.
 
 use super::agenda::Ps;
-use super::machine::{Machine, Turn};
+use super::machine::{Machine, Moment};
 use std::collections::VecDeque;
 
 #[derive(Debug)]
@@ -46,12 +46,18 @@ impl Sockets {
     }
 
     /// The client sends the event `cycle`; what waking the server's thread costs, if it sleeps.
-    pub fn ask(&mut self, connection: u32, cycle: u64, turn: Turn, machine: &mut Machine) -> Ps {
+    pub fn ask(
+        &mut self,
+        connection: u32,
+        cycle: u64,
+        moment: Moment,
+        machine: &mut Machine,
+    ) -> Ps {
         let one = &mut self.connections[connection as usize];
         one.unread = Some(cycle);
-        one.asked_ps = turn.now_ps;
+        one.asked_ps = moment.now_ps;
         match std::mem::take(&mut one.waits) {
-            true => machine.wake(turn, connection),
+            true => machine.wake(moment, connection),
             false => 0,
         }
     }
@@ -65,13 +71,13 @@ impl Sockets {
     }
 
     /// The server sends its answer; what waking the client's thread costs, if that sleeps.
-    pub fn answer(&mut self, connection: u32, turn: Turn, machine: &mut Machine) -> Ps {
+    pub fn answer(&mut self, connection: u32, moment: Moment, machine: &mut Machine) -> Ps {
         let number = connection as usize % self.workers.len();
         self.connections[connection as usize].answers += 1;
         let worker = &mut self.workers[number];
         worker.ready.push_back(connection);
         match std::mem::take(&mut worker.waits) {
-            true => machine.wake(turn, (self.connections.len() + number) as u32),
+            true => machine.wake(moment, (self.connections.len() + number) as u32),
             false => 0,
         }
     }
