@@ -4,6 +4,7 @@
 //! the guest is shown. Each is then slower while the other computes. On such a host it costs less
 //! when one of them does not compute, for example because it waits for a lock.
 
+pub mod calls;
 pub mod memory;
 pub mod pairs;
 

@@ -1,6 +1,7 @@
 //! `contend-load cpus`: how much the CPUs of this host do at once, and how far apart they are.
 
 use super::output::{self, Undone};
+use crate::cpus::calls::{Calls, calls};
 use crate::cpus::memory::latency_ns;
 use crate::cpus::pairs::{Distance, Sample, distance};
 use crate::cpus::{allowed, speeds};
@@ -24,6 +25,10 @@ pub struct Arguments {
     /// 10 ms.
     #[arg(long, conflicts_with_all = ["rounds", "milliseconds"])]
     state: bool,
+    /// Say instead what the kernel's calls cost: a call, waking a thread of a busy CPU and of one
+    /// that has been idle, passing a CPU from a thread to another. It takes some tenths of a second.
+    #[arg(long, conflicts_with_all = ["rounds", "milliseconds", "state"])]
+    calls: bool,
     /// At most so many pairs, always the same ones.
     #[arg(long, value_name = "N", default_value_t = 15, requires = "state", value_parser = clap::value_parser!(u32).range(1..))]
     pairs: u32,
@@ -54,12 +59,16 @@ enum CpusAnswer {
         /// Nanoseconds for one load from memory, if asked for.
         memory_ns: Option<f64>,
     },
+    CpuCalls(Calls),
 }
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
-    let answer = match arguments.state {
-        true => look(arguments),
-        false => measure(arguments),
+    let answer = if arguments.calls {
+        kernel()
+    } else if arguments.state {
+        look(arguments)
+    } else {
+        measure(arguments)
     };
     let answer = answer.map_err(|error| Failure::plain(format!("cpus: {error}")))?;
     output::whole_json(&answer)
@@ -78,6 +87,12 @@ fn measure(arguments: &Arguments) -> io::Result<CpusAnswer> {
         alone,
         together,
     })
+}
+
+fn kernel() -> io::Result<CpusAnswer> {
+    let cpus = allowed()?;
+    let first = cpus.first().copied().unwrap_or_default();
+    Ok(CpusAnswer::CpuCalls(calls(first, cpus.get(1).copied())?))
 }
 
 fn look(arguments: &Arguments) -> io::Result<CpusAnswer> {

@@ -9,6 +9,7 @@ mod cpus;
 mod engine;
 mod far;
 mod fill;
+mod model_run;
 mod model_server;
 pub mod mysqlslap;
 mod nearest;
@@ -46,6 +47,7 @@ enum CliCommand {
     Engine(engine::Arguments),
     Far(far::Arguments),
     Fill(Box<fill::Arguments>),
+    ModelRun(Box<model_run::Arguments>),
     /// Run a mysqlslap command line: options, option files and output as of mysqlslap.
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Mysqlslap {
@@ -88,6 +90,7 @@ pub fn main() -> ExitCode {
         CliCommand::Engine(arguments) => engine::main(&arguments),
         CliCommand::Far(arguments) => far::main(&arguments),
         CliCommand::Fill(arguments) => fill::main(&arguments),
+        CliCommand::ModelRun(arguments) => model_run::main(&arguments),
         CliCommand::Mysqlslap { arguments } => {
             return mysqlslap::main("mysqlslap", &words(arguments));
         }

@@ -236,7 +236,7 @@ impl Bed {
     }
 }
 
-fn median(mut times: Vec<f64>) -> Option<f64> {
+pub(super) fn median(mut times: Vec<f64>) -> Option<f64> {
     times.sort_unstable_by(f64::total_cmp);
     let middle = times.get(times.len() / 2).copied();
     middle.filter(|_| times.len() >= AT_LEAST)

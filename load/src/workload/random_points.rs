@@ -49,6 +49,7 @@ impl OneQuery for Keys {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::serve::model::virtual_time::simulate::draw_keys;
     use crate::workload::native::tests::asked;
 
     #[test]
@@ -64,5 +65,19 @@ mod tests {
         assert_eq!(keys.len(), 4);
         assert!(keys.iter().all(|key| (1..=50).contains(key)));
         assert_ne!(texts[0], texts[1]);
+    }
+
+    #[test]
+    fn the_model_server_in_virtual_time_draws_the_same_keys() {
+        let keys = serde_json::json!({"rows": 1_000_000, "points": 25});
+        let keys: Keys = serde_json::from_value(keys).unwrap();
+        let sampler = keys.over().sampler();
+        let kind = OverTables::new(keys.over(), keys.clone());
+        for (text, cycle) in asked(&kind, 303, 20).iter().zip(0..) {
+            let mut drawn = Vec::new();
+            draw_keys(303, cycle, 25, &sampler, &mut drawn);
+            let drawn: Vec<String> = drawn.iter().map(u32::to_string).collect();
+            assert!(text.ends_with(&format!("({})", drawn.join(", "))), "{text}");
+        }
     }
 }

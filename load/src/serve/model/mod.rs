@@ -18,6 +18,7 @@ pub mod sizes;
 pub mod sql;
 pub mod tokens;
 pub mod variables;
+pub mod virtual_time;
 
 mod grown;
 mod sorted;

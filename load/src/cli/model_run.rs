@@ -1,0 +1,328 @@
+//! `contend-load model-run`: the model server in virtual time.
+
+use super::output::{self, Undone};
+use crate::outcome::Percentiles;
+use crate::plan::Distribution;
+use crate::reactor::clock;
+use crate::record::Latency;
+use crate::serve::model::KeyCacheSizes;
+use crate::serve::model::virtual_time::VirtualRun;
+use crate::serve::model::virtual_time::costs::HostCosts;
+use crate::serve::model::virtual_time::demands::Demands;
+use crate::serve::model::virtual_time::figures::Figures;
+use crate::serve::model::virtual_time::lock::Handing;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Run the model server and its clients in virtual time, on any number of CPUs: the same cache,
+/// locks and queries, with costs that are given instead of clocks and threads.
+///
+/// Prints one line of JSON, which is the same each time for the same words and the same seed. At
+/// one connection a query takes the sum of its demands, two wake-ups and three switches; with more
+/// of them no more is answered a second than CPUs / CPU time of a query, nor than 1 / (visits x time
+/// held) of a lock.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// CPUs, shared by the server and its client.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    cpus: u32,
+    /// Each asks again as soon as it is answered.
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    connections: u32,
+    /// Threads of the client; otherwise one a CPU, as long as each has a connection. With one for
+    /// each CPU each stays on its own, as contend-load's do.
+    #[arg(long, value_name = "N")]
+    workers: Option<u32>,
+    /// Rows of the table.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..))]
+    rows: u32,
+    /// Keys of a query, drawn as the workload random_points draws them.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    points: u32,
+    /// How they are drawn: special, uniform, gaussian, pareto or zipfian, each with the usual
+    /// parameters.
+    #[arg(long, value_name = "KIND", default_value = "special", value_parser = distribution)]
+    distribution: Distribution,
+    #[arg(long, default_value_t = 303)]
+    seed: u64,
+    /// The server's key_cache_segments: 0 or 1 to 64.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    segments: u32,
+    /// The server's key_buffer_size; K, M and G are understood.
+    #[arg(long, value_name = "BYTES", default_value = "512M", value_parser = bytes)]
+    key_buffer_size: u64,
+    /// The server's key_cache_division_limit, percent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100))]
+    division_limit: u32,
+    /// The server's key_cache_age_threshold, percent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 300, value_parser = clap::value_parser!(u32).range(100..))]
+    age_threshold: u32,
+    /// Descriptor of the index file, which decides with the page's number which segment has it.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    descriptor: u32,
+    /// Who gets a lock that becomes free: whoever comes first, or who has waited longest.
+    #[arg(long, value_enum, default_value_t = LockWord::Barging)]
+    lock: LockWord,
+    /// Pauses before a thread that waits for a lock sleeps, at most; 0: it sleeps at once.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    spins: u32,
+    /// A JSON file with what the host and the acts cost: {"host": {…}, "demands": {…}}, of which
+    /// all may be left out. The output has all of them.
+    #[arg(long, value_name = "FILE")]
+    costs: Option<PathBuf>,
+    /// Virtual time that is measured.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
+    seconds: f64,
+    /// Virtual time before that.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.1, value_parser = seconds)]
+    warmup: f64,
+    /// Say too what CPU time the run took, which is not the same each time.
+    #[arg(long)]
+    speed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum LockWord {
+    Barging,
+    InTurn,
+}
+
+/// What a file of costs may say.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+struct VirtualCosts {
+    host: HostCosts,
+    demands: Demands,
+}
+
+pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+    let run = run_of(arguments)?;
+    let mut response = Latency::new();
+    let begun_ns = clock::thread_cpu_ns();
+    let figures = run.run(&mut |ps| response.record_ns(ps / 1_000))?;
+    let used_ns = clock::thread_cpu_ns().saturating_sub(begun_ns);
+    let took = arguments.speed.then(|| Duration::from_nanos(used_ns));
+    output::whole_json(&in_json(&run, &figures, &response.percentiles_us(), took))
+}
+
+fn run_of(arguments: &Arguments) -> Result<VirtualRun, String> {
+    let costs = arguments.costs.as_deref().map_or_else(
+        || Ok(VirtualCosts::default()),
+        |file| read(file).map_err(|words| format!("--costs {}: {words}", file.display())),
+    )?;
+    let run = VirtualRun {
+        cpus: arguments.cpus,
+        connections: arguments.connections,
+        workers: arguments
+            .workers
+            .unwrap_or(arguments.cpus)
+            .min(arguments.connections),
+        rows: arguments.rows,
+        points: arguments.points,
+        distribution: arguments.distribution.clone(),
+        seed: arguments.seed,
+        key_cache: KeyCacheSizes {
+            key_buffer_size: arguments.key_buffer_size,
+            key_cache_segments: arguments.segments,
+            key_cache_division_limit: arguments.division_limit,
+            key_cache_age_threshold: arguments.age_threshold,
+        },
+        descriptor: arguments.descriptor,
+        handing: match arguments.lock {
+            LockWord::Barging => Handing::Barging,
+            LockWord::InTurn => Handing::InTurn,
+        },
+        spins: arguments.spins,
+        host: costs.host,
+        demands: costs.demands,
+        warmup_s: arguments.warmup,
+        measure_s: arguments.seconds,
+    };
+    run.check()?;
+    Ok(run)
+}
+
+fn read(file: &Path) -> Result<VirtualCosts, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+    serde_json::from_str(&text).map_err(|error| error.to_string())
+}
+
+fn in_json(
+    run: &VirtualRun,
+    figures: &Figures,
+    response_us: &Percentiles,
+    took: Option<Duration>,
+) -> Value {
+    let mut line = json!({
+        "type": "model_run",
+        "cpus": run.cpus,
+        "connections": run.connections,
+        "workers": run.workers,
+        "points": run.points,
+        "rows": run.rows,
+        "key_cache_segments": run.key_cache.key_cache_segments,
+        "key_buffer_size": run.key_cache.key_buffer_size,
+        "lock": run.handing,
+        "seed": run.seed,
+    });
+    let figures_of = figures.to_json();
+    if let (Some(line), Value::Object(figures)) = (line.as_object_mut(), figures_of) {
+        line.extend(figures);
+    }
+    line["response_us"] = json!(response_us);
+    line["costs"] = json!({"host": run.host, "demands": run.demands});
+    if let Some(took) = took {
+        let seconds = took.as_secs_f64();
+        line["speed"] = json!({
+            "cpu_seconds": seconds,
+            // Those of the warm-up are not counted, and its time is left out in proportion.
+            "visits_per_cpu_second": figures.visits() as f64 / seconds
+                * (run.warmup_s + run.measure_s) / run.measure_s,
+        });
+    }
+    line
+}
+
+fn distribution(kind: &str) -> Result<Distribution, String> {
+    serde_json::from_value(json!({"kind": kind})).map_err(|error| error.to_string())
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(['K', 'M', 'G', 'k', 'm', 'g']);
+    let shift = match &text[digits.len()..] {
+        "" => 0,
+        "K" | "k" => 10,
+        "M" | "m" => 20,
+        "G" | "g" => 30,
+        _ => 64,
+    };
+    let number = digits.parse::<u64>().ok();
+    number
+        .and_then(|number| number.checked_mul(1u64.checked_shl(shift)?))
+        .ok_or_else(|| "give bytes, such as 8388608, 8192K or 8M".to_owned())
+}
+
+/// An hour of virtual time takes long enough.
+const SECONDS_MAX: f64 = 3_600.0;
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(time) if (0.0..=SECONDS_MAX).contains(&time) => Ok(time),
+        _ => Err("give seconds, from 0 to 3600".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn run(words: &str) -> Result<VirtualRun, String> {
+        let words = std::iter::once("model-run").chain(words.split_whitespace());
+        let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
+        run_of(&line.arguments)
+    }
+
+    #[test]
+    fn the_client_has_a_thread_a_cpu_but_none_without_a_connection() {
+        assert_eq!(run("").unwrap().workers, 2);
+        assert_eq!(run("--cpus 4 --connections 3").unwrap().workers, 3);
+        assert_eq!(
+            run("--cpus 4 --connections 3 --workers 1").unwrap().workers,
+            1
+        );
+    }
+
+    #[test]
+    fn sizes_have_letters() {
+        assert_eq!(
+            run("--key-buffer-size 16K")
+                .unwrap()
+                .key_cache
+                .key_buffer_size,
+            16_384
+        );
+        assert_eq!(run("").unwrap().key_cache.key_buffer_size, 512 << 20);
+        for size in [
+            "",
+            "K",
+            "1T",
+            "8MK",
+            "-1",
+            "99999999999999999999",
+            "99999999999G",
+        ] {
+            assert!(bytes(size).is_err(), "{size}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_refused_with_its_name() {
+        for (words, said) in [
+            ("--cpus 0", "0 CPUs"),
+            ("--cpus 97", "97 CPUs"),
+            ("--connections 0", "0 connections"),
+            ("--connections 10001", "10001 connections"),
+            ("--segments 65", "key_cache_segments = 65"),
+            ("--seconds=-1", "seconds"),
+            ("--distribution bell", "bell"),
+            ("--lock fair", "fair"),
+            ("--rows 0", "0"),
+        ] {
+            assert!(run(words).unwrap_err().contains(said), "{words}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_costs_says_what_it_says_and_a_wrong_one_where_it_is_wrong() {
+        let folder = std::env::temp_dir().join(format!("model-run-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("costs.json");
+        let with = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            run(&format!("--costs {}", file.display()))
+        };
+        let read = with(r#"{"demands": {"find_ns": 77.5}, "host": {"near_cpus": 12}}"#).unwrap();
+        assert_eq!((read.demands.find_ns, read.host.near_cpus), (77.5, 12));
+        assert_eq!(read.demands.copy_ns, Demands::default().copy_ns);
+        for (text, said) in [
+            ("{", "line 1"),
+            (r#"{"demands": {"find": 1}}"#, "unknown field `find`"),
+            (r#"{"demands": {"find_ns": -1}}"#, "demands.find_ns"),
+            (r#"{"host": {"slice_ns": 5}}"#, "host.slice_ns"),
+        ] {
+            assert!(with(text).unwrap_err().contains(said), "{text}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(
+            run("--costs /nowhere/costs.json")
+                .unwrap_err()
+                .contains("/nowhere/costs.json")
+        );
+    }
+
+    #[test]
+    fn the_line_is_the_same_each_time() {
+        let words = "--connections 6 --segments 4 --rows 20000 --seconds 0.01 --warmup 0.001";
+        let line = || {
+            let run = run(words).unwrap();
+            let mut response = Latency::new();
+            let figures = run.run(&mut |ps| response.record_ns(ps / 1_000)).unwrap();
+            in_json(&run, &figures, &response.percentiles_us(), None).to_string()
+        };
+        let first = line();
+        assert!(first.contains("\"qps\":"));
+        assert_eq!(first, line());
+    }
+}

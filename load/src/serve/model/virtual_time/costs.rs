@@ -1,0 +1,117 @@
+//! What the host costs: handing over a line of cache, waking, switching, calling the kernel.
+//!
+//! All of it can be measured apart from any server: `contend-load cpus --state` and
+//! `contend-load cpus --calls` do.
+
+use super::agenda::Ps;
+use serde::{Deserialize, Serialize};
+
+/// Nanoseconds, as a file of costs has them. What is left out has the default.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HostCosts {
+    /// A line of cache goes to a CPU from another that is near, or far; one way.
+    pub handover_near_ns: f64,
+    pub handover_far_ns: f64,
+    /// CPUs that are near one another: so many neighbours by number. 0: all are.
+    pub near_cpus: u32,
+    pub syscall_ns: f64,
+    /// From one thread to another on the same CPU.
+    pub switch_ns: f64,
+    /// CPU time of the thread that wakes another.
+    pub wake_ns: f64,
+    /// The same for a thread whose CPU sleeps: the interrupt that wakes that.
+    pub kick_ns: f64,
+    /// Until a thread runs that was woken on an idle CPU, if that polls or sleeps.
+    pub wake_polling_ns: f64,
+    pub wake_sleeping_ns: f64,
+    /// An idle CPU sleeps after it has polled for so long.
+    pub polls_ns: f64,
+    /// Until a thread runs again whose own sleep is over: how late the timer is.
+    pub timer_ns: f64,
+    /// One round of a loop that waits for a lock.
+    pub pause_ns: f64,
+    /// A thread gives way to one that has had less after so long.
+    pub slice_ns: f64,
+    /// A thread that is woken takes the CPU at once from one that has had so much more; none: it
+    /// waits for the end of the slice.
+    pub preempt_ns: Option<f64>,
+    /// A CPU that becomes idle takes a thread that waits for another CPU.
+    pub steals: bool,
+}
+
+impl Default for HostCosts {
+    /// Of a virtual machine on an AMD EPYC, CPUs near one another, in November 2026.
+    fn default() -> Self {
+        Self {
+            handover_near_ns: 45.0,
+            handover_far_ns: 220.0,
+            near_cpus: 0,
+            syscall_ns: 130.0,
+            switch_ns: 900.0,
+            wake_ns: 900.0,
+            kick_ns: 1_500.0,
+            wake_polling_ns: 25_000.0,
+            wake_sleeping_ns: 25_000.0,
+            polls_ns: 0.0,
+            timer_ns: 50_000.0,
+            pause_ns: 18.0,
+            slice_ns: 2_800_000.0,
+            preempt_ns: None,
+            steals: true,
+        }
+    }
+}
+
+impl HostCosts {
+    /// # Errors
+    /// What cannot be meant, with its name.
+    pub fn check(&self) -> Result<(), String> {
+        let times = [
+            ("handover_near_ns", self.handover_near_ns),
+            ("handover_far_ns", self.handover_far_ns),
+            ("syscall_ns", self.syscall_ns),
+            ("switch_ns", self.switch_ns),
+            ("wake_ns", self.wake_ns),
+            ("kick_ns", self.kick_ns),
+            ("wake_polling_ns", self.wake_polling_ns),
+            ("wake_sleeping_ns", self.wake_sleeping_ns),
+            ("polls_ns", self.polls_ns),
+            ("timer_ns", self.timer_ns),
+            ("pause_ns", self.pause_ns),
+            ("preempt_ns", self.preempt_ns.unwrap_or(0.0)),
+        ];
+        check_times("host", &times)?;
+        if self.slice_ns < 1_000.0 || !is_time(self.slice_ns) {
+            return Err("host.slice_ns: give 1000 or more".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// An hour: a longer time is a unit mistaken for another.
+const TIME_NS_MAX: f64 = 3.6e12;
+
+fn is_time(ns: f64) -> bool {
+    (0.0..=TIME_NS_MAX).contains(&ns)
+}
+
+/// # Errors
+/// A time that cannot be meant, with its name.
+pub fn check_times(of: &str, times: &[(&str, f64)]) -> Result<(), String> {
+    match times.iter().find(|(_, ns)| !is_time(*ns)) {
+        Some((name, ns)) => Err(format!(
+            "{of}.{name}: {ns} is no time: give nanoseconds, from 0 to 3.6e12 (an hour)"
+        )),
+        None => Ok(()),
+    }
+}
+
+pub fn ps(ns: f64) -> Ps {
+    // A cast from floating point saturates.
+    (ns * 1e3).round() as Ps
+}
+
+pub fn ns(ps: Ps) -> f64 {
+    ps as f64 / 1e3
+}

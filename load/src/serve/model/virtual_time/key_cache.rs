@@ -1,0 +1,200 @@
+//! The key cache and the index in virtual time: the segments of the core, each behind a lock that
+//! takes time, and the lines of cache that go from CPU to CPU with what they hold.
+
+use super::agenda::Ps;
+use super::demands::ServerPs;
+use super::line::{Distances, SharedLine};
+use super::lock::{Attempt, GivenBack, Tried, VirtualLock, Waiting};
+use super::machine::{Machine, Moment};
+use crate::random::Stream;
+use crate::serve::model::{Find, Index, Parting, Segment};
+use std::collections::VecDeque;
+
+#[derive(Debug)]
+pub struct KeyCache {
+    pub index: Index,
+    pub parting: Parting,
+    /// The read lock of the index: who takes it writes to its line.
+    index_line: SharedLine,
+    segments: Vec<LockedSegment>,
+    waiting: Waiting,
+    pub distances: Distances,
+    chance: Stream,
+}
+
+#[derive(Debug)]
+struct LockedSegment {
+    lock: VirtualLock,
+    cache: Segment,
+    /// What else of a segment is written with its lock held.
+    line: SharedLine,
+    /// Of each block what is written at each use.
+    block_lines: Vec<SharedLine>,
+    /// Threads that wait until a page has arrived in a block, and those that wait for any block.
+    for_page: Vec<(u32, u32)>,
+    for_block: VecDeque<u32>,
+}
+
+impl KeyCache {
+    /// With the whole index in it, as far as it has space.
+    pub fn new(
+        index: Index,
+        parting: Parting,
+        segments: impl Iterator<Item = Segment>,
+        waiting: Waiting,
+        distances: Distances,
+        chance: Stream,
+    ) -> Self {
+        let segments = segments.map(|cache| LockedSegment {
+            lock: VirtualLock::free(),
+            block_lines: vec![SharedLine::new(); cache.blocks() as usize],
+            cache,
+            line: SharedLine::new(),
+            for_page: Vec::new(),
+            for_block: VecDeque::new(),
+        });
+        let mut new = Self {
+            segments: segments.collect(),
+            index,
+            parting,
+            index_line: SharedLine::new(),
+            waiting,
+            distances,
+            chance,
+        };
+        for page in 0..new.index.pages() {
+            let segment = &mut new.segments[parting.segment_of(page) as usize].cache;
+            if let Some(block) = segment.load(page) {
+                segment.arrived(block);
+                segment.release(block);
+            }
+        }
+        new.segments
+            .iter_mut()
+            .for_each(|one| one.cache.forget_counts());
+        new
+    }
+
+    /// A thread enters the index, or leaves it: how long its line takes to come.
+    #[inline]
+    pub fn pass_index(&mut self, moment: Moment) -> Ps {
+        self.index_line
+            .take(moment.cpu, moment.now_ps, &mut self.distances)
+    }
+
+    /// A thread looks whether it gets the lock of a segment.
+    #[inline]
+    pub fn look(&mut self, seg: u32, attempt: &mut Attempt, moment: Moment) -> Tried {
+        self.segments[seg as usize].lock.look(
+            attempt,
+            moment,
+            &self.waiting,
+            &mut self.distances,
+            &mut self.chance,
+        )
+    }
+
+    #[inline]
+    pub fn give_back(&mut self, seg: u32, moment: Moment) -> GivenBack {
+        let lock = &mut self.segments[seg as usize].lock;
+        lock.give_back(moment, &self.waiting, &mut self.distances)
+    }
+
+    /// Wakes a thread that waits for the lock of a segment, if one sleeps; what that costs.
+    pub fn wake_waiter(&mut self, seg: u32, moment: Moment, machine: &mut Machine) -> Ps {
+        match self.segments[seg as usize].lock.wakes() {
+            Some(thread) => machine.wake(moment, thread),
+            None => 0,
+        }
+    }
+
+    /// With the lock held: what the segment says, and how long lines of cache take to come.
+    #[inline]
+    pub fn find(&mut self, seg: u32, page: u32, moment: Moment, demands: &ServerPs) -> (Find, Ps) {
+        let segment = &mut self.segments[seg as usize];
+        let found = segment.cache.find(page);
+        let moves_ps = match found {
+            Find::Hit(block) | Find::Miss(block) | Find::Wait(block) => {
+                segment.lines_come(block, moment, demands, &mut self.distances)
+            }
+            Find::Full => 0,
+        };
+        (found, moves_ps)
+    }
+
+    /// With the lock held: a block is given back, and a thread that waits for one is woken.
+    #[inline]
+    pub fn release(
+        &mut self,
+        seg: u32,
+        block: u32,
+        moment: Moment,
+        demands: &ServerPs,
+        machine: &mut Machine,
+    ) -> Ps {
+        let segment = &mut self.segments[seg as usize];
+        let moves_ps = segment.lines_come(block, moment, demands, &mut self.distances);
+        let is_free = segment.cache.release(block);
+        match is_free.then(|| segment.for_block.pop_front()).flatten() {
+            Some(thread) => moves_ps + self.waiting.syscall_ps + machine.wake(moment, thread),
+            None => moves_ps,
+        }
+    }
+
+    /// With the lock held: a page has arrived, and all who wait for it are woken.
+    pub fn arrived(&mut self, seg: u32, block: u32, moment: Moment, machine: &mut Machine) -> Ps {
+        let segment = &mut self.segments[seg as usize];
+        segment.cache.arrived(block);
+        let mut takes_ps = 0;
+        for (_, thread) in segment
+            .for_page
+            .extract_if(.., |(for_block, _)| *for_block == block)
+        {
+            takes_ps += self.waiting.syscall_ps + machine.wake(moment, thread);
+        }
+        takes_ps
+    }
+
+    /// A thread will wait until a page has arrived in this block, or for any block.
+    pub fn await_page(&mut self, seg: u32, block: Option<u32>, thread: u32) {
+        let segment = &mut self.segments[seg as usize];
+        match block {
+            Some(block) => segment.for_page.push((block, thread)),
+            None => segment.for_block.push_back(thread),
+        }
+    }
+
+    pub fn syscall_ps(&self) -> Ps {
+        self.waiting.syscall_ps
+    }
+
+    pub fn each(&self) -> impl Iterator<Item = (&VirtualLock, &Segment)> {
+        self.segments.iter().map(|one| (&one.lock, &one.cache))
+    }
+}
+
+impl LockedSegment {
+    /// The lines that are written to at a visit come to this CPU. Several lines of the same thing
+    /// come one after the other.
+    #[inline]
+    fn lines_come(
+        &mut self,
+        block: u32,
+        moment: Moment,
+        demands: &ServerPs,
+        distances: &mut Distances,
+    ) -> Ps {
+        let mut moves_ps = 0;
+        if demands.lock_lines > 1 {
+            let one_ps = self.line.take(moment.cpu, moment.now_ps, distances);
+            moves_ps += one_ps * Ps::from(demands.lock_lines - 1);
+        }
+        if demands.block_lines > 0
+            && let Some(line) = self.block_lines.get_mut(block as usize)
+        {
+            let one_ps = line.take(moment.cpu, moment.now_ps, distances);
+            moves_ps += one_ps * Ps::from(demands.block_lines);
+        }
+        moves_ps
+    }
+}

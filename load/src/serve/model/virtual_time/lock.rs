@@ -1,0 +1,502 @@
+//! A lock in virtual time: who gets it, and what waiting for it costs.
+//!
+//! One that barges is as glibc's: a word that is 0 (free), 1 (taken) or 2 (taken, and somebody may
+//! sleep). Who finds it taken looks again and again, with pauses that double, and goes to sleep
+//! after so many. It is woken when the lock is given back, and may then find that another was
+//! faster. One that is handed over goes to who has waited longest, asleep or not.
+
+use super::agenda::Ps;
+use super::costs::{HostCosts, ps};
+use super::line::{Distances, SharedLine};
+use super::machine::Moment;
+use crate::random::Stream;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Who gets a lock that becomes free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Handing {
+    /// Whoever comes first: one that runs is faster than one that must be woken.
+    Barging,
+    /// Who has waited longest.
+    InTurn,
+}
+
+/// How locks are waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    pub handing: Handing,
+    /// Most pauses before a thread sleeps; 0: it sleeps at once.
+    pub spins: u32,
+    pub pause_ps: Ps,
+    pub syscall_ps: Ps,
+}
+
+impl Waiting {
+    pub fn new(handing: Handing, spins: u32, costs: &HostCosts) -> Self {
+        Self {
+            handing,
+            spins,
+            pause_ps: ps(costs.pause_ns),
+            syscall_ps: ps(costs.syscall_ns),
+        }
+    }
+}
+
+/// What a lock counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Visits {
+    pub visits: u64,
+    /// Visits that found it taken, and how long they waited in all.
+    pub waits: u64,
+    pub wait_ps: Ps,
+    /// Of those, how many slept at least once.
+    pub sleeps: u64,
+    pub held_ps: Ps,
+}
+
+/// What became of looking at a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tried {
+    /// It is ours, after so much CPU time.
+    Taken(Ps),
+    /// Look again after so much CPU time.
+    Again(Ps),
+    /// We wait to be woken, and look again then.
+    Asleep,
+}
+
+/// What giving a lock back takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GivenBack {
+    pub takes_ps: Ps,
+    /// The kernel is to be asked, after this time, to wake somebody.
+    pub wakes: bool,
+}
+
+/// How far a thread is that wants a lock.
+#[derive(Clone, Copy, Debug)]
+pub struct Attempt {
+    stage: AttemptStage,
+    since_ps: Ps,
+    pauses: u32,
+    pauses_max: u32,
+    backoff: u32,
+    slept: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AttemptStage {
+    Fresh,
+    Spinning,
+    /// In the kernel, which looks at the word before it has the thread sleep.
+    Falling,
+    Asleep,
+}
+
+impl Attempt {
+    pub const fn fresh() -> Self {
+        Self {
+            stage: AttemptStage::Fresh,
+            since_ps: 0,
+            pauses: 0,
+            pauses_max: 0,
+            backoff: 1,
+            slept: false,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct VirtualLock {
+    line: SharedLine,
+    word: u8,
+    /// As glibc has it: how many pauses were enough, on an average.
+    enough: i32,
+    /// In moment: who has it been handed to. Barging: nobody.
+    handed_to: Option<u32>,
+    /// Who waits: in turn all who do, else those that sleep.
+    queue: VecDeque<Waiter>,
+    taken_ps: Ps,
+    pub counts: Visits,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiter {
+    thread: u32,
+    asleep: bool,
+}
+
+/// Pauses between two looks, at most.
+const BACKOFF_MAX: u32 = 16;
+
+impl VirtualLock {
+    /// One that nobody has.
+    pub fn free() -> Self {
+        Self {
+            line: SharedLine::new(),
+            word: 0,
+            enough: 0,
+            handed_to: None,
+            queue: VecDeque::new(),
+            taken_ps: 0,
+            counts: Visits::default(),
+        }
+    }
+
+    /// A thread whose step is due looks at the lock, for the first time or again.
+    #[inline]
+    pub fn look(
+        &mut self,
+        attempt: &mut Attempt,
+        moment: Moment,
+        how: &Waiting,
+        distances: &mut Distances,
+        chance: &mut Stream,
+    ) -> Tried {
+        let moves_ps = self.line.take(moment.cpu, moment.now_ps, distances);
+        if attempt.stage == AttemptStage::Fresh {
+            self.counts.visits += 1;
+            if self.word == 0 {
+                self.word = 1;
+                self.taken_ps = moment.now_ps + moves_ps;
+                return Tried::Taken(moves_ps);
+            }
+        }
+        self.look_again(attempt, moment, moves_ps, how, chance)
+    }
+
+    fn look_again(
+        &mut self,
+        attempt: &mut Attempt,
+        moment: Moment,
+        moves_ps: Ps,
+        how: &Waiting,
+        chance: &mut Stream,
+    ) -> Tried {
+        if attempt.stage == AttemptStage::Fresh {
+            self.counts.waits += 1;
+            attempt.since_ps = moment.now_ps;
+            attempt.pauses_max = match how.handing {
+                Handing::Barging => how.spins.min(self.enough.max(0) as u32 * 2 + 10),
+                Handing::InTurn => how.spins,
+            };
+            if how.spins == 0 {
+                attempt.pauses_max = 0;
+            }
+            if how.handing == Handing::InTurn {
+                let thread = moment.thread;
+                self.queue.push_back(Waiter {
+                    thread,
+                    asleep: false,
+                });
+            }
+        }
+        match how.handing {
+            Handing::Barging => self.barge(attempt, moment, moves_ps, how, chance),
+            Handing::InTurn => self.await_turn(attempt, moment, moves_ps, how, chance),
+        }
+    }
+
+    fn barge(
+        &mut self,
+        attempt: &mut Attempt,
+        moment: Moment,
+        moves_ps: Ps,
+        how: &Waiting,
+        chance: &mut Stream,
+    ) -> Tried {
+        match attempt.stage {
+            AttemptStage::Fresh | AttemptStage::Spinning => {
+                if self.word == 0 {
+                    self.learn(attempt);
+                    self.word = 1;
+                    return self.taken(attempt, moment, moves_ps);
+                }
+                if let Some(pauses) = attempt.pause(chance) {
+                    return Tried::Again(moves_ps + Ps::from(pauses) * how.pause_ps);
+                }
+                if how.spins > 0 {
+                    self.learn(attempt);
+                }
+            }
+            AttemptStage::Falling if self.word == 2 => {
+                attempt.stage = AttemptStage::Asleep;
+                attempt.slept = true;
+                let thread = moment.thread;
+                self.queue.push_back(Waiter {
+                    thread,
+                    asleep: true,
+                });
+                return Tried::Asleep;
+            }
+            AttemptStage::Falling | AttemptStage::Asleep => {}
+        }
+        // Whoever takes it from here on says that others may sleep: it cannot know.
+        let was = std::mem::replace(&mut self.word, 2);
+        if was == 0 {
+            return self.taken(attempt, moment, moves_ps);
+        }
+        attempt.stage = AttemptStage::Falling;
+        Tried::Again(moves_ps + how.syscall_ps)
+    }
+
+    fn await_turn(
+        &mut self,
+        attempt: &mut Attempt,
+        moment: Moment,
+        moves_ps: Ps,
+        how: &Waiting,
+        chance: &mut Stream,
+    ) -> Tried {
+        if self.handed_to == Some(moment.thread) {
+            self.handed_to = None;
+            return self.taken(attempt, moment, moves_ps);
+        }
+        if attempt.stage != AttemptStage::Falling {
+            if let Some(pauses) = attempt.pause(chance) {
+                return Tried::Again(moves_ps + Ps::from(pauses) * how.pause_ps);
+            }
+            attempt.stage = AttemptStage::Falling;
+            return Tried::Again(moves_ps + how.syscall_ps);
+        }
+        attempt.stage = AttemptStage::Asleep;
+        attempt.slept = true;
+        let mut queue = self.queue.iter_mut();
+        if let Some(own) = queue.find(|waiter| waiter.thread == moment.thread) {
+            own.asleep = true;
+        }
+        Tried::Asleep
+    }
+
+    fn learn(&mut self, attempt: &Attempt) {
+        self.enough += (attempt.pauses as i32 - self.enough) / 8;
+    }
+
+    fn taken(&mut self, attempt: &Attempt, moment: Moment, moves_ps: Ps) -> Tried {
+        self.taken_ps = moment.now_ps + moves_ps;
+        self.counts.wait_ps += self.taken_ps - attempt.since_ps;
+        self.counts.sleeps += u64::from(attempt.slept);
+        Tried::Taken(moves_ps)
+    }
+
+    /// The thread that has it gives it back.
+    #[inline]
+    pub fn give_back(
+        &mut self,
+        moment: Moment,
+        how: &Waiting,
+        distances: &mut Distances,
+    ) -> GivenBack {
+        self.counts.held_ps += moment.now_ps.saturating_sub(self.taken_ps);
+        let takes_ps = self.line.take(moment.cpu, moment.now_ps, distances);
+        let was = std::mem::replace(&mut self.word, 0);
+        let wakes = match how.handing {
+            Handing::Barging => was == 2,
+            Handing::InTurn => self.hand_over(),
+        };
+        GivenBack { takes_ps, wakes }
+    }
+
+    /// It goes to who has waited longest; true if that one sleeps.
+    fn hand_over(&mut self) -> bool {
+        let Some(first) = self.queue.front().copied() else {
+            return false;
+        };
+        self.word = 1;
+        self.handed_to = Some(first.thread);
+        if !first.asleep {
+            self.queue.pop_front();
+        }
+        first.asleep
+    }
+
+    /// Who is to be woken now; nobody if all who may have slept are awake.
+    pub fn wakes(&mut self) -> Option<u32> {
+        self.queue.pop_front().map(|waiter| waiter.thread)
+    }
+
+    /// Threads that wait for it.
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+}
+
+impl Attempt {
+    /// How many pauses to make before the next look; none if there were enough.
+    fn pause(&mut self, chance: &mut Stream) -> Option<u32> {
+        self.stage = AttemptStage::Spinning;
+        let jitter = chance.next_u64() as u32 & (self.backoff - 1);
+        let pauses = self.backoff + jitter;
+        self.pauses += pauses;
+        self.backoff = (self.backoff * 2).min(BACKOFF_MAX);
+        (self.pauses < self.pauses_max).then_some(pauses)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NS: Ps = 1_000;
+
+    struct Door {
+        lock: VirtualLock,
+        how: Waiting,
+        distances: Distances,
+        chance: Stream,
+    }
+
+    impl Door {
+        fn new(handing: Handing, spins: u32) -> Self {
+            let host = HostCosts {
+                handover_near_ns: 0.0,
+                pause_ns: 10.0,
+                syscall_ns: 100.0,
+                ..HostCosts::default()
+            };
+            Self {
+                lock: VirtualLock::free(),
+                how: Waiting::new(handing, spins, &host),
+                distances: Distances::new(&host),
+                chance: Stream::new(1, 0),
+            }
+        }
+
+        fn look(&mut self, attempt: &mut Attempt, thread: u32, now_ps: Ps) -> Tried {
+            let (distances, chance) = (&mut self.distances, &mut self.chance);
+            self.lock
+                .look(attempt, at(thread, now_ps), &self.how, distances, chance)
+        }
+
+        fn give_back(&mut self, thread: u32, now_ps: Ps) -> bool {
+            let moment = at(thread, now_ps);
+            self.lock
+                .give_back(moment, &self.how, &mut self.distances)
+                .wakes
+        }
+
+        /// Looks until the thread has the lock or sleeps; when that is.
+        fn until_settled(
+            &mut self,
+            attempt: &mut Attempt,
+            thread: u32,
+            from_ps: Ps,
+        ) -> (Tried, Ps) {
+            let mut now_ps = from_ps;
+            loop {
+                match self.look(attempt, thread, now_ps) {
+                    Tried::Again(ps) => now_ps += ps,
+                    settled => return (settled, now_ps),
+                }
+            }
+        }
+    }
+
+    fn at(thread: u32, now_ps: Ps) -> Moment {
+        Moment {
+            now_ps,
+            cpu: thread as u16,
+            thread,
+        }
+    }
+
+    #[test]
+    fn a_free_lock_is_taken_at_once_and_given_back_without_a_call() {
+        for handing in [Handing::Barging, Handing::InTurn] {
+            let mut door = Door::new(handing, 100);
+            assert_eq!(door.look(&mut Attempt::fresh(), 1, 0), Tried::Taken(0));
+            assert!(!door.give_back(1, 7 * NS));
+            let Visits {
+                visits,
+                waits,
+                held_ps,
+                ..
+            } = door.lock.counts;
+            assert_eq!((visits, waits, held_ps), (1, 0, 7 * NS), "{handing:?}");
+        }
+    }
+
+    #[test]
+    fn who_waits_spins_for_a_while_and_then_sleeps() {
+        // With pauses of 10 ns: at once, after 10 that glibc begins with, after 100.
+        for (handing, spins, most_ns) in [
+            (Handing::Barging, 0, 100),
+            (Handing::Barging, 100, 200),
+            (Handing::InTurn, 100, 1_100),
+        ] {
+            let mut door = Door::new(handing, spins);
+            door.look(&mut Attempt::fresh(), 1, 0);
+            let (settled, at_ps) = door.until_settled(&mut Attempt::fresh(), 2, 0);
+            assert_eq!(settled, Tried::Asleep);
+            assert!(
+                (100 * NS..=most_ns * NS).contains(&at_ps),
+                "{handing:?} {spins}: {at_ps}"
+            );
+            assert!(door.give_back(1, 5_000 * NS));
+            assert_eq!(door.lock.wakes(), Some(2));
+        }
+    }
+
+    #[test]
+    fn one_that_comes_is_faster_than_one_that_is_woken_unless_it_is_handed_over() {
+        for (handing, barges) in [(Handing::Barging, true), (Handing::InTurn, false)] {
+            let mut door = Door::new(handing, 0);
+            door.look(&mut Attempt::fresh(), 1, 0);
+            let mut sleeper = Attempt::fresh();
+            door.until_settled(&mut sleeper, 2, 0);
+            assert!(door.give_back(1, 1_000 * NS));
+            assert_eq!(door.lock.wakes(), Some(2));
+            let came = door.look(&mut Attempt::fresh(), 3, 1_001 * NS);
+            assert_eq!(came == Tried::Taken(0), barges);
+            let (settled, _) = door.until_settled(&mut sleeper, 2, 2_000 * NS);
+            assert_eq!(settled == Tried::Asleep, barges);
+        }
+    }
+
+    #[test]
+    fn a_lock_that_is_given_back_while_one_falls_asleep_is_not_missed() {
+        let mut door = Door::new(Handing::Barging, 0);
+        door.look(&mut Attempt::fresh(), 1, 0);
+        let mut falling = Attempt::fresh();
+        assert_eq!(door.look(&mut falling, 2, 0), Tried::Again(100 * NS));
+        // Nobody sleeps yet, but the call is made: the word says that somebody may.
+        assert!(door.give_back(1, 50 * NS));
+        assert_eq!(door.lock.wakes(), None);
+        assert_eq!(door.look(&mut falling, 2, 100 * NS), Tried::Taken(0));
+        // And again: who has slept cannot know that it was alone.
+        assert!(door.give_back(2, 200 * NS));
+    }
+
+    #[test]
+    fn in_turn_the_order_of_coming_is_the_order_of_going() {
+        let mut door = Door::new(Handing::InTurn, 50);
+        door.look(&mut Attempt::fresh(), 9, 0);
+        let mut waiting: Vec<_> = (0..5).map(|thread| (thread, Attempt::fresh())).collect();
+        for (thread, attempt) in &mut waiting {
+            // Some are asleep by then, some have just begun to spin.
+            match *thread < 3 {
+                true => door.until_settled(attempt, *thread, Ps::from(*thread)).0,
+                false => door.look(attempt, *thread, 5_000 * NS),
+            };
+        }
+        let mut holder = 9;
+        for next in 0..5 {
+            let woken = match door.give_back(holder, 6_000 * NS) {
+                true => door.lock.wakes(),
+                false => None,
+            };
+            let took = waiting.iter_mut().filter_map(|(thread, attempt)| {
+                if attempt.stage == AttemptStage::Asleep && woken != Some(*thread) {
+                    return None;
+                }
+                let taken = matches!(door.look(attempt, *thread, 7_000 * NS), Tried::Taken(_));
+                taken.then_some(*thread)
+            });
+            assert_eq!(took.collect::<Vec<_>>(), [next]);
+            waiting.retain(|(thread, _)| *thread != next);
+            holder = next;
+        }
+    }
+}

@@ -1,0 +1,592 @@
+//! CPUs and the threads on them: who runs where, as a fair scheduler roughly has it.
+//!
+//! A thread runs from step to step. What a step does is known to whoever drives the machine: it
+//! asks for the next step that is due ([`Machine::next_step`]), and says what the thread does after it:
+//! it computes ([`Machine::spend`]), waits to be woken ([`Machine::block`]) or sleeps
+//! ([`Machine::sleep`]). Between two steps of a thread the machine takes the CPU from it and gives
+//! it back, which the thread does not notice.
+
+use super::agenda::{Agenda, NEVER, PLACES_MAX, Ps};
+use super::costs::{HostCosts, ps};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+
+/// CPUs of a machine: one place of the agenda is that of the timers.
+pub const CPUS_MAX: usize = 96;
+const _: () = assert!(CPUS_MAX < PLACES_MAX);
+
+/// The next step of a thread is due now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    pub now_ps: Ps,
+    pub cpu: u16,
+    pub thread: u32,
+}
+
+/// What happened on all CPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Happened {
+    /// Threads woken on an idle CPU, and on one that had something to do.
+    pub wakes_idle: u64,
+    pub wakes_busy: u64,
+    /// A CPU passed from a thread to another one.
+    pub switches: u64,
+    /// The same against the will of the thread.
+    pub preemptions: u64,
+    /// A CPU took a thread that waited for another.
+    pub steals: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CpuState {
+    Idle,
+    /// It was idle, and has been woken for a thread.
+    Waking,
+    Running,
+}
+
+#[derive(Debug)]
+struct VirtualCpu {
+    state: CpuState,
+    thread: u32,
+    /// The thread that ran last: to go on with it is no switch.
+    last: u32,
+    step_ps: Ps,
+    slice_ends_ps: Ps,
+    /// Since when it has run this thread, or been idle.
+    since_ps: Ps,
+    busy_ps: Ps,
+    /// Threads that wait for this CPU, by how much they have had.
+    queue: BTreeSet<(Ps, u32)>,
+    /// No thread that comes here counts as having had less.
+    floor_ps: Ps,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct VirtualThread {
+    /// What it has had, as the fair scheduler counts it, on the scale of its CPU.
+    had_ps: Ps,
+    ran_ps: Ps,
+    /// CPU time that it needs until its next step is due.
+    rest_ps: Ps,
+    cpu: u16,
+    is_kept: bool,
+}
+
+#[derive(Debug)]
+struct MachineCosts {
+    switch_ps: Ps,
+    wake_ps: Ps,
+    kick_ps: Ps,
+    wake_polling_ps: Ps,
+    wake_sleeping_ps: Ps,
+    polls_ps: Ps,
+    timer_ps: Ps,
+    slice_ps: Ps,
+    preempt_ps: Option<Ps>,
+    steals: bool,
+}
+
+#[derive(Debug)]
+pub struct Machine {
+    costs: MachineCosts,
+    near_cpus: usize,
+    now_ps: Ps,
+    agenda: Agenda,
+    cpus: Vec<VirtualCpu>,
+    threads: Vec<VirtualThread>,
+    /// A bit for each CPU that is idle.
+    idle: u128,
+    /// Threads that wait for a CPU.
+    waiting: usize,
+    timers: BinaryHeap<Reverse<(Ps, u32)>>,
+    pub happened: Happened,
+}
+
+impl Machine {
+    /// `kept` says of each thread on which CPU it is kept, if on one. All threads wait to be
+    /// woken; those that are not kept begin spread over the CPUs.
+    pub fn new(cpus: usize, kept: impl Iterator<Item = Option<u16>>, costs: &HostCosts) -> Self {
+        let cpus = cpus.clamp(1, CPUS_MAX);
+        let threads = kept.zip(0u32..).map(|(kept, number)| VirtualThread {
+            had_ps: 0,
+            ran_ps: 0,
+            rest_ps: 0,
+            cpu: kept.unwrap_or(number as u16 % cpus as u16),
+            is_kept: kept.is_some(),
+        });
+        Self {
+            threads: threads.collect(),
+            costs: MachineCosts {
+                switch_ps: ps(costs.switch_ns),
+                wake_ps: ps(costs.wake_ns),
+                kick_ps: ps(costs.kick_ns),
+                wake_polling_ps: ps(costs.wake_polling_ns),
+                wake_sleeping_ps: ps(costs.wake_sleeping_ns),
+                polls_ps: ps(costs.polls_ns),
+                timer_ps: ps(costs.timer_ns),
+                slice_ps: ps(costs.slice_ns),
+                preempt_ps: costs.preempt_ns.map(ps),
+                steals: costs.steals,
+            },
+            near_cpus: match costs.near_cpus {
+                0 => cpus,
+                near => near as usize,
+            },
+            now_ps: 0,
+            agenda: Agenda::new(cpus + 1),
+            cpus: (0..cpus).map(|_| VirtualCpu::idle()).collect(),
+            idle: (1 << cpus) - 1,
+            waiting: 0,
+            timers: BinaryHeap::new(),
+            happened: Happened::default(),
+        }
+    }
+
+    /// The next step that is due before `until_ps`; none if there is none, and it is then.
+    #[inline]
+    pub fn next_step(&mut self, until_ps: Ps) -> Option<Moment> {
+        loop {
+            let (at_ps, place) = self.agenda.first();
+            if at_ps >= until_ps {
+                self.now_ps = until_ps;
+                return None;
+            }
+            self.now_ps = at_ps;
+            let Some(cpu) = self.cpus.get(place) else {
+                self.ring();
+                continue;
+            };
+            match cpu.state {
+                CpuState::Running if cpu.step_ps <= at_ps => {
+                    return Some(Moment {
+                        now_ps: at_ps,
+                        cpu: place as u16,
+                        thread: cpu.thread,
+                    });
+                }
+                CpuState::Running => self.end_slice(place),
+                CpuState::Waking => self.begin(place, cpu.thread),
+                CpuState::Idle => self.agenda.set(place, NEVER),
+            }
+        }
+    }
+
+    /// The thread computes for so long until its next step is due.
+    #[inline]
+    pub fn spend(&mut self, moment: Moment, ps: Ps) {
+        let place = usize::from(moment.cpu);
+        self.cpus[place].step_ps = moment.now_ps + ps;
+        self.set_due(place);
+    }
+
+    /// The thread waits until it is woken. Its next step is due as soon as it runs again.
+    pub fn block(&mut self, moment: Moment) {
+        let place = usize::from(moment.cpu);
+        self.account(place);
+        self.threads[moment.thread as usize].rest_ps = 0;
+        self.take_next(place);
+    }
+
+    /// The thread sleeps for so long. Its next step is due as soon as it runs again.
+    pub fn sleep(&mut self, moment: Moment, ps: Ps) {
+        let wakes_ps = moment.now_ps + ps + self.costs.timer_ps;
+        self.timers.push(Reverse((wakes_ps, moment.thread)));
+        self.set_timer();
+        self.block(moment);
+    }
+
+    /// A thread that waits is woken by the one whose step is due, which it costs this CPU time.
+    pub fn wake(&mut self, moment: Moment, thread: u32) -> Ps {
+        self.place(thread, Some(moment.cpu))
+    }
+
+    /// A thread that waits is woken by nobody: the beginning.
+    pub fn start(&mut self, thread: u32) {
+        self.place(thread, None);
+    }
+
+    pub fn now_ps(&self) -> Ps {
+        self.now_ps
+    }
+
+    /// CPU time that a thread has had until now.
+    pub fn ran_ps(&self, thread: u32) -> Ps {
+        let one = &self.threads[thread as usize];
+        let cpu = &self.cpus[usize::from(one.cpu)];
+        let runs = cpu.state == CpuState::Running && cpu.thread == thread;
+        one.ran_ps + if runs { self.now_ps - cpu.since_ps } else { 0 }
+    }
+
+    /// Time for which each CPU has had something to do until now.
+    pub fn busy_ps(&self) -> impl Iterator<Item = Ps> {
+        self.cpus.iter().map(|cpu| match cpu.state {
+            CpuState::Running => cpu.busy_ps + (self.now_ps - cpu.since_ps),
+            _ => cpu.busy_ps,
+        })
+    }
+
+    fn set_due(&mut self, place: usize) {
+        let cpu = &self.cpus[place];
+        let due_ps = match cpu.queue.is_empty() {
+            true => cpu.step_ps,
+            false => cpu.step_ps.min(cpu.slice_ends_ps.max(self.now_ps)),
+        };
+        self.agenda.set(place, due_ps);
+    }
+
+    /// A thread begins to run, or goes on.
+    fn begin(&mut self, place: usize, thread: u32) {
+        let cpu = &mut self.cpus[place];
+        let rest_ps = self.threads[thread as usize].rest_ps;
+        let mut costs_ps = 0;
+        if cpu.last != thread {
+            self.happened.switches += 1;
+            costs_ps = self.costs.switch_ps;
+        }
+        cpu.state = CpuState::Running;
+        cpu.thread = thread;
+        cpu.last = thread;
+        cpu.since_ps = self.now_ps;
+        cpu.step_ps = self.now_ps + costs_ps + rest_ps;
+        cpu.slice_ends_ps = self.now_ps + self.costs.slice_ps;
+        self.set_due(place);
+    }
+
+    /// Adds what the running thread has run.
+    fn account(&mut self, place: usize) {
+        let cpu = &mut self.cpus[place];
+        let thread = &mut self.threads[cpu.thread as usize];
+        let ran_ps = self.now_ps - cpu.since_ps;
+        thread.ran_ps += ran_ps;
+        thread.had_ps += ran_ps;
+        cpu.busy_ps += ran_ps;
+        cpu.since_ps = self.now_ps;
+        let least_ps = match cpu.queue.first() {
+            Some((had_ps, _)) => thread.had_ps.min(*had_ps),
+            None => thread.had_ps,
+        };
+        cpu.floor_ps = cpu.floor_ps.max(least_ps);
+    }
+
+    /// The running thread has had its slice, or a thread that was woken comes before it.
+    fn end_slice(&mut self, place: usize) {
+        self.account(place);
+        let cpu = &mut self.cpus[place];
+        let thread = &mut self.threads[cpu.thread as usize];
+        let gives_way = cpu
+            .queue
+            .first()
+            .is_some_and(|(had_ps, _)| *had_ps <= thread.had_ps);
+        if gives_way {
+            thread.rest_ps = cpu.step_ps - self.now_ps;
+            cpu.queue.insert((thread.had_ps, cpu.thread));
+            self.waiting += 1;
+            self.happened.preemptions += 1;
+            self.take_next(place);
+        } else {
+            cpu.slice_ends_ps = self.now_ps + self.costs.slice_ps;
+            self.set_due(place);
+        }
+    }
+
+    /// A CPU without a thread takes the next one.
+    fn take_next(&mut self, place: usize) {
+        let own = self.cpus[place].queue.pop_first();
+        if own.is_some() {
+            self.waiting -= 1;
+        }
+        let next = own.map(|(_, thread)| thread).or_else(|| self.steal(place));
+        match next {
+            Some(thread) => self.begin(place, thread),
+            None => {
+                let cpu = &mut self.cpus[place];
+                cpu.state = CpuState::Idle;
+                cpu.since_ps = self.now_ps;
+                self.idle |= 1 << place;
+                self.agenda.set(place, NEVER);
+            }
+        }
+    }
+
+    /// A thread that waits for the CPU with the longest queue.
+    fn steal(&mut self, place: usize) -> Option<u32> {
+        if self.waiting == 0 || !self.costs.steals {
+            return None;
+        }
+        let others = (0..self.cpus.len()).filter(|other| *other != place);
+        let from = others.max_by_key(|other| (self.cpus[*other].queue.len(), Reverse(*other)))?;
+        let threads = &self.threads;
+        let mut queue = self.cpus[from].queue.iter();
+        let found = *queue.find(|(_, thread)| !threads[*thread as usize].is_kept)?;
+        self.cpus[from].queue.remove(&found);
+        self.waiting -= 1;
+        self.happened.steals += 1;
+        self.move_to(found.1, place);
+        Some(found.1)
+    }
+
+    /// What a thread has had counts on another CPU as it does among the threads there.
+    fn move_to(&mut self, thread: u32, place: usize) {
+        let one = &mut self.threads[thread as usize];
+        let above_ps = one
+            .had_ps
+            .saturating_sub(self.cpus[usize::from(one.cpu)].floor_ps);
+        one.had_ps = self.cpus[place].floor_ps + above_ps;
+        one.cpu = place as u16;
+    }
+
+    /// Puts a thread that is woken on a CPU: that on which it ran if it is idle, or another that is
+    /// idle, the nearest first, or the one with fewer threads of its own and the waker's.
+    fn place(&mut self, thread: u32, by: Option<u16>) -> Ps {
+        let VirtualThread { cpu, is_kept, .. } = self.threads[thread as usize];
+        let last = usize::from(cpu);
+        let place = match is_kept || self.idle & (1 << last) != 0 {
+            true => last,
+            false => self
+                .nearest_idle(last)
+                .unwrap_or_else(|| self.shorter(last, by)),
+        };
+        if place != last {
+            self.move_to(thread, place);
+        }
+        let cpu = &mut self.cpus[place];
+        let one = &mut self.threads[thread as usize];
+        // Who has slept for long gets no more for it than others may have to wait for a slice.
+        let credit_ps = self.costs.slice_ps / 2;
+        one.had_ps = one.had_ps.max(cpu.floor_ps.saturating_sub(credit_ps));
+        if cpu.state == CpuState::Idle {
+            let polls = self.now_ps - cpu.since_ps <= self.costs.polls_ps;
+            let (takes_ps, kick_ps) = match polls {
+                true => (self.costs.wake_polling_ps, 0),
+                false => (self.costs.wake_sleeping_ps, self.costs.kick_ps),
+            };
+            cpu.state = CpuState::Waking;
+            cpu.thread = thread;
+            self.idle &= !(1 << place);
+            self.agenda.set(place, self.now_ps + takes_ps);
+            self.happened.wakes_idle += 1;
+            return self.costs.wake_ps + kick_ps;
+        }
+        cpu.queue.insert((one.had_ps, thread));
+        self.waiting += 1;
+        self.happened.wakes_busy += 1;
+        if cpu.state == CpuState::Running {
+            let running = self.threads[cpu.thread as usize].had_ps + (self.now_ps - cpu.since_ps);
+            let had_ps = self.threads[thread as usize].had_ps;
+            if self
+                .costs
+                .preempt_ps
+                .is_some_and(|more_ps| running > had_ps + more_ps)
+            {
+                cpu.slice_ends_ps = self.now_ps;
+            }
+            self.set_due(place);
+        }
+        self.costs.wake_ps
+    }
+
+    fn nearest_idle(&self, to: usize) -> Option<usize> {
+        if self.idle == 0 {
+            return None;
+        }
+        let first = to - to % self.near_cpus;
+        let near = (self.idle >> first) & ((1u128 << self.near_cpus.min(CPUS_MAX)) - 1);
+        Some(match near {
+            0 => self.idle.trailing_zeros() as usize,
+            near => first + near.trailing_zeros() as usize,
+        })
+    }
+
+    fn shorter(&self, last: usize, by: Option<u16>) -> usize {
+        let threads = |place: usize| self.cpus[place].queue.len();
+        match by.map(usize::from) {
+            Some(by) if threads(by) < threads(last) => by,
+            _ => last,
+        }
+    }
+
+    fn set_timer(&mut self) {
+        let first = self.timers.peek();
+        let at_ps = first.map_or(NEVER, |Reverse((at_ps, _))| *at_ps);
+        self.agenda.set(self.cpus.len(), at_ps);
+    }
+
+    /// The sleep of a thread is over.
+    fn ring(&mut self) {
+        if let Some(Reverse((_, thread))) = self.timers.pop() {
+            self.place(thread, None);
+        }
+        self.set_timer();
+    }
+}
+
+impl VirtualCpu {
+    fn idle() -> Self {
+        Self {
+            state: CpuState::Idle,
+            thread: 0,
+            last: u32::MAX,
+            step_ps: NEVER,
+            slice_ends_ps: 0,
+            since_ps: 0,
+            busy_ps: 0,
+            queue: BTreeSet::new(),
+            floor_ps: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const MS: Ps = 1_000_000_000;
+
+    fn machine(cpus: usize, threads: u32, costs: &HostCosts) -> Machine {
+        let mut machine = Machine::new(cpus, (0..threads).map(|_| None), costs);
+        (0..threads).for_each(|thread| machine.start(thread));
+        machine
+    }
+
+    fn costs() -> HostCosts {
+        HostCosts {
+            wake_polling_ns: 0.0,
+            wake_sleeping_ns: 0.0,
+            switch_ns: 0.0,
+            slice_ns: 1e6,
+            ..HostCosts::default()
+        }
+    }
+
+    /// Every thread computes all the time, this long between two steps.
+    fn compute(machine: &mut Machine, step_ps: Ps, until_ps: Ps) -> Vec<Ps> {
+        while let Some(moment) = machine.next_step(until_ps) {
+            machine.spend(moment, step_ps);
+        }
+        let threads = machine.threads.len() as u32;
+        (0..threads).map(|thread| machine.ran_ps(thread)).collect()
+    }
+
+    #[test]
+    fn threads_that_compute_share_a_cpu_alike() {
+        let mut machine = machine(1, 3, &costs());
+        let ran = compute(&mut machine, 7 * MS, 300 * MS);
+        assert_eq!(ran, [100 * MS; 3]);
+        assert_eq!(machine.busy_ps().sum::<Ps>(), 300 * MS);
+        assert!(
+            machine.happened.preemptions >= 299,
+            "{:?}",
+            machine.happened
+        );
+    }
+
+    #[test]
+    fn a_cpu_each_needs_no_switch_but_the_first() {
+        let mut machine = machine(4, 4, &costs());
+        assert_eq!(compute(&mut machine, MS, 100 * MS), [100 * MS; 4]);
+        assert_eq!(
+            (machine.happened.switches, machine.happened.preemptions),
+            (4, 0)
+        );
+    }
+
+    #[test]
+    fn a_step_is_not_shorter_for_being_interrupted() {
+        let mut machine = machine(1, 2, &costs());
+        let mut steps = [0; 2];
+        while let Some(moment) = machine.next_step(400 * MS) {
+            steps[moment.thread as usize] += 1;
+            machine.spend(moment, 10 * MS);
+        }
+        // The first of each is due at once.
+        assert_eq!(steps, [21, 20]);
+    }
+
+    #[test]
+    fn who_is_idle_takes_from_who_has_many() {
+        for (steals, busy) in [(true, 2), (false, 1)] {
+            let costs = HostCosts { steals, ..costs() };
+            let mut machine = Machine::new(2, (0..3).map(|_| None), &costs);
+            // Both CPUs have one; the third comes to the second, whose own thread then sleeps.
+            (0..3).for_each(|thread| machine.start(thread));
+            let mut slept = false;
+            while let Some(moment) = machine.next_step(100 * MS) {
+                let shares = machine.cpus[usize::from(moment.cpu)].queue.len();
+                if !slept && shares == 0 {
+                    slept = true;
+                    machine.block(moment);
+                } else {
+                    machine.spend(moment, MS);
+                }
+            }
+            assert_eq!(machine.idle.count_ones(), 2 - busy, "{steals}");
+            assert_eq!(machine.happened.steals, u64::from(steals));
+        }
+    }
+
+    #[test]
+    fn who_wakes_takes_the_cpu_at_once_only_if_told_so() {
+        for (preempt_ns, waits_ps) in [(None, MS), (Some(1e3), MS / 2)] {
+            let costs = HostCosts {
+                preempt_ns,
+                ..costs()
+            };
+            let mut machine = Machine::new(1, (0..2).map(|_| None), &costs);
+            machine.start(0);
+            let first = machine.next_step(MS).unwrap();
+            machine.spend(first, MS / 2);
+            let waker = machine.next_step(MS).unwrap();
+            machine.wake(waker, 1);
+            machine.spend(waker, 50 * MS);
+            let woken = machine.next_step(50 * MS).unwrap();
+            assert_eq!(
+                (woken.thread, woken.now_ps),
+                (1, waits_ps),
+                "{preempt_ns:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_sleep_ends_by_itself() {
+        let mut machine = machine(
+            1,
+            1,
+            &HostCosts {
+                timer_ns: 1e6,
+                ..costs()
+            },
+        );
+        let moment = machine.next_step(MS).unwrap();
+        machine.sleep(moment, 5 * MS);
+        let again = machine.next_step(50 * MS).unwrap();
+        assert_eq!((again.thread, again.now_ps), (0, 6 * MS));
+    }
+
+    #[test]
+    fn a_thread_that_is_kept_on_a_cpu_waits_for_it() {
+        let mut machine = Machine::new(2, [Some(1), Some(1)].into_iter(), &costs());
+        machine.start(0);
+        machine.start(1);
+        let ran = compute(&mut machine, MS, 100 * MS);
+        assert_eq!(ran.iter().sum::<Ps>(), 100 * MS);
+        assert_eq!(machine.busy_ps().collect::<Vec<_>>(), [0, 100 * MS]);
+    }
+
+    #[test]
+    fn an_idle_cpu_near_the_last_is_preferred() {
+        let costs = HostCosts {
+            near_cpus: 4,
+            ..costs()
+        };
+        let mut machine = Machine::new(8, (0..10).map(|_| None), &costs);
+        machine.start(5);
+        assert_eq!(machine.cpus[5].thread, 5);
+        assert_eq!(machine.nearest_idle(5), Some(4));
+        assert_eq!(machine.nearest_idle(2), Some(0));
+        machine.idle = 0b11;
+        assert_eq!(machine.nearest_idle(5), Some(0));
+    }
+}
