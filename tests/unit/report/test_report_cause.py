@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_run, write_slices
 
-from contend.report import Report, build
+from contend.report import Report, as_json, build, html
 from contend.report.words import gain_text
 from contend.store import RunFolder, RunRecord
 
@@ -128,6 +128,62 @@ def test_unknown_misses_are_not_called_warm(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rows", [None, [], [{"segment": None, "read_requests": 5}]])
 def test_without_segments_there_is_no_cause(tmp_path: Path, rows: Any) -> None:
     assert study_with(tmp_path, lambda record: probed(record, key_caches=rows)).cause is None
+
+
+def locks(record: RunRecord) -> RunRecord:
+    """What a model server counts: one lock of which 30 % of the visits wait, or four that share
+    them; each held for 80 ns a visit, of which one in ten was timed."""
+    segments = record.cell[SEGMENTS]
+    split = (400, 300, 200, 100) if segments else (1000,)
+    waits = 0.05 if segments else 0.3
+    counted = [
+        {
+            "segment": number,
+            "visits": visits,
+            "waits": round(visits * waits),
+            "sampled": visits // 10,
+            "held_ns": 8 * visits,
+            "waited_ns": 0,
+        }
+        for number, visits in enumerate(split)
+    ]
+    rows = [{"segment": n, "read_requests": visits} for n, visits in enumerate(split, 1)]
+    server = {**record.probes["server"], "kind": "model", "without_effect": ["query_cache_type"]}
+    return probed(
+        record,
+        server=server,
+        model={"queries": 10, "segments": counted},
+        key_caches=rows if segments else [{"segment": None, "read_requests": 1000}],
+    )
+
+
+def test_a_model_server_says_what_its_locks_did(tmp_path: Path) -> None:
+    report = study_with(tmp_path, locks)
+    cause = report.cause
+    assert cause is not None
+    said = " ".join(cause.paragraphs)
+    assert "had to wait: 30.0 % ±0.0 of them with off and 5.0 % ±0.0 with 32" in said
+    assert "A visit holds a lock for 80.0 ±0 ns and 80.0 ±0 ns." in said
+    of_cells, of_segments = cause.tables[1:3]
+    assert of_cells.rows[0][:2] == ("10 points", "off")
+    assert of_cells.rows[0][3:5] == ("30.0 % ±0.0", "80.0 ±0")
+    assert [row[:3] for row in of_segments.rows] == [
+        (str(n), f"{share}.0 % ±0.0", "5.0 % ±0.0") for n, share in enumerate((40, 30, 20, 10), 1)
+    ]
+
+
+def test_the_head_says_that_it_is_a_model(tmp_path: Path) -> None:
+    report = study_with(tmp_path, locks)
+    assert report.about_server.startswith("This is a model and not a server")
+    assert report.about_server.endswith("no effect on it: query_cache_type.")
+    assert as_json(report)["about_server"] == report.about_server
+    assert report.about_server in html.render(report, {})
+    assert ("Server", "model server 10.11.14-MariaDB") in report.summary
+
+
+def test_a_server_is_not_said_to_be_none(study_report: Report) -> None:
+    assert study_report.about_server == ""
+    assert "about_server" not in as_json(study_report)
 
 
 def test_an_analysis_of_a_newer_contend_is_left_out(tmp_path: Path) -> None:

@@ -2,16 +2,19 @@
 
 From information_schema.KEY_CACHES before and after each run come the visits of each segment. The
 share of the most visited one sets a ceiling on what the segments can gain: if only its lock
-queued, throughput could rise to 1/share of that behind a single lock.
+queued, throughput could rise to 1/share of that behind a single lock. A model server counts the
+locks themselves too: how many visits waited, and how long they were held.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 from contend.findings.claims import surest
 from contend.findings.evidence import (
+    Called,
     Cause,
     Evidence,
     EvidenceTable,
@@ -44,6 +47,9 @@ AGREES_WITHIN = 0.05
 their page, and the server's own requests, by about a hundredth."""
 
 _LISTED = 6
+
+WAITS, HELD, BUSIEST = "waits", "held", "busiest"
+"""What only a model server counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +315,99 @@ def _charts(evidence: Evidence) -> Iterable[Shares]:
             yield Shares("segment", one.table, one.shares)
 
 
+def _waits(evidence: Evidence) -> Sentence | None:
+    """What a model server counted of its locks, at the gain that is surest to be large."""
+    roles = evidence.study.roles
+    found = [one for one in visits_of(evidence) if one.best is not None]
+    if not found or found[0].best is None:
+        return None
+    first, best = found[0], found[0].best
+    column = roles.column_levels[best.change.place.first_column]
+    before, after = ((first.table, level, column) for level in (roles.baseline, first.level))
+    looks = {
+        name: evidence.figure(look, *place)
+        for place, when in ((before, "before"), (after, "after"))
+        for look, name in ((WAITS, f"waits_{when}"), (HELD, f"held_{when}"))
+    }
+    given = {name: one for name, one in looks.items() if one is not None}
+    if len(given) < len(looks):
+        return None
+    return say(
+        "The server counted the visits to its locks that had to wait: {waits_before:share} of them "
+        "with {waits_before:level} and {waits_after:share} with {waits_after:level}, at "
+        "{best:column}. A visit holds a lock for {held_before} ns and {held_after} ns.",
+        best=best,
+        **given,
+    )
+
+
+def _locks_table(evidence: Evidence) -> Iterable[EvidenceTable]:
+    """What a model server counted of its locks: a row a cell."""
+    rows = []
+    for place in evidence.places:
+        found = [evidence.figure(look, *place) for look in (WAITS, HELD, BUSIEST)]
+        known = next((one for one in found if one is not None), None)
+        if known is None:
+            continue
+        waits, held, busiest = found
+        rows.append(
+            (
+                *(say(f"{{it:{axis}}}", it=known) for axis in ("table", "level", "head")),
+                written(waits, "share"),
+                written(held),
+                written(busiest, "share"),
+            )
+        )
+    if rows:
+        yield EvidenceTable(
+            "The locks of the key cache as the server counted them (intervals after ±)",
+            (
+                *(Called("table"), Called("level"), Called("column")),
+                *("visits that waited", "held a visit, ns", "the busiest is held, of the time"),
+            ),
+            tuple(rows),
+        )
+
+
+def _segments_table(evidence: Evidence) -> Iterable[EvidenceTable]:
+    """Visits, waits and time held of each segment of a model server over all columns, the most
+    visited first: a table for each table and level."""
+    for one in visits_of(evidence):
+        runs = evidence.runs(one.table, one.level)
+        rows = []
+        for name, visits in one.shares[:_LISTED]:
+            index = int(name) - 1
+            reads = (_of_segment(index, *ratio) for ratio in _OF_VISITS)
+            means = [over_repeats(evidence.study, runs, read) for read in reads]
+            waits, held = (
+                None if mean is None else Figure(visits.contrast, mean) for mean in means
+            )
+            if waits is None:
+                return
+            rows.append((name, written(visits, "share"), written(waits, "share"), written(held)))
+        yield EvidenceTable(
+            f"The {len(rows)} most visited segments, over all columns (intervals after ±)",
+            ("segment", "of all visits", "of its visits waited", "held a visit, ns"),
+            tuple(rows),
+            say("{it:table}, {it:level}" if one.table else "{it:level}", it=one.hottest),
+        )
+
+
+_Counter = Literal["visits", "waits", "sampled", "held_ns"]
+_OF_VISITS: tuple[tuple[_Counter, _Counter], ...] = (("waits", "visits"), ("held_ns", "sampled"))
+
+
+def _of_segment(index: int, what: _Counter, over: _Counter) -> Callable[[Run], float | None]:
+    """One counter of a segment of a model server over another."""
+
+    def read(run: Run) -> float | None:
+        locks = (run.probes.get("model") or {}).get("segments", ())
+        lock = locks[index] if index < len(locks) else None
+        return lock[what] / lock[over] if lock is not None and lock[over] else None
+
+    return read
+
+
 def _refutation(evidence: Evidence) -> Sentence | None:
     ceilings = [one.ceiling for one in visits_of(evidence)]
     if not ceilings:
@@ -329,6 +428,9 @@ KEY_CACHE = Cause(
         "requests": KEY_REQUESTS,
         "switches": "switches_per_query",
         "busy": "cpus_busy",
+        WAITS: "lock_wait_share",
+        HELD: "lock_held_ns",
+        BUSIEST: "lock_held_share",
     },
     only_for=(THROUGHPUT,),
     lead=_lead,
@@ -338,9 +440,9 @@ KEY_CACHE = Cause(
     "page, so the segment that holds it is visited by every lookup, and the pages just below it "
     "draw most of the rest to a few more. Other segments stand nearly idle, and adding more of "
     "them does not divide the visits to the root.",
-    says=(requests, _ceiling, _warmth),
+    says=(requests, _ceiling, _waits, _warmth),
     expects=(Expects("switches_per_query", "lower"),),
-    tables=(_table, _requests_table),
+    tables=(_table, _locks_table, _segments_table, _requests_table),
     charts=_charts,
     refuted_by=_refutation,
     levels={"0": "off"},
