@@ -12,20 +12,16 @@ from contend.errors import RequestError
 from contend.settings.before_run import COLD_STARTS, LOCK_FILES, WARM
 from contend.settings.load import HANDLER_SOCKET
 from contend.settings.model import Launch, Need, Setting, Values
+from contend.settings.plan_keys import load_schema, sentence, value_kind
 from contend.settings.server import KIND, MODEL, USE
 from contend.settings.tables import TomlTable
-from contend.settings.values import Choice, Key, Real, WholeNumber, shown
+from contend.settings.values import Key, shown
 from contend.settings.workload import may_write
 
-HAS = {
-    "key_buffer_size": "134217728",
-    "key_cache_age_threshold": "300",
-    "key_cache_block_size": "1024",
-    "key_cache_division_limit": "100",
-    "key_cache_segments": "0",
-    "max_connections": "151",
-}
-"""Its variables, with their defaults."""
+_SCHEMA = load_schema("model")
+
+HAS: dict[str, str] = {name: told["default"] for name, told in _SCHEMA["variables"].items()}
+"""Its variables that can be set, with their defaults."""
 
 _NO_QUERY_CACHE = "it has no query cache"
 _NO_FILES = "it opens no table's files"
@@ -46,53 +42,11 @@ WITHOUT_EFFECT = {
 }
 """Options of other servers that it is given without harm, and why nothing comes of them."""
 
-_SECOND_NS = 1_000_000_000
-
-
-def _ns(name: str, means: str) -> Key:
-    return Key(name, WholeNumber(0, _SECOND_NS), None, means)
-
-
-KNOBS = (
-    _ns("under_lock_ns", "work with a segment's lock held, at each request of a page, ns, spun"),
-    _ns("outside_lock_ns", "work between the two locks of each request of a page, ns, spun"),
-    _ns("miss_ns", "what a page that is not in the cache costs, ns, slept"),
-    Key(
-        "miss",
-        Choice(("read",)),
-        None,
-        "a page that is not in the cache is read from a file, in place of miss_ns",
-    ),
-    _ns("second_lock_ns", "work under a second lock that each query takes once, ns, spun"),
-    _ns("row_lock_ns", "work under the lock of each row that is read, ns, spun"),
-    Key("delay_us", WholeNumber(0, 10_000_000), None, "wait before each answer, µs, slept"),
-    Key(
-        "padding",
-        Choice(("apart", "shared")),
-        None,
-        "control blocks of the segments have lines of cache of their own (apart) or lie side by "
-        "side (shared)",
-    ),
-    Key("speed", Real(0.999, 1.101), None, "a factor of the time of all that it does: 1.0 to 1.1"),
-    Key(
-        "stall_every_s", Real(0.0, 3600.0), None, "all queries stand still once in so many seconds"
-    ),
-    Key("stall_ms", WholeNumber(0, 60_000), None, "for so long"),
-    _ns(
-        "leak_ns_per_s", "work that each query has more with each second since the start, ns, spun"
-    ),
-    Key(
-        "lock",
-        Choice(("adaptive", "normal", "std", "parking_lot", "fair")),
-        None,
-        "kind of the segments' locks: pthread's adaptive (as MariaDB's) or normal, std, "
-        "parking_lot, or fair (handed to whoever has waited longest)",
-    ),
-    Key(
-        "pool", WholeNumber(1, 1024), None, "threads for all connections, in place of one for each"
-    ),
+KNOBS = tuple(
+    Key(name, value_kind(_SCHEMA, told), told["default"], sentence(told["description"]))
+    for name, told in _SCHEMA["knobs"].items()
 )
-"""All are off if nothing is said."""
+"""As contend-load says them. Those that a file does not give are left as they are there."""
 
 
 def is_model(cell: Values) -> bool:
@@ -131,6 +85,9 @@ class Knobs(Setting):
         if not is_model(cell):
             return
         launch.arguments += [f"--rows={cell['data.rows']}", f"--seed={cell['data.seed']}"]
+        if cell[self.path].get("miss") == "read":
+            # Where it is started: in its data folder.
+            launch.arguments.append("--rows-in=.")
         launch.arguments += [f"--knob={name}={value}" for name, value in cell[self.path].items()]
 
 
@@ -161,11 +118,6 @@ def _lacking(cell: Values) -> list[tuple[str, object, str]]:
 
 
 def _refuse_together(knobs: Values) -> None:
-    if "miss" in knobs and "miss_ns" in knobs:
-        raise RequestError(
-            "server.knobs.miss and server.knobs.miss_ns both say what a miss costs",
-            hint="Give one of them.",
-        )
     stalls = [name for name in ("stall_every_s", "stall_ms") if name in knobs]
     if len(stalls) == 1:
         (there,) = stalls
