@@ -86,7 +86,7 @@ RUST_ARROWS: dict[str, set[str]] = {
     "record": {"plan", "outcome"},
     "workload": {"plan", "outcome", "random", "wire", "arrival", "record"},
     "fill": {"plan", "outcome", "random", "wire"},
-    "serve": {"plan", "outcome", "random", "wire"},
+    "serve": {"plan", "outcome", "random", "wire", "fill"},
     "lua": {"plan", "outcome", "random", "wire", "arrival", "record", "workload"},
     "reactor": {"plan", "outcome"},
     "cpus": {"random"},

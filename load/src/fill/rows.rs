@@ -16,7 +16,8 @@ const PAD_GROUPS: usize = 5;
 /// `c`, a tab, `pad`, a newline: each group is followed by exactly one byte.
 const TEXT_BYTES: usize = (C_GROUPS + PAD_GROUPS) * (GROUP_DIGITS + 1);
 /// Without the byte behind its last group.
-const C_BYTES: usize = C_GROUPS * (GROUP_DIGITS + 1) - 1;
+pub const C_BYTES: usize = C_GROUPS * (GROUP_DIGITS + 1) - 1;
+pub const PAD_BYTES: usize = PAD_GROUPS * (GROUP_DIGITS + 1) - 1;
 /// The longest line: two numbers of twenty digits, each with its tab.
 const LINE_BYTES_MAX: usize = TEXT_BYTES + 42;
 /// The longest item: its texts in quotes, three commas and the parentheses.
@@ -68,6 +69,16 @@ impl Rows {
         (0..pieces)
             .map(|piece| cut(piece)..cut(piece + 1))
             .collect()
+    }
+
+    /// `c` and `pad` of a row.
+    #[inline]
+    pub fn texts(&self, number: u64) -> ([u8; C_BYTES], [u8; PAD_BYTES]) {
+        let (text, _) = self.draw(number);
+        let (mut c, mut pad) = ([0; C_BYTES], [0; PAD_BYTES]);
+        c.copy_from_slice(&text[..C_BYTES]);
+        pad.copy_from_slice(&text[C_BYTES + 1..TEXT_BYTES - 1]);
+        (c, pad)
     }
 
     /// Appends the lines of a range of numbers; returns the sum of their checksums.

@@ -1,0 +1,268 @@
+//! The index file of the study's table, as MyISAM makes it when the table is loaded: pages of
+//! 1 KiB, of which each can be computed from its number.
+//!
+//! Page 0 is the file's header. The pages of the primary key follow, built row by row (see
+//! [`grown`](super::grown)), then those of `k`, built by sorting (see [`sorted`](super::sorted)).
+//! The root of `k` is the last page of the file. `docs/decisions/0044` says how this was found.
+//!
+//! A page begins with two bytes: its length in use, and in the highest bit whether it has pages
+//! below it. Then come entries of 8 bytes (the value of the key, and the number of the row in the
+//! data file, from 0), in a page with others below it each between two page numbers of 3 bytes.
+//! All numbers are big-endian.
+
+use super::grown::Grown;
+use super::sorted::Sorted;
+
+/// Bytes of an index page, and of a block of the key cache.
+pub const PAGE_BYTES: usize = 1024;
+
+/// Entries that a leaf page has space for.
+pub(super) const LEAF_ENTRIES: u32 = 127;
+/// Entries that a page above has space for.
+pub(super) const UPPER_ENTRIES: u32 = 92;
+
+const LENGTH_BYTES: usize = 2;
+const CHILD_BYTES: usize = 3;
+const ENTRY_BYTES: usize = 8;
+const HAS_CHILDREN: u16 = 0x8000;
+
+/// The index of a table of so many rows, where `k` of a row is the row's number.
+#[derive(Clone, Debug)]
+pub struct Index {
+    rows: u32,
+    primary: Grown,
+    key: Sorted,
+}
+
+/// What a search for a key found in a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InPage {
+    /// The page to go on with, left of the first entry that is not smaller than the key; none in a
+    /// leaf page.
+    pub child: Option<u32>,
+    /// The number of the row, from 1, if this page has an entry with the key.
+    pub row: Option<u32>,
+}
+
+/// What a page holds: how many entries, the key of each, and the number of each page below, if
+/// there are any: one more than entries.
+pub(super) struct Holds<'i> {
+    pub count: u32,
+    pub key: &'i dyn Fn(u32) -> u32,
+    pub child: Option<&'i dyn Fn(u32) -> u32>,
+}
+
+impl Index {
+    /// The index of a table of `rows` rows, numbered from 1; at least one.
+    pub fn new(rows: u32) -> Self {
+        let rows = rows.max(1);
+        let primary = Grown::new(rows);
+        let key = Sorted::new(rows, 1 + primary.pages());
+        Self { rows, primary, key }
+    }
+
+    pub fn rows(&self) -> u32 {
+        self.rows
+    }
+
+    /// Pages of the file, its header included.
+    pub fn pages(&self) -> u32 {
+        self.root() + 1
+    }
+
+    /// The page at which a walk down the key `k` begins.
+    pub fn root(&self) -> u32 {
+        self.key.root()
+    }
+
+    /// The page at which a walk down the primary key begins.
+    pub fn primary_root(&self) -> u32 {
+        self.primary.root()
+    }
+
+    /// Pages from the root of `k` to a leaf, both included.
+    pub fn levels(&self) -> u32 {
+        self.key.levels()
+    }
+
+    /// The numbers of the pages that belong to `k`.
+    pub fn pages_of_key(&self) -> std::ops::RangeInclusive<u32> {
+        1 + self.primary.pages()..=self.root()
+    }
+
+    /// What is in the file at `page`.
+    pub fn write(&self, page: u32, out: &mut [u8; PAGE_BYTES]) {
+        out.fill(0);
+        if self.pages_of_key().contains(&page) {
+            self.key.holds(page, |holds| put(out, holds));
+        } else if page > 0 && page < self.pages() {
+            self.primary.holds(page, |holds| put(out, holds));
+        }
+    }
+
+    /// Searches the content of a page by halves for the entry with a key.
+    #[inline]
+    pub fn search(page: &[u8; PAGE_BYTES], key: u32) -> InPage {
+        let head = u16::from_be_bytes([page[0], page[1]]);
+        let (left, child_bytes) = match head & HAS_CHILDREN {
+            0 => (LENGTH_BYTES, 0),
+            _ => (LENGTH_BYTES + CHILD_BYTES, CHILD_BYTES),
+        };
+        let length = usize::from(head & !HAS_CHILDREN).min(PAGE_BYTES);
+        let each = ENTRY_BYTES + child_bytes;
+        let word = |at: usize| {
+            let bytes = page.get(at..).and_then(|rest| rest.first_chunk::<4>());
+            bytes.map_or(0, |bytes| u32::from_be_bytes(*bytes))
+        };
+        let entries = length.saturating_sub(left) / each;
+        let (mut low, mut high) = (0, entries);
+        while low < high {
+            let middle = (low + high) / 2;
+            if word(left + middle * each) < key {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let at = left + low * each;
+        InPage {
+            // The byte before the three is the row's number or the length, and is cut off.
+            child: (child_bytes > 0).then(|| word(at - 4) & 0x00ff_ffff),
+            row: (low < entries && word(at) == key).then(|| word(at + 4).wrapping_add(1)),
+        }
+    }
+
+    /// What [`Self::search`] finds in a page of `k`, computed without its content.
+    #[inline]
+    pub fn child(&self, page: u32, key: u32) -> InPage {
+        self.key.child(page, key)
+    }
+}
+
+fn put(out: &mut [u8; PAGE_BYTES], holds: &Holds<'_>) {
+    let mut length = LENGTH_BYTES;
+    let mut add = |bytes: &[u8]| {
+        if let Some(place) = out.get_mut(length..length + bytes.len()) {
+            place.copy_from_slice(bytes);
+            length += bytes.len();
+        }
+    };
+    let child = |number: u32| holds.child.map(|child| child(number).to_be_bytes());
+    for number in 0..holds.count {
+        if let Some([_, bytes @ ..]) = child(number) {
+            add(&bytes);
+        }
+        let key = (holds.key)(number);
+        add(&key.to_be_bytes());
+        add(&(key - 1).to_be_bytes());
+    }
+    if let Some([_, bytes @ ..]) = child(holds.count) {
+        add(&bytes);
+    }
+    let flag = holds.child.map_or(0, |_| HAS_CHILDREN);
+    let [high, low] = (length as u16 | flag).to_be_bytes();
+    (out[0], out[1]) = (high, low);
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    fn page(index: &Index, number: u32) -> [u8; PAGE_BYTES] {
+        let mut out = [0xaa; PAGE_BYTES];
+        index.write(number, &mut out);
+        out
+    }
+
+    /// Walks from a page to where the key is, or to a leaf without it; the pages it passed.
+    fn walk(index: &Index, root: u32, key: u32) -> (Vec<u32>, Option<u32>) {
+        let mut passed = vec![root];
+        let mut found = None;
+        loop {
+            let at = *passed.last().unwrap();
+            let in_page = Index::search(&page(index, at), key);
+            if index.pages_of_key().contains(&at) {
+                assert_eq!(in_page, index.child(at, key), "page {at}, key {key}");
+            }
+            found = in_page.row.or(found);
+            match in_page.child {
+                Some(child) => passed.push(child),
+                None => return (passed, found),
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_has_the_pages_that_a_server_made() {
+        // MariaDB 10.11, filled by contend-load: rows, pages of the file, levels.
+        for (rows, pages, levels) in [
+            (10_000, 161, 2),
+            (100_000, 1_600, 3),
+            (1_000_000, 15_966, 3),
+        ] {
+            let index = Index::new(rows);
+            assert_eq!((index.pages(), index.levels()), (pages, levels), "{rows}");
+        }
+        let levels = |rows| Index::new(rows).levels();
+        assert_eq!([127, 128, 11_811, 11_812].map(levels), [1, 2, 2, 3]);
+        assert_eq!([1_086_739, 1_086_740, 20_000_000].map(levels), [3, 4, 4]);
+    }
+
+    #[test]
+    fn every_page_has_the_place_that_leads_to_it() {
+        for rows in [
+            1, 126, 127, 128, 254, 255, 11_811, 11_812, 11_939, 100_000, 1_100_000,
+        ] {
+            let index = Index::new(rows);
+            let mut seen = vec![false; index.pages() as usize];
+            let mut below = vec![index.root()];
+            let mut levels = 0;
+            while !below.is_empty() {
+                levels += 1;
+                let mut next = Vec::new();
+                for number in below.drain(..) {
+                    assert!(
+                        !std::mem::replace(&mut seen[number as usize], true),
+                        "{number}"
+                    );
+                    let content = page(&index, number);
+                    let length = usize::from(u16::from_be_bytes([content[0], content[1]]) & 0x7fff);
+                    if content[0] & 0x80 != 0 {
+                        let children = content[2..length].chunks(11);
+                        next.extend(children.map(|c| u32::from_be_bytes([0, c[0], c[1], c[2]])));
+                    }
+                }
+                below = next;
+            }
+            assert_eq!(levels, index.levels());
+            let key = index.pages_of_key();
+            assert!(
+                seen.iter()
+                    .zip(0..)
+                    .all(|(seen, n)| *seen == key.contains(&n))
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn walks_find_every_key_and_no_other(rows in 1u32..2_000_000, key: u32, inside: u32) {
+            let index = Index::new(rows);
+            let inside = 1 + inside % rows;
+            for key in [inside, key, 0, 1, rows, rows + 1] {
+                let (passed, found) = walk(&index, index.root(), key);
+                prop_assert_eq!(found, (1..=rows).contains(&key).then_some(key));
+                prop_assert_eq!(passed.len(), index.levels() as usize);
+            }
+        }
+
+        #[test]
+        fn anything_can_be_searched(bytes: Vec<u8>, key: u32) {
+            let mut page = [0; PAGE_BYTES];
+            page.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
+            let _ = Index::search(&page, key);
+        }
+    }
+}
