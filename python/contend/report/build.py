@@ -24,6 +24,7 @@ from contend.report.bounds import bounds_of
 from contend.report.causes import cause_of
 from contend.report.charts import panel_charts, picture_of
 from contend.report.host_state import host_state_section
+from contend.report.locks import locks_section
 from contend.report.model import Report
 from contend.report.naming import naming_of
 from contend.report.notices import failures_of, progress_of, warnings_of
@@ -133,7 +134,12 @@ def _report(folder: RunFolder, study: Study) -> Report:
         sections=tuple(
             filter(
                 None,
-                (tpcc_section(study, cells), host_state_section(study, analyses[0]), looked_at),
+                (
+                    tpcc_section(study, cells),
+                    locks_section(study, cells),
+                    host_state_section(study, analyses[0]),
+                    looked_at,
+                ),
             )
         ),
         cause=cause,

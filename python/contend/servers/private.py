@@ -193,7 +193,9 @@ class PrivateServer:
                 if attempt == _PORT_ATTEMPTS - 1:
                     raise
         adjusted = error_log.adjusted_options(self.log())
-        return truncations(self.options, self.variables(), adjusted)
+        idle = self.kind.without_effect(self.options)
+        taken = {name: value for name, value in self.options.items() if name not in idle}
+        return truncations(taken, self.variables(), adjusted)
 
     def stop(self, *, timeout_s: float = 300) -> None:
         """Stop it cleanly: its table files are whole afterwards. Does nothing if none runs."""

@@ -164,12 +164,32 @@ def test_a_model_server_says_what_its_locks_did(tmp_path: Path) -> None:
     said = " ".join(cause.paragraphs)
     assert "had to wait: 30.0 % ±0.0 of them with off and 5.0 % ±0.0 with 32" in said
     assert "A visit holds a lock for 80.0 ±0 ns and 80.0 ±0 ns." in said
-    of_cells, of_segments = cause.tables[1:3]
-    assert of_cells.rows[0][:2] == ("10 points", "off")
-    assert of_cells.rows[0][3:5] == ("30.0 % ±0.0", "80.0 ±0")
+
+
+def test_locks_have_a_section_of_their_own(tmp_path: Path) -> None:
+    (section,) = study_with(tmp_path, locks).sections
+    assert section.lead.startswith(
+        "Visits had to wait most often with 1 connection, key_cache_segments = 0, 10 points: "
+        "30.0 % ±0.0 of them; one held its lock for 80.0 ±0 ns"
+    )
+    assert "Visits had to wait least often with" in section.lead
+    assert section.lead.endswith(
+        "The most visited segment is number 1: 40.0 % ±0.0 of all visits, of which 5.0 % ±0.0 "
+        "waited, and held 80.0 ±0 ns each."
+    )
+    of_cells, of_segments = section.tables
+    waits = {row[0]: row[1:3] for row in of_cells.rows}
+    assert len(waits) == 4
+    for cell, told in waits.items():
+        share = "30.0" if "segments = 0" in cell else "5.0"
+        assert told == (f"{share} % ±0.0", "80.0 ±0")
     assert [row[:3] for row in of_segments.rows] == [
         (str(n), f"{share}.0 % ±0.0", "5.0 % ±0.0") for n, share in enumerate((40, 30, 20, 10), 1)
     ]
+
+
+def test_other_servers_have_no_such_section(study_report: Report) -> None:
+    assert not any("locks" in section.title for section in study_report.sections)
 
 
 def test_the_head_says_that_it_is_a_model(tmp_path: Path) -> None:

@@ -7,14 +7,12 @@ locks themselves too: how many visits waited, and how long they were held.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
 from contend.findings.claims import surest
 from contend.findings.evidence import (
-    Called,
     Cause,
     Evidence,
     EvidenceTable,
@@ -48,7 +46,7 @@ their page, and the server's own requests, by about a hundredth."""
 
 _LISTED = 6
 
-WAITS, HELD, BUSIEST = "waits", "held", "busiest"
+WAITS, HELD = "waits", "held"
 """What only a model server counts."""
 
 
@@ -341,73 +339,6 @@ def _waits(evidence: Evidence) -> Sentence | None:
     )
 
 
-def _locks_table(evidence: Evidence) -> Iterable[EvidenceTable]:
-    """What a model server counted of its locks: a row a cell."""
-    rows = []
-    for place in evidence.places:
-        found = [evidence.figure(look, *place) for look in (WAITS, HELD, BUSIEST)]
-        known = next((one for one in found if one is not None), None)
-        if known is None:
-            continue
-        waits, held, busiest = found
-        rows.append(
-            (
-                *(say(f"{{it:{axis}}}", it=known) for axis in ("table", "level", "head")),
-                written(waits, "share"),
-                written(held),
-                written(busiest, "share"),
-            )
-        )
-    if rows:
-        yield EvidenceTable(
-            "The locks of the key cache as the server counted them (intervals after ±)",
-            (
-                *(Called("table"), Called("level"), Called("column")),
-                *("visits that waited", "held a visit, ns", "the busiest is held, of the time"),
-            ),
-            tuple(rows),
-        )
-
-
-def _segments_table(evidence: Evidence) -> Iterable[EvidenceTable]:
-    """Visits, waits and time held of each segment of a model server over all columns, the most
-    visited first: a table for each table and level."""
-    for one in visits_of(evidence):
-        runs = evidence.runs(one.table, one.level)
-        rows = []
-        for name, visits in one.shares[:_LISTED]:
-            index = int(name) - 1
-            reads = (_of_segment(index, *ratio) for ratio in _OF_VISITS)
-            means = [over_repeats(evidence.study, runs, read) for read in reads]
-            waits, held = (
-                None if mean is None else Figure(visits.contrast, mean) for mean in means
-            )
-            if waits is None:
-                return
-            rows.append((name, written(visits, "share"), written(waits, "share"), written(held)))
-        yield EvidenceTable(
-            f"The {len(rows)} most visited segments, over all columns (intervals after ±)",
-            ("segment", "of all visits", "of its visits waited", "held a visit, ns"),
-            tuple(rows),
-            say("{it:table}, {it:level}" if one.table else "{it:level}", it=one.hottest),
-        )
-
-
-_Counter = Literal["visits", "waits", "sampled", "held_ns"]
-_OF_VISITS: tuple[tuple[_Counter, _Counter], ...] = (("waits", "visits"), ("held_ns", "sampled"))
-
-
-def _of_segment(index: int, what: _Counter, over: _Counter) -> Callable[[Run], float | None]:
-    """One counter of a segment of a model server over another."""
-
-    def read(run: Run) -> float | None:
-        locks = (run.probes.get("model") or {}).get("segments", ())
-        lock = locks[index] if index < len(locks) else None
-        return lock[what] / lock[over] if lock is not None and lock[over] else None
-
-    return read
-
-
 def _refutation(evidence: Evidence) -> Sentence | None:
     ceilings = [one.ceiling for one in visits_of(evidence)]
     if not ceilings:
@@ -430,7 +361,6 @@ KEY_CACHE = Cause(
         "busy": "cpus_busy",
         WAITS: "lock_wait_share",
         HELD: "lock_held_ns",
-        BUSIEST: "lock_held_share",
     },
     only_for=(THROUGHPUT,),
     lead=_lead,
@@ -442,7 +372,7 @@ KEY_CACHE = Cause(
     "them does not divide the visits to the root.",
     says=(requests, _ceiling, _waits, _warmth),
     expects=(Expects("switches_per_query", "lower"),),
-    tables=(_table, _locks_table, _segments_table, _requests_table),
+    tables=(_table, _requests_table),
     charts=_charts,
     refuted_by=_refutation,
     levels={"0": "off"},
