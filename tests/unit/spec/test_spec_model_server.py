@@ -35,7 +35,7 @@ def test_rows_seed_and_knobs_go_to_the_command_line(load: Load) -> None:
     )
     for launch in launches(experiment):
         assert launch.arguments == [
-            *("--rows=1000", "--seed=7", "--knob=under_lock_ns=200", "--knob=lock=fair")
+            *("--rows=1000", "--seed=7", "--knob=lock=fair", "--knob=under_lock_ns=200")
         ]
 
 
