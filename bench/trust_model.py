@@ -102,13 +102,14 @@ ALONE: tuple[tuple[str, Level, tuple[Level, ...], Mapping[str, Level]], ...] = (
     ("outside_lock_ns", 0, (20, 80, 300), {}),
     ("miss_ns", 0, (2000, 20_000, 100_000), _SMALL),
     ("second_lock_ns", 0, (500, 2000, 10_000), {}),
-    ("row_lock_ns", 0, (500, 2000, 10_000), {}),
+    ("row_lock_ns", 0, (200_000, 500_000, 2_000_000), {}),
     ("delay_us", 0, (5, 50, 500), {}),
     ("speed", 1.0, (1.01, 1.03, 1.1), {}),
     ("leak_ns_per_s", 0, (500, 2000, 10_000), {}),
-    ("stall_ms", 0, (2, 5, 20), {f"{KNOB}stall_every_s": 1}),
+    ("stall_ms", 0, (1, 4, 15), {f"{KNOB}stall_every_s": 0.1}),
 )
-"""Knob, its rest, three sizes, and what goes with it."""
+"""Knob, its rest, three sizes, and what goes with it. One row in a hundred queries is the row with
+a lock, so that it has to be held long."""
 
 _LARGE = {"under_lock_ns": 80, "outside_lock_ns": 150, "second_lock_ns": 2000, "speed": 1.03}
 PAIRS = tuple((one, other) for one in _LARGE for other in _LARGE if one != other)
@@ -135,7 +136,8 @@ def comparisons() -> Iterator[Comparison]:
                     )
             for one, other in PAIRS:
                 levels = (1.0 if one == "speed" else 0, _LARGE[one])
-                beside = {KNOB + other: _LARGE[other]}
+                # With segments, so that the cause has something to go by.
+                beside = {KNOB + other: _LARGE[other], SEGMENTS: 32}
                 yield Comparison("pairs", KNOB + one, levels, connections, beside, number=number)
         for knob, levels, beside in SIGNS:
             yield Comparison(knob, KNOB + knob, levels, 8, beside, sign=True, number=number)

@@ -130,6 +130,13 @@ def test_without_segments_there_is_no_cause(tmp_path: Path, rows: Any) -> None:
     assert study_with(tmp_path, lambda record: probed(record, key_caches=rows)).cause is None
 
 
+def test_a_difference_of_something_else_is_not_put_down_to_segments(tmp_path: Path) -> None:
+    compared = f'compare.baseline={{ "{POINTS}" = 10 }}'
+    report = study_with(tmp_path, None, f"{SEGMENTS}=32", f"{POINTS}=[10, 50]", compared)
+    assert report.cause is None
+    assert not any("cause" in section.title for section in report.sections)
+
+
 def locks(record: RunRecord) -> RunRecord:
     """What a model server counts: one lock of which 30 % of the visits wait, or four that share
     them; each held for 80 ns a visit, of which one in ten was timed."""

@@ -363,6 +363,7 @@ KEY_CACHE = Cause(
         HELD: "lock_held_ns",
     },
     only_for=(THROUGHPUT,),
+    only_with="server.options.key_cache_segments",
     lead=_lead,
     follows="MyISAM finds a row by walking down the B-tree of its index, and asks the key cache "
     "for each page on the way, under a lock. The segments divide that lock, but a page always "
