@@ -80,7 +80,9 @@ impl Alone {
                         segment.release(block);
                     }
                 }
-                Act::Search { key, .. } => seen = Seen::InPage(Index::search(&page_copy, key)),
+                Act::Search { key, side, .. } => {
+                    seen = Seen::InPage(Index::search(&page_copy, key, side));
+                }
                 Act::Row(row) => rows.push(row),
                 Act::Done => return rows,
                 Act::EnterIndex

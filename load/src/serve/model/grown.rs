@@ -94,13 +94,12 @@ impl Grown {
         };
         if left.below <= UPPER_ENTRIES {
             // Of `both - 1` entries one goes to the page above.
-            [left, last] = cut_into(all, last, (both - 1) / 2 + 1);
+            [left, last] = cut_into(all, last, (both - 2) / 2 + 1);
             return self.put(level, [left, last]);
         }
-        let entries = both - 1;
-        let third = entries / 3;
+        let third = (both - 1) / 3;
         [left, last] = cut_into(all, last, third + 1);
-        let [last, new] = cut(last, (entries - 2 - third) / 2 + 1);
+        let [last, new] = cut(last, third + 1);
         let new = Upper {
             number: self.allocate(),
             ..new

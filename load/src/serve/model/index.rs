@@ -34,14 +34,22 @@ pub struct Index {
     key: Sorted,
 }
 
+/// On which side of the entries with a key a search goes on below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Before,
+    Behind,
+}
+
 /// What a search for a key found in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InPage {
-    /// The page to go on with, left of the first entry that is not smaller than the key; none in a
-    /// leaf page.
+    /// The page to go on with; none in a leaf page.
     pub child: Option<u32>,
     /// The number of the row, from 1, if this page has an entry with the key.
     pub row: Option<u32>,
+    /// Whether this page has an entry behind the key.
+    pub more: bool,
 }
 
 /// What a page holds: how many entries, the key of each, and the number of each page below, if
@@ -102,7 +110,7 @@ impl Index {
 
     /// Searches the content of a page by halves for the entry with a key.
     #[inline]
-    pub fn search(page: &[u8; PAGE_BYTES], key: u32) -> InPage {
+    pub fn search(page: &[u8; PAGE_BYTES], key: u32, side: Side) -> InPage {
         let head = u16::from_be_bytes([page[0], page[1]]);
         let (left, child_bytes) = match head & HAS_CHILDREN {
             0 => (LENGTH_BYTES, 0),
@@ -124,18 +132,26 @@ impl Index {
                 high = middle;
             }
         }
+        // Keys are unique: there is at most one entry to be on a side of.
         let at = left + low * each;
+        let has = low < entries && word(at) == key;
+        let behind = low + usize::from(has);
+        let below = match side {
+            Side::Before => at,
+            Side::Behind => left + behind * each,
+        };
         InPage {
             // The byte before the three is the row's number or the length, and is cut off.
-            child: (child_bytes > 0).then(|| word(at - 4) & 0x00ff_ffff),
-            row: (low < entries && word(at) == key).then(|| word(at + 4).wrapping_add(1)),
+            child: (child_bytes > 0).then(|| word(below - 4) & 0x00ff_ffff),
+            row: has.then(|| word(at + 4).wrapping_add(1)),
+            more: behind < entries,
         }
     }
 
     /// What [`Self::search`] finds in a page of `k`, computed without its content.
     #[inline]
-    pub fn child(&self, page: u32, key: u32) -> InPage {
-        self.key.child(page, key)
+    pub fn child(&self, page: u32, key: u32, side: Side) -> InPage {
+        self.key.child(page, key, side)
     }
 }
 
@@ -177,14 +193,14 @@ mod tests {
     }
 
     /// Walks from a page to where the key is, or to a leaf without it; the pages it passed.
-    fn walk(index: &Index, root: u32, key: u32) -> (Vec<u32>, Option<u32>) {
+    fn walk(index: &Index, root: u32, key: u32, side: Side) -> (Vec<u32>, Option<u32>) {
         let mut passed = vec![root];
         let mut found = None;
         loop {
             let at = *passed.last().unwrap();
-            let in_page = Index::search(&page(index, at), key);
+            let in_page = Index::search(&page(index, at), key, side);
             if index.pages_of_key().contains(&at) {
-                assert_eq!(in_page, index.child(at, key), "page {at}, key {key}");
+                assert_eq!(in_page, index.child(at, key, side), "page {at}, key {key}");
             }
             found = in_page.row.or(found);
             match in_page.child {
@@ -252,9 +268,11 @@ mod tests {
             let index = Index::new(rows);
             let inside = 1 + inside % rows;
             for key in [inside, key, 0, 1, rows, rows + 1] {
-                let (passed, found) = walk(&index, index.root(), key);
-                prop_assert_eq!(found, (1..=rows).contains(&key).then_some(key));
-                prop_assert_eq!(passed.len(), index.levels() as usize);
+                for side in [Side::Before, Side::Behind] {
+                    let (passed, found) = walk(&index, index.root(), key, side);
+                    prop_assert_eq!(found, (1..=rows).contains(&key).then_some(key));
+                    prop_assert_eq!(passed.len(), index.levels() as usize);
+                }
             }
         }
 
@@ -262,7 +280,7 @@ mod tests {
         fn anything_can_be_searched(bytes: Vec<u8>, key: u32) {
             let mut page = [0; PAGE_BYTES];
             page.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
-            let _ = Index::search(&page, key);
+            let _ = Index::search(&page, key, Side::Behind);
         }
     }
 }

@@ -36,10 +36,10 @@ impl ServerList {
     /// A column that the list does not have.
     pub fn answer(&self, listed: &Listed<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), Refusal> {
         let place = |name: &[u8], clause: &str| {
-            let named = |column: &&str| name.eq_ignore_ascii_case(column.as_bytes());
+            let named = |column: &str| name.eq_ignore_ascii_case(column.as_bytes());
             self.columns
                 .iter()
-                .position(|column| named(&column))
+                .position(|column| named(column))
                 .ok_or_else(|| {
                     let name = String::from_utf8_lossy(name);
                     Refusal::new(

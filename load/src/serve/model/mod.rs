@@ -24,7 +24,7 @@ mod sorted;
 
 pub use alone::Alone;
 pub use cache::{Counters, Find, Segment};
-pub use index::{InPage, Index, PAGE_BYTES};
+pub use index::{InPage, Index, PAGE_BYTES, Side};
 pub use knobs::{Knobs, LockKind, Padding, PagesFrom};
 pub use layout::Control;
 pub use query::{Act, Parting, PointQuery, Seen};

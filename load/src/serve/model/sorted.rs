@@ -6,7 +6,7 @@
 //! space for 92 has 91 and 92 pages below it; only the last page of each level may be fuller. Pages
 //! lie in the file in the order in which they were written, the last ones of all levels at its end.
 
-use super::index::{Holds, InPage, LEAF_ENTRIES, UPPER_ENTRIES};
+use super::index::{Holds, InPage, LEAF_ENTRIES, Side, UPPER_ENTRIES};
 
 /// Levels that 2^32 rows need.
 const LEVELS_MAX: usize = 5;
@@ -162,7 +162,7 @@ impl Sorted {
 
     /// What a search for a key finds in a page.
     #[inline]
-    pub fn child(&self, page: u32, key: u32) -> InPage {
+    pub fn child(&self, page: u32, key: u32, side: Side) -> InPage {
         let spot = self.spot(page);
         let count = self.entries(spot);
         let Some(below) = spot.level.checked_sub(1) else {
@@ -171,19 +171,25 @@ impl Sorted {
             return InPage {
                 child: None,
                 row: inside.then_some(key),
+                more: u64::from(key) + 1 < u64::from(first) + u64::from(count),
             };
         };
         let step = self.span_of(below);
         let leftmost = spot.place * UPPER_ENTRIES;
         let wanted = (u64::from(key).saturating_sub(1) / step) as u32;
-        let place = wanted.clamp(leftmost, leftmost + count);
+        let mut place = wanted.clamp(leftmost, leftmost + count);
         let has = u64::from(key) == step * u64::from(place + 1) && place < leftmost + count;
+        let more = place + u32::from(has) < leftmost + count;
+        if has && side == Side::Behind {
+            place += 1;
+        }
         InPage {
             child: Some(self.number(Spot {
                 level: below,
                 place,
             })),
             row: has.then_some(key),
+            more,
         }
     }
 }

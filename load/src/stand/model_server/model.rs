@@ -265,12 +265,10 @@ impl Model {
         told["stalls"] = self.stalls.told(per_ns);
         told["epoch"] = epoch.number.into();
         told["segments"] = segments.into();
-        told["sizes"] = json!({
-            "key_buffer_size": sizes.key_buffer_size,
-            "key_cache_segments": sizes.key_cache_segments,
-            "key_cache_division_limit": sizes.key_cache_division_limit,
-            "key_cache_age_threshold": sizes.key_cache_age_threshold,
-        });
+        told["key_buffer_size"] = sizes.key_buffer_size.into();
+        told["key_cache_segments"] = sizes.key_cache_segments.into();
+        told["key_cache_division_limit"] = sizes.key_cache_division_limit.into();
+        told["key_cache_age_threshold"] = sizes.key_cache_age_threshold.into();
         told["index"] = json!({
             "rows": self.index.rows(),
             "pages": self.index.pages(),

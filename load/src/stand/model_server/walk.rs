@@ -109,7 +109,9 @@ impl Walker {
                         visit.tell();
                     }
                 }
-                Act::Search { key, .. } => seen = Seen::InPage(Index::search(&self.page, key)),
+                Act::Search { key, side, .. } => {
+                    seen = Seen::InPage(Index::search(&self.page, key, side));
+                }
                 Act::Row(number) => {
                     if work.row_lock > 0 && number == work.locked_row {
                         let held = model.row_lock.hold();

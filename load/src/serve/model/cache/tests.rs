@@ -236,20 +236,20 @@ fn the_page_that_was_used_longest_ago_makes_room() {
 #[test]
 fn hot_pages_outlive_a_scan_and_turn_cold_with_time() {
     let mut segment = Segment::new(20, 50, 300);
-    (0..20).for_each(|page| drop(visit(&mut segment, page)));
+    (0..20).for_each(|page| _ = visit(&mut segment, page));
     for _ in 0..3 {
-        (0..4).for_each(|page| drop(visit(&mut segment, page)));
+        (0..4).for_each(|page| _ = visit(&mut segment, page));
     }
     // As many others as there are blocks, but not as long as it takes to turn cold.
-    (100..120).for_each(|page| drop(visit(&mut segment, page)));
+    (100..120).for_each(|page| _ = visit(&mut segment, page));
     (0..4).for_each(|page| assert!(matches!(visit(&mut segment, page), Find::Hit(_))));
-    (200..290).for_each(|page| drop(visit(&mut segment, page)));
+    (200..290).for_each(|page| _ = visit(&mut segment, page));
     (0..4).for_each(|page| assert!(matches!(visit(&mut segment, page), Find::Miss(_))));
     let mut lru = Segment::new(20, 100, 300);
     for _ in 0..9 {
-        (0..4).for_each(|page| drop(visit(&mut lru, page)));
+        (0..4).for_each(|page| _ = visit(&mut lru, page));
     }
-    (100..120).for_each(|page| drop(visit(&mut lru, page)));
+    (100..120).for_each(|page| _ = visit(&mut lru, page));
     assert!(matches!(visit(&mut lru, 0), Find::Miss(_)));
 }
 
