@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from synthetic_model import of_model
 from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_run, write_slices
 
 from contend.report import Report, as_json, build, html
@@ -137,35 +138,8 @@ def test_a_difference_of_something_else_is_not_put_down_to_segments(tmp_path: Pa
     assert not any("cause" in section.title for section in report.sections)
 
 
-def locks(record: RunRecord) -> RunRecord:
-    """What a model server counts: one lock of which 30 % of the visits wait, or four that share
-    them; each held for 80 ns a visit, of which one in ten was timed."""
-    segments = record.cell[SEGMENTS]
-    split = (400, 300, 200, 100) if segments else (1000,)
-    waits = 0.05 if segments else 0.3
-    counted = [
-        {
-            "segment": number,
-            "visits": visits,
-            "waits": round(visits * waits),
-            "sampled": visits // 10,
-            "held_ns": 8 * visits,
-            "waited_ns": 0,
-        }
-        for number, visits in enumerate(split)
-    ]
-    rows = [{"segment": n, "read_requests": visits} for n, visits in enumerate(split, 1)]
-    server = {**record.probes["server"], "kind": "model", "without_effect": ["query_cache_type"]}
-    return probed(
-        record,
-        server=server,
-        model={"queries": 10, "segments": counted},
-        key_caches=rows if segments else [{"segment": None, "read_requests": 1000}],
-    )
-
-
 def test_a_model_server_says_what_its_locks_did(tmp_path: Path) -> None:
-    report = study_with(tmp_path, locks)
+    report = study_with(tmp_path, of_model)
     cause = report.cause
     assert cause is not None
     said = " ".join(cause.paragraphs)
@@ -174,7 +148,7 @@ def test_a_model_server_says_what_its_locks_did(tmp_path: Path) -> None:
 
 
 def test_locks_have_a_section_of_their_own(tmp_path: Path) -> None:
-    (section,) = study_with(tmp_path, locks).sections
+    (section,) = study_with(tmp_path, of_model).sections
     assert section.lead.startswith(
         "Visits had to wait most often with 1 connection, key_cache_segments = 0, 10 points: "
         "30.0 % ±0.0 of them; one held its lock for 80.0 ±0 ns"
@@ -200,7 +174,7 @@ def test_other_servers_have_no_such_section(study_report: Report) -> None:
 
 
 def test_the_head_says_that_it_is_a_model(tmp_path: Path) -> None:
-    report = study_with(tmp_path, locks)
+    report = study_with(tmp_path, of_model)
     assert report.about_server.startswith("This is a model and not a server")
     assert report.about_server.endswith("no effect on it: query_cache_type.")
     assert as_json(report)["about_server"] == report.about_server
