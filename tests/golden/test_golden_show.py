@@ -113,7 +113,7 @@ def test_a_model_server(capsys: pytest.CaptureFixture[str]) -> None:
     path = write_slices(Path("run"), study("quick"), gain=lambda *_: 1.3, change=of_model)
     assert main(["show", str(path), "--full"]) == 0
     head, _, rest = capsys.readouterr().out.partition("\n\n")
-    why = rest.partition("\nThe locks of the key cache")[2].partition("\nThe state of")[0]
+    why = rest.partition("\nThe locks of the key cache")[2].partition("\nThroughput, ")[0]
     check("show-model", f"{head}\n[…]\nThe locks of the key cache{why}")
 
 
