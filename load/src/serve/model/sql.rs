@@ -631,7 +631,11 @@ fn setting<'s>(tokens: &mut Tokens<'s>) -> Read<'s, Setting<'s>> {
             tokens.takes_word(b"LOCAL");
         }
         if tokens.takes_word(b"TRANSACTION") {
+            // Its properties, with commas between them.
             tokens.skip_value();
+            while tokens.takes(Token::Symbol(b',')) {
+                tokens.skip_value();
+            }
             return Ok(Setting::Nothing);
         }
         (is_global, name(tokens)?)

@@ -262,6 +262,7 @@ impl Model {
         told["uptime_ns"] = nanoseconds(self.uptime()).into();
         told["process_cpu_ns"] = process_cpu_ns(std::process::id()).into();
         told["connections"] = self.clients.admitted.load(Ordering::Relaxed).into();
+        told["turned_away"] = self.clients.turned_away.load(Ordering::Relaxed).into();
         told["stalls"] = self.stalls.told(per_ns);
         told["epoch"] = epoch.number.into();
         told["segments"] = segments.into();

@@ -164,30 +164,44 @@ impl Model {
         Ok(())
     }
 
-    /// Puts the pages of the index into the cache, one after another, as far as there are unused
-    /// blocks.
+    /// Takes out of the cache what nobody uses, and asks for the pages of the index, one after
+    /// another, as LOAD INDEX INTO CACHE does.
     ///
     /// # Errors
     /// A page could not be read.
     pub fn load_index(&self, cache: &KeyCache, counts: &ThreadCounts) -> io::Result<()> {
         let mut sampling = Sampling::default();
-        let mut page_read = Ok(());
-        for page in 0..self.index.pages() {
+        let mut visit = |segment| cache.visit(segment, counts, &mut sampling, self.spinner);
+        for segment in 0..cache.parting.segments {
+            if let Some(mut visit) = visit(segment) {
+                visit.segment().empty();
+            }
+        }
+        let mut all_read = Ok(());
+        for page in 1..self.index.pages() {
             let segment = cache.parting.segment_of(page);
-            let mut visit = || cache.visit(segment, counts, &mut sampling, self.spinner);
-            let Some(block) = visit().and_then(|mut visit| visit.segment().load(page)) else {
-                continue;
+            let found = visit(segment).map(|mut visit| visit.segment().find(page));
+            let block = match found {
+                Some(Find::Miss(block)) => {
+                    let read = |out: &mut Page| self.read_page(page, out);
+                    // SAFETY: `find` has just given this thread the block to fill.
+                    let read = unsafe { cache.fill(segment, block, read) };
+                    all_read = all_read.and(read.unwrap_or(Ok(())));
+                    block
+                }
+                // Somebody else has read it, or does just now: it is there or will be.
+                Some(Find::Hit(block) | Find::Wait(block)) => block,
+                // All blocks are in use: there is no place for it.
+                Some(Find::Full) | None => continue,
             };
-            let read = |out: &mut Page| self.read_page(page, out);
-            // SAFETY: `load` has just given this thread the block to fill.
-            let read = unsafe { cache.fill(segment, block, read) };
-            page_read = page_read.and(read.unwrap_or(Ok(())));
-            if let Some(mut visit) = visit() {
-                visit.segment().arrived(block);
+            if let Some(mut visit) = visit(segment) {
+                if let Some(Find::Miss(_)) = found {
+                    visit.segment().arrived(block);
+                }
                 visit.segment().release(block);
                 visit.tell();
             }
         }
-        page_read
+        all_read
     }
 }
