@@ -2,11 +2,11 @@
 
     python bench/trust.py [--minutes 120] [--tables 1000]
 
-Records what is missing of `bench/trust_record.py` (half an hour of a quiet machine) and of
-`bench/trust_live.py` (an hour), relabels the record into tables of which the truth is known
-(`bench/trust_tables.py`), counts what they claim, and writes the tables of
-`docs/concepts/trust.md`. Ended at any moment, it goes on where it was. The exit code is 1 if a
-promise is not kept.
+Records what is missing of `bench/trust_record.py` (half an hour of a quiet machine), of
+`bench/trust_live.py` (an hour) and of `bench/trust_model.py` (another), relabels the record into
+tables of which the truth is known (`bench/trust_tables.py`), counts what they claim, and writes the
+tables of `docs/concepts/trust.md`. Ended at any moment, it goes on where it was. The exit code is 1
+if a promise is not kept.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+import trust_model
 from rounds import markdown_table
 from scipy.stats import binom
 from trust_live import ALIKE, COUNTS, SLOWER, SLOWER_BY, Line, make_missing, read_live
@@ -325,10 +326,10 @@ def where_live(lines: Sequence[Line]) -> str:
     return "Made on: " + "; ".join(f"{machine} ({n})" for machine, n in counts.most_common()) + "."
 
 
-def write(made: dict[str, str], facts: str) -> None:
-    """Put the tables into the page, each between its marks."""
+def write(made: dict[str, str]) -> None:
+    """Put tables and facts into the page, each between its marks."""
     text = PAGE.read_text()
-    for name, body in {**made, "facts": facts}.items():
+    for name, body in made.items():
         begin, end = f"<!-- {name}: made by `make trust` -->", f"<!-- end of {name} -->"
         pattern = re.escape(begin) + r".*?" + re.escape(end)
         text, count = re.subn(
@@ -365,10 +366,16 @@ def main() -> int:
     until_s = time.monotonic() + 60 * asked.minutes
     done = record(asked.folder, units=UNITS_RECORDED, until_s=until_s)
     done &= make_missing(asked.folder, counts=COUNTS, until_s=until_s)
+    done &= trust_model.make_missing(
+        asked.folder, count=trust_model.COUNT, seconds=trust_model.FOR_S, until_s=until_s
+    )
     if not done:
         print("contend: not all is recorded yet; begun anew, it goes on", file=sys.stderr)
     made, promises, broken = report(asked.folder, asked.tables)
-    write(made, facts_of(asked.folder, asked.tables))
+    of_model = trust_model.read_model(asked.folder)
+    made["model"] = trust_model.in_markdown(of_model)
+    broken += trust_model.broken(of_model)
+    write({**made, "facts": facts_of(asked.folder, asked.tables)})
     print(*made.values(), sep="\n\n")
     # The last line is for `tools/test_long.py`.
     print(json.dumps({"promises": promises, "broken": broken}, ensure_ascii=False))

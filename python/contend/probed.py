@@ -191,6 +191,58 @@ class DelayLine(TypedDict):
     cpu_us: int
 
 
+class SegmentLock(TypedDict):
+    """The lock of a segment of a model server's key cache.
+
+    visits: how often it was taken, and `waits`: how often it was found taken.
+    sampled: of the visits, those whose times were taken; `held_ns`, `waited_ns`: of these.
+    """
+
+    segment: int
+    visits: int
+    waits: int
+    sampled: int
+    held_ns: int
+    waited_ns: int
+
+
+class Timed(TypedDict):
+    """How often something was done, and how long all of it took."""
+
+    times: int
+    ns: int
+
+
+class ModelCounters(TypedDict, total=False):
+    """What a model server counted over a run, or since it started: how long what it was asked to do
+    besides really took, and its locks.
+
+    epoch: how often the key cache was made anew, from which the segments are counted.
+    stalls: of all queries; waits_for_changes: of queries, for these and for the key cache.
+    """
+
+    epoch: int
+    queries: int
+    points: int
+    rows: int
+    second_lock_waits: int
+    row_lock_waits: int
+    process_cpu_ns: int
+    under_lock: Timed
+    outside_lock: Timed
+    second_lock: Timed
+    row_lock: Timed
+    leak: Timed
+    speed: Timed
+    misses: Timed
+    delays: Timed
+    page_waits: Timed
+    block_waits: Timed
+    waits_for_changes: Timed
+    stalls: Timed
+    segments: list[SegmentLock]
+
+
 class ServerIdentity(TypedDict):
     """A server: its kind, its version, and its source, by which it is found again."""
 
@@ -200,10 +252,14 @@ class ServerIdentity(TypedDict):
 
 
 class ServerRecord(ServerIdentity, total=False):
-    """The server that answered, and how its options are changed; `comment` is its version's."""
+    """The server that answered, and how its options are changed; `comment` is its version's.
+
+    without_effect: options that it took and does nothing with.
+    """
 
     change: str
     comment: str
+    without_effect: list[str]
 
 
 class DatasetRecord(TypedDict, total=False):
@@ -269,7 +325,8 @@ class Probes(TypedDict, total=False):
     """What was seen; a key is missing if there was nothing to see, or if an older contend saw less.
 
     status: what the counters of SHOW GLOBAL STATUS rose by; a gauge may have fallen.
-    key_caches: information_schema.KEY_CACHES, MariaDB only.
+    key_caches: information_schema.KEY_CACHES, not of MySQL.
+    model: what a model server counted.
     variables_that_differ: from their defaults, by name.
     query_cache_waits: of a MariaDB server whose query cache is on.
     variables: all of a server that is one of several, by name; in its first run with these options.
@@ -284,6 +341,7 @@ class Probes(TypedDict, total=False):
 
     status: dict[str, int]
     key_caches: list[Segment]
+    model: ModelCounters
     query_cache_waits: QueryCacheWaits
     variables_that_differ: dict[str, Variable]
     variables: dict[str, str]

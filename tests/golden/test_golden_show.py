@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from synthetic_model import of_model
 from synthetic_run import (
     CONNECTIONS,
     SEGMENTS,
@@ -106,6 +107,14 @@ def test_tpcc(capsys: pytest.CaptureFixture[str], name: str, waits_percent: int)
     section = capsys.readouterr().out.partition("\nTPC-C: ")[2].partition("\nThroughput, ")[0]
     assert all(len(line) <= 80 for line in section.splitlines())
     check(f"show-{name}", section)
+
+
+def test_a_model_server(capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_slices(Path("run"), study("quick"), gain=lambda *_: 1.3, change=of_model)
+    assert main(["show", str(path), "--full"]) == 0
+    head, _, rest = capsys.readouterr().out.partition("\n\n")
+    why = rest.partition("\nThe locks of the key cache")[2].partition("\nThroughput, ")[0]
+    check("show-model", f"{head}\n[…]\nThe locks of the key cache{why}")
 
 
 def test_nothing_yet(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from contend.servers import PrivateServer, ServerBinary, Truncated
 from contend.servers.errors import OptionRejected
-from contend.servers.variables import refuse_unknown, rehearse
+from contend.servers.kinds import refuse_unknown
+from contend.servers.variables import rehearse
 
 Factory = Callable[..., PrivateServer]
 

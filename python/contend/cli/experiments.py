@@ -120,7 +120,8 @@ def _with_default(error: NothingToCompare, kind: str) -> NothingToCompare:
     """The error, with the server's default as the value to compare with."""
     from contend.get import find_server
     from contend.servers.errors import NoServer
-    from contend.servers.variables import program_defaults, refuse_unknown
+    from contend.servers.kinds import refuse_unknown
+    from contend.servers.variables import program_defaults
 
     if error.option is None:
         return error

@@ -18,6 +18,7 @@ from contend.cli.restore import offer, what_is_left
 from contend.errors import RequestError
 from contend.folders import default_cache
 from contend.get import debian, find_server, servers_at_hand
+from contend.get.find import OWN
 from contend.lab import session
 from contend.lab.equipment import borrowed_equipment, private_equipment, servers_named
 from contend.lab.events import Notice
@@ -27,7 +28,7 @@ from contend.servers import KINDS, ServerBinary
 from contend.servers.dsn import Dsn
 from contend.servers.errors import NoServer
 from contend.servers.existing import ExistingServer
-from contend.settings.server import is_dsn
+from contend.settings.server import KIND, is_dsn
 from contend.spec import Experiment, load_experiment
 from contend.store import RunFolder, find_run
 from contend.store.folder import RUNS_ROOT
@@ -81,8 +82,9 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "--server",
         metavar="DSN|NAME|PATH",
         help="a server that runs already (mysql://user@host/database, socket:/path), one that was "
-        "got (`contend server list`), or the path of a server program; by default one on PATH, "
-        "else one that was got, of this machine's own suite if there are several",
+        "got (`contend server list`), the path of a server program, or model (contend's own model "
+        "server); by default one on PATH, else one that was got, of this machine's own suite if "
+        "there are several",
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument(
@@ -134,6 +136,8 @@ def _experiment(args: argparse.Namespace) -> Experiment:
         )
     sets = [*args.set, *([f"compare.at_most={args.time}"] if args.time is not None else [])]
     sets += ["check=each_run"] if args.check_each else []
+    # A kind of server that comes with contend is no program to look for, but another experiment.
+    sets += [f"{KIND.path}={args.server}"] if args.server in OWN else []
     return load_experiment(args.experiment, sets=sets, variant=_variant(args))
 
 
@@ -197,7 +201,9 @@ def _equipment(
         )
     binaries: dict[str, ServerBinary] = {}
     for name in names:
-        named = wanted or before.get(name) or (None if name in KINDS else name)
+        is_kind = name in (*KINDS, *OWN)
+        was = None if name in OWN else before.get(name)
+        named = wanted or was or (None if is_kind else name)
         binary = _server(name, named, yes=args.yes, display=display)
         same = next((other for other, known in binaries.items() if known == binary), None)
         if same is not None:
@@ -268,7 +274,7 @@ def _put_back_what_is_left(
 def _server(name: str, wanted: str | None, *, yes: bool, display: Display) -> ServerBinary:
     """The server that the experiment names so, at hand or got now if the user agrees."""
     try:
-        return find_server(name if name in KINDS else None, wanted=wanted)
+        return find_server(name if name in (*KINDS, *OWN) else None, wanted=wanted)
     except NoServer:
         asked_for = wanted if wanted is not None else {"mysql": "mysql@sid"}.get(name, name)
         asked = debian.parse_wanted(asked_for)

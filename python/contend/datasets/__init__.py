@@ -15,6 +15,7 @@ from contend.datasets.build import DatasetSource, provide
 from contend.datasets.cache import (
     CONTENT_VERSION,
     Dataset,
+    computed,
     dataset_key,
     drop,
     key_inputs,

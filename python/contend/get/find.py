@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from contend.errors import did_you_mean
 from contend.folders import default_cache
 from contend.get.cache import find_by_name, list_got
 from contend.get.debian import is_kind, own_suite, parse_wanted, read_sources
+from contend.get.model import model_server
 from contend.servers.binary import KINDS, PROGRAMS, ServerBinary, ask_version, check_runs_here
 from contend.servers.errors import GetFailed, NoServer, UnknownServer, UnusableServer, WrongKind
+from contend.settings.server import MODEL
 
 # Distributions keep server programs that are not on the PATH of plain users.
 _MORE_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/usr/local/libexec", "/usr/libexec")
@@ -109,6 +111,10 @@ def _share_folders(basedir: Path, kind: str) -> Iterator[Path]:
             yield folder
 
 
+OWN: dict[str, Callable[[], ServerBinary]] = {MODEL: model_server}
+"""Servers that come with contend, by the kind that is their name."""
+
+
 def find_server(
     kind: str | None,
     *,
@@ -119,7 +125,7 @@ def find_server(
     """A server that is on this machine; nothing is downloaded.
 
     Args:
-        kind: `mariadb` or `mysql`; None for whichever the one that is wanted is.
+        kind: `mariadb`, `mysql` or one of `OWN`; None for whichever the one that is wanted is.
         wanted: which one: a path to a program or its folder, `mariadb@trixie` as for
             `contend server get`, or a name as `contend server list` shows it.
         root: where the machine's own suite is read from.
@@ -128,6 +134,14 @@ def find_server(
         NoServer: there is none; its hint says what to type to get one.
         WrongKind: the one that is wanted is there, and is of the other kind.
     """
+    own = next((name for name in (wanted, kind) if name in OWN), None)
+    if own is not None:
+        if {kind, wanted} - {None, own}:
+            raise WrongKind(
+                f"the server {own} comes with contend, and {wanted} is another.",
+                hint=f"Take `--server {own}` alone, or another server.kind.",
+            )
+        return OWN[own]()
     if kind is not None and kind not in KINDS:
         raise UnknownServer(f"unknown server kind {kind!r}.", hint=did_you_mean(kind, KINDS))
     cache = default_cache() if cache is None else cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from contend.units import format_size
 from contend.warm import page_list, server_list
 from contend.warm.by_list import ByList, list_of_plan
 from contend.warm.model import ENGINES, FILES, WarmPlan, disturbs
-from contend.warm.myisam import files_held
+from contend.warm.myisam import files_held, reloading
 from contend.warm.parts import count_keyed_columns
 from contend.warm.plan import make_plan
 from contend.warm.pool import OTHERS, held, taken
@@ -100,6 +100,16 @@ class Caches:
         if tables or how == "full":
             self._filled = self._fill(server, database, tables, whole=how == "full")
         self._how = how
+
+    def load_indexes(self, tables: Sequence[str], execute: Callable[[str], object]) -> None:
+        """Fill a key cache by its own statement alone: of a server that tells nothing of its
+        tables, and has no files."""
+        if self._how is not None:
+            return
+        for statement in reloading("myisam", tables) or ():
+            execute(statement)
+        self._filled = CacheContents(frozenset({"myisam"}), None, None)
+        self._how = "index"
 
     def _fill(
         self, server: Warmable, database: str, tables: Collection[str], *, whole: bool

@@ -28,6 +28,7 @@ from contend.probed import DesignFacts, LayoutRecord
 from contend.servers.options import as_text, assignment, normal_name, size_in_bytes
 from contend.settings import SETTINGS
 from contend.settings.model import Differs, Launch
+from contend.settings.model_server import is_model
 from contend.settings.workload import may_write
 from contend.spec import CellSpec, Experiment, Factor, cell_specs, imported_name
 from contend.spec.keys import resolve
@@ -172,7 +173,7 @@ def _no_room(servers: int, cells: Sequence[CellSpec], disk: Path) -> str | None:
             f"{servers} servers with their data take about {format_size(needed)} of memory, and "
             f"{format_size(available)} are available"
         )
-    needed = servers * max(estimated_bytes(cell.data) for cell in cells)
+    needed = servers * max(map(_data_bytes, cells))
     free = free_bytes(disk)
     if needed > free:
         return (
@@ -180,6 +181,11 @@ def _no_room(servers: int, cells: Sequence[CellSpec], disk: Path) -> str | None:
             f"{format_size(free)} are free on the disk"
         )
     return None
+
+
+def _data_bytes(cell: CellSpec) -> int:
+    """Of the tables, which a model server makes up."""
+    return 0 if is_model(cell.values) else estimated_bytes(cell.data)
 
 
 def _of_cell(cell: CellSpec) -> str | None:
@@ -191,7 +197,7 @@ def _of_cell(cell: CellSpec) -> str | None:
 
 def _memory_bytes(cell: CellSpec) -> int:
     """The tables in the page cache, and what the caches of the server hold of them."""
-    tables = estimated_bytes(cell.data)
+    tables = _data_bytes(cell)
     options = {normal_name(name): as_text(value) for name, value in cell["server.options"].items()}
     sizes = (size_in_bytes(options.get(name, "")) or usual for name, usual in _CACHES.items())
     return tables + sum(min(size, tables) for size in sizes)

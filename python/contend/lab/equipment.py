@@ -12,6 +12,7 @@ from contend.calibration.model import Transport
 from contend.datasets import (
     Dataset,
     DatasetSource,
+    computed,
     ensure_on,
     find_import,
     mark_changed,
@@ -40,9 +41,10 @@ from contend.probed import DatasetRecord, ServerIdentity
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.dsn import passwords
 from contend.servers.existing import ExistingServer
-from contend.servers.variables import refuse_unknown
+from contend.servers.kinds import refuse_unknown
 from contend.settings import SETTINGS
 from contend.settings.model import Launch
+from contend.settings.server import MODEL
 from contend.settings.workload import may_ask
 from contend.spec import (
     SCRIPT_SCHEMA,
@@ -98,6 +100,9 @@ def private_equipment(
                     if data.schema == SCRIPT_SCHEMA:
                         server.initialise(layout_options(options))
                         return None
+                    if binary.kind == MODEL:
+                        server.initialise()
+                        return computed(data, into)
                     name = imported_name(data.schema)
                     imported = None if name is None else find_import(cache, name)
                     source = DatasetSource(data, binary, options, imported)

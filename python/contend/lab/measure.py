@@ -138,6 +138,7 @@ def _of_level(seen: Probes, *, shared: bool) -> Probes:
     if shared:
         seen.pop("status", None)
         seen.pop("key_caches", None)
+        seen.pop("model", None)
     return seen
 
 

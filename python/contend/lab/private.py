@@ -16,15 +16,23 @@ from contend.lab.caches import Caches, ColdStart, drop_files, files_of
 from contend.lab.testbed import Ready
 from contend.load import Address, LoadDriver, plan_of
 from contend.plan import HandlerSocket
-from contend.probed import DatasetRecord, Probes, ServerIdentity, Warming
+from contend.probed import (
+    DatasetRecord,
+    ModelCounters,
+    Probes,
+    ServerIdentity,
+    ServerRecord,
+    Warming,
+)
 from contend.probes import Observed
 from contend.servers import Dsn, PrivateServer, Truncated
 from contend.servers.client import LONG_S, LazyControl, run_statement
 from contend.servers.errors import ServerDied, ServerFailed
-from contend.servers.options import as_arguments
+from contend.servers.kinds.model import counted
 from contend.servers.variables import Differing
 from contend.settings.before_run import COLD_STARTS
 from contend.settings.model import Launch
+from contend.settings.server import MODEL
 from contend.spec import CellSpec, DataSpec, Level
 from contend.undo import Journal
 from contend.units import format_size
@@ -95,12 +103,11 @@ class PrivateUnderTest:
     def renew(self, cell: CellSpec, launch: Launch) -> None:
         """A fresh copy of the data, also after the server died, because a crash may have hurt the
         old, and after a run that may have written: the next must find what this one found."""
-        # What can never be said is said before minutes of loading.
-        as_arguments(launch.options)
-        for options in launch.by_kind.values():
-            as_arguments(options)
-        self._stale = True
         program = self._program_of(cell)
+        # What can never be said is said before minutes of loading.
+        for options in (launch.options, *launch.by_kind.values()):
+            program.server.kind.option_arguments(options)
+        self._stale = True
         self.close()
         self._program = program
         program.server.claim()
@@ -168,6 +175,7 @@ class PrivateUnderTest:
         self._cell, self._launch, self._warming = cell, launch, None
         self._server.wrap = launch.wrap
         self._server.environment = launch.environment
+        self._server.arguments = tuple(launch.arguments)
         if launch.from_disk:
             drop_files(self._server.data_folder)
         assert self._program is not None
@@ -195,7 +203,9 @@ class PrivateUnderTest:
         return self._server.connect(read_timeout=LONG_S), self._data.database
 
     def warm(self, how: str, seed: int) -> None:
-        if how not in COLD_STARTS:
+        if self.kind == MODEL:
+            self._caches.load_indexes(self._tables, self.execute)
+        elif how not in COLD_STARTS:
             self._caches.fill(how, self, self.database, self._tables)
         elif self._data.engine.lower() == "innodb":
             self._warming = ColdStart(self, seed).warm(how)
@@ -245,13 +255,16 @@ class PrivateUnderTest:
         program = self._program
         assert program is not None
         variables, self._variables = self._variables, {}
+        server: ServerRecord = {
+            "kind": program.identity["kind"],
+            "version": program.identity["version"],
+            "source": program.identity["source"],
+            "change": cell["server.change"],
+        }
+        if idle := self._server.kind.without_effect(self._server.options):
+            server["without_effect"] = idle
         probes: Probes = {
-            "server": {
-                "kind": program.identity["kind"],
-                "version": program.identity["version"],
-                "source": program.identity["source"],
-                "change": cell["server.change"],
-            },
+            "server": server,
             "variables_that_differ": self._variables_that_differ(),
             "dataset": self._about_data(cell),
             "warmed": self._caches.record(),
@@ -263,7 +276,12 @@ class PrivateUnderTest:
         return Ready(
             address=self._address(),
             watch_pid=self._server.pid,
-            observed=Observed(self._control.connection(), self.kind, self._server.pid),
+            observed=Observed(
+                self._control.connection(),
+                self.kind,
+                self._server.pid,
+                locks=self._counted if self.kind == MODEL else None,
+            ),
             expected=self._caches.expected(),
             probes=probes,
             warnings=tuple(
@@ -271,6 +289,9 @@ class PrivateUnderTest:
                 for changed in self._truncated.values()
             ),
         )
+
+    def _counted(self) -> ModelCounters:
+        return counted(self._server.pid, self._server.log_path)
 
     def _all_variables(self, cell: CellSpec, asked: Mapping[str, Level]) -> dict[str, str]:
         """Every variable of a server that is compared with others; none if a run said it before."""

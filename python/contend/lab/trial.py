@@ -26,6 +26,7 @@ from contend.servers.existing import ExistingServer
 from contend.servers.options import as_text, normal_name, same_value
 from contend.servers.variables import read_all, rehearse
 from contend.settings import SETTINGS
+from contend.settings.model_server import is_model
 from contend.spec import SCRIPT_SCHEMA, CellSpec, Experiment, Level, cell_specs, imported_name
 
 TRIED = tuple(setting for setting in SETTINGS if setting.tried)
@@ -77,7 +78,7 @@ def _try(
     has_statements = any(cell[path] for cell in wanted.values() for path in _STATEMENTS)
 
     def make_tables(cell: CellSpec, address: Address) -> None:
-        if has_statements:
+        if has_statements and not is_model(cell.values):
             FillProcess(load).run(
                 cell.data.small(), address, on_progress=lambda _phase, _rows, _total: None
             )

@@ -239,6 +239,19 @@ FIXED: dict[str, Metric] = {
             "",
             read.query_cache_miss_share,
         ),
+        Metric(
+            "lock_wait_share",
+            "Share of the visits to the key cache's locks that waited",
+            "",
+            read.lock_wait_share,
+        ),
+        Metric("lock_held_ns", "Time that a visit holds a key cache lock", "ns", read.lock_held_ns),
+        Metric(
+            "lock_held_share",
+            "Share of the time in which the busiest key cache lock is held",
+            "",
+            read.lock_held_share,
+        ),
         *_times(
             "line_late_us",
             "Lateness of the delay line",

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 from contend.metrics.model import Read, Run
 from contend.outcome import ClassFigures, Done, KindFigures, OpenLoop, ProcessDelta
 from contend.plan import Workload
-from contend.probed import CalibrationRecord, CpuState, DelayLine, HostState
+from contend.probed import CalibrationRecord, CpuState, DelayLine, HostState, SegmentLock
 
 Name = Literal["near", "far", "changed"]
 
@@ -282,6 +282,41 @@ def key_requests_per_point(run: Run) -> float | None:
 def key_misses_per_query(run: Run) -> float | None:
     """Index blocks fetched from outside the key cache, per statement that the server counted."""
     return _key_misses(run) if _key_requests(run) else None
+
+
+def lock_wait_share(run: Run) -> float | None:
+    """Of the visits to the locks of a model server's key cache, those that had to wait."""
+    locks = _locks(run)
+    visits = sum(lock["visits"] for lock in locks)
+    return sum(lock["waits"] for lock in locks) / visits if visits else None
+
+
+def lock_held_ns(run: Run) -> float | None:
+    """How long a visit holds one of these locks, ns."""
+    locks = _locks(run)
+    visits = sum(lock["visits"] for lock in locks)
+    return math.fsum(map(_held_ns, locks)) / visits if visits else None
+
+
+def lock_held_share(run: Run) -> float | None:
+    """The share of the time in which that lock is held which is held the longest. The server counts
+    over all of its time, in which others have their turn, so it goes by the time for each query."""
+    queries = (run.probes.get("model") or {}).get("queries")
+    qps = None if run.done is None else run.done.get("qps")
+    held_ns = max(map(_held_ns, _locks(run)), default=None)
+    if not queries or qps is None or held_ns is None:
+        return None
+    return held_ns / queries * qps / 1e9
+
+
+def _locks(run: Run) -> Sequence[SegmentLock]:
+    """Those of the segments of a model server; none of another server."""
+    return (run.probes.get("model") or {}).get("segments", ())
+
+
+def _held_ns(lock: SegmentLock) -> float:
+    """By all visits together; the times of some were taken."""
+    return lock["held_ns"] / lock["sampled"] * lock["visits"] if lock["sampled"] else 0.0
 
 
 def error_share(run: Run) -> float | None:

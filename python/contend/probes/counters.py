@@ -18,9 +18,10 @@ import pymysql
 from pymysql.connections import Connection
 
 from contend import host, probed
-from contend.probed import DelayLine, Probes, QueryCacheWaits
+from contend.probed import DelayLine, ModelCounters, Probes, QueryCacheWaits
 from contend.servers.client import fetch
 from contend.servers.errors import ConnectionLost
+from contend.settings.server import MODEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Observed:
         pid: the server's process; None if it does not run on this host.
         others: other servers of the experiment that are loaded at the same time.
         line: asks the delay line before the server what passed since it was last asked.
+        locks: asks a model server what it counted since it started.
     """
 
     connection: Connection[Any]
@@ -38,6 +40,7 @@ class Observed:
     pid: int | None = None
     others: tuple[int, ...] = ()
     line: Callable[[], DelayLine] | None = None
+    locks: Callable[[], ModelCounters] | None = None
 
 
 class Probe(Protocol):
@@ -109,13 +112,14 @@ Visits = dict[Segment, tuple[int, ...]]
 class KeyCachesProbe:
     """information_schema.KEY_CACHES: visits and misses of each segment of the key cache.
 
-    MariaDB has the table, MySQL does not. An unsegmented cache is one row without a segment number.
+    MariaDB and the model server have the table, MySQL does not. An unsegmented cache is one row
+    without a segment number.
     """
 
     name = "key_caches"
 
     def look(self, observed: Observed) -> Visits | None:
-        if observed.kind != "mariadb":
+        if observed.kind not in ("mariadb", MODEL):
             return None
         rows = fetch(
             observed.connection,
@@ -187,7 +191,43 @@ class LineProbe:
         return after
 
 
-PROBES: tuple[Probe, ...] = (StatusProbe(), KeyCachesProbe(), HostProbe(), LineProbe())
+class LocksProbe:
+    """What a model server counted of its locks and of its own work."""
+
+    name = "model"
+
+    def look(self, observed: Observed) -> ModelCounters | None:
+        return None if observed.locks is None else observed.locks()
+
+    def change(self, before: ModelCounters, after: ModelCounters) -> ModelCounters:
+        then = dict(before)
+        if before.get("epoch") != after.get("epoch"):
+            del then["segments"]
+        risen = {name: _risen(then.get(name), value) for name, value in after.items()}
+        return cast(ModelCounters, {**risen, "epoch": after.get("epoch", 0)})
+
+
+_NUMBER = "segment"
+"""Which one it is, and no count."""
+
+
+def _risen(before: Any, after: Any) -> Any:
+    """The same document with differences in place of its counts, which begin at nothing."""
+    if isinstance(after, dict):
+        was = before or {}
+        return {n: one if n == _NUMBER else _risen(was.get(n), one) for n, one in after.items()}
+    if isinstance(after, list):
+        return list(map(_risen, before or [None] * len(after), after))
+    return after - (before or 0)
+
+
+PROBES: tuple[Probe, ...] = (
+    StatusProbe(),
+    KeyCachesProbe(),
+    HostProbe(),
+    LineProbe(),
+    LocksProbe(),
+)
 
 
 def look(observed: Observed) -> dict[str, Any]:

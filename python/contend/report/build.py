@@ -24,11 +24,18 @@ from contend.report.bounds import bounds_of
 from contend.report.causes import cause_of
 from contend.report.charts import panel_charts, picture_of
 from contend.report.host_state import host_state_section
+from contend.report.locks import locks_section
 from contend.report.model import Report
 from contend.report.naming import naming_of
 from contend.report.notices import failures_of, progress_of, warnings_of
 from contend.report.panels import layout_of, other_levels_of, overall_of, panels_of, wholes_of
-from contend.report.provenance import client_text, fact_groups, summary_of, variables_table
+from contend.report.provenance import (
+    about_server,
+    client_text,
+    fact_groups,
+    summary_of,
+    variables_table,
+)
 from contend.report.servers import differences_of
 from contend.report.shape import shape_charts, shapes_of
 from contend.report.statements import statements_of
@@ -98,6 +105,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
     return Report(
         name=experiment.name,
         question=experiment.question,
+        about_server=about_server(study),
         variant=experiment.variant,
         run=folder.path.resolve().name,
         path=folder.path,
@@ -126,7 +134,12 @@ def _report(folder: RunFolder, study: Study) -> Report:
         sections=tuple(
             filter(
                 None,
-                (tpcc_section(study, cells), host_state_section(study, analyses[0]), looked_at),
+                (
+                    tpcc_section(study, cells),
+                    locks_section(study, cells),
+                    host_state_section(study, analyses[0]),
+                    looked_at,
+                ),
             )
         ),
         cause=cause,

@@ -24,6 +24,7 @@ def as_json(report: Report) -> dict[str, Any]:
             "lost": progress.lost,
             "state": progress.state,
         },
+        **({"about_server": report.about_server} if report.about_server else {}),
         "answer": report.answer.sentence,
         "others": list(report.answer.others),
         "basis": list(report.answer.basis),

@@ -346,10 +346,11 @@ class FactGroup:
 class Report:
     """Everything a reader is shown, in the order in which it is read. `costs` has what each level
     as a whole costs, `overall` the tables of each metric that is compared, `charts` all that are
-    not the picture or the cause's."""
+    not the picture or the cause's; `about_server` says what the server is if it is no database."""
 
     name: str
     question: str
+    about_server: str
     variant: str
     run: str
     path: Path

@@ -11,6 +11,7 @@ from contend.findings import Study
 from contend.report.model import FactGroup, TextTable
 from contend.report.naming import Naming
 from contend.report.words import cell_phrase
+from contend.settings.server import KIND, MODEL
 from contend.spec import SCRIPT_SCHEMA, DataSpec, Level, imported_name
 from contend.store import LabSession, RunRecord
 from contend.units import format_count, format_size
@@ -178,6 +179,27 @@ def summary_of(study: Study) -> tuple[tuple[str, str], ...]:
     return tuple((name, text) for name, text in found if text)
 
 
+def about_server(study: Study) -> str:
+    """That the server is a model, if it is one, and what it does not have; else empty."""
+    kinds: list[str] = []
+    idle: list[str] = []
+    for record in _first_of_each(study, "server", USED):
+        server: Mapping[str, Any] = record.probes.get("server") or {}
+        kinds.append(server.get("kind") or study.experiment.base[KIND.path])
+        idle += server.get("without_effect", ())
+    kinds = kinds or [study.experiment.base[KIND.path]]
+    if MODEL not in kinds:
+        return ""
+    which = "This is" if set(kinds) == {MODEL} else "One of the servers is"
+    said = (
+        f"{which} a model and not a server: the index of the table and a key cache with its locks, "
+        "at work in contend-load. It shows how these behave; how fast a database is, it does not "
+        "say."
+    )
+    options = ", ".join(dict.fromkeys(idle))
+    return f"{said} It took these options, which have no effect on it: {options}." if idle else said
+
+
 def _data(data: DataSpec, dataset: Mapping[str, str]) -> str:
     if data.schema == SCRIPT_SCHEMA:
         return "made by the script's prepare"
@@ -210,7 +232,7 @@ def _load(study: Study) -> str:
 def _servers(study: Study) -> str:
     """Every server that answered: `MariaDB 10.11.19`; if the experiment names several, each with
     its name there, `mariadb@trixie (MariaDB 11.8.3)`."""
-    planned_kind = study.experiment.base["server.kind"]
+    planned_kind = study.experiment.base[KIND.path]
     found: dict[str, None] = {}
     for record in _first_of_each(study, "server", USED):
         name = _server_name(record.probes.get("server") or {}, planned_kind)
@@ -222,7 +244,7 @@ def _servers(study: Study) -> str:
 def _server_name(server: Mapping[str, Any], planned_kind: str) -> str:
     """`MariaDB 10.11.19`, whether or not the version says so itself."""
     kind = str(server.get("kind") or planned_kind)
-    name = {"mariadb": "MariaDB", "mysql": "MySQL"}.get(kind, kind)
+    name = {"mariadb": "MariaDB", "mysql": "MySQL", MODEL: "model server"}.get(kind, kind)
     version = str(server.get("version") or "").removesuffix(f"-{name}")
     return f"{name} {version}".strip()
 

@@ -171,6 +171,8 @@ def _head(report: Report, out: _Out) -> None:
     facts = [text for _, text in report.summary]
     out.line(report.question or report.name, "bold")
     out.line(" · ".join([report.name, *facts, f"runs: {progress_text(report.progress)}"]), "dim")
+    if report.about_server:
+        out.line(report.about_server, "yellow")
 
 
 def _answer(report: Report, out: _Out) -> None:

@@ -83,7 +83,7 @@ def host_machine() -> str:
 
 
 KINDS = ("mariadb", "mysql")
-"""The server kinds contend knows."""
+"""The kinds of server that are installed on a machine, or got."""
 
 PROGRAMS = {"mariadb": ("mariadbd", "mysqld"), "mysql": ("mysqld",)}
 """The names each kind's server program goes by, the usual one first."""
@@ -97,7 +97,7 @@ class ServerBinary:
     """One server program.
 
     Args:
-        kind: `mariadb` or `mysql`.
+        kind: `mariadb`, `mysql` or `model`.
         version: the server's own, such as `10.11.19`.
         suite: the Debian suite it was got from; None for a server that was found on the machine.
         argv: what to run. It holds the loader and its library path if they are needed, the
@@ -106,7 +106,7 @@ class ServerBinary:
         basedir: the root the server looks under.
         share_dir: error messages, character sets and the SQL of the system tables.
         plugin_dir: loadable plugins; None if there are none.
-        source: `debian` or `path`.
+        source: `debian`, `path` or `contend-load`.
         extras: packages that were asked for in addition to the server, such as `rocksdb`.
         verified: whether the download was verified by signature; None if nothing was downloaded.
     """

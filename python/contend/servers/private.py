@@ -22,7 +22,7 @@ from pymysql.connections import Connection
 
 from contend.servers import error_log, variables
 from contend.servers.binary import ServerBinary, check_runs_here
-from contend.servers.client import connect
+from contend.servers.client import connect, socket_peer
 from contend.servers.error_log import Truncated
 from contend.servers.errors import ConnectionRefused, PortTaken, ServerDied, ServerFailed
 from contend.servers.folder import (
@@ -30,14 +30,14 @@ from contend.servers.folder import (
     SOCKET_NAME,
     ServerFolder,
     free_port,
-    initialise_arguments,
-    initialise_sql,
     new_socket_folder,
     remove_socket_folder,
 )
-from contend.servers.options import Value, as_arguments, normal_name, truncations
+from contend.servers.kinds import KINDS
+from contend.servers.kinds.base import Site
+from contend.servers.options import Value, normal_name, truncations
 from contend.servers.process import kill_group, server_pid, spawn, stop_process
-from contend.servers.variables import Differing, program_defaults
+from contend.servers.variables import Differing
 
 LOG_NAME = "server.log"
 USER = "root"
@@ -54,6 +54,7 @@ class PrivateServer:
         log_dir: where `server.log` is written; the folder itself if it is None.
         wrap: a program with its arguments that becomes or starts the server: `("setarch", "-R")`.
         environment: variables in addition to the few that every private server gets.
+        arguments: of its command line, beside those of its options.
     """
 
     def __init__(
@@ -64,12 +65,15 @@ class PrivateServer:
         *,
         wrap: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        arguments: Sequence[str] = (),
     ) -> None:
         self.binary = binary
+        self.kind = KINDS[binary.kind]
         self.folder = ServerFolder(folder)
         self.log_path = (self.folder.root if log_dir is None else log_dir.absolute()) / LOG_NAME
         self.wrap = tuple(wrap)
         self.environment = dict(environment or {})
+        self.arguments = tuple(arguments)
         self.options: dict[str, Value] = {}
         self.port: int | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -126,17 +130,20 @@ class PrivateServer:
             options: those that shape the data folder, such as `innodb_page_size`. `start` must
                 be given them as well.
         """
-        arguments = as_arguments(options or {})
+        arguments = self.kind.option_arguments(options or {})
         self.claim()
         lock = self.folder.lock()
         try:
             self.folder.empty()
+            how = self.kind.initialisation(self.binary)
+            if how is None:
+                return
             self._open_log()
             script = self.folder.temporary / "initialise.sql"
-            script.write_bytes(initialise_sql(self.binary))
+            script.write_bytes(how.sql)
             with self.log_path.open("ab") as log, script.open("rb") as sql:
                 process = spawn(
-                    [*self._command(), *initialise_arguments(self.binary), *arguments],
+                    [*self._command(), *how.arguments, *arguments],
                     cwd=self.folder.data,
                     log=log,
                     stdin=sql,
@@ -177,7 +184,7 @@ class PrivateServer:
         self.folder.require_version(self.binary.kind, self.binary.version)
         check_runs_here(self.binary.program)
         self.options = {normal_name(name): value for name, value in (options or {}).items()}
-        arguments = as_arguments(self.options)
+        arguments = [*self.arguments, *self.kind.option_arguments(self.options)]
         for attempt in range(_PORT_ATTEMPTS):
             try:
                 self._start_once(arguments, tcp, timeout_s)
@@ -186,7 +193,9 @@ class PrivateServer:
                 if attempt == _PORT_ATTEMPTS - 1:
                     raise
         adjusted = error_log.adjusted_options(self.log())
-        return truncations(self.options, self.variables(), adjusted)
+        idle = self.kind.without_effect(self.options)
+        taken = {name: value for name, value in self.options.items() if name not in idle}
+        return truncations(taken, self.variables(), adjusted)
 
     def stop(self, *, timeout_s: float = 300) -> None:
         """Stop it cleanly: its table files are whole afterwards. Does nothing if none runs."""
@@ -246,9 +255,8 @@ class PrivateServer:
 
     def variables_that_differ(self) -> Differing:
         """name -> (value, default) of every variable whose value is not the default."""
-        defaults = program_defaults(self.binary) if self.binary.kind == "mysql" else None
         with self.connect() as connection:
-            return variables.differing(connection, self.binary.kind, defaults)
+            return self.kind.differing(connection, self.binary)
 
     def set_global(self, changes: Mapping[str, Value]) -> list[Truncated]:
         """Change dynamic variables; those that the server did not take as requested."""
@@ -282,42 +290,16 @@ class PrivateServer:
         return process
 
     def _command(self) -> list[str]:
-        command = [
-            *self.binary.argv,
-            f"--datadir={self.folder.data}",
-            f"--tmpdir={self.folder.temporary}",
-        ]
-        if os.geteuid() == 0:
-            # Named, because a server refuses to be root by accident. Another user would lose the
-            # signal at our death, which the kernel clears if a process changes its user.
-            command.append("--user=root")
-        return command
+        files = self.kind.base_arguments(self.folder.data, self.folder.temporary)
+        return [*self.binary.argv, *files]
 
     def _start_once(self, arguments: list[str], tcp: bool, timeout_s: float) -> None:
         locks = [self.folder.lock()]
         try:
             self._socket_folder, socket_lock = new_socket_folder()
             locks.append(socket_lock)
-            command = [
-                *self._command(),
-                f"--socket={self.socket}",
-                f"--pid-file={self._pid_file}",
-                "--skip-name-resolve",
-            ]
-            if self.binary.kind == "mysql":
-                # Only permission to load from a client; MariaDB has it by default.
-                command += ["--mysqlx=OFF", "--local-infile=ON"]
-            if (sockets := self.key_sockets) is not None:
-                reads, writes = sockets
-                command += ["--handlersocket-address=/", f"--handlersocket-port={reads}"]
-                command.append(f"--handlersocket-port-wr={writes}")
-                # The folder keeps others out. Left alone the plugin makes up secrets.
-                command += ["--handlersocket-plain-secret=", "--handlersocket-plain-secret-wr="]
-            if tcp:
-                self.port = free_port()
-                command += ["--bind-address=127.0.0.1", f"--port={self.port}"]
-            else:
-                command.append("--skip-networking")
+            self.port = free_port() if tcp else None
+            command = [*self._command(), *self.kind.start_arguments(self._site())]
             self._open_log()
             self._pid_file.unlink(missing_ok=True)
             with self.log_path.open("ab") as log:
@@ -338,9 +320,26 @@ class PrivateServer:
                 os.close(lock)
         try:
             self._wait_until_ready(timeout_s)
+            self._note_pid()
         except BaseException:
             self.kill()
             raise
+
+    def _site(self) -> Site:
+        return Site(
+            self.folder.data,
+            self.folder.temporary,
+            self.socket,
+            self._pid_file,
+            self.log_path,
+            self.key_sockets,
+            self.port,
+        )
+
+    def _note_pid(self) -> None:
+        """In place of a server that does not write which process it is."""
+        if not self._pid_file.exists() and (pid := socket_peer(self.socket)) is not None:
+            self._pid_file.write_text(f"{pid}\n", encoding="ascii")
 
     def _wait_until_ended(
         self, process: subprocess.Popen[bytes], what: str, timeout_s: float

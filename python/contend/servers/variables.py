@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, cast
@@ -17,7 +17,6 @@ from typing import Any, cast
 import pymysql
 from pymysql.connections import Connection
 
-from contend.errors import did_you_mean
 from contend.probed import Variable
 from contend.servers.binary import ServerBinary, run_program
 from contend.servers.client import fetch
@@ -268,37 +267,3 @@ def _refused(name: str, value: Value, error: pymysql.err.MySQLError) -> OptionRe
             f"the server refuses the value {as_text(value)!r} for {name}.", detail=said
         )
     return OptionRejected(f"the server did not set {name} (error {code}).", detail=said)
-
-
-_PREFIXES = ("skip_", "disable_", "enable_", "maximum_")
-"""With one of them before its name an option is another order to the same."""
-
-_OF_PLUGINS = ("plugin_load", "plugin_load_add", "early_plugin_load")
-
-
-def refuse_unknown(binary: ServerBinary, names: Iterable[str]) -> None:
-    """Refuse an option that the program does not have, with the nearest that it has.
-
-    What a plugin brings along only the server itself knows, once it has loaded it.
-
-    Raises:
-        OptionRejected: the program has no such option.
-    """
-    normal = [normal_name(name) for name in names]
-    known = program_options(binary)
-    if not known or binary.extras or any(name in _OF_PLUGINS for name in normal):
-        return
-    for name in normal:
-        if name.startswith("loose_") or "." in name or _is_known(name, known):
-            continue
-        raise OptionRejected(
-            f"{binary.kind} {binary.version} has no option {name}.",
-            hint=did_you_mean(name, known)
-            or f"`{binary.program.name} --verbose --help` lists all.",
-        )
-
-
-def _is_known(name: str, known: frozenset[str]) -> bool:
-    # A server takes the beginning of a name too, if no other name begins so.
-    ways = (name, *(name.removeprefix(one) for one in _PREFIXES))
-    return any(way in known for way in ways) or any(one.startswith(name) for one in known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contend.settings import before_run, load, options, server, setup, workload
+from contend.settings import before_run, load, model_server, options, server, setup, workload
 from contend.settings.model import Setting
 
 SETTINGS: list[Setting] = [
@@ -12,6 +12,7 @@ SETTINGS: list[Setting] = [
     options.PROFILES,
     options.PROFILE,
     options.OPTIONS,
+    model_server.SETTING,
     server.ENVIRONMENT,
     server.WRAP,
     server.ROUND_TRIP,

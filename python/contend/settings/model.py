@@ -54,6 +54,7 @@ class Launch:
         wrap: a program with its arguments that starts the server, which it gets as further
             arguments.
         from_disk: no file of the server is in the page cache when it starts.
+        arguments: of its command line, beside its options.
     """
 
     options: dict[str, Level] = field(default_factory=dict)
@@ -61,6 +62,7 @@ class Launch:
     environment: dict[str, str] = field(default_factory=dict)
     wrap: tuple[str, ...] = ()
     from_disk: bool = False
+    arguments: list[str] = field(default_factory=list)
 
     def options_of(self, kind: str) -> dict[str, Level]:
         """What a server of that kind is started with."""

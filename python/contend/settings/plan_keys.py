@@ -15,6 +15,7 @@ from typing import Any
 from contend.settings.schemas import SCHEMAS
 from contend.settings.tables import Named, Tagged, TomlTable, TomlTables
 from contend.settings.values import (
+    Bounded,
     Choice,
     Duration,
     Flag,
@@ -57,10 +58,10 @@ _SCRIPT_KEYS = (
 """Of a script, whose options the lab checks itself."""
 
 
-def plan_schema() -> dict[str, Any]:
-    """The JSON Schema of plans, as `contend-load schema plan` prints it."""
+def load_schema(name: str = "plan") -> dict[str, Any]:
+    """A JSON Schema of contend-load, as `contend-load schema NAME` prints it."""
     # By the folder: that package imports this one.
-    file = resources.files("contend") / "load" / "plan.schema.json"
+    file = resources.files("contend") / "load" / f"{name}.schema.json"
     text = file.read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
@@ -72,7 +73,7 @@ def tagged(schema: Mapping[str, Any], name: str, default_kind: str) -> Tagged:
     for variant in schema["$defs"][name]["oneOf"]:
         properties = dict(variant["properties"])
         kind = properties.pop("kind")["const"]
-        descriptions[kind] = _sentence(variant["description"])
+        descriptions[kind] = sentence(variant["description"])
         required = frozenset(variant["required"])
         kinds[kind] = (
             _SCRIPT_KEYS
@@ -108,9 +109,9 @@ def _key(
     is_duration = name.endswith("_s")
     return Key(
         name.removesuffix("_s"),
-        Duration(zero_allowed=True) if is_duration else _value(schema, told),
+        Duration(zero_allowed=True) if is_duration else value_kind(schema, told),
         _default(told.get("default")),
-        _sentence(told.get("description", "")),
+        sentence(told.get("description", "")),
         required=name in required,
     )
 
@@ -122,7 +123,10 @@ def _default(told: Any) -> Any:
     return told
 
 
-def _value(schema: Mapping[str, Any], told: Mapping[str, Any]) -> ValueKind:
+def value_kind(schema: Mapping[str, Any], told: Mapping[str, Any]) -> ValueKind:
+    """What a value may be that a schema tells of."""
+    if "oneOf" in told:
+        return Choice(tuple(name for variant in told["oneOf"] for name in _names(variant)))
     given = told.get("anyOf", [told])[0]
     if "$ref" in given:
         return _referred(schema, given["$ref"].rpartition("/")[2], told.get("default"))
@@ -132,6 +136,8 @@ def _value(schema: Mapping[str, Any], told: Mapping[str, Any]) -> ValueKind:
             return WholeNumber(told.get("minimum", 0), told.get("maximum", 2**63 - 1))
         case "number" if "exclusiveMinimum" in told:
             return Real(told["exclusiveMinimum"], told["exclusiveMaximum"])
+        case "number" if "maximum" in told:
+            return Bounded(told["minimum"], told["maximum"])
         case "number":
             return Real(0.0, _LARGEST)
         case "boolean":
@@ -152,7 +158,7 @@ _LARGEST = 1e9
 
 
 def _listed(schema: Mapping[str, Any], items: Mapping[str, Any]) -> ValueKind:
-    each = _value(schema, items)
+    each = value_kind(schema, items)
     if isinstance(each, TomlTable):
         return TomlTables(each.keys)
     return WholeNumbers(each) if isinstance(each, WholeNumber) else Texts()
@@ -180,8 +186,8 @@ def _names(variant: Mapping[str, Any]) -> list[str]:
     return variant.get("enum") or [variant["const"]]
 
 
-def _sentence(description: str) -> str:
-    """As it stands in tables: on one line, a phrase."""
+def sentence(description: str) -> str:
+    """A description as it stands in tables: on one line, a phrase."""
     text = " ".join(description.split()).removesuffix(".")
     if text.count("`") == 2 and text.startswith("`") and text.endswith("`"):
         return text[1:-1]
@@ -190,7 +196,7 @@ def _sentence(description: str) -> str:
     return text if any(letter.isupper() for letter in first[1:]) else text[:1].lower() + text[1:]
 
 
-_SCHEMA = plan_schema()
+_SCHEMA = load_schema()
 
 DISTRIBUTION = tagged(_SCHEMA, "Distribution", "uniform")
 WORKLOAD = tagged(_SCHEMA, "Workload", "point_select")

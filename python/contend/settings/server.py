@@ -21,13 +21,17 @@ def is_dsn(name: str) -> bool:
     return name.lstrip().lower().startswith(_DSN_BEGINNINGS)
 
 
+MODEL = "model"
+"""The kind of server that is contend-load's own; see `model_server`."""
+
 KIND = Setting(
     "server",
     Key(
         "kind",
-        Choice(("mariadb", "mysql")),
+        Choice(("mariadb", "mysql", MODEL)),
         "mariadb",
-        "which server a private one is, if server.use names none",
+        "which server a private one is, if server.use names none: mariadb, mysql, or model "
+        "(contend's own, no database: the index of sbtest and a segmented key cache, with knobs)",
     ),
     need=Need.DATA,
     tried=True,

@@ -143,9 +143,11 @@ class Named(AnyTable):
 
 @dataclass(frozen=True, slots=True)
 class TomlTable(AnyTable):
-    """A table with keys of its own, all of which have defaults."""
+    """A table with keys of its own. If it is `whole`, those that are not given are there with their
+    defaults."""
 
     keys: tuple[Key, ...]
+    whole: bool = True
 
     def read(self, value: object) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -160,7 +162,8 @@ class TomlTable(AnyTable):
             if name not in value:
                 if key.required:
                     raise Refused(f"needs {name}: {key.kind.words()}")
-                table[name] = key.default
+                if self.whole:
+                    table[name] = key.default
                 continue
             with at_place(name):
                 table[name] = key.kind.read(value[name])

@@ -193,6 +193,26 @@ class Real:
 
 
 @dataclass(frozen=True, slots=True)
+class Bounded:
+    """A number from `least` to `most`, both of which it may be."""
+
+    least: float
+    most: float
+
+    def read(self, value: object) -> int | float:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and self.least <= value <= self.most:  # type: ignore[operator]
+            return value  # type: ignore[return-value]
+        raise Refused(f"must be {self.words()}, not {shown(value)}")
+
+    def words(self) -> str:
+        return f"a number from {self.least:g} to {self.most:g}"
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "number", "minimum": self.least, "maximum": self.most}
+
+
+@dataclass(frozen=True, slots=True)
 class Width:
     """Half the width of an interval, as a ratio: 0.02, `"2 %"` or `"±2 %"`."""
 

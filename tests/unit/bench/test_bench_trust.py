@@ -181,7 +181,7 @@ def test_tables_are_put_between_their_marks(tmp_path, monkeypatch) -> None:
     )
     monkeypatch.setattr(trust, "PAGE", page)
     for _ in range(2):
-        trust.write({"equal": "| a\\1 |", "power": "| b |"}, "said")
+        trust.write({"equal": "| a\\1 |", "power": "| b |", "facts": "said"})
     text = page.read_text()
     assert "old" not in text
     assert text.count("| a\\1 |") == text.count("| b |") == text.count("said") == 1

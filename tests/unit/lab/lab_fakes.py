@@ -20,6 +20,7 @@ from contend.probed import ServerIdentity
 from contend.probes import Expected, Observed
 from contend.servers import Truncated
 from contend.servers.errors import ServerDied, ServerFailed
+from contend.servers.kinds import KINDS
 from contend.servers.variables import Differing
 from contend.spec import CellSpec, DataSpec, Experiment, Level, load_experiment
 from contend.store import RunFolder
@@ -97,6 +98,7 @@ class FakeServer:
     environment of each start, `options` what is in force."""
 
     def __init__(self, folder: Path) -> None:
+        self.kind = KINDS["mariadb"]
         self.data_folder = folder / "data"
         self.socket = folder / "s"
         self.key_sockets: tuple[Path, Path] | None = None

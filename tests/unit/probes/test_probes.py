@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from contend import host, probes
 from contend.probes import Expected, counters, warnings_of
-from contend.probes.counters import HostProbe, KeyCachesProbe, Observed, StatusProbe
+from contend.probes.counters import HostProbe, KeyCachesProbe, LocksProbe, Observed, StatusProbe
 
 PLAN: dict[str, Any] = {"load": {"connections": 1, "measure_s": 1.0}, "watch": {"pid": 1}}
 DONE = done_of(PLAN)
@@ -119,6 +119,34 @@ def test_what_a_server_does_not_have_is_left_out() -> None:
     changes = probes.changes(before, after)
     assert changes["status"] == {"Questions": 3}
     assert "key_caches" not in changes
+
+
+def test_what_a_model_server_counted_is_told_as_differences() -> None:
+    lock = {"segment": 3, "visits": 5, "waits": 1, "sampled": 1, "held_ns": 50, "waited_ns": 0}
+    looks = iter(
+        [
+            {"epoch": 1, "queries": 10, "delays": {"times": 1, "ns": 700}, "segments": [lock]},
+            {
+                "epoch": 1,
+                "queries": 30,
+                "delays": {"times": 4, "ns": 900},
+                "segments": [{**lock, "visits": 9, "held_ns": 80}],
+            },
+        ]
+    )
+    probe = LocksProbe()
+    before, after = (probe.look(replace(observed([]), locks=lambda: next(looks))) for _ in "12")
+    assert probe.change(before, after) == {
+        "epoch": 1,
+        "queries": 20,
+        "delays": {"times": 3, "ns": 200},
+        "segments": [
+            {"segment": 3, "visits": 4, "waits": 0, "sampled": 0, "held_ns": 30, "waited_ns": 0}
+        ],
+    }
+    other = {**after, "epoch": 2, "segments": [lock, lock]}
+    assert probe.change(before, other)["segments"] == [lock, lock]
+    assert probe.look(observed([])) is None
 
 
 WARM = Expected(cache_counter="Key_reads", files_cached=True)

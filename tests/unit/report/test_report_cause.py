@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from synthetic_model import of_model
 from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_run, write_slices
 
-from contend.report import Report, build
+from contend.report import Report, as_json, build, html
 from contend.report.words import gain_text
 from contend.store import RunFolder, RunRecord
 
@@ -128,6 +129,62 @@ def test_unknown_misses_are_not_called_warm(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rows", [None, [], [{"segment": None, "read_requests": 5}]])
 def test_without_segments_there_is_no_cause(tmp_path: Path, rows: Any) -> None:
     assert study_with(tmp_path, lambda record: probed(record, key_caches=rows)).cause is None
+
+
+def test_a_difference_of_something_else_is_not_put_down_to_segments(tmp_path: Path) -> None:
+    compared = f'compare.baseline={{ "{POINTS}" = 10 }}'
+    report = study_with(tmp_path, None, f"{SEGMENTS}=32", f"{POINTS}=[10, 50]", compared)
+    assert report.cause is None
+    assert not any("cause" in section.title for section in report.sections)
+
+
+def test_a_model_server_says_what_its_locks_did(tmp_path: Path) -> None:
+    report = study_with(tmp_path, of_model)
+    cause = report.cause
+    assert cause is not None
+    said = " ".join(cause.paragraphs)
+    assert "had to wait: 30.0 % ±0.0 of them with off and 5.0 % ±0.0 with 32" in said
+    assert "A visit holds a lock for 80.0 ±0 ns and 80.0 ±0 ns." in said
+
+
+def test_locks_have_a_section_of_their_own(tmp_path: Path) -> None:
+    (section,) = study_with(tmp_path, of_model).sections
+    assert section.lead.startswith(
+        "Visits had to wait most often with 1 connection, key_cache_segments = 0, 10 points: "
+        "30.0 % ±0.0 of them; one held its lock for 80.0 ±0 ns"
+    )
+    assert "Visits had to wait least often with" in section.lead
+    assert section.lead.endswith(
+        "The most visited segment is number 1: 40.0 % ±0.0 of all visits, of which 5.0 % ±0.0 "
+        "waited, and held 80.0 ±0 ns each."
+    )
+    of_cells, of_segments = section.tables
+    waits = {row[0]: row[1:3] for row in of_cells.rows}
+    assert len(waits) == 4
+    for cell, told in waits.items():
+        share = "30.0" if "segments = 0" in cell else "5.0"
+        assert told == (f"{share} % ±0.0", "80.0 ±0")
+    assert [row[:3] for row in of_segments.rows] == [
+        (str(n), f"{share}.0 % ±0.0", "5.0 % ±0.0") for n, share in enumerate((40, 30, 20, 10), 1)
+    ]
+
+
+def test_other_servers_have_no_such_section(study_report: Report) -> None:
+    assert not any("locks" in section.title for section in study_report.sections)
+
+
+def test_the_head_says_that_it_is_a_model(tmp_path: Path) -> None:
+    report = study_with(tmp_path, of_model)
+    assert report.about_server.startswith("This is a model and not a server")
+    assert report.about_server.endswith("no effect on it: query_cache_type.")
+    assert as_json(report)["about_server"] == report.about_server
+    assert report.about_server in html.render(report, {})
+    assert ("Server", "model server 10.11.14-MariaDB") in report.summary
+
+
+def test_a_server_is_not_said_to_be_none(study_report: Report) -> None:
+    assert study_report.about_server == ""
+    assert "about_server" not in as_json(study_report)
 
 
 def test_an_analysis_of_a_newer_contend_is_left_out(tmp_path: Path) -> None:

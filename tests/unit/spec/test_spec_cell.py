@@ -212,6 +212,17 @@ LEVELS: dict[str, tuple[object, object]] = {
         )
     },
     "server.profile": ("same", "same"),
+    **{
+        f"server.knobs.{name}": (5, 5)
+        for name in (
+            *("under_lock_ns", "outside_lock_ns", "miss_ns", "second_lock_ns", "row_lock_ns"),
+            *("delay_us", "stall_every_s", "stall_ms", "leak_ns_per_s", "pool"),
+        )
+    },
+    "server.knobs.miss": ("read", "read"),
+    "server.knobs.padding": ("shared", "shared"),
+    "server.knobs.speed": (1.05, 1.05),
+    "server.knobs.lock": ("fair", "fair"),
     "workload.script": ("oltp_insert", "oltp_insert"),
     "workload.distribution.kind": ("zipfian", "zipfian"),
     "workload.distribution.iter": (4, 4),

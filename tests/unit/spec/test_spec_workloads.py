@@ -14,7 +14,7 @@ from contend.settings.plan_keys import (
     STATEMENTS,
     WORKLOAD,
     WRITES,
-    plan_schema,
+    load_schema,
     tagged,
 )
 from contend.settings.values import Flag, Key, Real, Texts, WholeNumber
@@ -40,7 +40,7 @@ MADE_UP: dict[str, Any] = {
 
 
 def with_made_up() -> dict[str, Any]:
-    schema = copy.deepcopy(plan_schema())
+    schema = copy.deepcopy(load_schema())
     schema["$defs"]["Workload"]["oneOf"].append(MADE_UP)
     return schema
 

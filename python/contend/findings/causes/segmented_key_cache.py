@@ -2,7 +2,8 @@
 
 From information_schema.KEY_CACHES before and after each run come the visits of each segment. The
 share of the most visited one sets a ceiling on what the segments can gain: if only its lock
-queued, throughput could rise to 1/share of that behind a single lock.
+queued, throughput could rise to 1/share of that behind a single lock. A model server counts the
+locks themselves too: how many visits waited, and how long they were held.
 """
 
 from collections import defaultdict
@@ -44,6 +45,9 @@ AGREES_WITHIN = 0.05
 their page, and the server's own requests, by about a hundredth."""
 
 _LISTED = 6
+
+WAITS, HELD = "waits", "held"
+"""What only a model server counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +313,32 @@ def _charts(evidence: Evidence) -> Iterable[Shares]:
             yield Shares("segment", one.table, one.shares)
 
 
+def _waits(evidence: Evidence) -> Sentence | None:
+    """What a model server counted of its locks, at the gain that is surest to be large."""
+    roles = evidence.study.roles
+    found = [one for one in visits_of(evidence) if one.best is not None]
+    if not found or found[0].best is None:
+        return None
+    first, best = found[0], found[0].best
+    column = roles.column_levels[best.change.place.first_column]
+    before, after = ((first.table, level, column) for level in (roles.baseline, first.level))
+    looks = {
+        name: evidence.figure(look, *place)
+        for place, when in ((before, "before"), (after, "after"))
+        for look, name in ((WAITS, f"waits_{when}"), (HELD, f"held_{when}"))
+    }
+    given = {name: one for name, one in looks.items() if one is not None}
+    if len(given) < len(looks):
+        return None
+    return say(
+        "The server counted the visits to its locks that had to wait: {waits_before:share} of them "
+        "with {waits_before:level} and {waits_after:share} with {waits_after:level}, at "
+        "{best:column}. A visit holds a lock for {held_before} ns and {held_after} ns.",
+        best=best,
+        **given,
+    )
+
+
 def _refutation(evidence: Evidence) -> Sentence | None:
     ceilings = [one.ceiling for one in visits_of(evidence)]
     if not ceilings:
@@ -329,8 +359,11 @@ KEY_CACHE = Cause(
         "requests": KEY_REQUESTS,
         "switches": "switches_per_query",
         "busy": "cpus_busy",
+        WAITS: "lock_wait_share",
+        HELD: "lock_held_ns",
     },
     only_for=(THROUGHPUT,),
+    only_with="server.options.key_cache_segments",
     lead=_lead,
     follows="MyISAM finds a row by walking down the B-tree of its index, and asks the key cache "
     "for each page on the way, under a lock. The segments divide that lock, but a page always "
@@ -338,7 +371,7 @@ KEY_CACHE = Cause(
     "page, so the segment that holds it is visited by every lookup, and the pages just below it "
     "draw most of the rest to a few more. Other segments stand nearly idle, and adding more of "
     "them does not divide the visits to the root.",
-    says=(requests, _ceiling, _warmth),
+    says=(requests, _ceiling, _waits, _warmth),
     expects=(Expects("switches_per_query", "lower"),),
     tables=(_table, _requests_table),
     charts=_charts,

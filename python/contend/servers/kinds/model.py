@@ -1,0 +1,102 @@
+"""The model server: contend-load's own, whose rows are a function of a seed, so that there is
+nothing to make and nothing to copy. It looks at itself where nobody asks over the protocol: at a
+signal it adds a line to a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from pymysql.connections import Connection
+
+from contend.probed import ModelCounters
+from contend.servers.binary import ServerBinary
+from contend.servers.errors import ServerFailed
+from contend.servers.kinds.base import Site
+from contend.servers.options import Value, as_text, normal_name, same_value
+from contend.servers.variables import Differing, read_all
+from contend.settings.model_server import HAS, WITHOUT_EFFECT
+from contend.settings.server import MODEL
+
+TRUTH_NAME = "truth.jsonl"
+"""What the server counted, a line a look; beside its log."""
+
+_PATIENCE_S = 10.0
+_POLL_S = 0.002
+
+
+class ModelKind:
+    name = MODEL
+
+    def base_arguments(self, data: Path, temporary: Path) -> list[str]:
+        del data, temporary
+        return []
+
+    def initialisation(self, binary: ServerBinary) -> None:
+        del binary
+
+    def start_arguments(self, site: Site) -> list[str]:
+        port = [] if site.port is None else [f"--port={site.port}"]
+        return [f"--socket={site.socket}", *port, f"--truth={truth_beside(site.log)}"]
+
+    def option_arguments(self, options: Mapping[str, Value]) -> list[str]:
+        named = {normal_name(name): as_text(value) for name, value in options.items()}
+        return [f"--variable={n}={text}" for n, text in named.items() if n not in WITHOUT_EFFECT]
+
+    def known_options(self, binary: ServerBinary) -> frozenset[str]:
+        del binary
+        return frozenset({*HAS, *WITHOUT_EFFECT})
+
+    def without_effect(self, options: Mapping[str, Value]) -> list[str]:
+        return sorted(name for name in map(normal_name, options) if name in WITHOUT_EFFECT)
+
+    def differing(self, connection: Connection[Any], binary: ServerBinary) -> Differing:
+        del binary
+        there = read_all(connection)
+        return {
+            name: {"value": there[name], "default": default}
+            for name, default in HAS.items()
+            if name in there and not same_value(there[name], default)
+        }
+
+
+def truth_beside(log: Path) -> Path:
+    """Where a server with this log writes what it counted."""
+    return log.with_name(TRUTH_NAME)
+
+
+def counted(pid: int, log: Path) -> ModelCounters:
+    """What a model server has counted since it started.
+
+    Raises:
+        ServerFailed: it did not say.
+    """
+    file = truth_beside(log)
+    before = _lines(file)
+    try:
+        os.kill(pid, signal.SIGUSR1)
+    except ProcessLookupError:
+        raise ServerFailed("the model server ended.", hint=f"Its log is {log}.") from None
+    deadline = time.monotonic() + _PATIENCE_S
+    while len(lines := _lines(file)) <= len(before):
+        if time.monotonic() > deadline:
+            raise ServerFailed(
+                f"the model server did not write what it counted within {_PATIENCE_S:.0f} s.",
+                hint=f"It should have, to {file}; its log is {log}.",
+            )
+        time.sleep(_POLL_S)
+    told = json.loads(lines[-1])
+    return cast(ModelCounters, {n: told[n] for n in ModelCounters.__annotations__ if n in told})
+
+
+def _lines(file: Path) -> list[str]:
+    """The whole lines of the file."""
+    try:
+        return file.read_text(encoding="utf-8").split("\n")[:-1]
+    except FileNotFoundError:
+        return []
