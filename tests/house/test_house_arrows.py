@@ -53,7 +53,10 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "probes": {"settings", "spec", "host", "servers"},
     "undo": {"host", "servers"},
     "warm": {"settings", "spec", "stats", "host", "servers", "load", "datasets", "store", "undo"},
-    "doctor": {"settings", "spec", "stats", "host", "servers", "load", "datasets", "store"},
+    "doctor": {
+        *("settings", "spec", "stats", "host", "servers", "load", "datasets", "store"),
+        "undo",
+    },
     "lab": {
         *("settings", "spec", "stats", "host", "servers", "load", "datasets", "store"),
         *("calibration", "probes", "undo", "warm", "doctor", "findings"),

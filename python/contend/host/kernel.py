@@ -152,7 +152,7 @@ def record_memory(facts: Facts) -> None:
     facts.read("memory.transparent_hugepage", f"{_THP}/enabled", chosen)
     facts.read("memory.transparent_hugepage_defrag", f"{_THP}/defrag", chosen)
     facts.read("memory.ksm", "sys/kernel/mm/ksm/run", int)
-    idle = _idle_schemes(facts.tree)
+    idle = idle_schemes(facts.tree)
     facts.put("memory.idle_schemes", idle, reason=facts.tree.why_not(f"{_DAMON}/nr_kdamonds"))
     for setting in (
         "swappiness",
@@ -188,7 +188,7 @@ def meminfo(tree: Tree) -> dict[str, int]:
     return values
 
 
-def _idle_schemes(tree: Tree) -> list[str] | None:
+def idle_schemes(tree: Tree) -> list[str] | None:
     """What the kernel's DAMON does with memory that nobody has used for a while, such as `pageout`:
     it then empties the page cache however much memory is free. None if the kernel has none."""
     reclaims = tree.text(_DAMON_RECLAIM)
