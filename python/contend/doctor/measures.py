@@ -24,7 +24,7 @@ from contend.load import LoadFailed, cpu_state
 from contend.probed import CpuState
 
 UNITS: Mapping[str, tuple[float, str, str]] = {
-    "fsync_us": (1, "µs", "a page of 4 KiB is written and flushed to the disk (fdatasync)"),
+    "fsync_us": (1, "µs", "a page is written and flushed (fdatasync)"),
     "handover_ns": (1, "ns", "a line of cache goes to another CPU and comes back"),
     "wake_us": (1, "µs", "a thread is woken on another CPU"),
     "memory_ns": (1, "ns", "one load from memory"),
@@ -36,7 +36,7 @@ UNITS: Mapping[str, tuple[float, str, str]] = {
     "busy_share": (100, "%", "CPU time that other processes used"),
     "throttled_share": (100, "%", "time that the CPU quota held processes back"),
     "swapped_pages": (1, "pages", "swapped in or out each second"),
-    "refault_pages": (1, "pages", "files read again each second that had been paged out"),
+    "refault_pages": (1, "pages", "of files that came back from disk each second"),
     "clock_error_us": (1, "µs", "how wrong the clock may be, as the kernel knows"),
 }
 """Factor and unit to show a measure in, and what it is. More is worse for all of them."""

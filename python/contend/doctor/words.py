@@ -20,9 +20,9 @@ _HEADS = {"severe": "severe", "warning": "warnings", "note": "notes"}
 def lines_of(document: Document) -> Iterator[str]:
     """What was found, worst first, each with why, cost and what mends it; then what was ignored,
     what cannot be seen, what is fine, and what was measured."""
-    yield _head(document)
+    yield from _wrapped(_head(document), 0)
     if document["server"] is not None:
-        yield f"server: {document['server']}"
+        yield from _wrapped(f"server: {document['server']}", 0)
     found = [check for check in document["checks"] if check["outcome"] == "found"]
     shown = [check for check in found if check["ignored"] is None]
     for severity in SEVERITIES:
@@ -66,7 +66,7 @@ def _measured(document: Document) -> Iterator[str]:
     width = max(len(name) for name in known)
     for name in known:
         found = in_words(name, Measure(*document["measured"][name]))
-        yield f"  {name.ljust(width)}  {found:<28}  {UNITS[name][2]}"
+        yield f"  {name.ljust(width)}  {found:<26}  {UNITS[name][2]}"
 
 
 def lines_of_explanation(check: DoctorCheck) -> Iterator[str]:
@@ -85,8 +85,8 @@ def lines_of_explanation(check: DoctorCheck) -> Iterator[str]:
 def lines_of_comparison(
     first: Document, second: Document, differences: list[Difference]
 ) -> Iterator[str]:
-    yield f"A: {_head(first)}"
-    yield f"B: {_head(second)}"
+    yield from _wrapped(f"A: {_head(first)}", 0)
+    yield from _wrapped(f"B: {_head(second)}", 0)
     for label, of in (
         ("measured, dearest first", [one for one in differences if one.ratio not in (None, 1.0)]),
         ("measured, and alike on both", [one for one in differences if one.ratio == 1.0]),

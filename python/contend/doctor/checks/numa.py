@@ -132,8 +132,8 @@ CHECKS = (
         id="node-memory",
         title="memory of each node",
         why="CPUs of a node without memory of its own load everything from another one.",
-        costs="The distances in /sys/devices/system/node say by how much a load from another node is "
-        "slower.",
+        costs="The distances in /sys/devices/system/node say by how much a load from another node "
+        "is slower.",
         mend="Put memory modules into both sockets alike, or place the server on the node with "
         'memory (place.server.cpus = "node:0").',
         look=_memory,
