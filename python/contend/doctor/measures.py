@@ -78,7 +78,7 @@ def measure(
 def same_disk(one: Path, other: Path) -> bool:
     """Whether two folders, or what there is above them, lie on one filesystem."""
     with suppress(OSError):
-        return os.stat(_there(one)).st_dev == os.stat(_there(other)).st_dev
+        return _there(one).stat().st_dev == _there(other).stat().st_dev
     return False
 
 
