@@ -389,6 +389,25 @@ class EarlierFacts(TypedDict):
     earlier: list[EarlierSession]
 
 
+class CheckRecord(TypedDict):
+    """What a check of `contend doctor` found.
+
+    severity: severe, warning or note; None if it found nothing.
+    cost: in words, and whether it was measured here.
+    touches: which verdicts it bears on: all, writes, latency, tcp.
+    ignored: the reason that the user gave to set it aside.
+    """
+
+    id: str
+    title: str
+    severity: str | None
+    evidence: str
+    cost: str
+    mend: str
+    touches: list[str]
+    ignored: str | None
+
+
 class SessionFacts(TypedDict, total=False):
     """What is known when a session of a run folder begins. A key is missing if an older contend did
     not know it. Those from `machine` on are the host's, as `contend.host.facts` has them.
@@ -396,6 +415,7 @@ class SessionFacts(TypedDict, total=False):
     servers: by the experiment's names of them.
     content_version: of the tables that contend makes.
     missing: dotted names of the host's facts that are None, with the reason.
+    doctor: what its short form found when the session began.
     """
 
     servers: dict[str, ServerIdentity]
@@ -414,3 +434,4 @@ class SessionFacts(TypedDict, total=False):
     disk: dict[str, Any]
     os: dict[str, Any]
     missing: dict[str, str]
+    doctor: list[CheckRecord]

@@ -51,9 +51,12 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "datasets": {"settings", "spec", "host", "servers", "load"},
     "calibration": {"settings", "spec", "stats", "host", "load"},
     "probes": {"settings", "spec", "host", "servers"},
-    "undo": {"servers"},
+    "undo": {"host", "servers"},
     "warm": {"settings", "spec", "stats", "host", "servers", "load", "datasets", "store", "undo"},
-    "doctor": {"settings", "spec", "stats", "host", "servers", "load", "datasets", "store"},
+    "doctor": {
+        *("settings", "spec", "stats", "host", "servers", "load", "datasets", "store"),
+        "undo",
+    },
     "lab": {
         *("settings", "spec", "stats", "host", "servers", "load", "datasets", "store"),
         *("calibration", "probes", "undo", "warm", "doctor", "findings"),

@@ -52,6 +52,9 @@ COMMANDS: dict[str, Subcommand] = {
         "data", "import a dump of your own; list the datasets that are kept, remove them"
     ),
     "check": Subcommand("data", "see whether the tables of a schema hold its conditions"),
+    "doctor": Subcommand(
+        "doctor", "look for what is wrong with this host or a server, what it costs, what mends it"
+    ),
     "calibrate": Subcommand(
         "calibrate", "measure what the load generator itself can do on this host"
     ),

@@ -1,5 +1,5 @@
-"""`contend restore`: put back what a command that was killed left changed on a server; and the same
-offered before another command begins there."""
+"""`contend restore`: put back what a command that was killed left changed on a server or on the
+host; and the same offered before another command begins there."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
 from contend.settings.server import is_dsn
 from contend.undo import (
+    Host,
     Journal,
     default_folder,
     drop_what_is_back,
     in_words,
+    is_host,
     journals_in,
     put_back,
     server_in,
+    this_host,
 )
 from contend.undo.back import JournalServer
-from contend.undo.journal import JournalInUse, place_of
+from contend.undo.journal import HOST, JournalInUse, place_of
 from contend.undo.variables import Agree
 
 NOTHING = "nothing is to be put back"
@@ -34,14 +37,15 @@ def add_restore(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Put back what `contend run` or `contend warm` changed on a server that is not contend's "
         "own and could not put back, because it was killed or the server was gone: variables, what "
-        "`setup` did, the server's list of pages. Nothing is measured and nothing loaded."
+        "`setup` did, the server's list of pages; and what it changed on this host. Nothing is "
+        "measured and nothing loaded."
     )
     parser.add_argument(
         "what",
-        metavar="DSN|DIR",
+        metavar="DSN|DIR|host",
         nargs="?",
-        help="only this server, or the servers of the run in this folder (default: every server "
-        "of which something is noted)",
+        help="only this server, the servers of the run in this folder, or this host (default: "
+        "everything of which something is noted)",
     )
     does = parser.add_mutually_exclusive_group()
     does.add_argument(
@@ -70,14 +74,17 @@ def _restore(args: argparse.Namespace) -> int:
     folder: Path = args.journal if args.journal is not None else default_folder()
     errors: list[ContendError] = []
     dsn = Dsn.parse(args.what).complete() if args.what is not None and is_dsn(args.what) else None
-    wanted = [str(dsn)] if dsn is not None else _of_runs(args.what, folder, errors)
+    wanted = _wanted(args.what, dsn, folder, errors)
     is_empty = True
     for server in _servers(folder, wanted, errors):
+        if is_host(server) and server != this_host():
+            remark(f"something is noted of {server}, and this is {this_host()}: restore it there")
+            continue
         try:
             with Journal.open(folder, server) as journal:
                 if journal.undo:
                     is_empty = False
-                    _one(journal, dsn or Dsn.parse(server), args)
+                    _one(journal, None if is_host(server) else dsn or Dsn.parse(server), args)
         except JournalInUse as error:
             if wanted is not None:
                 raise
@@ -87,11 +94,13 @@ def _restore(args: argparse.Namespace) -> int:
     if errors:
         raise _together(errors)
     if is_empty:
-        say(f"{NOTHING}{f' on {dsn}' if dsn is not None else ''}.")
+        where = this_host() if args.what == HOST else dsn
+        say(f"{NOTHING}{f' on {where}' if where is not None else ''}.")
     return 0
 
 
-def _one(journal: Journal, dsn: Dsn, args: argparse.Namespace) -> None:
+def _one(journal: Journal, dsn: Dsn | None, args: argparse.Namespace) -> None:
+    """`dsn` of None is the host's journal."""
     if args.dry_run or args.forget:
         does = "would be put back" if args.dry_run else "forgotten"
         for entry in reversed(journal.undo):
@@ -99,16 +108,16 @@ def _one(journal: Journal, dsn: Dsn, args: argparse.Namespace) -> None:
         if args.forget:
             journal.forget()
         return
-    restore_server(journal, server_of(dsn), yes=args.yes)
+    restore_server(journal, Host() if dsn is None else server_of(dsn), yes=args.yes)
 
 
-def restore_server(journal: Journal, server: ExistingServer, *, yes: bool) -> None:
+def restore_server(journal: Journal, server: JournalServer, *, yes: bool) -> None:
     """Put back what its journal has, and say so; raises ContendError if not all could be."""
     put_back(
         journal,
         server,
         lambda question: confirmed(question, yes=yes),
-        tell=lambda words: say(f"put back on {server.dsn}: {words}"),
+        tell=lambda words: say(f"put back on {journal.server}: {words}"),
     )
 
 
@@ -117,8 +126,14 @@ def server_of(dsn: Dsn) -> ExistingServer:
     return ExistingServer(dsn, ask=getpass.getpass if sys.stdin.isatty() else None)
 
 
-def _of_runs(named: str | None, folder: Path, errors: list[ContendError]) -> Collection[str] | None:
-    """The servers of a run folder; None for all, after what older runs noted is in the journals."""
+def _wanted(
+    named: str | None, dsn: Dsn | None, folder: Path, errors: list[ContendError]
+) -> Collection[str] | None:
+    """Of which journals; None for all, after what older runs noted is in them."""
+    if named == HOST:
+        return [this_host()]
+    if dsn is not None:
+        return [str(dsn)]
     # Which a restore of one server need not wait for.
     from contend.lab.session import run_folders_left, take_over
     from contend.store import find_run

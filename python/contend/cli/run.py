@@ -7,6 +7,7 @@ import getpass
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from rich.console import Console
 from contend.cli.parser import confirmed
 from contend.cli.progress import Display, display_on
 from contend.cli.restore import offer, what_is_left
+from contend.doctor import short_form
+from contend.doctor.examine import ignored_of
 from contend.errors import RequestError
 from contend.folders import default_cache
 from contend.get import debian, find_server, servers_at_hand
@@ -86,6 +89,14 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "server); by default one on PATH, else one that was got, of this machine's own suite if "
         "there are several",
     )
+    parser.add_argument(
+        "--ignore",
+        metavar="ID=REASON",
+        action="append",
+        default=[],
+        help="set aside what this check of `contend doctor` finds on the host; the report shows "
+        "the reason",
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument(
         "--yes",
@@ -106,13 +117,14 @@ def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = F
     """Make every run of an experiment, and show what they say.
 
     Args:
-        args: as of `contend run`: `out`, `server`, `resume`, `json`, `yes`.
+        args: as of `contend run`: `out`, `server`, `resume`, `ignore`, `json`, `yes`.
         exact: a compared value that the server changes is refused, and no mark of its runs.
     """
 
     def begin(program: Path, display: Display) -> Path:
         path: Path = args.out if args.out is not None else _new_path(experiment.name)
         equipment = _equipment(args, experiment, path, program, display, exact=exact)
+        equipment = _with_doctor(equipment, args)
         session.begin(experiment, path, equipment, display)
         return path
 
@@ -165,6 +177,7 @@ def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
         if "source" in server
     }
     equipment = _equipment(args, experiment, path, program, display, before=before)
+    equipment = _with_doctor(equipment, args)
     named = (
         load_experiment(args.experiment, sets=experiment.overrides, variant=experiment.variant)
         if args.experiment is not None
@@ -216,6 +229,12 @@ def _equipment(
     return private_equipment(
         binaries, cache=default_cache(), program=program, listen=display, exact=exact
     )
+
+
+def _with_doctor(equipment: Equipment, args: argparse.Namespace) -> Equipment:
+    """Its short form looks at this host before the first run."""
+    ignored = ignored_of(args.ignore)
+    return replace(equipment, doctor=lambda: short_form(equipment.data_folder, ignored))
 
 
 def _running(

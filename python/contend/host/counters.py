@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contend.host.machine import cgroup_file
-from contend.host.tree import Tree
+from contend.host.tree import Tree, is_whole
 from contend.probed import PressureChange, RunWarning
 
 _CPU_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
@@ -55,7 +55,7 @@ def pressure(root: Path = Path("/"), *, clock: Callable[[], float] = time.monoto
     lines = (tree.text("proc/stat") or "").splitlines()
     return Pressure(
         at_s=clock(),
-        cpus=sum(line.startswith("cpu") and line[3:4].isdigit() for line in lines),
+        cpus=sum(line.startswith("cpu") and is_whole(line[3:4]) for line in lines),
         cpu_s=_cpu_seconds(lines),
         stall_us=_stalls(tree),
         load_1m=_first_number(tree.text("proc/loadavg")),
@@ -102,7 +102,7 @@ def _cpu_seconds(lines: list[str]) -> dict[str, float]:
             return {
                 kind: int(value) / ticks
                 for kind, value in zip(_CPU_STATES, words[1:], strict=False)
-                if value.isdigit()
+                if is_whole(value)
             }
     return {}
 
@@ -114,14 +114,18 @@ def _stalls(tree: Tree) -> dict[str, int]:
         for line in (tree.text(f"proc/pressure/{kind}") or "").splitlines():
             words = line.split()
             total = words[-1].removeprefix("total=") if words else ""
-            if total.isdigit():
+            if is_whole(total):
                 stalls[f"{kind}.{words[0]}"] = int(total)
     return stalls
 
 
 def _counters(text: str | None, names: tuple[str, ...]) -> dict[str, int]:
     pairs = (line.split() for line in (text or "").splitlines())
-    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[0] in names}
+    return {
+        pair[0]: int(pair[1])
+        for pair in pairs
+        if len(pair) == 2 and pair[0] in names and is_whole(pair[1])
+    }
 
 
 def _throttled_us(tree: Tree) -> int | None:
@@ -139,9 +143,9 @@ def _thermal_events(tree: Tree) -> int | None:
     texts = [
         tree.text(f"{folder}/{cpu}/thermal_throttle/core_throttle_count")
         for cpu in tree.names(folder)
-        if cpu.removeprefix("cpu").isdigit()
+        if is_whole(cpu.removeprefix("cpu"))
     ]
-    counts = [int(text) for text in texts if text is not None and text.isdigit()]
+    counts = [int(text) for text in texts if text is not None and is_whole(text)]
     return sum(counts) if counts else None
 
 

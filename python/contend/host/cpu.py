@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contend.host.tree import Facts, Tree, cpu_list
+from contend.host.tree import Facts, Tree, cpu_list, is_whole
 
 _CPUS = "sys/devices/system/cpu"
 _NODES = "sys/devices/system/node"
@@ -165,13 +165,13 @@ def _node(tree: Tree, name: str) -> dict[str, object]:
 def _node_memory(meminfo: str) -> int | None:
     for line in meminfo.splitlines():
         words = line.split()
-        if "MemTotal:" in words and words[-1] == "kB" and words[-2].isdigit():
+        if "MemTotal:" in words and words[-1] == "kB" and is_whole(words[-2]):
             return int(words[-2]) * 1024
     return None
 
 
 def _is_numbered(name: str, stem: str) -> bool:
-    return name.startswith(stem) and name.removeprefix(stem).isdigit()
+    return name.startswith(stem) and is_whole(name.removeprefix(stem))
 
 
 def _is_number(text: str) -> bool:

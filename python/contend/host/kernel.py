@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from contend.host.tree import Facts, Tree, chosen
+from contend.host.tree import Facts, Tree, chosen, is_whole
 
 _CLOCK = "sys/devices/system/clocksource/clocksource0"
 _VULNERABILITIES = "sys/devices/system/cpu/vulnerabilities"
@@ -82,8 +82,8 @@ def limits(tree: Tree, pid: int | str = "self") -> dict[str, dict[str, int | str
         for words, name in _LIMITS.items():
             if line.startswith(words):
                 values = line.removeprefix(words).split()
-                if len(values) >= 2 and all(v == "unlimited" or v.isdigit() for v in values[:2]):
-                    soft, hard = (int(v) if v.isdigit() else v for v in values[:2])
+                if len(values) >= 2 and all(v == "unlimited" or is_whole(v) for v in values[:2]):
+                    soft, hard = (int(v) if is_whole(v) else v for v in values[:2])
                     sizes[name] = {"soft": soft, "hard": hard}
     return sizes
 
@@ -152,7 +152,7 @@ def record_memory(facts: Facts) -> None:
     facts.read("memory.transparent_hugepage", f"{_THP}/enabled", chosen)
     facts.read("memory.transparent_hugepage_defrag", f"{_THP}/defrag", chosen)
     facts.read("memory.ksm", "sys/kernel/mm/ksm/run", int)
-    idle = _idle_schemes(facts.tree)
+    idle = idle_schemes(facts.tree)
     facts.put("memory.idle_schemes", idle, reason=facts.tree.why_not(f"{_DAMON}/nr_kdamonds"))
     for setting in (
         "swappiness",
@@ -183,12 +183,12 @@ def meminfo(tree: Tree) -> dict[str, int]:
     for line in (tree.text("proc/meminfo") or "").splitlines():
         name, _, rest = line.partition(":")
         words = rest.split()
-        if words and words[0].isdigit():
+        if words and is_whole(words[0]):
             values[name] = int(words[0]) * (1024 if words[1:] == ["kB"] else 1)
     return values
 
 
-def _idle_schemes(tree: Tree) -> list[str] | None:
+def idle_schemes(tree: Tree) -> list[str] | None:
     """What the kernel's DAMON does with memory that nobody has used for a while, such as `pageout`:
     it then empties the page cache however much memory is free. None if the kernel has none."""
     reclaims = tree.text(_DAMON_RECLAIM)

@@ -14,7 +14,7 @@ from typing import cast
 
 from contend.host.cpu import record_cpu, record_numa
 from contend.host.kernel import record_kernel, record_limits, record_memory, record_network
-from contend.host.tree import Facts, Tree, chosen
+from contend.host.tree import Facts, Tree, chosen, is_whole
 from contend.probed import SessionFacts
 
 _QUEUE = ("rotational", "read_ahead_kb", "nr_requests", "write_cache", "discard_max_bytes")
@@ -224,7 +224,7 @@ def cpu_quota(tree: Tree) -> float | None:
         return None
     period = cgroup_file(tree, "cpu", "cpu.max", "cpu.cfs_period_us")
     words = text.split() if " " in text else [text, period or ""]
-    if len(words) == 2 and words[0].isdigit() and words[1].isdigit() and int(words[1]) > 0:
+    if len(words) == 2 and is_whole(words[0]) and is_whole(words[1]) and int(words[1]) > 0:
         return round(int(words[0]) / int(words[1]), 3)
     return None
 
@@ -232,7 +232,7 @@ def cpu_quota(tree: Tree) -> float | None:
 def memory_limit(tree: Tree) -> int | None:
     """Bytes that the control group may use; None: no limit."""
     text = cgroup_file(tree, "memory", "memory.max", "memory.limit_in_bytes")
-    if text is None or not text.isdigit() or int(text) >= _UNLIMITED_V1:
+    if text is None or not is_whole(text) or int(text) >= _UNLIMITED_V1:
         return None
     return int(text)
 

@@ -89,6 +89,11 @@ def chosen(text: str) -> str:
     return text[start + 1 : end] if 0 <= start < end else text
 
 
+def is_whole(text: str) -> bool:
+    """Whether `int` takes it, as a number that a kernel could mean."""
+    return text.isdecimal() and len(text) <= 20
+
+
 def cpu_list(text: str) -> list[int]:
     """CPU numbers of the kernel's list form: `0-3,8` is 0, 1, 2, 3, 8."""
     numbers: list[int] = []

@@ -42,7 +42,7 @@ from contend.lab.slices import SliceRunner
 from contend.lab.testbed import Testbed
 from contend.lab.walk import Runner, Schedule, SingleRunner, walk
 from contend.load import LoadDriver
-from contend.probed import EngineFacts, ServerIdentity, SessionFacts
+from contend.probed import CheckRecord, EngineFacts, ServerIdentity, SessionFacts
 from contend.servers.dsn import Dsn, Password
 from contend.settings import SETTINGS
 from contend.settings.load import ends_with_its_work
@@ -88,6 +88,7 @@ class Equipment:
         own: the servers are contend's to start and stop.
         passwords: all that are known; no run folder says one.
         history: what the runs of this host said; None: nothing is kept of them.
+        doctor: says what it finds wrong with this host at once.
     """
 
     servers: Identities
@@ -104,6 +105,7 @@ class Equipment:
     own: bool = True
     passwords: frozenset[Password] = frozenset()
     history: Path | None = None
+    doctor: Callable[[], list[CheckRecord]] = list
 
 
 def begin(experiment: Experiment, path: Path, equipment: Equipment, listen: Listener) -> None:
@@ -132,6 +134,8 @@ def begin(experiment: Experiment, path: Path, equipment: Equipment, listen: List
     planned = planned_runs(experiment, in_slices=design.in_slices)
     engine = equipment.choose_engine(experiment)
     facts = _facts(equipment, experiment, engine, design)
+    if (words := found_in_words(facts.get("doctor", []))) is not None:
+        listen(Notice(words))
     if (sessions := sessions_of(equipment.history, experiment, facts)) is not None:
         facts["sessions"] = sessions.facts(listen)
     with RunFolder.create(path, _kept(experiment, equipment), planned, facts) as folder:
@@ -359,9 +363,25 @@ def _facts(
     facts["content_version"] = CONTENT_VERSION
     facts["load_generator"] = engine
     facts["way"] = design.facts()
+    if found := equipment.doctor():
+        facts["doctor"] = found
     if scripts := script_facts(experiment):
         facts["scripts"] = scripts
     return facts
+
+
+def found_in_words(found: Sequence[CheckRecord]) -> str | None:
+    """What doctor found that is worth a line before a run; None if it is nothing."""
+    by_severity = {
+        severity: ", ".join(
+            one["id"] for one in found if one["severity"] == severity and one["ignored"] is None
+        )
+        for severity in ("severe", "warning")
+    }
+    known = [f"{severity}: {names}" for severity, names in by_severity.items() if names]
+    if not known:
+        return None
+    return f"doctor found on this host {'; '.join(known)} (`contend doctor` says what they cost)"
 
 
 OPTIONS_NAME = "server-options-before.json"

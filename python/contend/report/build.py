@@ -23,6 +23,7 @@ from contend.report.beside import beside_of
 from contend.report.bounds import bounds_of
 from contend.report.causes import cause_of
 from contend.report.charts import panel_charts, picture_of
+from contend.report.host_notes import host_notes_of
 from contend.report.host_state import host_state_section
 from contend.report.locks import locks_section
 from contend.report.model import Report
@@ -149,6 +150,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
         charts=tuple(one for one in charts if picture is None or one.id != picture.id),
         warnings=warnings_of(study, compared, cells),
         failures=failures_of(study),
+        host_notes=host_notes_of(study),
         method=_method(study, arrival),
         summary=summary_of(study),
         facts=fact_groups(study),

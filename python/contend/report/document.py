@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from contend.findings import CellFigures, Compared, Finding
@@ -28,6 +29,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "answer": report.answer.sentence,
         "others": list(report.answer.others),
         "basis": list(report.answer.basis),
+        "host": [asdict(note) for note in report.host_notes],
         "metrics": [
             {
                 "name": one.metric.name,

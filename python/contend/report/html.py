@@ -18,6 +18,7 @@ from markupsafe import Markup, escape
 from contend.findings import Finding
 from contend.report import images
 from contend.report.chart_style import PALETTE, wide
+from contend.report.host_notes import note_text
 from contend.report.model import Chart, FactGroup, MetricTable, Panel, PublishedBlock, Report
 from contend.report.words import (
     cell_phrase,
@@ -177,6 +178,7 @@ def render(report: Report, drawings: Mapping[str, str]) -> str:
             published=list(_published(report).items()),
             progress_text=progress_text(report.progress),
             notices_text=notices_text(report),
+            note_text=note_text,
             change_title=change_title,
             repeats_each_text=repeats_each_text,
             key_text=key_text,

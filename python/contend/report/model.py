@@ -335,6 +335,21 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
+class HostNote:
+    """What doctor found on the host before the runs and bears on verdicts.
+
+    metrics: names of those of which it touches the verdicts. `ignored` is the reason for which the
+    user set it aside; empty if nobody did.
+    """
+
+    check: str
+    severity: str
+    evidence: str
+    metrics: tuple[str, ...]
+    ignored: str
+
+
+@dataclass(frozen=True, slots=True)
 class FactGroup:
     """Facts under one heading: pairs of name and value."""
 
@@ -380,6 +395,7 @@ class Report:
     charts: tuple[Chart, ...]
     warnings: tuple[Notice, ...]
     failures: tuple[Notice, ...]
+    host_notes: tuple[HostNote, ...]
     method: tuple[str, ...]
     summary: tuple[tuple[str, str], ...]
     facts: tuple[FactGroup, ...]

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from contend.findings import Finding
 from contend.metrics import Metric
+from contend.report.host_notes import note_text
 from contend.report.model import (
     ChangeTable,
     Layout,
@@ -185,6 +186,10 @@ def _answer(report: Report, out: _Out) -> None:
         out.line(
             f"The run stopped before its end. Resume with `contend run --resume {report.path}`."
         )
+    if report.host_notes:
+        out.line("The host, as doctor saw it before the runs:", "yellow")
+        for note in report.host_notes:
+            out.item(note_text(note, len(report.compared)))
     noticed = notices_text(report)
     if noticed:
         out.line(f"{noticed} See the end.", "yellow")

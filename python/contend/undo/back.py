@@ -1,6 +1,6 @@
 """Puts back what a journal holds: everything is tried, and what could not be stays and is named.
 
-Beside variables a journal may have statements, which undo what others did, and the server's own
+Beside variables a journal may have files of the host, statements, which undo what others did, and the server's own
 list of pages: that is moved aside while another is in its place, under a name that says whose it
 is."""
 
@@ -16,7 +16,7 @@ from pymysql.connections import Connection
 from contend.errors import ContendError, WorkError
 from contend.servers.client import run_statement
 from contend.servers.errors import ConnectionLost, ConnectionRefused
-from contend.undo import variables
+from contend.undo import files, variables
 from contend.undo.journal import Entry, Journal, JournalBroken
 from contend.undo.variables import Agree, NotAgreed, always
 
@@ -27,8 +27,16 @@ class JournalServer(Protocol):
     def connect(self, database: str | None = None, **more: Any) -> Connection[Any]: ...
 
 
+class Host:
+    """Stands for the server of the host's journal, whose entries need none."""
+
+    def connect(self, database: str | None = None, **more: Any) -> Connection[Any]:
+        del database, more
+        raise WorkError("there is no server to connect to")
+
+
 class NotPutBack(WorkError):
-    """The server did not take back what was changed."""
+    """The server or the host did not take back what was changed."""
 
 
 def put_back(
@@ -104,16 +112,16 @@ def drop_what_is_back(journal: Journal, server: JournalServer) -> None:
     """
     with _Line(server) as line:
         for entry in tuple(journal.undo):
-            if entry["kind"] != variables.VARIABLE:
+            is_back = _IS_BACK.get(entry["kind"])
+            if is_back is None:
                 continue
             try:
-                is_back = variables.is_back(line.connection(), entry)
+                if is_back(line, entry):
+                    journal.drop(entry)
             except (ConnectionLost, ConnectionRefused):
                 raise
             except _FAILURES:
                 continue
-            if is_back:
-                journal.drop(entry)
 
 
 def in_words(entry: Entry) -> str:
@@ -164,6 +172,11 @@ def _variable(line: _Line, entry: Entry, agree: Agree) -> str:
         raise
 
 
+_IS_BACK: dict[str, Callable[[_Line, Entry], bool]] = {
+    variables.VARIABLE: lambda line, entry: variables.is_back(line.connection(), entry),
+    files.FILE: lambda _line, entry: files.is_back(entry),
+}
+
 STATEMENT = "statement"
 """Its entry has `statement`, which undoes, and the `database` that it is run in, if any."""
 
@@ -209,9 +222,14 @@ def _page_list(_line: _Line, entry: Entry, _agree: Agree) -> str:
     return in_words(entry)
 
 
+def _file(_line: _Line, entry: Entry, agree: Agree) -> str:
+    return files.put_back(entry, agree)
+
+
 KINDS: dict[str, tuple[Callable[[_Line, Entry, Agree], str], Callable[[Entry], str]]] = {
     variables.VARIABLE: (_variable, variables.in_words),
     STATEMENT: (_statement, lambda entry: f"what setup did, by {entry['statement']!r}"),
+    files.FILE: (_file, files.in_words),
     PAGE_LIST: (_page_list, lambda entry: f"{FILE_NAME} in {entry['path']}"),
 }
 """How each kind of change is put back, which says in words what it put back; and what is to be put

@@ -1,6 +1,6 @@
-"""What must be put back on a server. It outlives the process.
+"""What must be put back on a server, or on the host. It outlives the process.
 
-One JSON file a server. What is to be put back is written, and on the disk, before it is changed:
+One JSON file a server, and one a host. What is to be put back is written, and on the disk, before it is changed:
 so whatever ends the process, the next one finds it. A new text is written beside the old one and
 takes its name, so the file is whole at any time.
 """
@@ -45,10 +45,10 @@ class JournalBroken(WorkError):
 
 @dataclass(slots=True)
 class Journal:
-    """The journal of one server; `Journal.open` gives it, and keeps it for this process alone.
+    """The journal of one server or of the host; `Journal.open` gives it, and keeps it for this process alone.
 
     Args:
-        server: the DSN, as it can be shown and typed again.
+        server: the DSN, as it can be shown and typed again; or `this_host()`.
         undo: what must be put back, the latest last.
         work: what a command begun here goes on with later; not looked at in this room.
     """
@@ -139,7 +139,8 @@ class Journal:
         """The command that puts back what is left."""
         folder = self.path.parent
         more = "" if folder == default_folder() else f" --journal {folder}"
-        return f"contend restore {self.server}{more}"
+        what = HOST if is_host(self.server) else self.server
+        return f"contend restore {what}{more}"
 
     def close(self) -> None:
         if self._lock is not None:
@@ -151,6 +152,19 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+HOST = "host"
+
+
+def this_host() -> str:
+    """The name of the host's journal. A home folder may be shared, and have those of others."""
+    return f"{HOST} {os.uname().nodename}"
+
+
+def is_host(server: str) -> bool:
+    """Whether a journal is a host's, and no server's."""
+    return server.startswith(f"{HOST} ")
 
 
 def place_of(server: str) -> str:

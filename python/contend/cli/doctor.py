@@ -1,0 +1,189 @@
+"""`contend doctor`: what is wrong with this host or a server, what it costs, what mends it."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contend.cli.parser import confirmed, remark, say, say_json
+from contend.errors import RequestError
+
+if TYPE_CHECKING:
+    from contend.doctor.model import Subject
+    from contend.servers.existing import ExistingServer
+
+
+def add_doctor(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Look at this host, and at a server if one is named, for what spoils or explains "
+        "measurements. Nothing is changed unless --mend asks for it. Exit code 1 if something "
+        "severe was found."
+    )
+    parser.add_argument(
+        "--server",
+        metavar="DSN",
+        help="look at this server too (mysql://user@host/, socket:/path)",
+    )
+    parser.add_argument(
+        "--folder",
+        metavar="DIR",
+        type=Path,
+        help="where the data lies (default: contend's cache, or the server's data folder); one "
+        "small file is written there and removed",
+    )
+    parser.add_argument(
+        "--short", action="store_true", help="measure nothing, as before a run: under a second"
+    )
+    parser.add_argument(
+        "--ignore",
+        metavar="ID=REASON",
+        action="append",
+        default=[],
+        help="show what this check finds apart, with the reason; may be given several times",
+    )
+    does = parser.add_mutually_exclusive_group()
+    does.add_argument(
+        "--explain",
+        metavar="ID",
+        help="say what a check looks at, why, and what mends it; all of them: --explain all",
+    )
+    does.add_argument(
+        "--mend",
+        metavar="ID",
+        help="change what this check found; `contend restore` puts it back",
+    )
+    does.add_argument(
+        "--compare",
+        metavar=("A.json", "B.json"),
+        type=Path,
+        nargs=2,
+        help="say what differs between two hosts or servers, of which --json was kept",
+    )
+    parser.add_argument(
+        "--touch-host", action="store_true", help="let --mend change settings of this host"
+    )
+    parser.add_argument(
+        "--yes", action="store_true", help="let --mend change variables of the server, unasked"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.set_defaults(run=_doctor)
+
+
+def _doctor(args: argparse.Namespace) -> int:
+    if args.explain is not None:
+        return _explain(args.explain)
+    if args.compare is not None:
+        return _compare(*args.compare, as_json=args.json)
+    if args.mend is not None:
+        return _mend(args)
+    return _examine(args)
+
+
+def _explain(name: str) -> int:
+    from contend.doctor import CHECKS, lines_of_explanation
+    from contend.doctor.examine import check_named
+
+    for number, check in enumerate(CHECKS if name == "all" else [check_named(name)]):
+        if number:
+            say("")
+        for line in lines_of_explanation(check):
+            say(line)
+    return 0
+
+
+def _compare(one: Path, other: Path, *, as_json: bool) -> int:
+    from contend.doctor import compare, lines_of_comparison, read_document
+
+    first, second = read_document(one), read_document(other)
+    found = compare(first, second)
+    if as_json:
+        # An infinite ratio is none that JSON knows.
+        say_json([{**each._asdict(), "ratio": _finite(each.ratio)} for each in found])
+        return 0
+    for line in lines_of_comparison(first, second, found):
+        say(line)
+    return 0
+
+
+def _finite(ratio: float | None) -> float | None:
+    return ratio if ratio is not None and 0 < ratio < float("inf") else None
+
+
+def _examine(args: argparse.Namespace) -> int:
+    from contend.doctor import examine, lines_of
+    from contend.doctor.examine import ignored_of
+
+    begun_s = time.monotonic()
+    ignored = ignored_of(args.ignore)
+    subject, _ = _subject(args, measured=not args.short)
+    document = examine(subject, ignored)
+    if args.json:
+        say_json(document)
+    else:
+        for line in lines_of(document):
+            say(line)
+        remark(f"contend: doctor took {time.monotonic() - begun_s:.1f} s")
+    severe = (
+        check["severity"] == "severe" and check["ignored"] is None for check in document["checks"]
+    )
+    return 1 if any(severe) else 0
+
+
+def _subject(args: argparse.Namespace, *, measured: bool) -> tuple[Subject, ExistingServer | None]:
+    """What to look at, and the server if one was named."""
+    from contend.doctor import measures, seen_server
+    from contend.doctor.examine import with_server
+    from contend.doctor.model import Subject
+    from contend.folders import default_cache
+    from contend.host import Tree
+    from contend.program import find_program
+    from contend.servers.dsn import Dsn
+    from contend.servers.existing import ExistingServer
+
+    if args.folder is not None and not args.folder.is_dir():
+        raise RequestError(f"{args.folder} is not a folder.", hint="Name one on the data's disk.")
+    folder: Path = (args.folder or default_cache()).absolute()
+    subject, server = Subject(Tree(Path("/")), folder), None
+    if args.server is not None:
+        ask = getpass.getpass if sys.stdin.isatty() else None
+        server = ExistingServer(Dsn.parse(args.server), ask=ask)
+        subject = with_server(subject, seen_server(server), keep_folder=args.folder is not None)
+    if measured:
+        # Nothing is written into a server's own folder; beside it is the same disk, or none of it.
+        there = folder if measures.same_disk(folder, subject.folder) else None
+        subject = replace(subject, measured=measures.measure(there, find_program()))
+    return subject, server
+
+
+def _mend(args: argparse.Namespace) -> int:
+    from contend.doctor import mend
+    from contend.doctor.examine import check_named
+    from contend.undo import default_folder
+
+    check = check_named(args.mend)
+    if check.is_of_server and args.server is None:
+        raise RequestError(
+            f"{check.id} is of a server, and none was named.", hint="Name it with --server DSN."
+        )
+    if not check.is_of_server and not args.touch_host:
+        raise RequestError(
+            f"--mend {check.id} changes this host.",
+            hint="With --touch-host it does; `contend restore host` puts back what it changed.",
+        )
+    needs = check.measure is not None and not check.in_short and not check.is_of_server
+    subject, server = _subject(args, measured=needs)
+    if server is not None and check.variables is not None:
+        listed = ", ".join(f"{name}={value}" for name, value in check.variables(subject).items())
+        if not confirmed(f"Set {listed} on {server.dsn}?", yes=args.yes):
+            raise RequestError(
+                f"nothing was changed on {server.dsn}: nobody agreed.", hint="--yes agrees."
+            )
+    remedy = mend(check, subject, default_folder(), say, server)
+    if remedy is not None:
+        say(f"`{remedy}` puts it back")
+    return 0

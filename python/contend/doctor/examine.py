@@ -1,0 +1,246 @@
+"""Looks at a host, and at a server if there is one, by every check; gives the document that is
+printed, kept and compared."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypedDict, cast
+
+from contend import __version__
+from contend.doctor.checks import CHECKS
+from contend.doctor.measures import UNITS, in_words
+from contend.doctor.model import (
+    DoctorCheck,
+    Found,
+    Measure,
+    SeenServer,
+    State,
+    Subject,
+    Unseen,
+)
+from contend.errors import RequestError, did_you_mean
+from contend.host import Tree
+from contend.host.cpu import cpuinfo
+from contend.host.kernel import meminfo
+from contend.host.machine import container, virtualisation
+from contend.probed import CheckRecord
+from contend.servers.existing import ExistingServer
+from contend.servers.variables import read_all, status
+
+FORMAT = 1
+
+
+class Looked(CheckRecord):
+    """What a check said, as a document keeps it.
+
+    outcome: `found`, `fine`, `unseen`.
+    state: how the host is set, as far as this check looks at it.
+    measure: the name of the measured quantity in which its cost shows.
+    """
+
+    outcome: str
+    state: State
+    measure: str | None
+
+
+class Document(TypedDict):
+    """What doctor said of a host and a server.
+
+    measured: value, low and high by name; the units are in the names.
+    """
+
+    format: int
+    contend: str
+    at: str
+    host: dict[str, str | int | None]
+    server: str | None
+    measured: dict[str, tuple[float, float, float]]
+    checks: list[Looked]
+
+
+def examine(subject: Subject, ignored: Mapping[str, str] | None = None) -> Document:
+    """Every check; those of a server if there is one.
+
+    Args:
+        ignored: reasons by the id of the check.
+    """
+    ignored = ignored or {}
+    checks = (one for one in CHECKS if subject.server is not None or not one.is_of_server)
+    return {
+        "format": FORMAT,
+        "contend": __version__,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "host": _host(subject),
+        "server": None if subject.server is None else _server_words(subject.server),
+        "measured": {
+            name: (found.value, found.low, found.high) for name, found in subject.measured.items()
+        },
+        "checks": [_looked(check, subject, ignored.get(check.id)) for check in checks],
+    }
+
+
+def short_form(folder: Path, ignored: Mapping[str, str] | None = None) -> list[CheckRecord]:
+    """What the files of this host say at once, before a run: only what was found, by severity.
+
+    Args:
+        folder: on the disk of the data.
+    """
+    subject = Subject(Tree(Path("/")), folder)
+    looked = [
+        _looked(check, subject, (ignored or {}).get(check.id)) for check in CHECKS if check.in_short
+    ]
+    return [
+        {name: one[name] for name in CheckRecord.__annotations__}  # type: ignore[misc, literal-required]
+        for one in by_severity(looked)
+        if one["outcome"] == "found"
+    ]
+
+
+def by_severity(looked: Iterable[Looked]) -> list[Looked]:
+    order = {"severe": 0, "warning": 1, "note": 2}
+    return sorted(looked, key=lambda one: order.get(one["severity"] or "", 3))
+
+
+def check_named(name: str) -> DoctorCheck:
+    """The check of an id; raises RequestError."""
+    for check in CHECKS:
+        if check.id == name:
+            return check
+    raise RequestError(
+        f"doctor has no check {name!r}.",
+        hint=did_you_mean(name, [check.id for check in CHECKS])
+        or "`contend doctor --explain all` lists them.",
+    )
+
+
+def ignored_of(texts: Iterable[str]) -> dict[str, str]:
+    """Reasons by id, of `ID=REASON`; raises RequestError."""
+    reasons = {}
+    for text in texts:
+        name, equals, reason = text.partition("=")
+        if not equals or not reason.strip():
+            raise RequestError(
+                f"--ignore {text} gives no reason.",
+                hint="Write --ignore ID=REASON; the reason is shown with what it hides.",
+            )
+        reasons[check_named(name.strip()).id] = reason.strip()
+    return reasons
+
+
+def seen_server(server: ExistingServer) -> SeenServer:
+    """A server as it shows itself over a connection; nothing is changed there.
+
+    Raises:
+        ContendError: it cannot be asked.
+    """
+    identity = server.identity()
+    with server.connect() as connection:
+        variables, counters = read_all(connection), status(connection)
+    is_near = server.dsn.socket is not None or (server.dsn.host or "127.0.0.1").startswith("127.")
+    is_near = is_near or server.dsn.host in ("localhost", "::1")
+    # A container's port may be one of this host, and the container another host.
+    is_here = is_near and variables.get("hostname") == socket.gethostname()
+    pid = server.pid() or _pid_in(variables) if is_here else None
+    return SeenServer(
+        name=str(server.dsn),
+        kind=identity.kind,
+        version=variables.get("version", identity.version),
+        variables=variables,
+        status=counters,
+        pid=pid,
+        is_here=is_here,
+    )
+
+
+def _pid_in(variables: Mapping[str, str]) -> int | None:
+    """By the server's own file, if we may read it and such a process runs."""
+    path = Path(variables.get("datadir", "/"), variables.get("pid_file", ""))
+    try:
+        pid = int(path.read_text(encoding="ascii")[:20])
+        name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return None
+    return pid if name in ("mariadbd", "mysqld") else None
+
+
+def with_server(subject: Subject, server: SeenServer, *, keep_folder: bool = False) -> Subject:
+    """Look at the disk of the server's data if that is on this host."""
+    datadir = server.variables.get("datadir", "")
+    is_seen = server.is_here and not keep_folder and subject.tree.exists(datadir.lstrip("/"))
+    folder = Path(datadir) if is_seen else subject.folder
+    return replace(subject, server=server, folder=folder)
+
+
+def read_document(path: Path) -> Document:
+    """A document that `contend doctor --json` printed; raises RequestError."""
+    try:
+        said: Any = json.loads(path.read_text(encoding="utf-8"))
+        if said["format"] != FORMAT:
+            raise ValueError(f"its format is {said['format']}, and this contend reads {FORMAT}")
+        for one in said["checks"]:
+            if not isinstance(one["state"], dict) or not isinstance(one["id"], str):
+                raise ValueError("a check in it is not as doctor writes it")
+        for name, found in said["measured"].items():
+            if name in UNITS:
+                Measure(*map(float, found))
+        str(said["host"]["name"])
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RequestError(
+            f"{path} is no document of doctor: {error}",
+            hint="`contend doctor --json > FILE` writes one.",
+        ) from error
+    return cast(Document, said)
+
+
+def _looked(check: DoctorCheck, subject: Subject, reason: str | None) -> Looked:
+    result = check.look(subject)
+    is_found = isinstance(result, Found)
+    return {
+        "id": check.id,
+        "title": check.title,
+        "outcome": "found" if is_found else "unseen" if isinstance(result, Unseen) else "fine",
+        "severity": result.severity if isinstance(result, Found) else None,
+        "evidence": result.why if isinstance(result, Unseen) else result.evidence,
+        "state": {} if isinstance(result, Unseen) else dict(result.state),
+        "cost": _cost(check, subject),
+        "mend": (isinstance(result, Found) and result.mend) or check.mend,
+        "touches": list(check.touches),
+        "measure": check.measure,
+        "ignored": reason if is_found else None,
+    }
+
+
+def _cost(check: DoctorCheck, subject: Subject) -> str:
+    found = subject.measured.get(check.measure or "")
+    if check.measure is None or found is None:
+        return f"Not measured here. {check.costs}"
+    return (
+        f"Measured here: {UNITS[check.measure][2]}, {in_words(check.measure, found)}. {check.costs}"
+    )
+
+
+def _host(subject: Subject) -> dict[str, str | int | None]:
+    tree = subject.tree
+    info = cpuinfo(tree)
+    model = (info[0].get("model name") if info else None) or "a CPU without a name"
+    return {
+        "name": tree.text("proc/sys/kernel/hostname"),
+        "kernel": tree.text("proc/sys/kernel/osrelease"),
+        "cpu": " ".join(model.split()),
+        "cpus": len(info) or None,
+        "memory_bytes": meminfo(tree).get("MemTotal"),
+        "virtualisation": virtualisation(tree),
+        "container": container(tree),
+        "folder": str(subject.folder),
+    }
+
+
+def _server_words(server: SeenServer) -> str:
+    return f"{server.name}, {server.kind} {server.version}"

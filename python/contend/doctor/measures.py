@@ -1,0 +1,242 @@
+"""Small measurements of this host: what a write to the disk, a wake-up, a look at the clock, a
+system call and fresh memory cost now, how far the CPUs are apart, and what others took meanwhile.
+
+Each gives its value with the lowest and highest of its parts, so that two hosts are told apart only
+if those do not overlap.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import mmap
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from contend import host
+from contend.doctor.model import Measure
+from contend.load import LoadFailed, cpu_state
+from contend.probed import CpuState
+
+UNITS: Mapping[str, tuple[float, str, str]] = {
+    "fsync_us": (1, "µs", "a page is written and flushed (fdatasync)"),
+    "handover_ns": (1, "ns", "a line of cache goes to another CPU and comes back"),
+    "wake_us": (1, "µs", "a thread is woken on another CPU"),
+    "memory_ns": (1, "ns", "one load from memory"),
+    "timer_late_us": (1, "µs", "a sleep of 100 µs ends late"),
+    "clock_ns": (1, "ns", "the clock is read"),
+    "system_call_ns": (1, "ns", "a system call"),
+    "fault_us_per_mib": (1, "µs", "a MiB of fresh memory is touched"),
+    "steal_share": (100, "%", "CPU time that the hypervisor gave to others"),
+    "busy_share": (100, "%", "CPU time that other processes used"),
+    "throttled_share": (100, "%", "time that the CPU quota held processes back"),
+    "swapped_pages": (1, "pages", "swapped in or out each second"),
+    "refault_pages": (1, "pages", "of files that came back from disk each second"),
+    "clock_error_us": (1, "µs", "how wrong the clock may be, as the kernel knows"),
+}
+"""Factor and unit to show a measure in, and what it is. More is worse for all of them."""
+
+_PARTS = 5
+_WRITES = 40
+_WRITES_S = 3.0
+WINDOW_S = 3.0
+"""So long nothing of ours runs, and what others do is counted."""
+
+
+def measure(
+    folder: Path | None, program: Path, *, window_s: float = WINDOW_S
+) -> dict[str, Measure]:
+    """All that can be measured here, within about ten seconds; what cannot be is left out.
+
+    Args:
+        folder: on the disk of the data; one small file is written there and removed. None if there
+            is none to write to.
+        program: contend-load.
+    """
+    measured = quiet_window(window_s)
+    takes: dict[str, Callable[[], Measure | None]] = {
+        "fsync_us": lambda: None if folder is None else fsync_us(folder),
+        "timer_late_us": timer_late_us,
+        "clock_ns": lambda: _call_ns(time.monotonic),
+        "system_call_ns": lambda: _call_ns(os.getppid),
+        "fault_us_per_mib": fault_us_per_mib,
+        "clock_error_us": clock_error_us,
+    }
+    for name, take in takes.items():
+        with suppress(OSError):
+            value = take()
+            if value is not None:
+                measured[name] = value
+    return measured | cpus(program)
+
+
+def same_disk(one: Path, other: Path) -> bool:
+    """Whether two folders, or what there is above them, lie on one filesystem."""
+    with suppress(OSError):
+        return _there(one).stat().st_dev == _there(other).stat().st_dev
+    return False
+
+
+def _there(folder: Path) -> Path:
+    """The folder, or the nearest above it that exists."""
+    while not folder.is_dir() and folder != folder.parent:
+        folder = folder.parent
+    return folder
+
+
+def quiet_window(seconds: float) -> dict[str, Measure]:
+    """What the counters of the host say of some seconds in which nothing of ours runs."""
+    looks = [host.pressure()]
+    for _ in range(_PARTS):
+        time.sleep(seconds / _PARTS)
+        looks.append(host.pressure())
+    parts = [host.change(one, other) for one, other in itertools.pairwise(looks)]
+    known: dict[str, list[float]] = {
+        "steal_share": [part["steal_share"] for part in parts],
+        "busy_share": [part["busy_share"] for part in parts],
+    }
+    held = [part["throttled_s"] for part in parts]
+    known["throttled_share"] = [
+        one / part["elapsed_s"]
+        for one, part in zip(held, parts, strict=True)
+        if one is not None and part["elapsed_s"] > 0
+    ]
+    for name, counters in (
+        ("swapped_pages", ("pswpin", "pswpout")),
+        ("refault_pages", ("workingset_refault_file",)),
+    ):
+        known[name] = [
+            sum(part["vm"].get(counter, 0) for counter in counters) / part["elapsed_s"]
+            for part in parts
+            if part["elapsed_s"] > 0 and any(counter in part["vm"] for counter in counters)
+        ]
+    return {
+        name: Measure(statistics.fmean(values), min(values), max(values))
+        for name, values in known.items()
+        if values
+    }
+
+
+def fsync_us(folder: Path) -> Measure:
+    """What a database waits for at each commit, with the quarters as low and high."""
+    page = os.urandom(4096)
+    took: list[float] = []
+    with tempfile.TemporaryFile(dir=_there(folder), buffering=0) as file:
+        end = time.monotonic() + _WRITES_S
+        while len(took) < _WRITES and time.monotonic() < end:
+            begun = time.perf_counter()
+            os.pwrite(file.fileno(), page, (len(took) % 8) * len(page))
+            os.fdatasync(file.fileno())
+            took.append((time.perf_counter() - begun) * 1e6)
+    return _quarters(took)
+
+
+def timer_late_us() -> Measure:
+    late = []
+    for _ in range(60):
+        begun = time.perf_counter()
+        time.sleep(100e-6)
+        late.append((time.perf_counter() - begun) * 1e6 - 100)
+    return _quarters(late)
+
+
+def _call_ns(call: Callable[[], object]) -> Measure:
+    """What a call costs beyond one that does nothing; of a few tries the quickest counts, since
+    whatever disturbs makes it slower."""
+    times = range(20_000)
+
+    def nothing() -> None:
+        return None
+
+    def took(what: Callable[[], object]) -> float:
+        begun = time.perf_counter_ns()
+        for _ in times:
+            what()
+        return (time.perf_counter_ns() - begun) / len(times)
+
+    empty = min(took(nothing) for _ in range(_PARTS))
+    each = sorted(max(took(call) - empty, 1.0) for _ in range(_PARTS))
+    return Measure(each[0], each[0], each[-2])
+
+
+def fault_us_per_mib(mib: int = 16) -> Measure:
+    took = []
+    for _ in range(_PARTS):
+        with mmap.mmap(-1, mib << 20) as memory:
+            begun = time.perf_counter()
+            for at in range(0, mib << 20, mmap.PAGESIZE):
+                memory[at] = 1
+            took.append((time.perf_counter() - begun) * 1e6 / mib)
+    return _quarters(took)
+
+
+class _Timex(ctypes.Structure):
+    """The beginning of the kernel's `struct timex`; the rest is room that it fills."""
+
+    _fields_ = (
+        ("modes", ctypes.c_uint),
+        ("offset", ctypes.c_long),
+        ("freq", ctypes.c_long),
+        ("maxerror", ctypes.c_long),
+        ("esterror", ctypes.c_long),
+        ("status", ctypes.c_int),
+        ("rest", ctypes.c_long * 40),
+    )
+
+
+def clock_error_us() -> Measure | None:
+    """By adjtimex, which changes nothing here. Unsynchronised clocks have the largest error."""
+    asked = _Timex()
+    if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(asked)) < 0:
+        return None
+    error = float(asked.maxerror)
+    return Measure(error, error, error)
+
+
+def cpus(program: Path, ask: Callable[..., CpuState] = cpu_state) -> dict[str, Measure]:
+    """How far the CPUs are apart, looked at several times: they may move."""
+    looks: list[CpuState] = []
+    with suppress(LoadFailed, OSError):
+        for number in range(_PARTS):
+            looks.append(ask(program, memory=number == 0))
+            time.sleep(0.2)
+    pairs = [pair for look in looks for pair in look["pairs"]]
+    found: dict[str, Measure] = {}
+    if pairs:
+        each = [
+            statistics.fmean(pair["handover_ns"] for pair in look["pairs"])
+            for look in looks
+            if look["pairs"]
+        ]
+        found["handover_ns"] = Measure(statistics.median(each), min(each), max(each))
+        found["wake_us"] = _quarters([pair["wake_us"] for pair in pairs])
+    if looks and (memory := looks[0]["memory_ns"]) is not None:
+        found["memory_ns"] = Measure(memory, memory * 0.9, memory * 1.1)
+    return found
+
+
+def _quarters(values: Sequence[float]) -> Measure:
+    ordered = sorted(values)
+    if len(ordered) < 4:
+        return Measure(statistics.median(ordered), ordered[0], ordered[-1])
+    low, middle, high = statistics.quantiles(ordered, n=4)
+    return Measure(middle, low, high)
+
+
+def in_words(name: str, found: Measure) -> str:
+    """`412 µs (380 to 450)`."""
+    factor, unit, _ = UNITS[name]
+    value, low, high = (_short(part * factor) for part in found)
+    spread = "" if low == high else f" ({low} to {high})"
+    return f"{value} {unit}{spread}"
+
+
+def _short(value: float) -> str:
+    if value == 0 or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.2g}" if abs(value) < 10 else f"{value:.0f}"

@@ -1,0 +1,175 @@
+"""A file in which the kernel shows and takes a setting (/proc/sys, /sys, /proc/irq) is changed, and
+put back as what it said. All files of a host are in one journal, `this_host()`."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from contend.errors import RequestError
+from contend.host.tree import Tree, chosen
+from contend.undo.journal import Entry, Journal
+from contend.undo.variables import Agree, NotAgreed, NotTaken
+
+FILE = "file"
+"""Its entry has `path`; `before`, what the file said, of several choices the chosen one; and `ours`,
+what contend made of it, once that is known: whoever finds an entry without it was killed on the
+way, and what the file says then is contend's."""
+
+_TWINS = {
+    "dirty_ratio": "dirty_bytes",
+    "dirty_bytes": "dirty_ratio",
+    "dirty_background_ratio": "dirty_background_bytes",
+    "dirty_background_bytes": "dirty_background_ratio",
+}
+"""Files of /proc/sys/vm of which one is 0, because the other is in force. No 0 can be written: only
+the other puts it there."""
+
+
+class HostRefused(RequestError):
+    """The kernel, or whoever set up this host, does not let contend change it so."""
+
+
+def read(path: Path) -> str:
+    """What the file says: `none` of `[none] mq-deadline`. Raises HostRefused if it cannot be read."""
+    tree = Tree(path.parent)
+    text = tree.text(path.name)
+    if text is None:
+        try:
+            path.read_bytes()
+        except OSError as error:
+            raise _refused(path, error) from error
+        raise HostRefused(f"{path} cannot be read")
+    return chosen(text)
+
+
+def change(journal: Journal, path: Path, value: str, others: Iterable[Path] = ()) -> str:
+    """Have the file say `value`; what it said is in the journal before.
+
+    Args:
+        journal: the host's.
+        others: files that the kernel changes with it, which are put back too.
+
+    Returns:
+        What it says now: the kernel may have rounded the value.
+
+    Raises:
+        HostRefused: it cannot be had; nothing was changed.
+    """
+    before = read(path)
+    entry = _noted(journal, path)
+    if before == value:
+        return before
+    if not os.access(path, os.W_OK):
+        raise _refused(path, OSError(_why_no_writing(path), ""), value)
+    noted: list[Entry] = []
+    if entry is None:
+        # The latest goes back first: a twin, which puts the 0 here; the others only after this one.
+        noted += _note_others(journal, others)
+        noted.append(entry := journal.note(FILE, path=str(path), before=before))
+        noted += _note_others(journal, _twin_of(path))
+    elif "ours" in entry:
+        del entry["ours"]
+        journal.write()
+    try:
+        _write(path, value)
+    except OSError as error:
+        journal.replace(noted, [])
+        raise _refused(path, error, value) from error
+    now = read(path)
+    entry["ours"] = [now]
+    journal.write()
+    return now
+
+
+def put_back(entry: Entry, agree: Agree) -> str:
+    """Have the file say what it said before; says in words what that is.
+
+    Raises:
+        NotAgreed: somebody else changed it since, and nobody agreed.
+        HostRefused, NotTaken: it could not be.
+    """
+    path, before = Path(entry["path"]), str(entry["before"])
+    now = read(path)
+    if now != before:
+        ours = entry.get("ours")
+        if ours is not None and now not in ours and not agree(_question(entry, now)):
+            raise NotAgreed(f"it was {before!r} before, and somebody else made it {now!r}")
+        try:
+            _write(path, before)
+        except OSError as error:
+            raise _refused(path, error, before) from error
+        if (got := read(path)) != before:
+            raise NotTaken(f"the kernel made {got!r} of it")
+    return f"{path} = {before}"
+
+
+def is_back(entry: Entry) -> bool:
+    """Whether it says what it said before already, as after a new start of the host."""
+    return read(Path(entry["path"])) == entry["before"]
+
+
+def in_words(entry: Entry) -> str:
+    return f"{entry['path']} (was {entry['before']})"
+
+
+def _question(entry: Entry, now: str) -> str:
+    before, ours = entry["before"], " or ".join(entry["ours"])
+    return (
+        f"{entry['path']} was {before!r} before contend made it {ours!r}, and is {now!r} now: "
+        f"somebody else changed it since. Write {before!r}?"
+    )
+
+
+def _noted(journal: Journal, path: Path) -> Entry | None:
+    return next(
+        (e for e in journal.undo if e["kind"] == FILE and e["path"] == str(path)),
+        None,
+    )
+
+
+def _note_others(journal: Journal, others: Iterable[Path]) -> list[Entry]:
+    return [
+        journal.note(FILE, path=str(other), before=read(other))
+        for other in others
+        if _noted(journal, other) is None
+    ]
+
+
+def _twin_of(path: Path) -> list[Path]:
+    twin = path.with_name(_TWINS.get(path.name, path.name))
+    return [twin] if twin != path and twin.exists() else []
+
+
+def _write(path: Path, value: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, value.encode())
+    finally:
+        os.close(descriptor)
+
+
+def _why_no_writing(path: Path) -> int:
+    try:
+        read_only = os.statvfs(path).f_flag & os.ST_RDONLY
+    except OSError as error:
+        return error.errno or errno.EACCES
+    return errno.EROFS if read_only else errno.EACCES
+
+
+def _refused(path: Path, error: OSError, value: str | None = None) -> HostRefused:
+    hint = None
+    if error.errno in (errno.EACCES, errno.EPERM):
+        hint = "It needs root." if os.geteuid() else "Even root may not: this host forbids it."
+    elif error.errno == errno.EROFS:
+        hint = "It is mounted read-only, as in a container: change it on the host itself."
+    elif error.errno in (errno.EINVAL, errno.ERANGE, errno.EBUSY, errno.EIO):
+        offers = Tree(path.parent).text(path.name) or ""
+        hint = f"It says {offers[:200]!r} now."
+    elif error.errno == errno.ENOENT:
+        hint = "This kernel has no such setting, or the device is gone."
+    said = os.strerror(error.errno) if error.errno else str(error)
+    does = "cannot be read" if value is None else f"does not take {value!r}"
+    return HostRefused(f"{path} {does}: {said}", hint=hint)

@@ -1,0 +1,102 @@
+"""Doctor at real servers of every kind: what it sees, what it mends, what puts that back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from contend.cli.main import main
+from contend.doctor import CHECKS, Document, examine, seen_server
+from contend.doctor.examine import with_server
+from contend.doctor.model import Subject
+from contend.host import Tree
+from contend.servers import Dsn, ExistingServer, PrivateServer, ServerBinary
+
+Factory = Callable[..., PrivateServer]
+
+def looked(server: PrivateServer) -> Document:
+    existing = ExistingServer(Dsn.parse(f"socket:{server.socket}"))
+    subject = Subject(Tree(Path("/")), Path("/"))
+    return examine(with_server(subject, seen_server(existing)))
+
+
+def test_every_check_of_a_server_sees_a_real_one(
+    any_binary: ServerBinary, private_server: Factory
+) -> None:
+    server = private_server(any_binary)
+    document = looked(server)
+    said = {one["id"]: one for one in document["checks"] if one["id"].startswith("server-")}
+    assert len(said) == sum(check.is_of_server for check in CHECKS)
+    unseen = {name for name, one in said.items() if one["outcome"] == "unseen"}
+    # Of a series that is not in the table it says so.
+    assert unseen <= {"server-version-end"}, [said[name]["evidence"] for name in unseen]
+    assert said["server-where"]["state"] == {"is_here": True}
+    assert str(server.pid) in said["server-where"]["evidence"]
+    assert document["host"]["folder"] == server.variables()["datadir"]
+
+
+def test_faults_of_a_real_server_are_found(
+    any_binary: ServerBinary, private_server: Factory
+) -> None:
+    options = {
+        "general_log": "ON",
+        "innodb_flush_log_at_trx_commit": 2,
+        "thread_cache_size": 0,
+        "performance_schema": "ON",
+    }
+    if any_binary.kind == "mariadb":
+        options |= {"query_cache_type": 1, "query_cache_size": "16M"}
+    document = looked(private_server(any_binary, options))
+    found = {one["id"]: one["severity"] for one in document["checks"] if one["outcome"] == "found"}
+    assert found["server-slow-log"] == "severe"
+    assert found["server-flush"] == "warning"
+    assert found["server-thread-cache"] == "warning"
+    assert found["server-performance-schema"] == "note"
+    assert ("server-query-cache" in found) == (any_binary.kind == "mariadb")
+
+
+def test_a_severe_fault_is_exit_code_1_and_mended_it_is_0(
+    mariadb_binary: ServerBinary,
+    private_server: Factory,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "STATE"))
+    server = private_server(mariadb_binary, {"general_log": "ON"})
+    named = ["doctor", "--short", "--server", f"socket:{server.socket}"]
+
+    def severe() -> set[str]:
+        main([*named, "--json"])
+        document = json.loads(capsys.readouterr().out)
+        return {one["id"] for one in document["checks"] if one["severity"] == "severe"}
+
+    assert "server-slow-log" in severe()
+    assert main([*named, "--ignore", "server-slow-log=a test"]) in (0, 1)
+    assert "[severe; a test]" in capsys.readouterr().out
+    assert main([*named, "--mend", "server-slow-log"]) == 2
+    assert "nobody agreed" in capsys.readouterr().err
+    assert main([*named, "--mend", "server-slow-log", "--yes"]) == 0
+    assert "contend restore" in capsys.readouterr().out
+    assert "server-slow-log" not in severe()
+    assert server.variables()["general_log"] == "OFF"
+    assert main(["restore", f"socket:{server.socket}", "--yes"]) == 0
+    assert server.variables()["general_log"] == "ON"
+
+
+def test_a_server_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--short", "--server", f"socket:{tmp_path}/none"]) == 1
+    assert f"socket={tmp_path}/none" in capsys.readouterr().err
+
+
+def test_over_tcp_its_process_is_found_by_its_own_file(
+    mariadb_binary: ServerBinary, private_server: Factory
+) -> None:
+    server = private_server(mariadb_binary, tcp=True)
+    existing = ExistingServer(Dsn.parse(f"mysql://root@127.0.0.1:{server.port}/"))
+    seen = seen_server(existing)
+    assert seen.is_here
+    assert seen.pid == server.pid

@@ -1,0 +1,40 @@
+"""Records what the checks of doctor read on this host: `python tests/unit/doctor/record.py`. Look
+at what it prints before you keep it: boot parameters and mounts name disks and services."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from contend.doctor import examine
+from contend.doctor.model import Subject
+from contend.host import Tree
+
+
+class _Recorder(Tree):
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.read: dict[str, str] = {}
+
+    def text(self, path: str) -> str | None:
+        text = super().text(path)
+        if text is not None:
+            self.read[path] = f"{text}\n"
+        return text
+
+    def exists(self, path: str) -> bool:
+        there = super().exists(path)
+        if there and not (self.root / path).is_dir():
+            self.text(path)
+        return there
+
+
+def record(root: Path, folder: Path) -> dict[str, str]:
+    tree = _Recorder(root)
+    examine(Subject(tree, folder))
+    return dict(sorted(tree.read.items()))
+
+
+if __name__ == "__main__":
+    json.dump(record(Path("/"), Path("/data")), sys.stdout, indent=1)

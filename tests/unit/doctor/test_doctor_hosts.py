@@ -1,0 +1,134 @@
+"""Whole hosts: what doctor says of each, and that it says something of any content of any file."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hosts import HOSTS
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pairs import Case, server
+
+from contend.doctor import CHECKS, examine, lines_of
+from contend.doctor.measures import UNITS
+from contend.doctor.model import Fine, Found, Measure, Subject, Unseen
+from contend.host import Tree
+
+FOUND = {
+    "bare metal": set(),
+    "two nodes": {"smt"},
+    "eight nodes": set(),
+    "big.LITTLE": {"unequal-cpus", "governor"},
+    "aws": {"virtual-machine", "smt", "clock-source", "kernel-regression"},
+    "docker": {
+        *("virtual-machine", "cpu-quota", "cpu-throttled", "memory-limit", "filesystem"),
+        "reflink",
+    },
+    "lxc": {"virtual-machine", "cpuset", "memory-limit"},
+    "micro vm": {
+        *("virtual-machine", "cpu-pressure", "mitigations", "damon-pageout", "dirty-pages"),
+        *("io-scheduler", "read-ahead", "write-cache", "mount-options", "reflink"),
+        *("kernel-regression", "irq-balance", "autogroup"),
+    },
+}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_what_is_found_on_a_whole_host(host: str, roots: Path) -> None:
+    document = examine(Case(host).subject(roots))
+    found = {check["id"] for check in document["checks"] if check["outcome"] == "found"}
+    # What is free is that of the disk below the tests.
+    assert found - {"free-space"} == FOUND[host]
+    assert len(document["checks"]) >= 30
+    assert all(len(line) <= 100 or " " not in line.strip() for line in lines_of(document))
+
+
+def test_a_server_on_another_host_says_what_cannot_be_seen(roots: Path) -> None:
+    far = server(pid=None, here=False)
+    document = examine(replace(Case().subject(roots), server=far))
+    said = {check["id"]: check for check in document["checks"]}
+    assert said["server-where"]["outcome"] == "found"
+    assert "another host" in said["server-where"]["evidence"]
+    assert said["server-swapped"]["outcome"] == "unseen"
+    assert "cannot be seen from here" in said["server-buffer-pool"]["evidence"]
+
+
+class AnyTree(Tree):
+    """Every file has some content, drawn by its path; every folder some names."""
+
+    def __init__(self, texts: list[str | None], names: list[str]) -> None:
+        super().__init__(Path("/nonexistent"))
+        self.texts, self.listed = texts, names
+
+    def text(self, path: str) -> str | None:
+        return self.texts[zlib.crc32(path.encode()) % len(self.texts)]
+
+    def why_not(self, path: str) -> str:
+        return f"/{path} does not exist"
+
+    def names(self, path: str) -> list[str]:
+        return self.listed
+
+    def exists(self, path: str) -> bool:
+        return zlib.crc32(path.encode()) % 2 == 0
+
+
+LONG = "9" * 5000
+"""More digits than Python makes a number of."""
+
+WORDS = st.sampled_from(
+    [
+        *("0", "1", "-1", "60", "", " ", "max 100000", "nan", "inf", "1e400", LONG, "²"),
+        *("0-3", "3-0", "0-99999999", f"0-{LONG}", "a-b", "[x] y", "]x[", "always [never]"),
+        *("0::/", "2:cpu:/²", "MemTotal: ² kB", "MemTotal: 0 kB\nSwapTotal: 4 kB", "x y z"),
+        *("22 1 8:1 / / rw - ext4 /dev/sda rw", "22 1 8:1 / /", "nr_throttled ²"),
+        *("Node 0 MemTotal: 0 kB", "Node 0 MemTotal: ٤ kB", "some avg10=x", "some avg10=nan"),
+        *("CPU0 CPU1\n 24: 1 ² x", "6.1", "6", "v6.1.64", "10 -1 3", "processor : 0\nflags: x"),
+        *("a b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18", "CPU0\n1: 1", "kB kB", "\0\0"),
+        *(f"MemTotal: {LONG} kB", f"nr_throttled {LONG}", f"Node 0 MemTotal: {LONG} kB"),
+        *(f"CPU0 CPU1\n 24: {LONG} 1 x", f"{LONG} {LONG}", f"x) {f'{LONG} ' * 20}"),
+        f"Max open files {LONG} {LONG} files",
+    ]
+)
+TEXTS = st.none() | WORDS | st.text(max_size=60) | st.lists(WORDS, max_size=4).map("\n".join)
+NAMES = st.lists(
+    st.sampled_from(
+        ["cpu0", "cpu1", "cpu\u00b2", "node0", "node1", "node\u00b2", "state0", "0", "x"]
+    ),
+    max_size=4,
+    unique=True,
+)
+VALUES = st.floats(allow_nan=False, allow_infinity=False, min_value=0)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    texts=st.lists(TEXTS, min_size=1, max_size=12),
+    names=NAMES,
+    values=st.dictionaries(st.sampled_from(sorted(UNITS)), VALUES),
+    own=st.dictionaries(st.sampled_from(sorted(server().variables)), WORDS),
+    counters=st.dictionaries(st.sampled_from(sorted(server().status)), WORDS),
+    served=st.booleans(),
+)
+def test_no_check_raises_on_any_content(
+    texts: list[str | None],
+    names: list[str],
+    values: dict[str, float],
+    own: dict[str, str],
+    counters: dict[str, str],
+    served: bool,
+) -> None:
+    subject = Subject(
+        AnyTree(texts, names),
+        Path("/data"),
+        {name: Measure(value, value / 2, value * 2) for name, value in values.items()},
+        server(status=counters, **own) if served else None,
+    )
+    for check in CHECKS:
+        result = check.look(subject)
+        assert isinstance(result, Found | Fine | Unseen)
+        if check.files is not None:
+            check.files(subject)

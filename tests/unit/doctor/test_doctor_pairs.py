@@ -1,0 +1,63 @@
+"""Each check on a host that has the fault, and on one that has not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from pairs import PAIRS, Case
+
+from contend.doctor import CHECKS
+from contend.doctor.checks import filesystem
+from contend.doctor.model import Fine, Found, Result, Subject, Unseen
+from contend.host import Tree
+
+CHECKED = {check.id: check for check in CHECKS}
+
+
+def look(name: str, case: Case, roots: Path, patch: pytest.MonkeyPatch) -> Result:
+    if case.space is not None:
+        free, total, files = case.space
+        space = SimpleNamespace(
+            f_bavail=free, f_blocks=total, f_frsize=1, f_files=1, f_favail=files
+        )
+        patch.setattr(filesystem, "os", SimpleNamespace(statvfs=lambda _path: space))
+    return CHECKED[name].look(case.subject(roots))
+
+
+def test_every_check_has_both_its_hosts() -> None:
+    """A check without a pair is not tested, and a pair without a check is of none."""
+    assert PAIRS.keys() == CHECKED.keys()
+    assert len(CHECKED) == len(CHECKS)
+    assert sum(not check.is_of_server for check in CHECKS) >= 30
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_fault_is_found(name: str, roots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = PAIRS[name]
+    result = look(name, pair.faulty, roots, monkeypatch)
+    assert isinstance(result, Found), result
+    assert (result.severity, pair.says in result.evidence) == (pair.severity, True), result
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_host_without_it_is_fine(name: str, roots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = look(name, PAIRS[name].well, roots, monkeypatch)
+    assert isinstance(result, Fine), result
+    assert result.evidence
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_where_nothing_is_shown_it_says_what_cannot_be_seen(name: str, tmp_path: Path) -> None:
+    """A container that hides /proc and /sys: no check finds a fault that it did not see."""
+    result = CHECKED[name].look(Subject(Tree(tmp_path), tmp_path / "data"))
+    if name in ASK_OTHERWISE:
+        assert isinstance(result, Found | Fine)
+    else:
+        assert isinstance(result, Unseen), result
+        assert result.why
+
+
+ASK_OTHERWISE = {"free-space", "virtual-machine", "damon-pageout"}
+"""They ask the kernel itself, or take that nothing is there for an answer."""
