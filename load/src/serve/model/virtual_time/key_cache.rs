@@ -62,9 +62,9 @@ impl KeyCache {
             distances,
             chance,
         };
-        for page in 0..new.index.pages() {
+        for page in 1..new.index.pages() {
             let segment = &mut new.segments[parting.segment_of(page) as usize].cache;
-            if let Some(block) = segment.load(page) {
+            if let Find::Miss(block) = segment.find(page) {
                 segment.arrived(block);
                 segment.release(block);
             }
