@@ -99,8 +99,6 @@ impl Segment {
     pub fn new(blocks: u32, division_limit: u32, age_threshold: u32) -> Self {
         let blocks = blocks.max(BLOCKS_MIN);
         let buckets = (blocks.saturating_mul(5) / 4).next_power_of_two();
-        let share = |percent: u32| u64::from(blocks) * u64::from(percent) / 100;
-        let warm_min = u32::try_from(share(division_limit) + 1).unwrap_or(u32::MAX);
         let block = |number| Block {
             page: NONE,
             same_hash: NONE,
@@ -116,12 +114,12 @@ impl Segment {
             arrived: false,
             released: 0,
         };
-        Self {
+        let mut segment = Self {
             blocks: (0..blocks).map(block).collect(),
             buckets: vec![NONE; buckets as usize].into_boxed_slice(),
             shift: 32 - buckets.trailing_zeros(),
-            warm_min,
-            age_max: share(age_threshold),
+            warm_min: 0,
+            age_max: 0,
             used: 0,
             unused: 0,
             warm: 0,
@@ -130,7 +128,17 @@ impl Segment {
             releases: 0,
             reads: 0,
             read_requests: 0,
-        }
+        };
+        segment.set_limits(division_limit, age_threshold);
+        segment
+    }
+
+    /// Changes the two percentages; blocks stay where they are until they are used again.
+    pub fn set_limits(&mut self, division_limit: u32, age_threshold: u32) {
+        let blocks = u64::from(self.blocks());
+        let share = |percent: u32| blocks * u64::from(percent) / 100;
+        self.warm_min = u32::try_from(share(division_limit) + 1).unwrap_or(u32::MAX);
+        self.age_max = share(age_threshold);
     }
 
     /// Asks for a page.
@@ -170,6 +178,12 @@ impl Segment {
         }
     }
 
+    /// Whether the page of a block is there.
+    pub fn has_arrived(&self, block: u32) -> bool {
+        let block = self.blocks.get(block as usize);
+        block.is_some_and(|block| block.arrived)
+    }
+
     /// A thread no longer uses a block. Whether it can now be taken for another page: then a thread
     /// that found all blocks in use may ask again.
     #[inline]
@@ -179,10 +193,11 @@ impl Segment {
         let Some(block) = self.blocks.get_mut(number as usize) else {
             return false;
         };
-        block.users = block.users.saturating_sub(1);
-        if block.users > 0 {
+        if block.users != 1 {
+            block.users = block.users.saturating_sub(1);
             return false;
         }
+        block.users = 0;
         block.uses_to_hot = block.uses_to_hot.saturating_sub(1);
         block.released = releases;
         self.releases += 1;

@@ -277,11 +277,11 @@ impl PointQuery {
         match (self.walk, self.row) {
             (Walk::Next, Some((_, KeyAt::Above))) => Then::Search,
             (Walk::Next, _) => Then::Leave,
-            _ => self.from_root(),
+            _ => self.at_root(),
         }
     }
 
-    fn from_root(&mut self) -> Then {
+    fn at_root(&mut self) -> Then {
         self.passed = None;
         self.ask_for(self.root, false)
     }
@@ -347,7 +347,7 @@ impl PointQuery {
         match self.walk {
             Walk::Begin => {
                 self.walk = Walk::End;
-                self.from_root()
+                self.at_root()
             }
             Walk::End | Walk::Next => Then::Leave,
             Walk::Row => {
