@@ -9,6 +9,7 @@ mod cpus;
 mod engine;
 mod far;
 mod fill;
+mod model_server;
 pub mod mysqlslap;
 mod nearest;
 mod null_server;
@@ -52,6 +53,7 @@ enum CliCommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    ModelServer(Box<model_server::Arguments>),
     NullServer(null_server::Arguments),
     Run(run::Arguments),
     Schema(schema::Arguments),
@@ -89,6 +91,7 @@ pub fn main() -> ExitCode {
         CliCommand::Mysqlslap { arguments } => {
             return mysqlslap::main("mysqlslap", &words(arguments));
         }
+        CliCommand::ModelServer(arguments) => model_server::main(&arguments),
         CliCommand::NullServer(arguments) => null_server::main(&arguments),
         CliCommand::Run(arguments) => run::main(&arguments),
         CliCommand::Schema(arguments) => schema::main(&arguments),

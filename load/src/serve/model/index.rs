@@ -83,6 +83,11 @@ impl Index {
         self.key.root()
     }
 
+    /// The page at which a walk down the primary key begins.
+    pub fn primary_root(&self) -> u32 {
+        self.primary.root()
+    }
+
     /// Pages from the root of `k` to a leaf, both included.
     pub fn levels(&self) -> u32 {
         self.key.levels()

@@ -10,9 +10,14 @@ pub mod cache;
 pub mod index;
 pub mod knobs;
 pub mod layout;
+pub mod lists;
 pub mod query;
+pub mod refusals;
 pub mod rows;
 pub mod sizes;
+pub mod sql;
+pub mod tokens;
+pub mod variables;
 
 mod grown;
 mod sorted;
@@ -20,8 +25,16 @@ mod sorted;
 pub use alone::Alone;
 pub use cache::{Counters, Find, Segment};
 pub use index::{InPage, Index, PAGE_BYTES, Side};
-pub use knobs::{Knobs, LockKind, MissCost, Padding};
+pub use knobs::{Knobs, LockKind, Padding, PagesFrom};
 pub use layout::Control;
 pub use query::{Act, Parting, PointQuery, Seen};
 pub use rows::{ModelRow, ModelRows, ROW_BYTES};
 pub use sizes::{KeyCacheSizes, SegmentsError};
+
+/// The version in MariaDB's form; its last part says that this is the model.
+pub const VERSION: &str = "10.11.0-MariaDB-contend-model";
+/// What this server is, for whoever asks for its `version_comment`.
+pub const COMMENT: &str = "contend model server, not a database";
+/// The one database, and the one table in it.
+pub const DATABASE: &str = "sbtest";
+pub const TABLE: &str = "sbtest";

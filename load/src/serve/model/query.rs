@@ -116,6 +116,9 @@ pub const ESTIMATED_MAX: usize = 199;
 /// Nothing is allocated once the longest query was seen.
 #[derive(Clone, Debug)]
 pub struct PointQuery {
+    key_root: u32,
+    primary_root: u32,
+    /// Of the key that is walked down.
     root: u32,
     parting: Parting,
     /// In order, each once.
@@ -146,6 +149,8 @@ enum Walk {
     /// To a next row: from where the key was found, or from the root.
     Next,
     NextFromRoot,
+    /// To the row of a key that has one at most.
+    Only,
 }
 
 /// Where the key of the row is: the next row with the same key would lie
@@ -187,6 +192,8 @@ enum Then {
 impl PointQuery {
     pub fn new(index: &Index) -> Self {
         Self {
+            key_root: index.root(),
+            primary_root: index.primary_root(),
             root: index.root(),
             parting: Parting {
                 descriptor: 0,
@@ -205,8 +212,16 @@ impl PointQuery {
         }
     }
 
+    /// A query for the rows of these values of `id` begins. Each has one row at most, so nothing is
+    /// estimated and no next row is looked for: one walk down the primary key each.
+    pub fn begin_by_id(&mut self, keys: &[u32], parting: Parting) {
+        self.begin(keys, parting);
+        (self.root, self.walk) = (self.primary_root, Walk::Only);
+    }
+
     /// A query for the rows of these keys begins. The parting holds for all of it.
     pub fn begin(&mut self, keys: &[u32], parting: Parting) {
+        self.root = self.key_root;
         self.keys.clear();
         self.keys.extend_from_slice(keys);
         self.keys.sort_unstable();
@@ -322,7 +337,7 @@ impl PointQuery {
             page: self.page,
             key: self.keys.get(self.at).copied().unwrap_or(0),
             side: match self.walk {
-                Walk::Begin | Walk::Row => Side::Before,
+                Walk::Begin | Walk::Row | Walk::Only => Side::Before,
                 Walk::End | Walk::Next | Walk::NextFromRoot => Side::Behind,
             },
         }
@@ -335,7 +350,7 @@ impl PointQuery {
         let InPage { child, row, more } = in_page;
         if let Some(child) = child {
             let to_come_back = match self.walk {
-                Walk::Row => row.is_some(),
+                Walk::Row | Walk::Only => row.is_some(),
                 Walk::NextFromRoot => more,
                 _ => false,
             };
@@ -350,7 +365,7 @@ impl PointQuery {
                 self.at_root()
             }
             Walk::End | Walk::Next => Then::Leave,
-            Walk::Row => {
+            Walk::Row | Walk::Only => {
                 let (found, back) = match (row, self.passed) {
                     (None, Some((page, above))) => (above, Some(page)),
                     _ => (in_page, None),
@@ -377,6 +392,7 @@ impl PointQuery {
     fn left(&mut self) -> (Then, Option<u32>) {
         match (self.walk, self.row) {
             (Walk::Begin | Walk::End, _) => (Then::NextKey, None),
+            (Walk::Only, Some((row, _))) => (Then::Point, Some(row)),
             (Walk::Row, Some((row, _))) => {
                 self.walk = Walk::Next;
                 (Then::Enter, Some(row))
@@ -397,9 +413,10 @@ impl PointQuery {
         if all {
             self.at = 0;
         }
-        self.walk = match estimated && !all {
-            true => Walk::Begin,
-            false => Walk::Row,
+        self.walk = match self.walk {
+            Walk::Only => Walk::Only,
+            _ if estimated && !all => Walk::Begin,
+            _ => Walk::Row,
         };
         match all && !estimated {
             true => Then::Query,
@@ -419,6 +436,47 @@ mod tests {
         descriptor: 0,
         segments: 1,
     };
+
+    #[test]
+    fn the_row_of_an_id_is_found_by_one_walk_down_the_primary_key() {
+        let mut page_copy = [0; crate::serve::model::PAGE_BYTES];
+        let mut asked = |index: &Index, id| {
+            let mut query = PointQuery::new(index);
+            let (mut walks, mut requests, mut read) = (0, 0, None);
+            let mut seen = Seen::Nothing;
+            query.begin_by_id(&[id], ALONE);
+            loop {
+                let act = query.next(seen);
+                seen = Seen::Nothing;
+                match act {
+                    Act::EnterIndex => walks += 1,
+                    Act::Find { page, .. } => {
+                        requests += 1;
+                        seen = Seen::Find(Find::Hit(page));
+                    }
+                    Act::Copy { page, .. } => index.write(page, &mut page_copy),
+                    Act::Search { key, side, .. } => {
+                        seen = Seen::InPage(Index::search(&page_copy, key, side));
+                    }
+                    Act::Row(row) => read = Some(row),
+                    Act::Done => return (walks, requests, read),
+                    _ => {}
+                }
+            }
+        };
+        for rows in [1, 127, 128, 11_812, 12_000] {
+            let index = Index::new(rows);
+            for id in [0, 1, 64, 126, 127, 128, rows / 2, rows - 1, rows, rows + 1] {
+                let (walks, _, read) = asked(&index, id);
+                let wanted = (1..=rows).contains(&id).then_some(id);
+                assert_eq!((walks, read), (1, wanted), "{id} of {rows}");
+            }
+        }
+        // Observed of MariaDB 10.11: a key in a page above is looked for in the leaf before it too.
+        let index = Index::new(100_000);
+        let requests = [500, 126, 127, 8_001, 100_000, 200_000].map(|id| asked(&index, id).1);
+        assert_eq!(requests, [3, 3, 4, 4, 3, 3]);
+    }
 
     /// All acts of a query that finds every page in the cache.
     fn acts(index: &Index, keys: &[u32]) -> Vec<Act> {
