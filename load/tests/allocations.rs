@@ -326,7 +326,7 @@ fn the_model_server_answers_without_an_allocation() {
     let (mut text, mut request) = (String::with_capacity(200), Vec::with_capacity(500));
     let mut ask = |count: i64| {
         let before = WORKERS.load(Relaxed);
-        for number in 0..count {
+        for number in 1..=count {
             let keys = [7, 1_000, 5_003, 9_001].map(|step| 1 + number * step % 20_000);
             text.clear();
             write!(
