@@ -1,13 +1,18 @@
 //! One segment of the key cache: a hash of the pages in it, its blocks, and the order in which
 //! blocks are given to other pages.
 //!
-//! That order is what MariaDB's manual calls midpoint insertion. A block that nobody uses is in one
-//! of two chains, warm or hot; a page that comes new gets the first block of the warm chain, or of
-//! the hot one if the warm one is empty. A released block goes to the end of the warm chain; after
-//! three uses it goes to the end of the hot chain instead, as long as more than
-//! `key_cache_division_limit` percent of the blocks are warm. Whenever a block is released, the
-//! first block of the hot chain is looked at: if it was not used for more than
-//! `key_cache_age_threshold` percent of the blocks in releases, it becomes the first of the warm chain.
+//! The rules are those that MariaDB 10.11 was seen to follow (`docs/decisions/0044`), which are not
+//! those that one reads out of its manual's words on midpoint insertion:
+//!
+//! - Blocks that nobody uses are in one order. A new page gets the first of them; a released block
+//!   goes to the end. That is all until a block gets old.
+//! - There is a mark on one block of that order. If the block is taken out, the mark moves to the
+//!   block before it, from the first to the last. Whenever a block is released, the marked one is
+//!   looked at: if it was not used for more than `key_cache_age_threshold` percent of the blocks in
+//!   releases, it becomes the first in the order, and is warm from then on.
+//! - If more than `key_cache_division_limit` percent of the blocks are warm, a block that was used
+//!   three times or more since its page came is hot when it is released: it is not warm any
+//!   longer, goes behind the marked block, and has the mark.
 //!
 //! The driver holds the segment's lock whenever it calls; nothing here waits or allocates.
 
@@ -41,35 +46,23 @@ pub struct Counters {
     pub unused_blocks: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Warmth {
-    Warm,
-    Hot,
-}
-
 /// A block's control data: half a cache line.
 #[derive(Clone, Debug)]
 struct Block {
     page: u32,
     /// The next block in the same bucket of the hash.
     same_hash: u32,
-    /// Its neighbours in the chain of its warmth; only of a block that nobody uses.
+    /// Its neighbours in the order, which is a ring; only of a block with a page that nobody uses.
     before: u32,
     after: u32,
     /// The threads that use it.
     users: u32,
     uses_to_hot: u8,
-    warmth: Warmth,
+    /// It outlives its page, as the server's does.
+    warm: bool,
     arrived: bool,
     /// The release, by its number, at which it was last used.
     released: u64,
-}
-
-/// A chain of blocks that nobody uses, the next to be taken first.
-#[derive(Clone, Copy, Debug)]
-struct Chain {
-    first: u32,
-    last: u32,
 }
 
 /// A segment; see the module's comment. What every request writes comes last, so that control
@@ -82,13 +75,19 @@ pub struct Segment {
     buckets: Box<[u32]>,
     /// Of a page's hash, the bits that are its bucket.
     shift: u32,
-    /// Blocks turn hot only if more than so many are warm.
-    warm_min: u64,
-    /// Releases after which an unused hot block turns warm.
+    /// Blocks are hot only if more than so many are warm.
+    warm_min: u32,
+    /// Releases after which the marked block is old.
     age_max: u64,
+    /// Blocks that hold a page.
     used: u32,
-    warm: u64,
-    chains: [Chain; 2],
+    /// The first block that holds none; each has the next one after it.
+    unused: u32,
+    warm: u32,
+    /// The last block of the order; the first comes after it.
+    last: u32,
+    /// The block with the mark.
+    mark: u32,
     releases: u64,
     reads: u64,
     read_requests: u64,
@@ -100,38 +99,46 @@ impl Segment {
     pub fn new(blocks: u32, division_limit: u32, age_threshold: u32) -> Self {
         let blocks = blocks.max(BLOCKS_MIN);
         let buckets = (blocks.saturating_mul(5) / 4).next_power_of_two();
-        let share = |percent: u32| u64::from(blocks) * u64::from(percent) / 100;
-        let block = Block {
+        let block = |number| Block {
             page: NONE,
             same_hash: NONE,
             before: NONE,
-            after: NONE,
+            after: if number + 1 < blocks {
+                number + 1
+            } else {
+                NONE
+            },
             users: 0,
             uses_to_hot: USES_TO_HOT,
-            warmth: Warmth::Warm,
+            warm: false,
             arrived: false,
             released: 0,
         };
-        let chain = Chain {
-            first: NONE,
-            last: NONE,
-        };
-        Self {
-            blocks: vec![block; blocks as usize].into_boxed_slice(),
+        let mut segment = Self {
+            blocks: (0..blocks).map(block).collect(),
             buckets: vec![NONE; buckets as usize].into_boxed_slice(),
             shift: 32 - buckets.trailing_zeros(),
-            warm_min: match division_limit {
-                0..100 => share(division_limit) + 1,
-                _ => u64::MAX,
-            },
-            age_max: share(age_threshold),
+            warm_min: 0,
+            age_max: 0,
             used: 0,
+            unused: 0,
             warm: 0,
-            chains: [chain; 2],
+            last: NONE,
+            mark: NONE,
             releases: 0,
             reads: 0,
             read_requests: 0,
-        }
+        };
+        segment.set_limits(division_limit, age_threshold);
+        segment
+    }
+
+    /// Changes the two percentages; blocks stay where they are until they are used again.
+    pub fn set_limits(&mut self, division_limit: u32, age_threshold: u32) {
+        let blocks = u64::from(self.blocks());
+        let share = |percent: u32| blocks * u64::from(percent) / 100;
+        self.warm_min = u32::try_from(share(division_limit) + 1).unwrap_or(u32::MAX);
+        self.age_max = share(age_threshold);
     }
 
     /// Asks for a page.
@@ -145,7 +152,7 @@ impl Segment {
                 let (first_user, arrived) = (block.users == 1, block.arrived);
                 self.read_requests += 1;
                 if first_user {
-                    self.unchain(number);
+                    self.take_out(number);
                 }
                 return match arrived {
                     true => Find::Hit(number),
@@ -171,6 +178,12 @@ impl Segment {
         }
     }
 
+    /// Whether the page of a block is there.
+    pub fn has_arrived(&self, block: u32) -> bool {
+        let block = self.blocks.get(block as usize);
+        block.is_some_and(|block| block.arrived)
+    }
+
     /// A thread no longer uses a block. Whether it can now be taken for another page: then a thread
     /// that found all blocks in use may ask again.
     #[inline]
@@ -180,38 +193,44 @@ impl Segment {
         let Some(block) = self.blocks.get_mut(number as usize) else {
             return false;
         };
-        block.users = block.users.saturating_sub(1);
-        if block.users > 0 {
+        if block.users != 1 {
+            block.users = block.users.saturating_sub(1);
             return false;
         }
+        block.users = 0;
         block.uses_to_hot = block.uses_to_hot.saturating_sub(1);
         block.released = releases;
-        if block.uses_to_hot == 0 && block.warmth == Warmth::Warm && warm > warm_min {
-            block.warmth = Warmth::Hot;
-            self.warm -= 1;
-        }
         self.releases += 1;
-        self.append(number);
-        self.cool();
+        if block.uses_to_hot == 0 && warm > warm_min {
+            if std::mem::replace(&mut block.warm, false) {
+                self.warm -= 1;
+            }
+            self.put_behind(self.mark, number);
+            self.mark = number;
+        } else {
+            self.put_behind(self.last, number);
+            self.last = number;
+        }
+        self.look_at_mark();
         true
     }
 
-    /// Puts a page into the cache without asking for it, as LOAD INDEX INTO CACHE does, if there is
-    /// an unused block and the page is not there: then the block to read it into, which is in use
-    /// until it has arrived and is released.
-    pub fn load(&mut self, page: u32) -> Option<u32> {
-        let bucket = self.bucket(page);
-        let mut number = self.buckets.get(bucket).copied().unwrap_or(NONE);
-        while let Some(block) = self.blocks.get(number as usize) {
-            if block.page == page {
-                return None;
+    /// Takes all pages out that nobody uses, as LOAD INDEX INTO CACHE does before it asks for each
+    /// page of the index, one after another.
+    pub fn empty(&mut self) {
+        while let Some(last) = self.blocks.get(self.last as usize) {
+            let number = last.after;
+            self.take_out(number);
+            self.unhash(number);
+            if let Some(block) = self.blocks.get_mut(number as usize) {
+                block.page = NONE;
+                block.after = std::mem::replace(&mut self.unused, number);
+                if std::mem::replace(&mut block.warm, false) {
+                    self.warm -= 1;
+                }
             }
-            number = block.same_hash;
+            self.used -= 1;
         }
-        let unused = (self.used as usize) < self.blocks.len();
-        let number = unused.then(|| self.take()).flatten()?;
-        self.give(number, page);
-        Some(number)
     }
 
     pub fn blocks(&self) -> u32 {
@@ -238,22 +257,15 @@ impl Segment {
         (page.wrapping_mul(0x9e37_79b1) >> self.shift) as usize
     }
 
-    /// A block for a new page, no longer in a chain nor in the hash.
+    /// A block for a new page, no longer in the order nor in the hash.
     fn take(&mut self) -> Option<u32> {
-        if (self.used as usize) < self.blocks.len() {
+        if let Some(block) = self.blocks.get(self.unused as usize) {
             self.used += 1;
-            self.warm += 1;
-            return Some(self.used - 1);
+            return Some(std::mem::replace(&mut self.unused, block.after));
         }
-        let [warm, hot] = self.chains;
-        let number = [warm.first, hot.first].into_iter().find(|n| *n != NONE)?;
-        self.unchain(number);
+        let number = self.blocks.get(self.last as usize)?.after;
+        self.take_out(number);
         self.unhash(number);
-        let block = self.blocks.get_mut(number as usize)?;
-        if block.warmth == Warmth::Hot {
-            block.warmth = Warmth::Warm;
-            self.warm += 1;
-        }
         Some(number)
     }
 
@@ -297,60 +309,67 @@ impl Segment {
         }
     }
 
-    /// Takes a block out of its chain.
+    /// Takes a block out of the order.
     #[inline]
-    fn unchain(&mut self, number: u32) {
+    fn take_out(&mut self, number: u32) {
         let Some(block) = self.blocks.get(number as usize) else {
             return;
         };
-        let (before, after, warmth) = (block.before, block.after, block.warmth);
-        match self.blocks.get_mut(before as usize) {
-            Some(block) => block.after = after,
-            None => self.chains[warmth as usize].first = after,
+        let (mut before, after) = (block.before, block.after);
+        if after == number {
+            before = NONE;
         }
-        match self.blocks.get_mut(after as usize) {
-            Some(block) => block.before = before,
-            None => self.chains[warmth as usize].last = before,
+        if let Some(block) = self.blocks.get_mut(before as usize) {
+            block.after = after;
+        }
+        if let Some(block) = self.blocks.get_mut(after as usize) {
+            block.before = before;
+        }
+        for place in [&mut self.last, &mut self.mark] {
+            if *place == number {
+                *place = before;
+            }
         }
     }
 
-    /// Puts a block at the end of its chain.
+    /// Puts a block into the order behind another one. The only block there is the last one, and
+    /// has the mark.
     #[inline]
-    fn append(&mut self, number: u32) {
+    fn put_behind(&mut self, before: u32, number: u32) {
+        let after = match self.blocks.get_mut(before as usize) {
+            Some(block) => std::mem::replace(&mut block.after, number),
+            None => number,
+        };
+        if let Some(block) = self.blocks.get_mut(after as usize) {
+            block.before = number;
+        }
         let Some(block) = self.blocks.get_mut(number as usize) else {
             return;
         };
-        let chain = &mut self.chains[block.warmth as usize];
-        let last = std::mem::replace(&mut chain.last, number);
-        (block.before, block.after) = (last, NONE);
-        match self.blocks.get_mut(last as usize) {
-            Some(last) => last.after = number,
-            None => chain.first = number,
+        block.after = after;
+        if before == NONE {
+            block.before = number;
+            (self.last, self.mark) = (number, number);
+        } else {
+            block.before = before;
         }
     }
 
-    /// Moves the first hot block to the beginning of the warm chain, if it was long unused.
+    /// Makes the marked block the first in the order, if it is old.
     #[inline]
-    fn cool(&mut self) {
-        let number = self.chains[Warmth::Hot as usize].first;
-        let Some(block) = self.blocks.get(number as usize) else {
+    fn look_at_mark(&mut self) {
+        let number = self.mark;
+        let Some(block) = self.blocks.get_mut(number as usize) else {
             return;
         };
         if self.releases - block.released <= self.age_max {
             return;
         }
-        self.unchain(number);
-        let chain = &mut self.chains[Warmth::Warm as usize];
-        let first = std::mem::replace(&mut chain.first, number);
-        match self.blocks.get_mut(first as usize) {
-            Some(first) => first.before = number,
-            None => chain.last = number,
+        if !std::mem::replace(&mut block.warm, true) {
+            self.warm += 1;
         }
-        if let Some(block) = self.blocks.get_mut(number as usize) {
-            (block.before, block.after) = (NONE, first);
-            block.warmth = Warmth::Warm;
-        }
-        self.warm += 1;
+        self.take_out(number);
+        self.put_behind(self.last, number);
     }
 }
 

@@ -179,3 +179,44 @@ fn one_of<T: Copy>(name: &str, value: &str, choices: &[(&str, T)]) -> Result<T, 
         .map(|(_, choice)| *choice)
         .ok_or_else(|| format!("knob {name}={value}: one of {}", names()))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn every_knob_can_be_turned_by_its_name() {
+        for name in Knobs::NAMES {
+            let value = match name {
+                "miss" => "read",
+                "padding" => "shared",
+                "speed" => "1.05",
+                "lock" => "fair",
+                _ => "7",
+            };
+            let mut knobs = Knobs::default();
+            knobs.set(name, value).unwrap();
+            assert_ne!(knobs, Knobs::default(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_what_can() {
+        let refused = |name, value| Knobs::default().set(name, value).unwrap_err();
+        assert!(refused("miss_us", "1").contains("no knob \"miss_us\"; there are under_lock_ns,"));
+        assert_eq!(
+            refused("pool", "0"),
+            "knob pool=0: a whole number from 1 to 10000"
+        );
+        assert_eq!(
+            refused("speed", "2"),
+            "knob speed=2: a number from 1 to 1.1"
+        );
+        assert!(refused("speed", "NaN").contains("a number from"));
+        assert_eq!(
+            refused("padding", "none"),
+            "knob padding=none: one of apart, shared"
+        );
+    }
+}

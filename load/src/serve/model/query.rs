@@ -5,10 +5,11 @@
 //! is looked for again, its row is read, and the server looks for a next row with the same key. That
 //! is three walks, and more for a key at the edge of a page:
 //!
-//! - behind the last entry of a leaf there may be more rows in another page: a fourth walk, and back
-//!   to the page above that has the next entry;
 //! - a key that is in a page above could be in a leaf before it too: the third walk goes down to
-//!   that leaf, and back; the next row is looked for in the leaf behind it.
+//!   that leaf, and back; the next row is looked for in the leaf behind it;
+//! - behind the last entry of a page the next one is looked for from the root, which is a fourth
+//!   walk: from a leaf it goes down to the same leaf, and back to the page above that has the next
+//!   entry.
 //!
 //! If the query has 200 keys or more (`eq_range_index_dive_limit`), nothing is estimated.
 //! `docs/decisions/0044` says how this was observed.
@@ -126,9 +127,8 @@ pub struct PointQuery {
     page: u32,
     seg: u32,
     block: u32,
-    /// A page above to which the walk may have to come back; in the walk that looks for the row, the
-    /// row that it has.
-    passed: Option<(u32, Option<u32>)>,
+    /// A page above to which the walk may have to come back, and what was found in it.
+    passed: Option<(u32, InPage)>,
     /// The page that is asked for now is one to which the walk comes back.
     back: bool,
     /// The row that was found, and where its key is.
@@ -148,12 +148,15 @@ enum Walk {
     NextFromRoot,
 }
 
-/// Where the key of the row is.
+/// Where the key of the row is: the next row with the same key would lie
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyAt {
-    InLeaf,
-    LastInLeaf,
+    /// in the same leaf;
+    Leaf,
+    /// below the same page above;
     Above,
+    /// anywhere: it is the last of its page.
+    PageEnd,
 }
 
 /// What is due when a driver asks for the next act.
@@ -274,11 +277,11 @@ impl PointQuery {
         match (self.walk, self.row) {
             (Walk::Next, Some((_, KeyAt::Above))) => Then::Search,
             (Walk::Next, _) => Then::Leave,
-            _ => self.from_root(),
+            _ => self.at_root(),
         }
     }
 
-    fn from_root(&mut self) -> Then {
+    fn at_root(&mut self) -> Then {
         self.passed = None;
         self.ask_for(self.root, false)
     }
@@ -326,36 +329,41 @@ impl PointQuery {
     }
 
     fn searched(&mut self, seen: Seen) -> Then {
-        let Seen::InPage(InPage { child, row, more }) = seen else {
+        let Seen::InPage(in_page) = seen else {
             return Then::Leave;
         };
+        let InPage { child, row, more } = in_page;
         if let Some(child) = child {
-            match self.walk {
-                Walk::Row if row.is_some() => self.passed = Some((self.page, row)),
-                Walk::NextFromRoot if more => self.passed = Some((self.page, None)),
-                _ => {}
+            let to_come_back = match self.walk {
+                Walk::Row => row.is_some(),
+                Walk::NextFromRoot => more,
+                _ => false,
+            };
+            if to_come_back {
+                self.passed = Some((self.page, in_page));
             }
             return self.ask_for(child, false);
         }
         match self.walk {
             Walk::Begin => {
                 self.walk = Walk::End;
-                self.from_root()
+                self.at_root()
             }
             Walk::End | Walk::Next => Then::Leave,
             Walk::Row => {
-                let found = if more {
-                    KeyAt::InLeaf
-                } else {
-                    KeyAt::LastInLeaf
+                let (found, back) = match (row, self.passed) {
+                    (None, Some((page, above))) => (above, Some(page)),
+                    _ => (in_page, None),
                 };
-                self.row = row.map(|row| (row, found));
-                match self.passed {
-                    Some((page, Some(above))) if row.is_none() => {
-                        self.row = Some((above, KeyAt::Above));
-                        self.ask_for(page, true)
-                    }
-                    _ => Then::Leave,
+                let at = match (found.more, back) {
+                    (false, _) => KeyAt::PageEnd,
+                    (true, None) => KeyAt::Leaf,
+                    (true, Some(_)) => KeyAt::Above,
+                };
+                self.row = found.row.map(|row| (row, at));
+                match back {
+                    Some(page) => self.ask_for(page, true),
+                    None => Then::Leave,
                 }
             }
             Walk::NextFromRoot => match self.passed {
@@ -373,7 +381,7 @@ impl PointQuery {
                 self.walk = Walk::Next;
                 (Then::Enter, Some(row))
             }
-            (Walk::Next, Some((_, KeyAt::LastInLeaf))) => {
+            (Walk::Next, Some((_, KeyAt::PageEnd))) => {
                 self.walk = Walk::NextFromRoot;
                 (Then::Enter, None)
             }
@@ -462,6 +470,8 @@ mod tests {
         assert_eq!(asked(38_100), (above, 3));
         let in_root = vec![(1079, 2), (1080, 2), (1081, 2), (1174, 2), (1599, 4)];
         assert_eq!(asked(35_052), (in_root, 3));
+        let last_in_page_above = vec![(1543, 2), (1544, 2), (1546, 5), (1599, 4)];
+        assert_eq!(asked(93_345), (last_in_page_above, 4));
         let last_of_all = vec![(1597, 4), (1598, 4), (1599, 4)];
         assert_eq!(asked(100_000), (last_of_all, 4));
         let not_there = vec![(1597, 3), (1598, 3), (1599, 3)];

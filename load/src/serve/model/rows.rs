@@ -94,3 +94,42 @@ impl ModelRow {
         row
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::fill::Content as _;
+
+    #[test]
+    fn rows_are_those_that_fill_makes() {
+        let rows = ModelRows::new(303, 1_000);
+        let filled = Rows::new(303, 1_000, &KeyColumn::RowNumber);
+        for number in [1, 2, 500, 1_000] {
+            let row = rows.row(number);
+            let mut line = Vec::new();
+            filled.append(&mut line, u64::from(number)..u64::from(number) + 1);
+            let (c, pad) = (
+                String::from_utf8_lossy(&row.c),
+                String::from_utf8_lossy(&row.pad),
+            );
+            let wanted = format!("{}\t{}\t{c}\t{pad}\n", row.id, row.k);
+            assert_eq!(String::from_utf8(line).unwrap(), wanted);
+        }
+    }
+
+    #[test]
+    fn a_row_is_read_back_from_its_bytes() {
+        let row = ModelRows::new(1, 10).row(7);
+        let mut bytes = [0; ROW_BYTES];
+        row.write(&mut bytes);
+        assert_eq!(
+            (bytes[0], &bytes[1..5], bytes[128], bytes[188]),
+            (0xff, &[7, 0, 0, 0][..], b' ', b' ')
+        );
+        assert_eq!(
+            (ModelRow::read(&bytes), ModelRow::offset(7)),
+            (row, 6 * 189)
+        );
+    }
+}
