@@ -64,7 +64,8 @@ impl KeyCache {
         };
         for page in 0..new.index.pages() {
             let segment = &mut new.segments[parting.segment_of(page) as usize].cache;
-            if let Some(block) = segment.load(page) {
+            // Each is asked for once, and nobody else is there.
+            if let Find::Miss(block) = segment.find(page) {
                 segment.arrived(block);
                 segment.release(block);
             }
