@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,12 @@ class Session:
     """By the number of segments: how long a visit holds its lock, at one connection."""
     samples: list[Sample] = field(default_factory=list)
     looks: list[Look] = field(default_factory=list)
+
+
+def keep(session: Session, file: Path | None) -> None:
+    """Write what was measured so far."""
+    if file is not None:
+        file.write_text(json.dumps(asdict(session)))
 
 
 def read(file: Path) -> Session:
@@ -146,11 +152,13 @@ def measure(asked: argparse.Namespace) -> Session:
                         figures = figures_of(slices)
                         about = (len(cpus), number, connections, points, segments, place)
                         session.samples.append(Sample(*about, *figures))
+                keep(session, asked.keep)
                 said = f"{len(cpus)} CPUs, round {number + 1} of {rounds}"
                 print(said, file=sys.stderr, flush=True)
             if len(cpus) == 1:
                 session.held_ns = held(program, wrap, server, asked)
     session.load = (before, os.getloadavg()[0])
+    keep(session, asked.keep)
     return session
 
 

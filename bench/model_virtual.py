@@ -19,11 +19,9 @@ With --keep the measurements go to a file; with --again they are taken from it, 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from model_fit import VARIANTS, Key, changed, fit, predicted
@@ -46,8 +44,6 @@ def main() -> int:
     parser.add_argument("--publish", action="store_true", help="write the result's page")
     asked = parser.parse_args()
     session = read(asked.again) if asked.again else measure(asked)
-    if asked.keep:
-        asked.keep.write_text(json.dumps(asdict(session)))
     facts, tables = compare(session, asked)
     if asked.publish:
         title = "The model server in virtual time beside the real one"

@@ -9,7 +9,7 @@ use crate::serve::model::KeyCacheSizes;
 use crate::serve::model::virtual_time::VirtualRun;
 use crate::serve::model::virtual_time::costs::HostCosts;
 use crate::serve::model::virtual_time::demands::Demands;
-use crate::serve::model::virtual_time::figures::Figures;
+use crate::serve::model::virtual_time::figures::VirtualFigures;
 use crate::serve::model::virtual_time::lock::Handing;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -153,7 +153,7 @@ fn read(file: &Path) -> Result<VirtualCosts, String> {
 
 fn in_json(
     run: &VirtualRun,
-    figures: &Figures,
+    figures: &VirtualFigures,
     response_us: &Percentiles,
     took: Option<Duration>,
 ) -> Value {

@@ -51,7 +51,7 @@ pub struct IdleWake {
 /// A thread cannot be kept on its CPU, or one of ours panicked, or others had the CPU all the time.
 pub fn calls(cpu: usize, other: Option<usize>) -> io::Result<Calls> {
     let (syscall_ns, pause_ns) = on(cpu, || (batches(call_kernel), batches(spin_loop)))?;
-    let same = Pair::default();
+    let same = SleeperPair::default();
     let (wake_busy_ns, both_ns) = same.run(cpu, cpu, |sleeper| {
         (same.wakes_on_own_cpu(sleeper), same.passes(sleeper))
     })?;
@@ -63,7 +63,7 @@ pub fn calls(cpu: usize, other: Option<usize>) -> io::Result<Calls> {
     let mut idle = Vec::new();
     if let Some(other) = other {
         for rested_us in RESTS_US {
-            let pair = Pair::default();
+            let pair = SleeperPair::default();
             let found = pair.run(cpu, other, |sleeper| {
                 pair.wakes_elsewhere(sleeper, rested_us)
             })?;
@@ -108,7 +108,7 @@ fn call_kernel() {
 
 /// A thread that sleeps until it is told to answer, and one that wakes it.
 #[derive(Default)]
-struct Pair {
+struct SleeperPair {
     /// 1: the sleeper is to answer; 0: it has.
     turn: AtomicU32,
     /// The sleeper wakes the other when it has answered.
@@ -117,7 +117,7 @@ struct Pair {
     waker: OnceLock<Thread>,
 }
 
-impl Pair {
+impl SleeperPair {
     /// Runs `wakes` on one CPU, with a sleeper on another or the same.
     fn run<T: Send>(
         &self,

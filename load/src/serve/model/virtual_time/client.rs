@@ -2,7 +2,7 @@
 //! next request of its connection, as contend-load does with epoll.
 
 use super::agenda::Ps;
-use super::demands::{ClientPs, Spread};
+use super::demands::{ClientPs, Variation};
 use super::machine::{Machine, Moment};
 use super::sockets::Sockets;
 use std::collections::VecDeque;
@@ -61,7 +61,7 @@ impl ClientWorker {
         sockets: &mut Sockets,
         machine: &mut Machine,
         events: &mut Events<'_>,
-        spread: &mut Spread,
+        spread: &mut Variation,
     ) -> Option<Ps> {
         let ps = match self.stage {
             ClientStage::Waiting => {

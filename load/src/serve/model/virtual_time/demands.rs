@@ -165,16 +165,16 @@ pub struct ClientPs {
 
 /// Varies how long things take.
 #[derive(Debug)]
-pub struct Spread {
+pub struct Variation {
     stream: Stream,
     least: u64,
     span: u64,
 }
 
-/// One, in the arithmetic of [`Spread`].
+/// One, in the arithmetic of [`Variation`].
 const ONE: f64 = 65_536.0;
 
-impl Spread {
+impl Variation {
     pub fn new(spread: f64, stream: Stream) -> Self {
         Self {
             stream,
@@ -199,12 +199,12 @@ mod tests {
 
     #[test]
     fn what_varies_keeps_its_mean_and_its_bounds() {
-        let mut spread = Spread::new(0.5, Stream::new(1, 0));
+        let mut spread = Variation::new(0.5, Stream::new(1, 0));
         let drawn: Vec<Ps> = (0..100_000).map(|_| spread.vary(1_000_000)).collect();
         assert!(drawn.iter().all(|ps| (500_000..=1_500_000).contains(ps)));
         let mean = drawn.iter().sum::<Ps>() as f64 / drawn.len() as f64;
         assert!((mean / 1e6 - 1.0).abs() < 0.005, "{mean}");
-        assert_eq!(Spread::new(0.0, Stream::new(1, 0)).vary(17), 17);
+        assert_eq!(Variation::new(0.0, Stream::new(1, 0)).vary(17), 17);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// Counts since the beginning, or between two looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Figures {
+pub struct VirtualFigures {
     pub time_ps: Ps,
     pub cpus: u64,
     /// Of all CPUs.
@@ -44,7 +44,7 @@ impl SegmentFigures {
     }
 }
 
-impl Figures {
+impl VirtualFigures {
     /// What was counted since an earlier look.
     pub fn since(&self, before: &Self) -> Self {
         let (now, then) = (&self.happened, &before.happened);

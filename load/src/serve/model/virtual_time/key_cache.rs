@@ -4,7 +4,7 @@
 use super::agenda::Ps;
 use super::demands::ServerPs;
 use super::line::{Distances, SharedLine};
-use super::lock::{Attempt, GivenBack, Tried, VirtualLock, Waiting};
+use super::lock::{Attempt, GivenBack, LockWaiting, Tried, VirtualLock};
 use super::machine::{Machine, Moment};
 use crate::random::Stream;
 use crate::serve::model::{Find, Index, Parting, Segment};
@@ -17,7 +17,7 @@ pub struct KeyCache {
     /// The read lock of the index: who takes it writes to its line.
     index_line: SharedLine,
     segments: Vec<LockedSegment>,
-    waiting: Waiting,
+    waiting: LockWaiting,
     pub distances: Distances,
     chance: Stream,
 }
@@ -41,7 +41,7 @@ impl KeyCache {
         index: Index,
         parting: Parting,
         segments: impl Iterator<Item = Segment>,
-        waiting: Waiting,
+        waiting: LockWaiting,
         distances: Distances,
         chance: Stream,
     ) -> Self {
@@ -64,6 +64,7 @@ impl KeyCache {
         };
         for page in 1..new.index.pages() {
             let segment = &mut new.segments[parting.segment_of(page) as usize].cache;
+            // Each is asked for once, and nobody else is there.
             if let Find::Miss(block) = segment.find(page) {
                 segment.arrived(block);
                 segment.release(block);

@@ -25,7 +25,7 @@ pub enum Handing {
 
 /// How locks are waited for.
 #[derive(Clone, Copy, Debug)]
-pub struct Waiting {
+pub struct LockWaiting {
     pub handing: Handing,
     /// Most pauses before a thread sleeps; 0: it sleeps at once.
     pub spins: u32,
@@ -33,7 +33,7 @@ pub struct Waiting {
     pub syscall_ps: Ps,
 }
 
-impl Waiting {
+impl LockWaiting {
     pub fn new(handing: Handing, spins: u32, costs: &HostCosts) -> Self {
         Self {
             handing,
@@ -151,7 +151,7 @@ impl VirtualLock {
         &mut self,
         attempt: &mut Attempt,
         moment: Moment,
-        how: &Waiting,
+        how: &LockWaiting,
         distances: &mut Distances,
         chance: &mut Stream,
     ) -> Tried {
@@ -172,7 +172,7 @@ impl VirtualLock {
         attempt: &mut Attempt,
         moment: Moment,
         moves_ps: Ps,
-        how: &Waiting,
+        how: &LockWaiting,
         chance: &mut Stream,
     ) -> Tried {
         if attempt.stage == AttemptStage::Fresh {
@@ -204,7 +204,7 @@ impl VirtualLock {
         attempt: &mut Attempt,
         moment: Moment,
         moves_ps: Ps,
-        how: &Waiting,
+        how: &LockWaiting,
         chance: &mut Stream,
     ) -> Tried {
         match attempt.stage {
@@ -247,7 +247,7 @@ impl VirtualLock {
         attempt: &mut Attempt,
         moment: Moment,
         moves_ps: Ps,
-        how: &Waiting,
+        how: &LockWaiting,
         chance: &mut Stream,
     ) -> Tried {
         if self.handed_to == Some(moment.thread) {
@@ -286,7 +286,7 @@ impl VirtualLock {
     pub fn give_back(
         &mut self,
         moment: Moment,
-        how: &Waiting,
+        how: &LockWaiting,
         distances: &mut Distances,
     ) -> GivenBack {
         self.counts.held_ps += moment.now_ps.saturating_sub(self.taken_ps);
@@ -343,7 +343,7 @@ mod tests {
 
     struct Door {
         lock: VirtualLock,
-        how: Waiting,
+        how: LockWaiting,
         distances: Distances,
         chance: Stream,
     }
@@ -358,7 +358,7 @@ mod tests {
             };
             Self {
                 lock: VirtualLock::free(),
-                how: Waiting::new(handing, spins, &host),
+                how: LockWaiting::new(handing, spins, &host),
                 distances: Distances::new(&host),
                 chance: Stream::new(1, 0),
             }

@@ -2,7 +2,7 @@
 //! says, and answers.
 
 use super::agenda::Ps;
-use super::demands::{ServerPs, Spread};
+use super::demands::{ServerPs, Variation};
 use super::key_cache::KeyCache;
 use super::lock::{Attempt, Tried};
 use super::machine::{Machine, Moment};
@@ -56,7 +56,7 @@ pub struct ServerWorld<'a> {
     pub sockets: &'a mut Sockets,
     pub cache: &'a mut KeyCache,
     pub demands: &'a ServerPs,
-    pub spread: &'a mut Spread,
+    pub spread: &'a mut Variation,
     /// Draws the keys of an event into the buffer.
     pub draw: &'a mut dyn FnMut(u64, &mut Vec<u32>),
     pub keys: &'a mut Vec<u32>,

@@ -3,11 +3,11 @@
 use super::agenda::Ps;
 use super::client::{ClientWorker, Events};
 use super::costs::{HostCosts, ps};
-use super::demands::{Demands, ServerPs, Spread};
-use super::figures::{Figures, SegmentFigures};
+use super::demands::{Demands, ServerPs, Variation};
+use super::figures::{SegmentFigures, VirtualFigures};
 use super::key_cache::KeyCache;
 use super::line::Distances;
-use super::lock::{Handing, Waiting};
+use super::lock::{Handing, LockWaiting};
 use super::machine::{CPUS_MAX, Machine, Moment};
 use super::server::{NowDoes, ServerThread, ServerWorld};
 use super::sockets::Sockets;
@@ -65,7 +65,7 @@ impl VirtualRun {
     ///
     /// # Errors
     /// As of [`Self::check`].
-    pub fn run(&self, record: &mut dyn FnMut(Ps)) -> Result<Figures, String> {
+    pub fn run(&self, record: &mut dyn FnMut(Ps)) -> Result<VirtualFigures, String> {
         self.check()?;
         let mut simulation = Simulation::new(self)?;
         let warmup_ps = ps(self.warmup_s * 1e9);
@@ -84,7 +84,7 @@ struct Simulation {
     servers: Vec<ServerThread>,
     workers: Vec<ClientWorker>,
     demands: ServerPs,
-    spread: Spread,
+    spread: Variation,
     seed: u64,
     points: u32,
     keys: Sampler,
@@ -116,7 +116,7 @@ impl Simulation {
                 segments: sizes.segments(),
             },
             (0..sizes.segments()).map(segment),
-            Waiting::new(run.handing, run.spins, &run.host),
+            LockWaiting::new(run.handing, run.spins, &run.host),
             Distances::new(&run.host),
             Stream::new(run.seed, LOCKS),
         );
@@ -142,7 +142,7 @@ impl Simulation {
             workers,
             machine,
             demands: run.demands.of_server(sizes.key_cache_segments > 0),
-            spread: Spread::new(run.demands.spread, Stream::new(run.seed, SPREADS)),
+            spread: Variation::new(run.demands.spread, Stream::new(run.seed, SPREADS)),
             seed: run.seed,
             points: run.points,
             keys: Sampler::new(Shape::new(&run.distribution), 1, u64::from(run.rows)),
@@ -201,14 +201,14 @@ impl Simulation {
     }
 
     /// What was counted since the beginning.
-    fn look(&self) -> Figures {
+    fn look(&self) -> VirtualFigures {
         let of = |threads: std::ops::Range<usize>| -> Ps {
             threads
                 .map(|number| self.machine.ran_ps(number as u32))
                 .sum()
         };
         let connections = self.servers.len();
-        Figures {
+        VirtualFigures {
             time_ps: self.machine.now_ps(),
             cpus: self.machine.busy_ps().count() as u64,
             busy_ps: self.machine.busy_ps().sum(),

@@ -7,12 +7,12 @@ use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub struct Sockets {
-    connections: Vec<Connection>,
-    workers: Vec<Worker>,
+    connections: Vec<VirtualConnection>,
+    workers: Vec<WorkerSide>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Connection {
+struct VirtualConnection {
     /// The number of the event that is asked and not yet read by the server.
     unread: Option<u64>,
     asked_ps: Ps,
@@ -23,7 +23,7 @@ struct Connection {
 
 /// The client's side: one thread for the connections of every `workers`-th number.
 #[derive(Debug, Default)]
-struct Worker {
+struct WorkerSide {
     /// Connections with an answer that has not been read.
     ready: VecDeque<u32>,
     waits: bool,
@@ -33,7 +33,7 @@ impl Sockets {
     /// The threads of the server have the numbers of their connections, those of the client the
     /// numbers behind these. All of the former sleep.
     pub fn new(connections: u32, workers: u32) -> Self {
-        let connection = Connection {
+        let connection = VirtualConnection {
             unread: None,
             asked_ps: 0,
             waits: true,
@@ -41,7 +41,7 @@ impl Sockets {
         };
         Self {
             connections: vec![connection; connections as usize],
-            workers: (0..workers.max(1)).map(|_| Worker::default()).collect(),
+            workers: (0..workers.max(1)).map(|_| WorkerSide::default()).collect(),
         }
     }
 

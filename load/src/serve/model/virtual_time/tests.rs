@@ -4,7 +4,7 @@
 use super::VirtualRun;
 use super::costs::HostCosts;
 use super::demands::Demands;
-use super::figures::Figures;
+use super::figures::VirtualFigures;
 use super::lock::Handing;
 use super::simulate::draw_keys;
 use crate::plan::Distribution;
@@ -60,7 +60,7 @@ fn free_host() -> HostCosts {
     }
 }
 
-fn figures(run: &VirtualRun) -> Figures {
+fn figures(run: &VirtualRun) -> VirtualFigures {
     run.run(&mut |_| ()).unwrap()
 }
 
