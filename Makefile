@@ -66,7 +66,7 @@ test-long: setup test-needs ## fuzzing, instruction records, a soak, trust (half
 	@$(BIN)/python tools/test_long.py
 
 .PHONY: trust
-trust: setup ## count false claims from recorded servers and live; records what is missing (two hours)
+trust: setup ## count false claims from recorded servers and live; records what is missing (three hours)
 	@$(BIN)/python bench/trust.py
 
 .PHONY: lint
