@@ -17,6 +17,7 @@ from contend.servers import Dsn, ExistingServer, PrivateServer, ServerBinary
 
 Factory = Callable[..., PrivateServer]
 
+
 def looked(server: PrivateServer) -> Document:
     existing = ExistingServer(Dsn.parse(f"socket:{server.socket}"))
     subject = Subject(Tree(Path("/")), Path("/"))
@@ -35,7 +36,7 @@ def test_every_check_of_a_server_sees_a_real_one(
     assert unseen <= {"server-version-end"}, [said[name]["evidence"] for name in unseen]
     assert said["server-where"]["state"] == {"is_here": True}
     assert str(server.pid) in said["server-where"]["evidence"]
-    assert document["host"]["folder"] == server.variables()["datadir"]
+    assert Path(str(document["host"]["folder"])) == Path(server.variables()["datadir"])
 
 
 def test_faults_of_a_real_server_are_found(
@@ -92,7 +93,7 @@ def test_a_server_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert f"socket={tmp_path}/none" in capsys.readouterr().err
 
 
-def test_over_tcp_its_process_is_found_by_its_own_file(
+def test_over_tcp_its_process_is_found_by_its_own_socket(
     mariadb_binary: ServerBinary, private_server: Factory
 ) -> None:
     server = private_server(mariadb_binary, tcp=True)

@@ -29,6 +29,7 @@ from contend.host.cpu import cpuinfo
 from contend.host.kernel import meminfo
 from contend.host.machine import container, virtualisation
 from contend.probed import CheckRecord
+from contend.servers.client import socket_peer
 from contend.servers.existing import ExistingServer
 from contend.servers.variables import read_all, status
 
@@ -145,7 +146,9 @@ def seen_server(server: ExistingServer) -> SeenServer:
     is_near = is_near or server.dsn.host in ("localhost", "::1")
     # A container's port may be one of this host, and the container another host.
     is_here = is_near and variables.get("hostname") == socket.gethostname()
-    pid = server.pid() or _pid_in(variables) if is_here else None
+    # Its own socket leads to its process, if it is reached by TCP.
+    own = Path(variables.get("datadir", "/"), variables.get("socket", ""))
+    pid = server.pid() or socket_peer(own) if is_here else None
     return SeenServer(
         name=str(server.dsn),
         kind=identity.kind,
@@ -155,17 +158,6 @@ def seen_server(server: ExistingServer) -> SeenServer:
         pid=pid,
         is_here=is_here,
     )
-
-
-def _pid_in(variables: Mapping[str, str]) -> int | None:
-    """By the server's own file, if we may read it and such a process runs."""
-    path = Path(variables.get("datadir", "/"), variables.get("pid_file", ""))
-    try:
-        pid = int(path.read_text(encoding="ascii")[:20])
-        name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
-    except (OSError, ValueError):
-        return None
-    return pid if name in ("mariadbd", "mysqld") else None
 
 
 def with_server(subject: Subject, server: SeenServer, *, keep_folder: bool = False) -> Subject:

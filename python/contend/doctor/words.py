@@ -10,6 +10,7 @@ from contend.doctor.compare import Difference
 from contend.doctor.examine import Document, Looked
 from contend.doctor.measures import UNITS, in_words
 from contend.doctor.model import SEVERITIES, DoctorCheck, Measure
+from contend.host.counters import OTHERS_SHARE_MAX
 from contend.units import format_size
 
 _WIDTH = 100
@@ -62,7 +63,13 @@ def _measured(document: Document) -> Iterator[str]:
     if not known:
         return
     yield ""
-    yield "measured (middle, and its spread)"
+    busy = document["measured"].get("busy_share")
+    beside = (
+        f", while other processes used {busy[0]:.0%} of the CPU time"
+        if busy is not None and busy[0] > OTHERS_SHARE_MAX
+        else ""
+    )
+    yield f"measured{beside} (middle, and its spread)"
     width = max(len(name) for name in known)
     for name in known:
         found = in_words(name, Measure(*document["measured"][name]))
