@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from contend.cli.main import main
-from contend.doctor import CHECKS, Document, examine, seen_server
+from contend.doctor import CHECKS, HostDocument, examine, seen_server
 from contend.doctor.examine import with_server
 from contend.doctor.model import Subject
 from contend.host import Tree
@@ -18,7 +18,7 @@ from contend.servers import Dsn, ExistingServer, PrivateServer, ServerBinary
 Factory = Callable[..., PrivateServer]
 
 
-def looked(server: PrivateServer) -> Document:
+def looked(server: PrivateServer) -> HostDocument:
     existing = ExistingServer(Dsn.parse(f"socket:{server.socket}"))
     subject = Subject(Tree(Path("/")), Path("/"))
     return examine(with_server(subject, seen_server(existing)))

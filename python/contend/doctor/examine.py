@@ -49,7 +49,7 @@ class Looked(CheckRecord):
     measure: str | None
 
 
-class Document(TypedDict):
+class HostDocument(TypedDict):
     """What doctor said of a host and a server.
 
     measured: value, low and high by name; the units are in the names.
@@ -64,7 +64,7 @@ class Document(TypedDict):
     checks: list[Looked]
 
 
-def examine(subject: Subject, ignored: Mapping[str, str] | None = None) -> Document:
+def examine(subject: Subject, ignored: Mapping[str, str] | None = None) -> HostDocument:
     """Every check; those of a server if there is one.
 
     Args:
@@ -168,7 +168,7 @@ def with_server(subject: Subject, server: SeenServer, *, keep_folder: bool = Fal
     return replace(subject, server=server, folder=folder)
 
 
-def read_document(path: Path) -> Document:
+def read_document(path: Path) -> HostDocument:
     """A document that `contend doctor --json` printed; raises RequestError."""
     try:
         said: Any = json.loads(path.read_text(encoding="utf-8"))
@@ -188,7 +188,7 @@ def read_document(path: Path) -> Document:
             f"{path} is no document of doctor: {error}",
             hint="`contend doctor --json > FILE` writes one.",
         ) from error
-    return cast(Document, said)
+    return cast(HostDocument, said)
 
 
 def _looked(check: DoctorCheck, subject: Subject, reason: str | None) -> Looked:
