@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from contend.cli.main import main
-from contend.doctor import CHECKS, Document, examine, seen_server
+from contend.doctor import CHECKS, HostDocument, examine, seen_server
 from contend.doctor.examine import with_server
 from contend.doctor.model import Subject
 from contend.host import Tree
@@ -17,7 +17,8 @@ from contend.servers import Dsn, ExistingServer, PrivateServer, ServerBinary
 
 Factory = Callable[..., PrivateServer]
 
-def looked(server: PrivateServer) -> Document:
+
+def looked(server: PrivateServer) -> HostDocument:
     existing = ExistingServer(Dsn.parse(f"socket:{server.socket}"))
     subject = Subject(Tree(Path("/")), Path("/"))
     return examine(with_server(subject, seen_server(existing)))
@@ -35,7 +36,7 @@ def test_every_check_of_a_server_sees_a_real_one(
     assert unseen <= {"server-version-end"}, [said[name]["evidence"] for name in unseen]
     assert said["server-where"]["state"] == {"is_here": True}
     assert str(server.pid) in said["server-where"]["evidence"]
-    assert document["host"]["folder"] == server.variables()["datadir"]
+    assert Path(str(document["host"]["folder"])) == Path(server.variables()["datadir"])
 
 
 def test_faults_of_a_real_server_are_found(
@@ -92,7 +93,7 @@ def test_a_server_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert f"socket={tmp_path}/none" in capsys.readouterr().err
 
 
-def test_over_tcp_its_process_is_found_by_its_own_file(
+def test_over_tcp_its_process_is_found_by_its_own_socket(
     mariadb_binary: ServerBinary, private_server: Factory
 ) -> None:
     server = private_server(mariadb_binary, tcp=True)

@@ -12,6 +12,6 @@ mend        changes what a check knows how to change, noted before
 
 from contend.doctor.checks import CHECKS
 from contend.doctor.compare import Difference, compare
-from contend.doctor.examine import Document, examine, read_document, seen_server, short_form
+from contend.doctor.examine import HostDocument, examine, read_document, seen_server, short_form
 from contend.doctor.mend import mend
 from contend.doctor.words import lines_of, lines_of_comparison, lines_of_explanation

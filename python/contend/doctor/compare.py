@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from contend.doctor.examine import Document, Looked
+from contend.doctor.examine import HostDocument, Looked
 from contend.doctor.measures import UNITS, in_words
 from contend.doctor.model import Measure
 
@@ -29,7 +29,7 @@ class Difference(NamedTuple):
     ratio: float | None
 
 
-def compare(first: Document, second: Document) -> list[Difference]:
+def compare(first: HostDocument, second: HostDocument) -> list[Difference]:
     """Differences, the dearest first; those that were not measured on both last."""
     theirs = {check["id"]: check for check in second["checks"]}
     found: list[Difference] = []
@@ -67,7 +67,9 @@ def _words(one: Looked) -> str:
     return one["evidence"]
 
 
-def _cost(name: str | None, first: Document, second: Document) -> tuple[str | None, float | None]:
+def _cost(
+    name: str | None, first: HostDocument, second: HostDocument
+) -> tuple[str | None, float | None]:
     if name is None or name not in UNITS:
         return None, None
     on_first, on_second = first["measured"].get(name), second["measured"].get(name)

@@ -29,6 +29,7 @@ from contend.host.cpu import cpuinfo
 from contend.host.kernel import meminfo
 from contend.host.machine import container, virtualisation
 from contend.probed import CheckRecord
+from contend.servers.client import socket_peer
 from contend.servers.existing import ExistingServer
 from contend.servers.variables import read_all, status
 
@@ -48,7 +49,7 @@ class Looked(CheckRecord):
     measure: str | None
 
 
-class Document(TypedDict):
+class HostDocument(TypedDict):
     """What doctor said of a host and a server.
 
     measured: value, low and high by name; the units are in the names.
@@ -63,7 +64,7 @@ class Document(TypedDict):
     checks: list[Looked]
 
 
-def examine(subject: Subject, ignored: Mapping[str, str] | None = None) -> Document:
+def examine(subject: Subject, ignored: Mapping[str, str] | None = None) -> HostDocument:
     """Every check; those of a server if there is one.
 
     Args:
@@ -145,7 +146,9 @@ def seen_server(server: ExistingServer) -> SeenServer:
     is_near = is_near or server.dsn.host in ("localhost", "::1")
     # A container's port may be one of this host, and the container another host.
     is_here = is_near and variables.get("hostname") == socket.gethostname()
-    pid = server.pid() or _pid_in(variables) if is_here else None
+    # Its own socket leads to its process, if it is reached by TCP.
+    own = Path(variables.get("datadir", "/"), variables.get("socket", ""))
+    pid = server.pid() or socket_peer(own) if is_here else None
     return SeenServer(
         name=str(server.dsn),
         kind=identity.kind,
@@ -157,17 +160,6 @@ def seen_server(server: ExistingServer) -> SeenServer:
     )
 
 
-def _pid_in(variables: Mapping[str, str]) -> int | None:
-    """By the server's own file, if we may read it and such a process runs."""
-    path = Path(variables.get("datadir", "/"), variables.get("pid_file", ""))
-    try:
-        pid = int(path.read_text(encoding="ascii")[:20])
-        name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
-    except (OSError, ValueError):
-        return None
-    return pid if name in ("mariadbd", "mysqld") else None
-
-
 def with_server(subject: Subject, server: SeenServer, *, keep_folder: bool = False) -> Subject:
     """Look at the disk of the server's data if that is on this host."""
     datadir = server.variables.get("datadir", "")
@@ -176,7 +168,7 @@ def with_server(subject: Subject, server: SeenServer, *, keep_folder: bool = Fal
     return replace(subject, server=server, folder=folder)
 
 
-def read_document(path: Path) -> Document:
+def read_document(path: Path) -> HostDocument:
     """A document that `contend doctor --json` printed; raises RequestError."""
     try:
         said: Any = json.loads(path.read_text(encoding="utf-8"))
@@ -196,7 +188,7 @@ def read_document(path: Path) -> Document:
             f"{path} is no document of doctor: {error}",
             hint="`contend doctor --json > FILE` writes one.",
         ) from error
-    return cast(Document, said)
+    return cast(HostDocument, said)
 
 
 def _looked(check: DoctorCheck, subject: Subject, reason: str | None) -> Looked:

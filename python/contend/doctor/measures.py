@@ -36,7 +36,7 @@ UNITS: Mapping[str, tuple[float, str, str]] = {
     "busy_share": (100, "%", "CPU time that other processes used"),
     "throttled_share": (100, "%", "time that the CPU quota held processes back"),
     "swapped_pages": (1, "pages", "swapped in or out each second"),
-    "refault_pages": (1, "pages", "of files that came back from disk each second"),
+    "refault_pages": (1, "pages", "of files read again each second, after they were paged out"),
     "clock_error_us": (1, "µs", "how wrong the clock may be, as the kernel knows"),
 }
 """Factor and unit to show a measure in, and what it is. More is worse for all of them."""
@@ -203,7 +203,7 @@ def cpus(program: Path, ask: Callable[..., CpuState] = cpu_state) -> dict[str, M
     looks: list[CpuState] = []
     with suppress(LoadFailed, OSError):
         for number in range(_PARTS):
-            looks.append(ask(program, memory=number == 0))
+            looks.append(ask(program, memory=number % 2 == 0))
             time.sleep(0.2)
     pairs = [pair for look in looks for pair in look["pairs"]]
     found: dict[str, Measure] = {}
@@ -215,8 +215,9 @@ def cpus(program: Path, ask: Callable[..., CpuState] = cpu_state) -> dict[str, M
         ]
         found["handover_ns"] = Measure(statistics.median(each), min(each), max(each))
         found["wake_us"] = _quarters([pair["wake_us"] for pair in pairs])
-    if looks and (memory := looks[0]["memory_ns"]) is not None:
-        found["memory_ns"] = Measure(memory, memory * 0.9, memory * 1.1)
+    loads = [ns for look in looks if (ns := look["memory_ns"]) is not None]
+    if loads:
+        found["memory_ns"] = Measure(statistics.median(loads), min(loads), max(loads))
     return found
 
 

@@ -7,9 +7,10 @@ import textwrap
 from collections.abc import Iterator
 
 from contend.doctor.compare import Difference
-from contend.doctor.examine import Document, Looked
+from contend.doctor.examine import HostDocument, Looked
 from contend.doctor.measures import UNITS, in_words
 from contend.doctor.model import SEVERITIES, DoctorCheck, Measure
+from contend.host.counters import OTHERS_SHARE_MAX
 from contend.units import format_size
 
 _WIDTH = 100
@@ -17,7 +18,7 @@ _INDENT = 4
 _HEADS = {"severe": "severe", "warning": "warnings", "note": "notes"}
 
 
-def lines_of(document: Document) -> Iterator[str]:
+def lines_of(document: HostDocument) -> Iterator[str]:
     """What was found, worst first, each with why, cost and what mends it; then what was ignored,
     what cannot be seen, what is fine, and what was measured."""
     yield from _wrapped(_head(document), 0)
@@ -57,12 +58,18 @@ def lines_of(document: Document) -> Iterator[str]:
     yield from _measured(document)
 
 
-def _measured(document: Document) -> Iterator[str]:
+def _measured(document: HostDocument) -> Iterator[str]:
     known = [name for name in UNITS if name in document["measured"]]
     if not known:
         return
     yield ""
-    yield "measured (middle, and its spread)"
+    busy = document["measured"].get("busy_share")
+    beside = (
+        f", while other processes used {busy[0]:.0%} of the CPU time"
+        if busy is not None and busy[0] > OTHERS_SHARE_MAX
+        else ""
+    )
+    yield f"measured{beside} (middle, and its spread)"
     width = max(len(name) for name in known)
     for name in known:
         found = in_words(name, Measure(*document["measured"][name]))
@@ -83,7 +90,7 @@ def lines_of_explanation(check: DoctorCheck) -> Iterator[str]:
 
 
 def lines_of_comparison(
-    first: Document, second: Document, differences: list[Difference]
+    first: HostDocument, second: HostDocument, differences: list[Difference]
 ) -> Iterator[str]:
     yield from _wrapped(f"A: {_head(first)}", 0)
     yield from _wrapped(f"B: {_head(second)}", 0)
@@ -123,7 +130,7 @@ def _times(ratio: float | None) -> str:
     return f"; {by:.2g} times as much on {dear}"
 
 
-def _head(document: Document) -> str:
+def _head(document: HostDocument) -> str:
     host = document["host"]
     memory = host.get("memory_bytes")
     parts = [

@@ -12,7 +12,7 @@ from pairs import PAIRS, Case, served, server
 
 from contend.doctor import (
     CHECKS,
-    Document,
+    HostDocument,
     compare,
     examine,
     lines_of,
@@ -29,7 +29,7 @@ from contend.errors import RequestError
 from contend.probed import CheckRecord
 
 
-def document(roots: Path, host: str, **measured: Measure) -> Document:
+def document(roots: Path, host: str, **measured: Measure) -> HostDocument:
     return examine(Case(host, measured=measured).subject(roots))
 
 
@@ -216,3 +216,13 @@ def test_a_faulty_pair_is_told_with_all_its_parts(roots: Path) -> None:
     lines = "\n".join(lines_of(found))
     assert "severe (1)" in lines
     assert "mend: mount -o remount,barrier /data" in lines
+
+
+def test_the_guide_names_every_check_and_what_it_can_mend() -> None:
+    page = (Path(__file__).parents[3] / "docs/guides/doctor.md").read_text(encoding="utf-8")
+    rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
+    assert rows.keys() == {check.id for check in CHECKS}
+    for check in CHECKS:
+        assert check.title in rows[check.id]
+        mends = "files" if check.files else "variables" if check.variables else ""
+        assert rows[check.id].endswith(f"| {mends} |")

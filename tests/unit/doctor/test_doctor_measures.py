@@ -44,14 +44,15 @@ def _state(handover_ns: float, memory_ns: float | None) -> dict[str, Any]:
 
 def test_cpus_that_move_show_in_the_spread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measures.time, "sleep", lambda _s: None)
+    loads = iter([150.0, 140.0, 190.0])
     looks = iter([80.0, 75.0, 410.0, 90.0, 85.0])
 
     def ask(_program: Path, *, memory: bool) -> Any:
-        return _state(next(looks), 150.0 if memory else None)
+        return _state(next(looks), next(loads) if memory else None)
 
     found = measures.cpus(Path("x"), ask)
     assert found["handover_ns"] == Measure(85.0, 75.0, 410.0)
-    assert found["memory_ns"].value == 150.0
+    assert found["memory_ns"] == Measure(150.0, 140.0, 190.0)
 
 
 def test_a_load_generator_that_cannot_look_leaves_it_out() -> None:

@@ -8,7 +8,6 @@ from contend.metrics.read import NEAR_NS_MAX
 
 _MOVED_RATIO = 2.0
 _WAKE_SLOW_US = 100
-_SYSCALL_SLOW_NS = 1000
 
 
 def _smt(subject: Subject) -> Result:
@@ -36,12 +35,12 @@ def _mitigations(subject: Subject) -> Result:
     at_work = sorted(name for name, text in texts.items() if text.startswith("Mitigation"))
     is_open = sorted(name for name, text in texts.items() if text.startswith("Vulnerable"))
     state = {"mitigated": ", ".join(at_work), "vulnerable": ", ".join(is_open)}
-    took_ns = subject.seen("system_call_ns")
+    # Separate page tables, and a branch barrier at each way into the kernel.
     heavy = [
         name for name in at_work if "PTI" in texts[name] or "IBRS" in texts[name].split("; ")[0]
     ]
-    if heavy or (took_ns is not None and took_ns > _SYSCALL_SLOW_NS):
-        names = ", ".join(heavy or at_work) or "none that is named"
+    if heavy:
+        names = ", ".join(heavy)
         return found("warning", f"mitigations that make system calls dear: {names}", **state)
     if at_work:
         return found("note", f"mitigations at work: {', '.join(at_work)}", **state)
