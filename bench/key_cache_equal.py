@@ -36,7 +36,9 @@ TABLE, SEED = "sbtest", 303
 POINTS = 10
 MEMORY_UNIT = 4096
 """`key_buffer_size` is a multiple of it."""
-COLUMNS = "READ_REQUESTS, READS, USED_BLOCKS, UNUSED_BLOCKS"
+SEGMENT_BYTES = 16384
+"""Less memory for a segment than this is refused by the model, and given to fewer by MariaDB."""
+COLUMNS = "READ_REQUESTS, `READS`, USED_BLOCKS, UNUSED_BLOCKS"
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,15 @@ def main() -> int:
                 files.append(same_files(server, data.database, model, count))
                 index_bytes = index_file(server, data.database).stat().st_size
                 for part, limit in itertools.product((8, 4, 2), (100, 30)):
-                    sizes = Sizes(index_bytes // part, asked.segments, limit, 300)
+                    size = index_bytes // part
+                    segments = min(asked.segments, size // SEGMENT_BYTES)
+                    sizes = Sizes(size, segments, limit, 300)
                     row = compared(server, data.database, model, count, sizes, queries)
-                    rows.append([f"{count:,}", f"1/{part}", str(limit), *row])
+                    about = [f"{count:,}", f"1/{part}", str(limit), str(segments)]
+                    rows.append([*about, *row])
                     print(" | ".join(rows[-1]), file=sys.stderr, flush=True)
     head = [
-        *("rows", "cache to index", "division limit", "blocks a segment, both"),
+        *("rows", "cache to index", "division limit", "segments", "blocks of each, both"),
         *("requests, MariaDB", "model", "segments alike"),
         *("reads, MariaDB", "model", "segments alike", "rows, both"),
     ]
@@ -93,7 +98,7 @@ def main() -> int:
         binary.name,
         f"MyISAM, `k` the row's number, seed {SEED}, filled by contend-load",
         f"{asked.queries:,} queries of {POINTS} points over one connection, 75 % of the points in "
-        f"the middle 1 % of the rows; {asked.segments} segments, key_cache_age_threshold 300",
+        "the middle 1 % of the rows; key_cache_age_threshold 300",
         "alike: of how many segments the model's count is MariaDB's to the last request, segment "
         "by segment and not turned: the model is told the server's file descriptor",
         *files,

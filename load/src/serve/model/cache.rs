@@ -133,6 +133,14 @@ impl Segment {
         segment
     }
 
+    /// Changes the two percentages; blocks stay where they are until they are used again.
+    pub fn set_limits(&mut self, division_limit: u32, age_threshold: u32) {
+        let blocks = u64::from(self.blocks());
+        let share = |percent: u32| blocks * u64::from(percent) / 100;
+        self.warm_min = u32::try_from(share(division_limit) + 1).unwrap_or(u32::MAX);
+        self.age_max = share(age_threshold);
+    }
+
     /// Asks for a page.
     #[inline]
     pub fn find(&mut self, page: u32) -> Find {
@@ -172,9 +180,8 @@ impl Segment {
 
     /// Whether the page of a block is there.
     pub fn has_arrived(&self, block: u32) -> bool {
-        self.blocks
-            .get(block as usize)
-            .is_some_and(|block| block.arrived)
+        let block = self.blocks.get(block as usize);
+        block.is_some_and(|block| block.arrived)
     }
 
     /// A thread no longer uses a block. Whether it can now be taken for another page: then a thread
@@ -186,10 +193,11 @@ impl Segment {
         let Some(block) = self.blocks.get_mut(number as usize) else {
             return false;
         };
-        block.users = block.users.saturating_sub(1);
-        if block.users > 0 {
+        if block.users != 1 {
+            block.users = block.users.saturating_sub(1);
             return false;
         }
+        block.users = 0;
         block.uses_to_hot = block.uses_to_hot.saturating_sub(1);
         block.released = releases;
         self.releases += 1;
@@ -223,14 +231,6 @@ impl Segment {
             }
             self.used -= 1;
         }
-    }
-
-    /// Changes the two percentages; blocks stay where they are until they are used again.
-    pub fn set_limits(&mut self, division_limit: u32, age_threshold: u32) {
-        let blocks = u64::from(self.blocks());
-        let share = |percent: u32| blocks * u64::from(percent) / 100;
-        self.warm_min = u32::try_from(share(division_limit) + 1).unwrap_or(u32::MAX);
-        self.age_max = share(age_threshold);
     }
 
     pub fn blocks(&self) -> u32 {

@@ -38,3 +38,6 @@ pub const COMMENT: &str = "contend model server, not a database";
 /// The one database, and the one table in it.
 pub const DATABASE: &str = "sbtest";
 pub const TABLE: &str = "sbtest";
+
+#[cfg(test)]
+mod tests;

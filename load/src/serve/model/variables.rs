@@ -23,7 +23,7 @@ pub enum Effect {
 
 /// What values a variable takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Takes {
+enum VariableTakes {
     /// A number between two, with K, M and G behind it on a command line.
     Number(u64, u64),
     /// ON, OFF, 1 or 0.
@@ -31,15 +31,20 @@ enum Takes {
     Text,
 }
 
-struct Known {
+struct KnownVariable {
     name: &'static str,
     default: &'static str,
-    takes: Takes,
+    takes: VariableTakes,
     effect: Effect,
 }
 
-const fn known(name: &'static str, default: &'static str, takes: Takes, effect: Effect) -> Known {
-    Known {
+const fn known(
+    name: &'static str,
+    default: &'static str,
+    takes: VariableTakes,
+    effect: Effect,
+) -> KnownVariable {
+    KnownVariable {
         name,
         default,
         takes,
@@ -47,15 +52,16 @@ const fn known(name: &'static str, default: &'static str, takes: Takes, effect: 
     }
 }
 
-const ANY: Takes = Takes::Number(0, u64::MAX);
+const ANY: VariableTakes = VariableTakes::Number(0, u64::MAX);
+const KEY_BUFFER: VariableTakes = VariableTakes::Number(0, 16 << 30);
 /// MariaDB gives the key cache memory in pieces of this size.
 const KEY_BUFFER_STEP: u64 = 4096;
 const SEGMENTS_MAX: u64 = sizes::SEGMENTS_MAX as u64;
 
 /// In the order of the alphabet.
-const KNOWN: [Known; 39] = {
+const KNOWN: [KnownVariable; 39] = {
     use Effect::{AtOnce, Cache, Limits, None, ReadOnly};
-    use Takes::{Number, Switch, Text};
+    use VariableTakes::{Number, Switch, Text};
     [
         known("autocommit", "ON", Switch, None),
         known("character_set_client", "utf8mb4", Text, None),
@@ -66,7 +72,7 @@ const KNOWN: [Known; 39] = {
         known("default_storage_engine", "MyISAM", Text, None),
         known("foreign_key_checks", "ON", Switch, None),
         known("interactive_timeout", "28800", ANY, None),
-        known("key_buffer_size", "134217728", ANY, Cache),
+        known("key_buffer_size", "134217728", KEY_BUFFER, Cache),
         known(
             "key_cache_age_threshold",
             "300",
@@ -202,13 +208,13 @@ impl ServerVariables {
                 name: known.name,
                 value,
                 default: known.default,
-                is_number: matches!(known.takes, Takes::Number(..)),
+                is_number: matches!(known.takes, VariableTakes::Number(..)),
             })
     }
 
     /// Those that a command line can set.
     pub fn settable(&self) -> impl Iterator<Item = ToldVariable<'_>> {
-        let is_settable = |known: &Known| known.effect != Effect::ReadOnly;
+        let is_settable = |known: &KnownVariable| known.effect != Effect::ReadOnly;
         KNOWN
             .iter()
             .zip(self.all())
@@ -241,7 +247,7 @@ impl ServerVariables {
     }
 }
 
-impl Known {
+impl KnownVariable {
     /// Values are cut to a multiple of this.
     fn step(&self) -> u64 {
         if self.name == "key_buffer_size" {
@@ -259,11 +265,11 @@ impl Known {
             _ => None,
         };
         match self.takes {
-            Takes::Text => Ok(value.to_owned()),
-            Takes::Switch => switch
+            VariableTakes::Text => Ok(value.to_owned()),
+            VariableTakes::Switch => switch
                 .map(str::to_owned)
                 .ok_or_else(|| wrong(self.name, value, "ON or OFF")),
-            Takes::Number(least, most) => match value.parse::<u64>() {
+            VariableTakes::Number(least, most) => match value.parse::<u64>() {
                 Ok(number) if (least..=most).contains(&number) => {
                     Ok((number / self.step() * self.step()).to_string())
                 }
@@ -282,7 +288,7 @@ impl Known {
     }
 }
 
-fn find(name: &[u8]) -> Result<(usize, &'static Known), Refusal> {
+fn find(name: &[u8]) -> Result<(usize, &'static KnownVariable), Refusal> {
     KNOWN
         .iter()
         .enumerate()
@@ -298,7 +304,7 @@ fn unknown(name: &[u8]) -> Refusal {
     Refusal::new(1193, b"HY000", words)
 }
 
-fn read_only(known: &Known) -> Refusal {
+fn read_only(known: &KnownVariable) -> Refusal {
     let words = format!("Variable '{}' is a read only variable", known.name);
     Refusal::new(1238, b"HY000", words)
 }
@@ -319,6 +325,12 @@ fn in_bytes(value: &str) -> Option<u64> {
         .find(|(unit, _)| value.ends_with([*unit, unit.to_ascii_lowercase()]))?;
     let digits = value.strip_suffix([unit, unit.to_ascii_lowercase()])?;
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// The host has no memory for the blocks of a key cache.
+pub fn no_memory(bytes: u64) -> Refusal {
+    let words = format!("Out of memory; restart server and try again (needed {bytes} bytes)");
+    Refusal::new(1037, b"HY001", words)
 }
 
 /// Sizes of a key cache that cannot be had.

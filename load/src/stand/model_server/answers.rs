@@ -8,7 +8,8 @@ use super::walk::Walker;
 use crate::reactor::clock::thread_cpu_ns;
 use crate::serve::model::lists::text_column;
 use crate::serve::model::sql::{
-    COLUMNS_MAX, Given, Item, SbtestColumn, Selected, TableName, Understood, Wish, key, understand,
+    COLUMNS_MAX, Item, ItemValue, PointKey, SbtestColumn, Selected, TableName, Understood, key,
+    understand,
 };
 use crate::serve::model::{DATABASE, ModelRow, TABLE, VERSION, refusals};
 use crate::serve::{Answering, Cell, ColumnOut, Refusal, ReplyWriter, Ticket, When};
@@ -57,7 +58,7 @@ pub struct ModelPrepared {
     selected: Selected,
     columns: Vec<ColumnOut>,
     by_id: bool,
-    wishes: Box<[Wish]>,
+    wishes: Box<[PointKey]>,
     parameters: u16,
     _mark: PreparedMark,
 }
@@ -221,17 +222,17 @@ impl ModelAnswers {
         let mut cells = Vec::new();
         for item in items {
             let cell = match item.given {
-                Given::Number(value) => Cell::Int(value),
-                Given::Text(value) => Cell::Text(value),
-                Given::Null => Cell::Null,
-                Given::Version => Cell::Text(VERSION.as_bytes()),
-                Given::ConnectionId => Cell::Int(client.number.into()),
-                Given::User => Cell::Text(b"root@localhost"),
-                Given::Database => match &client.database {
+                ItemValue::Number(value) => Cell::Int(value),
+                ItemValue::Text(value) => Cell::Text(value),
+                ItemValue::Null => Cell::Null,
+                ItemValue::Version => Cell::Text(VERSION.as_bytes()),
+                ItemValue::ConnectionId => Cell::Int(client.number.into()),
+                ItemValue::User => Cell::Text(b"root@localhost"),
+                ItemValue::Database => match &client.database {
                     Some(name) => Cell::Text(name),
                     None => Cell::Null,
                 },
-                Given::Variable(name) => match variables.get(name)? {
+                ItemValue::Variable(name) => match variables.get(name)? {
                     // A switch is a number to whoever selects it.
                     told if told.value == "ON" => Cell::Int(1),
                     told if told.value == "OFF" => Cell::Int(0),
@@ -255,23 +256,27 @@ impl ModelAnswers {
     }
 
     /// Takes the keys of a point select that came as text.
-    fn take_keys(&mut self, wishes: impl Iterator<Item = Wish>) -> Result<(), Refusal> {
+    fn take_keys(&mut self, wishes: impl Iterator<Item = PointKey>) -> Result<(), Refusal> {
         self.keys.clear();
         for wish in wishes {
             match wish {
-                Wish::Key(key) => self.keys.extend(key),
-                Wish::Bound => return Err(refusals::loose_mark()),
+                PointKey::Key(key) => self.keys.extend(key),
+                PointKey::Bound => return Err(refusals::loose_mark()),
             }
         }
         Ok(())
     }
 
-    fn take_bound(&mut self, wishes: &[Wish], mut values: BoundValues<'_>) -> Result<(), Refusal> {
+    fn take_bound(
+        &mut self,
+        wishes: &[PointKey],
+        mut values: BoundValues<'_>,
+    ) -> Result<(), Refusal> {
         self.keys.clear();
         for wish in wishes {
             let key = match wish {
-                Wish::Key(key) => *key,
-                Wish::Bound => match values.next() {
+                PointKey::Key(key) => *key,
+                PointKey::Bound => match values.next() {
                     Some(Ok(Value::Int(number))) => u32::try_from(number).ok(),
                     Some(Ok(Value::UInt(number))) => u32::try_from(number).ok(),
                     Some(Ok(Value::Null)) => None,
@@ -321,7 +326,7 @@ impl Answering for ModelAnswers {
         let answered = match understand(sql) {
             Ok(Understood::Points(select)) => {
                 let found = find_table(client, select.table);
-                match found.and_then(|()| self.take_keys(select.wishes)) {
+                match found.and_then(|()| self.take_keys(select.keys)) {
                     Ok(()) => {
                         let columns = match self.columns.take() {
                             Some((selected, columns)) if selected == select.selected => columns,
@@ -352,8 +357,11 @@ impl Answering for ModelAnswers {
             Err(strange) => return Err(refusals::strange(&strange, sql)),
         };
         find_table(client, select.table)?;
-        let wishes: Box<[Wish]> = select.wishes.collect();
-        let bound = wishes.iter().filter(|wish| **wish == Wish::Bound).count();
+        let wishes: Box<[PointKey]> = select.keys.collect();
+        let bound = wishes
+            .iter()
+            .filter(|wish| **wish == PointKey::Bound)
+            .count();
         let parameters = u16::try_from(bound).map_err(|_| {
             let words = "Prepared statement contains too many placeholders";
             Refusal::new(1390, b"HY000", words)

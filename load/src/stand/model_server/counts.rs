@@ -261,15 +261,15 @@ impl StallCounts {
 
 /// The counters of all threads, those that have ended included.
 #[derive(Debug, Default)]
-pub struct Counts(Mutex<Counted>);
+pub struct TruthCounts(Mutex<CountedThreads>);
 
 #[derive(Debug, Default)]
-struct Counted {
+struct CountedThreads {
     ended: CountSum,
     threads: Vec<Arc<ThreadCounts>>,
 }
 
-impl Counts {
+impl TruthCounts {
     /// Counters for a thread that begins.
     pub fn begin(&self) -> Arc<ThreadCounts> {
         let counts = Arc::new(ThreadCounts::new());
@@ -291,7 +291,7 @@ impl Counts {
         sum
     }
 
-    fn locked(&self) -> MutexGuard<'_, Counted> {
+    fn locked(&self) -> MutexGuard<'_, CountedThreads> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn threads_that_ended_and_threads_that_run_add_up() {
-        let counts = Counts::default();
+        let counts = TruthCounts::default();
         let (first, second) = (counts.begin(), counts.begin());
         first.count(Counting::Points, 3);
         first.time(Timing::Leak, 40);

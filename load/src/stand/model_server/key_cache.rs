@@ -8,18 +8,19 @@ use super::counts::{ThreadCounts, Visits};
 use super::locks::{AnyLock, HeldLock};
 use super::spin::Spinner;
 use crate::serve::model::{Control, Counters, KeyCacheSizes, Knobs, PAGE_BYTES, Parting, Segment};
+use std::alloc::{Layout, alloc_zeroed};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// The memory of a block.
-pub type Page = [u8; PAGE_BYTES];
+pub type BlockPage = [u8; PAGE_BYTES];
 
 pub struct KeyCache {
     pub sizes: KeyCacheSizes,
     pub parting: Parting,
     control: Control<Guarded>,
-    parts: Box<[Part]>,
+    parts: Box<[SegmentMemory]>,
 }
 
 /// A segment's control block and its lock.
@@ -32,14 +33,14 @@ struct Guarded {
 unsafe impl Sync for Guarded {}
 
 /// What else belongs to a segment.
-struct Part {
-    pages: Box<[UnsafeCell<Page>]>,
+struct SegmentMemory {
+    pages: Box<[UnsafeCell<BlockPage>]>,
     events: Events,
 }
 
 // SAFETY: a page is written by the one thread that reads it in, and read by those that use its
 // block after it has arrived, which they learn under the segment's lock.
-unsafe impl Sync for Part {}
+unsafe impl Sync for SegmentMemory {}
 
 /// Where threads sleep until a page has arrived or a block was released.
 #[derive(Default)]
@@ -51,10 +52,10 @@ struct Events {
 }
 
 /// Somebody is in a segment: its lock is held until this is dropped.
-pub struct Visit<'c> {
+pub struct SegmentVisit<'c> {
     held: HeldLock<'c>,
     guarded: &'c Guarded,
-    part: &'c Part,
+    part: &'c SegmentMemory,
     visits: Option<&'c Visits>,
     /// If this visit is timed: when it began.
     since: Option<u64>,
@@ -89,8 +90,15 @@ impl Sampling {
 }
 
 impl KeyCache {
-    /// Segments of so many blocks each, empty.
-    pub fn new(sizes: KeyCacheSizes, parting: Parting, blocks: u32, knobs: &Knobs) -> Self {
+    /// Segments of so many blocks each, empty; none if the host has no memory for them.
+    pub fn new(sizes: KeyCacheSizes, parting: Parting, blocks: u32, knobs: &Knobs) -> Option<Self> {
+        let part = |_| {
+            Some(SegmentMemory {
+                pages: pages(blocks)?,
+                events: Events::default(),
+            })
+        };
+        let parts = (0..parting.segments).map(part).collect::<Option<_>>()?;
         let guarded = (0..parting.segments).map(|_| Guarded {
             lock: AnyLock::new(knobs.lock),
             segment: UnsafeCell::new(Segment::new(
@@ -99,16 +107,12 @@ impl KeyCache {
                 sizes.key_cache_age_threshold,
             )),
         });
-        let part = |_| Part {
-            pages: pages(blocks),
-            events: Events::default(),
-        };
-        Self {
+        Some(Self {
             sizes,
             parting,
             control: Control::new(knobs.padding, guarded),
-            parts: (0..parting.segments).map(part).collect(),
-        }
+            parts,
+        })
     }
 
     /// Takes the lock of a segment, and counts that. There is a segment of that number.
@@ -119,7 +123,7 @@ impl KeyCache {
         counts: &'c ThreadCounts,
         sampling: &mut Sampling,
         spinner: Spinner,
-    ) -> Option<Visit<'c>> {
+    ) -> Option<SegmentVisit<'c>> {
         let segment = segment as usize;
         let (guarded, part) = (self.control.get(segment)?, self.parts.get(segment)?);
         let visits = counts.visits(segment);
@@ -136,7 +140,7 @@ impl KeyCache {
             visits.visits.add(1);
             visits.waits.add(u64::from(held.waited));
         }
-        Some(Visit {
+        Some(SegmentVisit {
             held,
             guarded,
             part,
@@ -155,7 +159,7 @@ impl KeyCache {
         &self,
         segment: u32,
         block: u32,
-        read: impl FnOnce(&mut Page) -> T,
+        read: impl FnOnce(&mut BlockPage) -> T,
     ) -> Option<T> {
         let page = self.page(segment, block)?;
         // SAFETY: until the page has arrived nobody else touches the block.
@@ -167,7 +171,7 @@ impl KeyCache {
     /// # Safety
     /// This thread uses the block, and its page has arrived.
     #[inline]
-    pub unsafe fn copy(&self, segment: u32, block: u32, out: &mut Page) {
+    pub unsafe fn copy(&self, segment: u32, block: u32, out: &mut BlockPage) {
         if let Some(page) = self.page(segment, block) {
             // SAFETY: nobody writes to a block that is used and whose page has arrived.
             out.copy_from_slice(unsafe { &*page.get() });
@@ -175,7 +179,7 @@ impl KeyCache {
     }
 
     #[inline]
-    fn page(&self, segment: u32, block: u32) -> Option<&UnsafeCell<Page>> {
+    fn page(&self, segment: u32, block: u32) -> Option<&UnsafeCell<BlockPage>> {
         self.parts.get(segment as usize)?.pages.get(block as usize)
     }
 
@@ -204,7 +208,7 @@ impl KeyCache {
     }
 }
 
-impl<'c> Visit<'c> {
+impl<'c> SegmentVisit<'c> {
     #[inline]
     pub fn segment(&mut self) -> &mut Segment {
         // SAFETY: the lock is held as long as this visit, and the borrow is no longer.
@@ -241,7 +245,7 @@ impl<'c> Visit<'c> {
     }
 }
 
-impl Drop for Visit<'_> {
+impl Drop for SegmentVisit<'_> {
     #[inline]
     fn drop(&mut self) {
         if let (Some(since), Some(visits)) = (self.since, self.visits) {
@@ -275,12 +279,21 @@ impl Events {
     }
 }
 
-/// Memory of so many blocks. The kernel gives it when it is first written to.
-fn pages(blocks: u32) -> Box<[UnsafeCell<Page>]> {
-    let zeros: Box<[Page]> = vec![[0; PAGE_BYTES]; blocks as usize].into_boxed_slice();
-    let raw = Box::into_raw(zeros) as *mut [UnsafeCell<Page>];
-    // SAFETY: an `UnsafeCell` lies in memory as what it holds, and the box is this one's alone.
-    unsafe { Box::from_raw(raw) }
+/// Memory of so many blocks, all zeros; none if the host does not have it. The kernel gives it when
+/// it is first written to.
+fn pages(blocks: u32) -> Option<Box<[UnsafeCell<BlockPage>]>> {
+    let layout = Layout::array::<UnsafeCell<BlockPage>>(blocks as usize).ok()?;
+    if layout.size() == 0 {
+        return Some(Box::default());
+    }
+    // SAFETY: the layout has a size.
+    let memory = unsafe { alloc_zeroed(layout) }.cast::<UnsafeCell<BlockPage>>();
+    if memory.is_null() {
+        return None;
+    }
+    let slice = std::ptr::slice_from_raw_parts_mut(memory, blocks as usize);
+    // SAFETY: it was allocated with the layout of such a slice, and zeros are pages.
+    Some(unsafe { Box::from_raw(slice) })
 }
 
 #[cfg(test)]

@@ -3,29 +3,29 @@
 use super::counts::Counting;
 use super::model::Model;
 use crate::serve::model::lists::ServerList;
-use crate::serve::model::sql::List;
+use crate::serve::model::sql::ListName;
 use crate::serve::model::{Counters, DATABASE, KeyCacheSizes, PAGE_BYTES, TABLE};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A list as it is now.
-pub fn of(model: &Model, list: List) -> ServerList {
+pub fn of(model: &Model, list: ListName) -> ServerList {
     match list {
-        List::Status => ServerList::of_pairs("STATUS", status(model)),
-        List::Variables => {
+        ListName::Status => ServerList::of_pairs("STATUS", status(model)),
+        ListName::Variables => {
             let variables = model.variables();
             let pairs = variables
                 .all()
                 .map(|told| (told.name.to_owned(), told.value.to_owned()));
             ServerList::of_pairs("VARIABLES", pairs)
         }
-        List::SystemVariables => system_variables(model),
-        List::KeyCaches => key_caches(model),
-        List::Warnings => ServerList {
+        ListName::SystemVariables => system_variables(model),
+        ListName::KeyCaches => key_caches(model),
+        ListName::Warnings => ServerList {
             columns: vec!["Level", "Code", "Message"],
             ..ServerList::default()
         },
-        List::Databases => names("Database", &["information_schema", DATABASE]),
-        List::Tables => names("Tables_in_sbtest", &[TABLE]),
+        ListName::Databases => names("Database", &["information_schema", DATABASE]),
+        ListName::Tables => names("Tables_in_sbtest", &[TABLE]),
     }
 }
 

@@ -12,9 +12,9 @@ use std::marker::PhantomData;
 use std::sync::{MutexGuard, PoisonError};
 
 /// A lock of one of five kinds, that protects nothing by itself.
-pub struct AnyLock(Kind);
+pub struct AnyLock(LockOfKind);
 
-enum Kind {
+enum LockOfKind {
     Pthread(PthreadMutex),
     Std(std::sync::Mutex<()>),
     ParkingLot(parking_lot::Mutex<()>),
@@ -39,11 +39,11 @@ enum Guard<'l> {
 impl AnyLock {
     pub fn new(kind: LockKind) -> Self {
         Self(match kind {
-            LockKind::Adaptive => Kind::Pthread(PthreadMutex::adaptive()),
-            LockKind::Normal => Kind::Pthread(PthreadMutex::normal()),
-            LockKind::Std => Kind::Std(std::sync::Mutex::new(())),
-            LockKind::ParkingLot => Kind::ParkingLot(parking_lot::Mutex::new(())),
-            LockKind::Fair => Kind::Fair(parking_lot::Mutex::new(())),
+            LockKind::Adaptive => LockOfKind::Pthread(PthreadMutex::adaptive()),
+            LockKind::Normal => LockOfKind::Pthread(PthreadMutex::normal()),
+            LockKind::Std => LockOfKind::Std(std::sync::Mutex::new(())),
+            LockKind::ParkingLot => LockOfKind::ParkingLot(parking_lot::Mutex::new(())),
+            LockKind::Fair => LockOfKind::Fair(parking_lot::Mutex::new(())),
         })
     }
 
@@ -52,25 +52,25 @@ impl AnyLock {
     #[inline]
     pub fn hold(&self) -> HeldLock<'_> {
         let (guard, waited) = match &self.0 {
-            Kind::Pthread(lock) => {
+            LockOfKind::Pthread(lock) => {
                 let waited = !lock.try_lock();
                 if waited {
                     lock.lock();
                 }
                 (Guard::Pthread(PthreadGuard(lock)), waited)
             }
-            Kind::Std(lock) => match lock.try_lock() {
+            LockOfKind::Std(lock) => match lock.try_lock() {
                 Ok(guard) => (Guard::Std(guard), false),
                 Err(_) => {
                     let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
                     (Guard::Std(guard), true)
                 }
             },
-            Kind::ParkingLot(lock) => match lock.try_lock() {
+            LockOfKind::ParkingLot(lock) => match lock.try_lock() {
                 Some(guard) => (Guard::ParkingLot(guard), false),
                 None => (Guard::ParkingLot(lock.lock()), true),
             },
-            Kind::Fair(lock) => match lock.try_lock() {
+            LockOfKind::Fair(lock) => match lock.try_lock() {
                 Some(guard) => (Guard::Fair(guard), false),
                 None => (Guard::Fair(lock.lock()), true),
             },

@@ -21,7 +21,8 @@ mod truth;
 mod turnstile;
 mod walk;
 
-pub use model::ModelService;
+pub use answers::ModelAnswers;
+pub use model::{Model, ModelService};
 
 use crate::outcome::Failure;
 use crate::reactor::doors::{Doors, Listening};
@@ -30,8 +31,6 @@ use crate::reactor::signals::SignalThread;
 use crate::serve::model::refusals;
 use crate::serve::{Refusal, ServicePace, ServiceTime};
 use crate::stand::event_loop::Loops;
-use answers::ModelAnswers;
-use model::Model;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use threads::{Admission, ThreadClients, refuse};

@@ -1,6 +1,6 @@
 //! What all threads of the model server share.
 
-use super::counts::{CountSum, Counts, StallCounts};
+use super::counts::{CountSum, StallCounts, TruthCounts};
 use super::files::{RowSource, data_file, index_file};
 use super::key_cache::KeyCache;
 use super::locks::{AnyLock, IndexLock};
@@ -47,14 +47,14 @@ pub struct Model {
     pub rows: RowSource,
     pub index_file: Option<File>,
     pub knobs: Knobs,
-    pub work: Work,
+    pub work: SpunWork,
     pub spinner: Spinner,
     pub ticks: Ticks,
     pub index_lock: IndexLock,
     pub second_lock: AnyLock,
     pub row_lock: AnyLock,
     pub cache: Turnstile<KeyCache>,
-    pub counts: Counts,
+    pub counts: TruthCounts,
     pub clients: ClientNumbers,
     pub stalls: StallCounts,
     truth: TruthFile,
@@ -66,7 +66,7 @@ pub struct Model {
 
 /// What is spun, in ticks; 0 where nothing is.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Work {
+pub struct SpunWork {
     pub under_lock: u64,
     pub outside_lock: u64,
     pub second_lock: u64,
@@ -127,7 +127,7 @@ impl Model {
         let cache = made(service.variables.sizes(), descriptor, &knobs);
         let cache = cache.map_err(|refusal| Failure::plain(refusal.message))?;
         Ok(Self {
-            work: Work {
+            work: SpunWork {
                 under_lock: spun(knobs.under_lock_ns),
                 outside_lock: spun(knobs.outside_lock_ns),
                 second_lock: spun(knobs.second_lock_ns),
@@ -144,7 +144,7 @@ impl Model {
             row_lock: AnyLock::new(knobs.lock),
             knobs,
             cache: Turnstile::new(cache),
-            counts: Counts::default(),
+            counts: TruthCounts::default(),
             clients: ClientNumbers::default(),
             stalls: StallCounts::default(),
             truth: TruthFile::open(service.truth.as_deref())?,
@@ -289,7 +289,8 @@ fn made(sizes: KeyCacheSizes, descriptor: u32, knobs: &Knobs) -> Result<KeyCache
         descriptor,
         segments: sizes.segments(),
     };
-    Ok(KeyCache::new(sizes, parting, blocks, knobs))
+    KeyCache::new(sizes, parting, blocks, knobs)
+        .ok_or_else(|| variables::no_memory(sizes.key_buffer_size))
 }
 
 /// A client that is connected, until this is dropped.

@@ -60,7 +60,7 @@ impl ThreadClients {
             let socket = Arc::new(socket);
             self.locked().insert(number, Arc::clone(&socket));
             let (clients, make) = (Arc::clone(self), make.clone());
-            let left = Left { clients, number };
+            let left = Departure { clients, number };
             let theirs = Arc::clone(&socket);
             let begun = std::thread::Builder::new()
                 .name(format!("client-{number}"))
@@ -114,12 +114,12 @@ impl ThreadClients {
 }
 
 /// When it is dropped its client has left; also if its thread panicked or never began.
-struct Left {
+struct Departure {
     clients: Arc<ThreadClients>,
     number: u32,
 }
 
-impl Drop for Left {
+impl Drop for Departure {
     fn drop(&mut self) {
         self.clients.locked().remove(&self.number);
         self.clients.one_left.notify_all();

@@ -40,7 +40,7 @@ struct PassState {
 pub struct Pass(Arc<PassState>);
 
 /// Somebody is inside, until this is dropped.
-pub struct Inside<'t, T> {
+pub struct Entered<'t, T> {
     inner: &'t T,
     state: &'t PassState,
 }
@@ -81,7 +81,7 @@ impl<T> Turnstile<T> {
     /// Goes in; none if it is shut. The pass is used for one visit at a time, which the borrow
     /// sees to.
     #[inline]
-    pub fn enter<'t>(&'t self, pass: &'t mut Pass) -> Option<Inside<'t, T>> {
+    pub fn enter<'t>(&'t self, pass: &'t mut Pass) -> Option<Entered<'t, T>> {
         let state = &*pass.0;
         // In this order, as seen by whoever shuts it: either he sees us inside, or we see it shut.
         state.inside.store(true, Ordering::SeqCst);
@@ -91,7 +91,7 @@ impl<T> Turnstile<T> {
         }
         // SAFETY: nobody has it alone while we are inside.
         let inner = unsafe { &*self.inner.get() };
-        Some(Inside { inner, state })
+        Some(Entered { inner, state })
     }
 
     /// Rings an event loop from now on whenever it was opened.
@@ -139,7 +139,7 @@ impl<T> Turnstile<T> {
     }
 }
 
-impl<T> Deref for Inside<'_, T> {
+impl<T> Deref for Entered<'_, T> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
@@ -147,7 +147,7 @@ impl<T> Deref for Inside<'_, T> {
     }
 }
 
-impl<T> Drop for Inside<'_, T> {
+impl<T> Drop for Entered<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.state.inside.store(false, Ordering::Release);

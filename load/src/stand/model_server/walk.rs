@@ -1,7 +1,7 @@
 //! Does what the core says a query does, with real locks, real memory and real time.
 
 use super::counts::{Counting, ThreadCounts, Timing};
-use super::key_cache::{KeyCache, Page, Sampling, Visit};
+use super::key_cache::{BlockPage, KeyCache, Sampling, SegmentVisit};
 use super::model::Model;
 use crate::serve::model::{Act, Find, Index, ModelRow, PAGE_BYTES, PagesFrom, PointQuery, Seen};
 use std::io;
@@ -12,7 +12,7 @@ use std::time::Duration;
 pub struct Walker {
     query: PointQuery,
     /// The page that is being searched.
-    page: Page,
+    page: BlockPage,
     sampling: Sampling,
 }
 
@@ -44,7 +44,7 @@ impl Walker {
             true => self.query.begin_by_id(keys, cache.parting),
             false => self.query.begin(keys, cache.parting),
         }
-        let mut visit: Option<Visit<'_>> = None;
+        let mut visit: Option<SegmentVisit<'_>> = None;
         let mut reading = None;
         let mut failed = None;
         let mut seen = Seen::Nothing;
@@ -79,11 +79,11 @@ impl Walker {
                 }
                 Act::AwaitBlock { .. } => {
                     let begun = spinner.now();
-                    visit = visit.take().map(Visit::sleep);
+                    visit = visit.take().map(SegmentVisit::sleep);
                     counts.time(Timing::BlockWaits, spinner.now().wrapping_sub(begun));
                 }
                 Act::ReadPage { seg, block, page } => {
-                    let read = |out: &mut Page| model.read_page(page, out);
+                    let read = |out: &mut BlockPage| model.read_page(page, out);
                     // SAFETY: the core says so after `find` gave this thread the block to fill.
                     let (read, ticks) = spinner.timed(|| unsafe { cache.fill(seg, block, read) });
                     counts.time(Timing::Misses, ticks);
@@ -149,7 +149,7 @@ impl Walker {
 impl Model {
     /// Reads a page of the index into its block, as the knobs say. Whatever happens, the page is
     /// there afterwards: others may wait for it.
-    fn read_page(&self, page: u32, out: &mut Page) -> io::Result<()> {
+    fn read_page(&self, page: u32, out: &mut BlockPage) -> io::Result<()> {
         if self.knobs.miss_ns > 0 {
             std::thread::sleep(Duration::from_nanos(self.knobs.miss_ns));
         }
@@ -183,7 +183,7 @@ impl Model {
             let found = visit(segment).map(|mut visit| visit.segment().find(page));
             let block = match found {
                 Some(Find::Miss(block)) => {
-                    let read = |out: &mut Page| self.read_page(page, out);
+                    let read = |out: &mut BlockPage| self.read_page(page, out);
                     // SAFETY: `find` has just given this thread the block to fill.
                     let read = unsafe { cache.fill(segment, block, read) };
                     all_read = all_read.and(read.unwrap_or(Ok(())));
