@@ -27,7 +27,8 @@ from contend.lab.equipment import borrowed_equipment, private_equipment, servers
 from contend.lab.events import Notice
 from contend.lab.session import Equipment, take_over
 from contend.load import find_program
-from contend.servers import KINDS, ServerBinary
+from contend.servers import ServerBinary
+from contend.servers.binary import PROGRAMS
 from contend.servers.dsn import Dsn
 from contend.servers.errors import NoServer
 from contend.servers.existing import ExistingServer
@@ -214,7 +215,7 @@ def _equipment(
         )
     binaries: dict[str, ServerBinary] = {}
     for name in names:
-        is_kind = name in (*KINDS, *OWN)
+        is_kind = name in (*PROGRAMS, *OWN)
         was = None if name in OWN else before.get(name)
         named = wanted or was or (None if is_kind else name)
         binary = _server(name, named, yes=args.yes, display=display)
@@ -293,12 +294,12 @@ def _put_back_what_is_left(
 def _server(name: str, wanted: str | None, *, yes: bool, display: Display) -> ServerBinary:
     """The server that the experiment names so, at hand or got now if the user agrees."""
     try:
-        return find_server(name if name in (*KINDS, *OWN) else None, wanted=wanted)
+        return find_server(name if name in (*PROGRAMS, *OWN) else None, wanted=wanted)
     except NoServer:
         asked_for = wanted if wanted is not None else {"mysql": "mysql@sid"}.get(name, name)
         asked = debian.parse_wanted(asked_for)
         question = f"There is no {asked_for} server on this machine. Get one, without root?"
-        if (name in KINDS and asked.kind != name) or not _asked(question, yes, display):
+        if (name in PROGRAMS and asked.kind != name) or not _asked(question, yes, display):
             raise
     display(Notice(f"getting {asked_for} from this machine's Debian mirror"))
     return debian.get(

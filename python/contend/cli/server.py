@@ -13,7 +13,8 @@ from contend.errors import RequestError
 from contend.folders import default_cache
 from contend.get import cache as got_servers
 from contend.get import debian, find_server, on_path
-from contend.servers import KINDS, ServerBinary
+from contend.servers import ServerBinary
+from contend.servers.binary import PROGRAMS
 from contend.servers.errors import NoServer
 from contend.units import format_size
 
@@ -94,7 +95,7 @@ def _get(args: argparse.Namespace) -> int:
 
 def _list(*, as_json: bool) -> int:
     got = got_servers.list_got(default_cache())
-    installed = [binary for kind in KINDS if (binary := on_path(kind)) is not None]
+    installed = [binary for kind in PROGRAMS if (binary := on_path(kind)) is not None]
     taken = _taken({binary.kind for binary in (*installed, *(each.binary for each in got))})
     if as_json:
         entries = [_entry(b, b.program, None, ()) for b in installed]
@@ -126,7 +127,7 @@ def _list(*, as_json: bool) -> int:
 
 def _taken(kinds: Collection[str]) -> list[str]:
     """The server of each kind that a run takes if none is named."""
-    return [find_server(kind).name for kind in KINDS if kind in kinds]
+    return [find_server(kind).name for kind in PROGRAMS if kind in kinds]
 
 
 def _entry(

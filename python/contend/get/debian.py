@@ -24,7 +24,7 @@ from contend.get.apt import (
     unpack,
 )
 from contend.get.cache import find_layout, keep, list_got, new_folder, prune, write_manifest
-from contend.servers.binary import KINDS, ServerBinary, ask_version
+from contend.servers.binary import PROGRAMS, ServerBinary, ask_version
 from contend.servers.errors import GetFailed, NotVerified, UnknownServer
 
 PACKAGES = {"mariadb": "mariadb-server-core", "mysql": "mysql-server-core"}
@@ -55,16 +55,16 @@ class Wanted:
 def is_kind(text: str) -> bool:
     """Whether this is `mariadb`, `mariadb+rocksdb` and the like, of any suite."""
     kind, *extras = text.split("+")
-    return kind in KINDS and all(extra in EXTRAS[kind] for extra in extras)
+    return kind in PROGRAMS and all(extra in EXTRAS[kind] for extra in extras)
 
 
 def parse_wanted(text: str) -> Wanted:
     """Read `mariadb`, `mariadb@trixie`, `mariadb+rocksdb@bookworm`."""
     what, at, suite = text.partition("@")
     kind, *extras = what.split("+")
-    if kind not in KINDS:
+    if kind not in PROGRAMS:
         raise UnknownServer(
-            f"unknown server kind {kind!r} in {text!r}.", hint=did_you_mean(kind, KINDS)
+            f"unknown server kind {kind!r} in {text!r}.", hint=did_you_mean(kind, PROGRAMS)
         )
     for extra in extras:
         if extra not in EXTRAS[kind]:

@@ -17,7 +17,7 @@ from contend.folders import default_cache
 from contend.get.cache import find_by_name, list_got
 from contend.get.debian import is_kind, own_suite, parse_wanted, read_sources
 from contend.get.model import model_server
-from contend.servers.binary import KINDS, PROGRAMS, ServerBinary, ask_version, check_runs_here
+from contend.servers.binary import PROGRAMS, ServerBinary, ask_version, check_runs_here
 from contend.servers.errors import GetFailed, NoServer, UnknownServer, UnusableServer, WrongKind
 from contend.settings.server import MODEL
 
@@ -142,8 +142,8 @@ def find_server(
                 hint=f"Take `--server {own}` alone, or another server.kind.",
             )
         return OWN[own]()
-    if kind is not None and kind not in KINDS:
-        raise UnknownServer(f"unknown server kind {kind!r}.", hint=did_you_mean(kind, KINDS))
+    if kind is not None and kind not in PROGRAMS:
+        raise UnknownServer(f"unknown server kind {kind!r}.", hint=did_you_mean(kind, PROGRAMS))
     cache = default_cache() if cache is None else cache
     if wanted is not None:
         binary = _wanted(wanted, cache, root)
@@ -169,7 +169,7 @@ def find_server(
 
 def servers_at_hand(cache: Path | None = None) -> list[ServerBinary]:
     """What is installed on this machine, then what was got."""
-    installed = [binary for kind in KINDS if (binary := on_path(kind)) is not None]
+    installed = [binary for kind in PROGRAMS if (binary := on_path(kind)) is not None]
     cache = default_cache() if cache is None else cache
     return [*installed, *(each.binary for each in list_got(cache))]
 
@@ -208,7 +208,7 @@ def _got(name: str, cache: Path) -> ServerBinary:
 def _installed(name: str) -> ServerBinary | None:
     """The server of this machine that goes by a name such as `mariadb-path-10.11.19`."""
     kind = name.partition("-path-")[0]
-    binary = on_path(kind) if kind != name and kind in KINDS else None
+    binary = on_path(kind) if kind != name and kind in PROGRAMS else None
     return binary if binary is not None and binary.name == name else None
 
 

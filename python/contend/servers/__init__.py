@@ -6,7 +6,7 @@ with PrivateServer(binary, folder) as server:
     server.start({"key_buffer_size": "512M"})
 """
 
-from contend.servers.binary import KINDS, ServerBinary
+from contend.servers.binary import ServerBinary
 from contend.servers.dsn import Dsn
 from contend.servers.error_log import Truncated
 from contend.servers.existing import ExistingServer

@@ -82,11 +82,9 @@ def host_machine() -> str:
     return _SAME.get(name, name)
 
 
-KINDS = ("mariadb", "mysql")
-"""The kinds of server that are installed on a machine, or got."""
-
 PROGRAMS = {"mariadb": ("mariadbd", "mysqld"), "mysql": ("mysqld",)}
-"""The names each kind's server program goes by, the usual one first."""
+"""Kinds of server that are installed on a machine, or got, with the names that each one's program
+goes by, the usual one first."""
 
 _VERSION = re.compile(r"\bVer\s+(?P<number>\d+\.\d+\.\d+)(?P<rest>\S*)")
 _VERSION_TIMEOUT_S = 30

@@ -20,8 +20,15 @@ from contend.settings.workload import may_write
 
 _SCHEMA = load_schema("model")
 
-HAS: dict[str, str] = {name: told["default"] for name, told in _SCHEMA["variables"].items()}
-"""Its variables that can be set, with their defaults."""
+HAS: dict[str, str] = {
+    name: _SCHEMA["variables"][name]["default"]
+    for name in (
+        *("key_buffer_size", "key_cache_segments", "key_cache_division_limit"),
+        *("key_cache_age_threshold", "max_connections", "max_prepared_stmt_count"),
+    )
+}
+"""Its variables that do something, with their defaults. Others it only keeps for clients that set
+them."""
 
 _NO_QUERY_CACHE = "it has no query cache"
 _NO_FILES = "it opens no table's files"

@@ -9,7 +9,7 @@ import pytest
 from contend.get import find_server, on_path
 from contend.get.find import server_at
 from contend.lab.equipment import identity
-from contend.servers import KINDS
+from contend.servers.binary import PROGRAMS
 from contend.servers.errors import NoServer, UnknownServer, UnusableServer, WrongKind
 
 MARIADB = "mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)"
@@ -120,4 +120,4 @@ def test_an_unknown_kind_gets_the_nearest() -> None:
     with pytest.raises(UnknownServer) as refused:
         find_server("maria")
     assert refused.value.hint == 'Did you mean "mariadb"?'
-    assert KINDS == ("mariadb", "mysql")
+    assert tuple(PROGRAMS) == ("mariadb", "mysql")
