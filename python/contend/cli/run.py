@@ -84,6 +84,12 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "got (`contend server list`), or the path of a server program; by default one on PATH, "
         "else one that was got, of this machine's own suite if there are several",
     )
+    parser.add_argument(
+        "--touch-host",
+        action="store_true",
+        help="allow what the experiment's table [host] changes on this host; it is put back in the "
+        "end, and after a crash by `contend restore host`",
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument(
         "--yes",
@@ -208,7 +214,12 @@ def _equipment(
         binaries[name] = binary
         display(Notice(_choice(binary, named=named is not None)))
     return private_equipment(
-        binaries, cache=default_cache(), program=program, listen=display, exact=exact
+        binaries,
+        cache=default_cache(),
+        program=program,
+        listen=display,
+        exact=exact,
+        touch_host=args.touch_host,
     )
 
 
@@ -242,6 +253,7 @@ def _running(
         confirm=lambda question: _asked(question, args.yes, display),
         experiment=experiment,
         exact=exact,
+        touch_host=args.touch_host,
     )
     for identity in equipment.servers.values():
         display(Notice(f"server: {identity['source']}, {identity['kind']} {identity['version']}"))
