@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import resource
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from run_lab import Lab, wait_for
 
 from contend.placement.cpus import layout
-from contend.servers import PrivateServer
+from contend.servers import PrivateServer, ServerBinary
 from contend.store import RunRecord
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
@@ -139,8 +140,10 @@ def test_a_malloc_that_is_not_there(lab: Lab) -> None:
             assert package in refused(lab, f'[place.server]\nmalloc = "{malloc}"')
 
 
-def test_no_server_but_our_own_is_placed(lab: Lab, private_server: PrivateServer) -> None:
-    server = f"socket:{private_server.socket}"
+def test_no_server_but_our_own_is_placed(
+    lab: Lab, private_server: Callable[..., PrivateServer], mariadb_binary: ServerBinary
+) -> None:
+    server = f"socket:{private_server(mariadb_binary).socket}"
     said = refused(lab, "[place.server]\nnice = 5", "--server", server)
     assert "contend does not place a server that is not its own" in said
 
