@@ -17,6 +17,8 @@ mod channel;
 mod handler_socket;
 #[path = "../fuzz/targets/login.rs"]
 mod login;
+#[path = "../fuzz/targets/model.rs"]
+mod model;
 #[path = "../fuzz/targets/plan.rs"]
 mod plan;
 #[path = "../fuzz/targets/slap.rs"]
@@ -101,6 +103,11 @@ fn logins() {
 #[test]
 fn channels() {
     run("channel", 300, channel::run);
+}
+
+#[test]
+fn clients_of_the_model_server() {
+    run("model", 300, model::run);
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod engine;
 mod far;
 mod fill;
 mod model_run;
+mod model_server;
 pub mod mysqlslap;
 mod nearest;
 mod null_server;
@@ -54,6 +55,7 @@ enum CliCommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    ModelServer(Box<model_server::Arguments>),
     NullServer(null_server::Arguments),
     Run(run::Arguments),
     Schema(schema::Arguments),
@@ -92,6 +94,7 @@ pub fn main() -> ExitCode {
         CliCommand::Mysqlslap { arguments } => {
             return mysqlslap::main("mysqlslap", &words(arguments));
         }
+        CliCommand::ModelServer(arguments) => model_server::main(&arguments),
         CliCommand::NullServer(arguments) => null_server::main(&arguments),
         CliCommand::Run(arguments) => run::main(&arguments),
         CliCommand::Schema(arguments) => schema::main(&arguments),

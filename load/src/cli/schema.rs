@@ -1,15 +1,18 @@
-//! `contend-load schema plan|outcome`: what goes in and what comes out, as JSON Schema.
+//! `contend-load schema plan|outcome|model`: what goes in and what comes out, as JSON Schema.
 
 use super::output::{self, Undone};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
+use crate::serve::model::Knobs;
+use crate::serve::model::variables::ServerVariables;
 use crate::workload::registry;
 use clap::ValueEnum;
 use schemars::SchemaGenerator;
-use serde_json::Value;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 
-/// Print the JSON Schema of what `run` reads or writes.
+/// Print the JSON Schema of what `run` reads or writes, or what the model server can be told.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     document: SchemaDocument,
@@ -21,12 +24,15 @@ enum SchemaDocument {
     Plan,
     /// Each line that `run` writes.
     Outcome,
+    /// The variables and the knobs of `model-server`.
+    Model,
 }
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
     let schema = match arguments.document {
         SchemaDocument::Plan => plan(),
         SchemaDocument::Outcome => schemars::schema_for!(Outcome).to_value(),
+        SchemaDocument::Model => model(),
     };
     // The alternate form is the indented one.
     output::whole(&format!("{schema:#}"))
@@ -42,4 +48,18 @@ fn plan() -> Value {
         definitions.insert("Workload".to_owned(), workload);
     }
     plan
+}
+
+/// What a model server can be told: its variables with their defaults, its knobs as properties.
+fn model() -> Value {
+    let variables = ServerVariables::default();
+    let variables: Map<String, Value> = variables
+        .settable()
+        .map(|told| (told.name.to_owned(), json!({"default": told.value})))
+        .collect();
+    let mut settings = SchemaSettings::draft2020_12();
+    // The words that a knob can have stand with the knob.
+    settings.inline_subschemas = true;
+    let knobs = settings.into_generator().into_root_schema_for::<Knobs>();
+    json!({"variables": variables, "knobs": knobs.get("properties")})
 }

@@ -18,6 +18,72 @@ pub fn instant_of(ns: u64) -> Instant {
     now.checked_sub(past).unwrap_or(now) + to_come
 }
 
+/// A quick clock for spans of nanoseconds: the processor's own counter, if that runs at one speed
+/// whatever the processor does, and otherwise the clock of the run. A reading takes about 10 ns
+/// instead of 25.
+#[derive(Clone, Copy, Debug)]
+pub struct Ticks {
+    of_processor: bool,
+    begun: u64,
+    begun_ns: u64,
+}
+
+impl Ticks {
+    pub fn begin() -> Self {
+        let of_processor = has_steady_counter();
+        let mut ticks = Self {
+            of_processor,
+            begun: 0,
+            begun_ns: now_ns(),
+        };
+        ticks.begun = ticks.now();
+        ticks
+    }
+
+    #[inline]
+    pub fn now(&self) -> u64 {
+        #[cfg(target_arch = "x86_64")]
+        if self.of_processor {
+            // SAFETY: every x86-64 has the counter, and Linux lets programs read it.
+            return unsafe { core::arch::x86_64::_rdtsc() };
+        }
+        now_ns()
+    }
+
+    /// How many ticks a nanosecond has, measured since [`Self::begin`]: it is exact to a
+    /// hundred-thousandth after 10 ms, and gets better.
+    pub fn per_ns(&self) -> f64 {
+        if !self.of_processor {
+            return 1.0;
+        }
+        let since_ns = now_ns().saturating_sub(self.begun_ns).max(1);
+        self.now().saturating_sub(self.begun) as f64 / since_ns as f64
+    }
+
+    /// Its name for people.
+    pub fn name(&self) -> &'static str {
+        if self.of_processor {
+            "tsc"
+        } else {
+            "monotonic"
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unused_unsafe)] // Newer compilers know that it is safe.
+fn has_steady_counter() -> bool {
+    const POWER: u32 = 0x8000_0007;
+    // SAFETY: every x86-64 has the instruction.
+    let cpuid = |page| unsafe { core::arch::x86_64::__cpuid(page) };
+    cpuid(0x8000_0000).eax >= POWER && cpuid(POWER).edx >> 8 & 1 == 1
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has_steady_counter() -> bool {
+    false
+}
+
 /// CPU time that the calling thread has used.
 pub fn thread_cpu_ns() -> u64 {
     read_ns(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
@@ -84,6 +150,20 @@ mod tests {
         assert!(instant_of(first) <= before);
         let ahead = instant_of(moment + 1_000_000_000_000) - before;
         assert!((990..1010).contains(&ahead.as_secs()));
+    }
+
+    #[test]
+    fn ticks_go_as_fast_as_the_clock() {
+        let ticks = Ticks::begin();
+        let (first, first_ns) = (ticks.now(), now_ns());
+        std::thread::sleep(Duration::from_millis(50));
+        let (last, last_ns) = (ticks.now(), now_ns());
+        let ns = (last - first) as f64 / ticks.per_ns();
+        // Whoever is held up between two readings reads the second one late.
+        assert!(
+            (0.5..2.0).contains(&(ns / (last_ns - first_ns) as f64)),
+            "{ns}"
+        );
     }
 
     #[test]

@@ -75,6 +75,17 @@ impl Doors {
     /// Accepts clients until `stop` is set, and hands them to the inboxes in turn. Returns how
     /// many clients were accepted.
     pub fn admit_until(&self, stop: &AtomicBool, inboxes: &[Arc<Inbox>]) -> u64 {
+        let mut next = inboxes.iter().cycle();
+        self.admit_each(stop, |number, client| {
+            if let Some(inbox) = next.next() {
+                inbox.put(number, client);
+            }
+        })
+    }
+
+    /// As [`Self::admit_until`], and hands each client with its number to `take`. Its socket does
+    /// not block.
+    pub fn admit_each(&self, stop: &AtomicBool, mut take: impl FnMut(u32, OwnedFd)) -> u64 {
         let mut watched: Vec<_> = self
             .sockets()
             .map(|socket| PollFd::new(socket, PollFlags::IN))
@@ -87,10 +98,7 @@ impl Doors {
             for socket in self.sockets() {
                 while let Some(client) = admit(socket) {
                     let number = u32::try_from(count % u64::from(u32::MAX)).unwrap_or(0) + 1;
-                    let place = usize::try_from(count).unwrap_or(0) % inboxes.len().max(1);
-                    if let Some(inbox) = inboxes.get(place) {
-                        inbox.put(number, client);
-                    }
+                    take(number, client);
                     count += 1;
                 }
             }

@@ -1,6 +1,6 @@
 //! SIGINT and SIGTERM as messages: a run that is asked to end still reports.
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag::register_conditional_default;
 use signal_hook::iterator::{Handle, Signals as Arriving};
 use std::io;
@@ -14,9 +14,40 @@ const BOTH: [i32; 2] = [SIGINT, SIGTERM];
 static UNHEARD: AtomicBool = AtomicBool::new(true);
 
 /// While this lives the two signals do not end the process but are told. There is one at a time.
-pub struct Signals {
+pub struct Signals(#[expect(dead_code)] SignalThread);
+
+/// Tells of signals, on a thread of its own, until it is dropped.
+pub struct SignalThread {
     arriving: Handle,
     thread: Option<JoinHandle<()>>,
+}
+
+impl SignalThread {
+    /// Calls `tell` whenever somebody sends SIGUSR1.
+    ///
+    /// # Errors
+    /// As [`Signals::listen`].
+    pub fn on_usr1(mut tell: impl FnMut() + Send + 'static) -> io::Result<Self> {
+        Self::listen(&[SIGUSR1], move || {
+            tell();
+            true
+        })
+    }
+
+    fn listen(
+        signals: &[i32],
+        mut tell: impl FnMut() -> bool + Send + 'static,
+    ) -> io::Result<Self> {
+        let mut signals = Arriving::new(signals)?;
+        let arriving = signals.handle();
+        let thread = std::thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || while signals.forever().next().is_some() && tell() {})?;
+        Ok(Self {
+            arriving,
+            thread: Some(thread),
+        })
+    }
 }
 
 impl Signals {
@@ -24,18 +55,11 @@ impl Signals {
     ///
     /// # Errors
     /// The kernel refuses the descriptors or the thread.
-    pub fn listen(mut tell: impl FnMut() -> bool + Send + 'static) -> io::Result<Self> {
+    pub fn listen(tell: impl FnMut() -> bool + Send + 'static) -> io::Result<Self> {
         end_if_unheard()?;
-        let mut signals = Arriving::new(BOTH)?;
-        let arriving = signals.handle();
-        let thread = std::thread::Builder::new()
-            .name("signals".to_owned())
-            .spawn(move || while signals.forever().next().is_some() && tell() {})?;
+        let signals = Self(SignalThread::listen(&BOTH, tell)?);
         UNHEARD.store(false, Ordering::SeqCst);
-        Ok(Self {
-            arriving,
-            thread: Some(thread),
-        })
+        Ok(signals)
     }
 
     /// Raises `stop` at each signal.
@@ -53,7 +77,13 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
+        // The thread ends with what is inside.
         UNHEARD.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Drop for SignalThread {
+    fn drop(&mut self) {
         self.arriving.close();
         if let Some(thread) = self.thread.take() {
             // It only waits and sends; it has nothing to panic about.

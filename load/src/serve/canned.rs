@@ -121,6 +121,8 @@ impl Answering for Canned {
     type Client = ();
     type Statement = CannedPrepared;
 
+    const VERSION: &str = "10.11.0-MariaDB-contend-null";
+
     fn welcome(&mut self, _number: u32) {}
 
     fn query(&mut self, _client: &mut (), sql: &[u8], reply: &mut ReplyWriter<'_>) -> When {
@@ -148,7 +150,7 @@ impl Answering for Canned {
         })
     }
 
-    fn shape(&self, statement: &CannedPrepared) -> (u16, &[ColumnOut]) {
+    fn shape<'s>(&'s self, statement: &'s CannedPrepared) -> (u16, &'s [ColumnOut]) {
         let columns = match self.kinds.get(statement.kind).map(|kind| &kind.meaning) {
             Some(TextMeaning::Rows { columns, .. }) => columns.as_slice(),
             _ => &[],

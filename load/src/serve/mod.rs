@@ -21,7 +21,7 @@ pub use number::Demand;
 pub use pace::{ServicePace, Stalls};
 pub use reply::{Cell, ColumnOut, ReplyWriter};
 pub use service::ServiceTime;
-pub use session::{Received, ServedSession};
+pub use session::{Received, ServedSession, turn_away};
 pub use station::{Granted, Station};
 
 use crate::wire::mysql::BoundValues;
@@ -33,6 +33,9 @@ pub trait Answering {
     type Client;
     /// What is remembered of a prepared statement.
     type Statement;
+
+    /// The server's version, as the greeting says it.
+    const VERSION: &str;
 
     /// A client has connected; its connection has this number.
     fn welcome(&mut self, number: u32) -> Self::Client;
@@ -60,7 +63,7 @@ pub trait Answering {
     ) -> Result<Self::Statement, Refusal>;
 
     /// The number of parameters of a prepared statement, and the columns of its result.
-    fn shape(&self, statement: &Self::Statement) -> (u16, &[ColumnOut]);
+    fn shape<'s>(&'s self, statement: &'s Self::Statement) -> (u16, &'s [ColumnOut]);
 
     /// Answers an execution with the values that the client has bound.
     fn execute(
@@ -172,6 +175,8 @@ mod tests {
         type Client = Known;
         type Statement = ();
 
+        const VERSION: &str = "10.11.0-MariaDB-numbers";
+
         fn welcome(&mut self, number: u32) -> Known {
             Known(number, Vec::new())
         }
@@ -197,7 +202,7 @@ mod tests {
             Ok(())
         }
 
-        fn shape(&self, _statement: &()) -> (u16, &[ColumnOut]) {
+        fn shape<'s>(&'s self, _statement: &'s ()) -> (u16, &'s [ColumnOut]) {
             (2, &[])
         }
 

@@ -223,15 +223,15 @@ fn put_text(out: &mut Vec<u8>, cells: &[Cell<'_>]) {
 fn put_binary(out: &mut Vec<u8>, columns: &[ColumnOut], cells: &[Cell<'_>]) {
     out.push(0);
     // The bitmap of a row begins two bits late.
-    let mut nulls = vec![0u8; (cells.len() + 2).div_ceil(8)];
+    let bitmap = out.len();
+    out.resize(bitmap + (cells.len() + 2).div_ceil(8), 0);
     for (place, cell) in cells.iter().enumerate() {
         if *cell == Cell::Null
-            && let Some(byte) = nulls.get_mut((place + 2) / 8)
+            && let Some(byte) = out.get_mut(bitmap + (place + 2) / 8)
         {
             *byte |= 1 << ((place + 2) % 8);
         }
     }
-    out.extend_from_slice(&nulls);
     for (column, cell) in columns.iter().zip(cells) {
         match (column.kind, cell) {
             (_, Cell::Null) => {}

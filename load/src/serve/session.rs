@@ -9,8 +9,8 @@ use crate::wire::mysql::frame::{HEADER_BYTES, PAYLOAD_MAX, put_packet};
 use crate::wire::mysql::value::kind;
 use crate::wire::mysql::{BoundValues, status};
 
-/// The version in MariaDB's form; its last part says that this is the null server.
-const VERSION: &[u8] = b"5.5.5-10.11.0-MariaDB-contend-null\0";
+/// MariaDB puts this before its version, so that old replicas take it for a 5.5.
+const REPLICATION_PREFIX: &[u8] = b"5.5.5-";
 const PLUGIN: &[u8] = b"mysql_native_password\0";
 /// Sent because the protocol has it. No password is checked against it: every login is accepted.
 const NONCE: &[u8; 20] = b"contend-null-nonce--";
@@ -100,7 +100,9 @@ impl<A: Answering> ServedSession<A> {
         let [first, second] = [&NONCE[..8], &NONCE[8..]];
         put_packet(out, 0, |out| {
             out.push(10);
-            out.extend_from_slice(VERSION);
+            out.extend_from_slice(REPLICATION_PREFIX);
+            out.extend_from_slice(A::VERSION.as_bytes());
+            out.push(0);
             out.extend_from_slice(&connection_id.to_le_bytes());
             out.extend_from_slice(first);
             out.push(0);
@@ -338,6 +340,11 @@ impl<A: Answering> ServedSession<A> {
     fn statement(&mut self, body: &[u8]) -> Option<&mut Option<Remembered<A::Statement>>> {
         self.statements.get_mut(place_of(body)?)
     }
+}
+
+/// Turns a client away who has just connected: the server cannot greet it.
+pub fn turn_away(refusal: &Refusal, out: &mut Vec<u8>) {
+    ReplyWriter::new(out, 0, Capabilities::NONE, false).error(refusal);
 }
 
 /// The place of the statement whose id a command begins with.

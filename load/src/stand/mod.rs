@@ -1,4 +1,7 @@
-//! Servers of ours: one that answers without looking, and a line that delays what passes.
+//! Servers of ours: one that answers without looking, one whose truth is known, and a line that
+//! delays what passes.
 
+mod event_loop;
 pub mod far;
+pub mod model_server;
 pub mod null_server;

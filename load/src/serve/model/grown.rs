@@ -2,11 +2,11 @@
 //!
 //! Leaves are filled from left to right, as those of a sorted key are. A page above with more
 //! entries than it has space for shares them with its left neighbour in equal parts; if that one is
-//! full, three pages are made of the two; a root, which has no neighbour, is halved. Nothing reads
-//! these pages while the study's query runs, but they are loaded with the index, and the number of
+//! full, three pages are made of the two; a root, which has no neighbour, is halved. The
+//! study's query reads none of these pages, but they are loaded with the index, and the number of
 //! the first page of `k` follows from theirs.
 
-use super::index::{Holds, LEAF_ENTRIES, UPPER_ENTRIES};
+use super::page::{Holds, LEAF_ENTRIES, UPPER_ENTRIES};
 
 #[derive(Clone, Debug)]
 pub(super) struct Grown {
@@ -50,6 +50,13 @@ impl Grown {
 
     pub fn pages(&self) -> u32 {
         self.pages
+    }
+
+    /// The number of the page at which a walk begins.
+    pub fn root(&self) -> u32 {
+        let above = self.above.last().and_then(|level| level.first());
+        let leaf = || self.leaves.first().copied();
+        above.map(|page| page.number).or_else(leaf).unwrap_or(1)
     }
 
     fn allocate(&mut self) -> u32 {

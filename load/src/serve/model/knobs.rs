@@ -1,49 +1,70 @@
 //! What the model server's queries cost besides what they do, by name: for each a truth is known.
+//!
+//! The meaning, default and range of each stand here alone: command lines are read and checked by
+//! them, and `contend-load schema model` prints them for everybody else.
 
-use std::time::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// All knobs. By default none of them is turned.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct Knobs {
-    /// Work with a segment's lock held, for each request of a page; nanoseconds, spun.
+    /// Work with a segment's lock held, once a request of a page; nanoseconds, spun.
+    #[schemars(range(max = 1_000_000_000))]
     pub under_lock_ns: u64,
-    /// Work between the two locks of a request, while the page is copied; nanoseconds, spun.
+    /// Work between the two visits to its segment that a request of a page makes; nanoseconds, spun.
+    #[schemars(range(max = 1_000_000_000))]
     pub outside_lock_ns: u64,
-    /// What reading a page into the cache costs.
-    pub miss: MissCost,
-    /// Work under a second lock that every query takes once; nanoseconds, spun.
+    /// Where the key cache has a page from that it misses.
+    pub miss: PagesFrom,
+    /// A sleep in each miss, besides; nanoseconds.
+    #[schemars(range(max = 1_000_000_000))]
+    pub miss_ns: u64,
+    /// Work under one lock for all queries, once a query; nanoseconds, spun.
+    #[schemars(range(max = 1_000_000_000))]
     pub second_lock_ns: u64,
-    /// Work under the lock of the row that is read; nanoseconds, spun.
+    /// Work under the lock of one row, the middle one, whenever it is read; nanoseconds, spun.
+    #[schemars(range(max = 1_000_000_000))]
     pub row_lock_ns: u64,
-    /// A delay before each answer; microseconds, slept.
+    /// A sleep before each answer; microseconds.
+    #[schemars(range(max = 60_000_000))]
     pub delay_us: u64,
+    /// Whether locks and control blocks of segments share cache lines.
     pub padding: Padding,
-    /// A factor of the speed: all work that is spun on purpose takes less or more.
-    pub speed: f64,
-    /// All queries stand still for `stall_ms`, once every `stall_every_s`; 0: never.
+    /// The CPU time of a query is 1/speed of what it is at 1. It has to be said, also if it is 1:
+    /// without it nothing is looked at, and nothing is spun.
+    #[schemars(range(min = 1.0, max = 1.1))]
+    pub speed: Option<f64>,
+    /// All queries stand still this often, for stall_ms; seconds, 0: never.
+    #[schemars(range(min = 0.0, max = 86_400.0))]
     pub stall_every_s: f64,
+    /// How long they stand still; milliseconds.
+    #[schemars(range(min = 0.0, max = 60_000.0))]
     pub stall_ms: f64,
-    /// Each second adds so much work to each query; nanoseconds, spun.
+    /// Work that is added to each query with each second since the start; nanoseconds, spun.
+    #[schemars(range(min = 0.0, max = 1_000_000_000.0))]
     pub leak_ns_per_s: f64,
+    /// The kind of the locks.
     pub lock: LockKind,
-    /// So many threads serve all connections; none: a thread for each connection.
+    /// So many threads serve all connections; null: each connection has a thread of its own.
+    #[schemars(range(min = 1, max = 1_000))]
     pub pool: Option<u32>,
 }
 
-/// What a miss costs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MissCost {
-    /// The page is computed, and that is all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PagesFrom {
+    /// It is computed.
     #[default]
-    Nothing,
-    /// Besides, the thread sleeps so long.
-    Slept(Duration),
-    /// The page is read from a file.
+    Computed,
+    /// It is read from a real file.
     Read,
 }
 
-/// Whether control blocks of segments share cache lines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Padding {
     /// Each has lines of its own.
     #[default]
@@ -52,8 +73,8 @@ pub enum Padding {
     Shared,
 }
 
-/// The kind of a segment's lock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum LockKind {
     /// pthread's adaptive mutex: it spins before it sleeps. MariaDB's key cache has this.
     #[default]
@@ -62,122 +83,48 @@ pub enum LockKind {
     Normal,
     /// The standard library's.
     Std,
+    /// That of the crate parking_lot.
     ParkingLot,
     /// Handed over to the thread that has waited longest.
     Fair,
 }
 
-impl Default for Knobs {
-    fn default() -> Self {
-        Self {
-            under_lock_ns: 0,
-            outside_lock_ns: 0,
-            miss: MissCost::Nothing,
-            second_lock_ns: 0,
-            row_lock_ns: 0,
-            delay_us: 0,
-            padding: Padding::Apart,
-            speed: 1.0,
-            stall_every_s: 0.0,
-            stall_ms: 0.0,
-            leak_ns_per_s: 0.0,
-            lock: LockKind::Adaptive,
-            pool: None,
-        }
-    }
-}
-
-/// The longest that one piece of work may be asked to take.
-const WORK_NS_MAX: u64 = 1_000_000_000;
-
 impl Knobs {
-    pub const NAMES: [&str; 14] = [
-        "under_lock_ns",
-        "outside_lock_ns",
-        "miss_ns",
-        "miss",
-        "second_lock_ns",
-        "row_lock_ns",
-        "delay_us",
-        "padding",
-        "speed",
-        "stall_every_s",
-        "stall_ms",
-        "leak_ns_per_s",
-        "lock",
-        "pool",
-    ];
-
     /// Turns a knob.
     ///
     /// # Errors
     /// There is no knob of that name, or it cannot have that value; in words for the user.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        match name {
-            "under_lock_ns" => self.under_lock_ns = whole(name, value, 0, WORK_NS_MAX)?,
-            "outside_lock_ns" => self.outside_lock_ns = whole(name, value, 0, WORK_NS_MAX)?,
-            "miss_ns" => {
-                let ns = whole(name, value, 0, WORK_NS_MAX)?;
-                self.miss = match ns {
-                    0 => MissCost::Nothing,
-                    ns => MissCost::Slept(Duration::from_nanos(ns)),
-                };
-            }
-            "miss" => self.miss = one_of(name, value, &[("read", MissCost::Read)])?,
-            "second_lock_ns" => self.second_lock_ns = whole(name, value, 0, WORK_NS_MAX)?,
-            "row_lock_ns" => self.row_lock_ns = whole(name, value, 0, WORK_NS_MAX)?,
-            "delay_us" => self.delay_us = whole(name, value, 0, 60_000_000)?,
-            "padding" => {
-                let choices = [("apart", Padding::Apart), ("shared", Padding::Shared)];
-                self.padding = one_of(name, value, &choices)?;
-            }
-            "speed" => self.speed = number(name, value, 1.0, 1.1)?,
-            "stall_every_s" => self.stall_every_s = number(name, value, 0.0, 86_400.0)?,
-            "stall_ms" => self.stall_ms = number(name, value, 0.0, 60_000.0)?,
-            "leak_ns_per_s" => self.leak_ns_per_s = number(name, value, 0.0, 1e9)?,
-            "lock" => {
-                let choices = [
-                    ("adaptive", LockKind::Adaptive),
-                    ("normal", LockKind::Normal),
-                    ("std", LockKind::Std),
-                    ("parking_lot", LockKind::ParkingLot),
-                    ("fair", LockKind::Fair),
-                ];
-                self.lock = one_of(name, value, &choices)?;
-            }
-            "pool" => self.pool = Some(whole(name, value, 1, 10_000)?),
-            _ => {
-                let names = Self::NAMES.join(", ");
-                return Err(format!("there is no knob {name:?}; there are {names}"));
-            }
+        // A word is a text; `null` takes a knob back that by default is not there.
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+        let wrong = |words: &str| format!("knob {name}={value}: {words}");
+        if let Some(words) = out_of_range(name, &value) {
+            return Err(wrong(&words));
         }
+        let mut all = self.told();
+        all.insert(name.to_owned(), value.clone());
+        *self = serde_json::from_value(all.into()).map_err(|error| wrong(&error.to_string()))?;
         Ok(())
+    }
+
+    /// All of them by name.
+    pub fn told(&self) -> Map<String, Value> {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(told)) => told,
+            // A struct is an object.
+            _ => Map::new(),
+        }
     }
 }
 
-fn whole<T: TryFrom<u64>>(name: &str, value: &str, low: u64, high: u64) -> Result<T, String> {
-    let asked = value.parse().ok().filter(|n| (low..=high).contains(n));
-    let asked = asked.and_then(|n| T::try_from(n).ok());
-    asked.ok_or_else(|| format!("knob {name}={value}: a whole number from {low} to {high}"))
-}
-
-fn number(name: &str, value: &str, low: f64, high: f64) -> Result<f64, String> {
-    let asked = value.parse().ok().filter(|n| (low..=high).contains(n));
-    asked.ok_or_else(|| format!("knob {name}={value}: a number from {low} to {high}"))
-}
-
-fn one_of<T: Copy>(name: &str, value: &str, choices: &[(&str, T)]) -> Result<T, String> {
-    let chosen = choices.iter().find(|(word, _)| *word == value);
-    let names = || {
-        choices
-            .iter()
-            .map(|(word, _)| *word)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    chosen
-        .map(|(_, choice)| *choice)
-        .ok_or_else(|| format!("knob {name}={value}: one of {}", names()))
+/// Why a number cannot be, if it is out of the range that the schema states.
+fn out_of_range(name: &str, value: &Value) -> Option<String> {
+    let schema = schemars::schema_for!(Knobs);
+    let property = schema.get("properties")?.get(name)?;
+    let bound = |bound: &str| property.get(bound).and_then(Value::as_f64);
+    let (least, most) = (bound("minimum").unwrap_or(0.0), bound("maximum")?);
+    let number = value.as_f64()?;
+    (number < least || number > most).then(|| format!("it goes from {least} to {most}"))
 }
 
 #[cfg(test)]
@@ -186,37 +133,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_knob_can_be_turned_by_its_name() {
-        for name in Knobs::NAMES {
-            let value = match name {
-                "miss" => "read",
-                "padding" => "shared",
-                "speed" => "1.05",
-                "lock" => "fair",
-                _ => "7",
-            };
-            let mut knobs = Knobs::default();
+    fn knobs_are_turned_by_name_and_what_cannot_be_is_refused_in_words() {
+        let mut knobs = Knobs::default();
+        for (name, value) in [
+            ("under_lock_ns", "250"),
+            ("lock", "parking_lot"),
+            ("padding", "shared"),
+            ("speed", "1.05"),
+            ("pool", "4"),
+            ("pool", "null"),
+            ("miss", "read"),
+            ("miss_ns", "0"),
+            ("stall_ms", "20"),
+        ] {
             knobs.set(name, value).unwrap();
-            assert_ne!(knobs, Knobs::default(), "{name}");
         }
-    }
-
-    #[test]
-    fn what_cannot_be_is_refused_with_what_can() {
-        let refused = |name, value| Knobs::default().set(name, value).unwrap_err();
-        assert!(refused("miss_us", "1").contains("no knob \"miss_us\"; there are under_lock_ns,"));
-        assert_eq!(
-            refused("pool", "0"),
-            "knob pool=0: a whole number from 1 to 10000"
-        );
-        assert_eq!(
-            refused("speed", "2"),
-            "knob speed=2: a number from 1 to 1.1"
-        );
-        assert!(refused("speed", "NaN").contains("a number from"));
-        assert_eq!(
-            refused("padding", "none"),
-            "knob padding=none: one of apart, shared"
-        );
+        let turned = Knobs {
+            under_lock_ns: 250,
+            lock: LockKind::ParkingLot,
+            padding: Padding::Shared,
+            speed: Some(1.05),
+            miss: PagesFrom::Read,
+            stall_ms: 20.0,
+            ..Knobs::default()
+        };
+        assert_eq!(knobs, turned);
+        for (name, value, words) in [
+            (
+                "under_lock",
+                "1",
+                "unknown field `under_lock`, expected one of `under_lock_ns`",
+            ),
+            ("under_lock_ns", "-1", "goes from 0 to 1000000000"),
+            ("under_lock_ns", "much", "invalid type"),
+            ("speed", "1.2", "goes from 1 to 1.1"),
+            ("speed", "0.9", "goes from 1 to 1.1"),
+            ("lock", "none", "unknown variant `none`"),
+            ("pool", "0", "goes from 1 to 1000"),
+        ] {
+            let refused = knobs.set(name, value).unwrap_err();
+            assert!(refused.contains(words), "{refused}");
+        }
+        assert_eq!(knobs, turned);
     }
 }

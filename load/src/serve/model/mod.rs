@@ -3,26 +3,44 @@
 //!
 //! A [`PointQuery`] says act by act ([`Act`]) what a query of the study does: which lock it takes,
 //! which page it asks which segment for, what it searches, which row it reads. A driver does what
-//! it is told, with real locks and memory or in virtual time, and tells what it saw ([`Seen`]).
+//! it is told, with real locks and memory or in virtual time, and tells what it saw ([`ActResult`]).
 
 pub mod alone;
 pub mod cache;
 pub mod index;
 pub mod knobs;
 pub mod layout;
+pub mod lists;
+pub mod page;
 pub mod query;
+pub mod refusals;
 pub mod rows;
 pub mod sizes;
+pub mod sql;
+pub mod tokens;
+pub mod variables;
 pub mod virtual_time;
 
 mod grown;
 mod sorted;
 
 pub use alone::Alone;
-pub use cache::{Counters, Find, Segment};
-pub use index::{InPage, Index, PAGE_BYTES, Side};
-pub use knobs::{Knobs, LockKind, MissCost, Padding};
-pub use layout::Control;
-pub use query::{Act, Parting, PointQuery, Seen};
+pub use cache::{Find, Segment, SegmentCounts};
+pub use index::Index;
+pub use knobs::{Knobs, LockKind, Padding, PagesFrom};
+pub use layout::ControlBlocks;
+pub use page::{InPage, KeySide, PAGE_BYTES, search};
+pub use query::{Act, ActResult, Parting, PointQuery};
 pub use rows::{ModelRow, ModelRows, ROW_BYTES};
 pub use sizes::{KeyCacheSizes, SegmentsError};
+
+/// The version in MariaDB's form; its last part says that this is the model.
+pub const VERSION: &str = "10.11.0-MariaDB-contend-model";
+/// What this server is, for whoever asks for its `version_comment`.
+pub const COMMENT: &str = "contend model server, not a database";
+/// The one database, and the one table in it.
+pub const DATABASE: &str = "sbtest";
+pub const TABLE: &str = "sbtest";
+
+#[cfg(test)]
+mod tests;

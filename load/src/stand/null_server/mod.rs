@@ -7,22 +7,19 @@
 
 #[cfg(test)]
 pub mod testing;
-mod worker;
 
 pub use crate::reactor::doors::Listening;
 
 use crate::outcome::Failure;
 use crate::reactor::doors::Doors;
-use crate::reactor::engine::Epoll;
 use crate::reactor::inbox::Inbox;
 use crate::reactor::limits;
 use crate::record::Latency;
 use crate::serve::{Answering, Canned, Granted, ServicePace, ServiceTime, Stalls, Station};
-use std::io;
+use crate::stand::event_loop::Loops;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use worker::NullWorker;
 
 /// The settings of a null server: how it answers, and where it listens.
 #[derive(Clone, Debug)]
@@ -99,7 +96,7 @@ pub fn serve(
 
 /// As [`serve`], with answers that each worker makes for itself. Its inbox is to be rung whenever an
 /// answer that was put off has become ready.
-fn serve_answers<A: Answering>(
+pub(super) fn serve_answers<A: Answering>(
     service: &Service,
     make: impl Fn(&Arc<Inbox>) -> A + Clone + Send + 'static,
     ready: &mut dyn FnMut(&Listening),
@@ -110,39 +107,14 @@ fn serve_answers<A: Answering>(
     limits::make_all_the_room();
     let doors = Doors::open(service.socket.as_deref(), service.port)?;
     let begun_ns = crate::reactor::clock::now_ns();
-    let failed = |error: io::Error| Failure::plain(format!("starting a worker: {error}"));
-    let mut inboxes = Vec::new();
-    let mut workers = Vec::new();
-    for number in 0..service.workers() {
-        let inbox = Arc::new(Inbox::new().map_err(failed)?);
-        let pace = service.pace(begun_ns, number);
-        let worker = NullWorker::<Epoll>::new(Arc::clone(&inbox), pace).map_err(failed)?;
-        inboxes.push(inbox);
-        workers.push(worker);
-    }
-    let threads: Vec<_> = workers
-        .into_iter()
-        .enumerate()
-        .map(|(number, worker)| {
-            let make = make.clone();
-            std::thread::Builder::new()
-                .name(format!("null-{number}"))
-                .spawn(move || worker.run(make))
-        })
-        .collect::<io::Result<_>>()
-        .map_err(failed)?;
+    let paces = (0..service.workers()).map(|number| service.pace(begun_ns, number));
+    let loops = Loops::start("null", paces, make)?;
     ready(doors.listening());
-    let connections = doors.admit_until(stop, &inboxes);
-    for inbox in &inboxes {
-        inbox.close();
-    }
     let mut served = Served {
-        connections,
+        connections: doors.admit_until(stop, loops.inboxes()),
         ..Served::default()
     };
-    for thread in threads {
-        // A worker that panicked has no counts to give.
-        let counted = thread.join().unwrap_or_default();
+    for counted in loops.end() {
         served.queries += counted.queries;
         // A station has one thread.
         served.granted = counted.granted;

@@ -1,7 +1,8 @@
-//! One thread of the server: its clients, their requests, and the answers that are delayed.
+//! Threads that serve many clients each: their requests, and the answers that are delayed.
 
+use crate::outcome::Failure;
 use crate::reactor::clock::{self, now_ns};
-use crate::reactor::engine::{Engine, Event};
+use crate::reactor::engine::{Engine, Epoll, Event};
 use crate::reactor::inbox::Inbox;
 use crate::reactor::threads::be_punctual;
 use crate::reactor::timers::Timers;
@@ -11,11 +12,12 @@ use crate::serve::{Answering, Granted, Received, ServedSession, ServicePace, Tic
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 /// A client that sends more than this without completing a packet is disconnected.
 const TAIL_BYTES_MAX: usize = 17 << 20;
 
-struct NullClient<A: Answering> {
+struct LoopClient<A: Answering> {
     session: ServedSession<A>,
     /// The beginning of a packet whose end has not come.
     tail: Vec<u8>,
@@ -25,8 +27,61 @@ struct NullClient<A: Answering> {
     last_ns: Option<u64>,
 }
 
+/// Event loops with a thread each. Requests of different loops share nothing but what their
+/// answers do.
+pub struct Loops {
+    inboxes: Vec<Arc<Inbox>>,
+    threads: Vec<JoinHandle<Counted>>,
+}
+
+impl Loops {
+    /// Starts a loop for each pace. Each makes its own answers, on its own thread; its inbox is to
+    /// be rung whenever an answer that was put off has become ready.
+    ///
+    /// # Errors
+    /// The kernel refuses the descriptors or the threads.
+    pub fn start<A: Answering>(
+        name: &str,
+        paces: impl IntoIterator<Item = ServicePace>,
+        make: impl Fn(&Arc<Inbox>) -> A + Clone + Send + 'static,
+    ) -> Result<Self, Failure> {
+        let failed = |error: io::Error| Failure::plain(format!("starting a worker: {error}"));
+        let (mut inboxes, mut workers) = (Vec::new(), Vec::new());
+        for pace in paces {
+            let inbox = Arc::new(Inbox::new().map_err(failed)?);
+            workers.push(LoopWorker::<Epoll>::new(Arc::clone(&inbox), pace).map_err(failed)?);
+            inboxes.push(inbox);
+        }
+        let spawn = |(number, worker): (usize, LoopWorker<Epoll>)| {
+            let make = make.clone();
+            std::thread::Builder::new()
+                .name(format!("{name}-{number}"))
+                .spawn(move || worker.run(make))
+        };
+        let threads: io::Result<_> = workers.into_iter().enumerate().map(spawn).collect();
+        Ok(Self {
+            inboxes,
+            threads: threads.map_err(failed)?,
+        })
+    }
+
+    pub fn inboxes(&self) -> &[Arc<Inbox>] {
+        &self.inboxes
+    }
+
+    /// Ends the loops; what each of them did.
+    pub fn end(self) -> impl Iterator<Item = Counted> {
+        for inbox in &self.inboxes {
+            inbox.close();
+        }
+        // A worker that panicked has no counts to give.
+        let counted = |thread: JoinHandle<Counted>| thread.join().unwrap_or_default();
+        self.threads.into_iter().map(counted)
+    }
+}
+
 /// A worker that has not started.
-pub struct NullWorker<E> {
+struct LoopWorker<E> {
     reactor: Reactor<E>,
     inbox: Arc<Inbox>,
     pace: ServicePace,
@@ -41,8 +96,8 @@ pub struct Counted {
     pub granted: Option<Granted>,
 }
 
-impl<E: Engine> NullWorker<E> {
-    pub fn new(inbox: Arc<Inbox>, pace: ServicePace) -> io::Result<Self> {
+impl<E: Engine> LoopWorker<E> {
+    fn new(inbox: Arc<Inbox>, pace: ServicePace) -> io::Result<Self> {
         let engine = E::new(0, inbox.heard()?)?;
         Ok(Self {
             reactor: Reactor::new(engine),
@@ -53,13 +108,13 @@ impl<E: Engine> NullWorker<E> {
 
     /// Serves until the inbox is closed, with answers that are made on this thread. Whoever has
     /// made one ready that was put off rings the inbox.
-    pub fn run<A: Answering>(self, make: impl FnOnce(&Arc<Inbox>) -> A) -> Counted {
+    fn run<A: Answering>(self, make: impl FnOnce(&Arc<Inbox>) -> A) -> Counted {
         be_punctual();
         let answers = make(&self.inbox);
         let mut serving = Serving {
             reactor: self.reactor,
             inbox: self.inbox,
-            clients: NullClients {
+            clients: LoopClients {
                 answers,
                 pace: self.pace,
                 clients: Vec::new(),
@@ -82,16 +137,16 @@ impl<E: Engine> NullWorker<E> {
 struct Serving<E, A: Answering> {
     reactor: Reactor<E>,
     inbox: Arc<Inbox>,
-    clients: NullClients<A>,
+    clients: LoopClients<A>,
     late: Option<Latency>,
     out: Vec<u8>,
 }
 
 /// The clients of a worker and what they are answered with.
-struct NullClients<A: Answering> {
+struct LoopClients<A: Answering> {
     answers: A,
     pace: ServicePace,
-    clients: Vec<Option<NullClient<A>>>,
+    clients: Vec<Option<LoopClient<A>>>,
     free: Vec<usize>,
     /// Who waits for an answer that was put off.
     put_off: HashMap<Ticket, usize>,
@@ -191,7 +246,7 @@ impl<E: Engine, A: Answering> Serving<E, A> {
     }
 }
 
-impl<A: Answering> NullClients<A> {
+impl<A: Answering> LoopClients<A> {
     /// A free place.
     fn place(&mut self) -> usize {
         self.free.pop().unwrap_or_else(|| {
@@ -201,7 +256,7 @@ impl<A: Answering> NullClients<A> {
     }
 
     fn greet(&mut self, token: usize, number: u32, out: &mut Vec<u8>) {
-        let client = NullClient {
+        let client = LoopClient {
             session: ServedSession::greet(number, &mut self.answers, out),
             tail: Vec::new(),
             held: VecDeque::new(),
@@ -281,7 +336,7 @@ impl<A: Answering> NullClients<A> {
     }
 }
 
-impl<A: Answering> NullClient<A> {
+impl<A: Answering> LoopClient<A> {
     /// Reads all complete packets, up to one whose answer is put off. Returns the bytes left over
     /// and the number of answers; none if the client leaves.
     #[inline]

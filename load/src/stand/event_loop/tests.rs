@@ -57,6 +57,7 @@ impl ByAnother {
 }
 
 impl Answering for ByAnother {
+    const VERSION: &str = "10.11.0-MariaDB-another";
     type Client = u32;
     type Statement = ();
 
@@ -76,7 +77,7 @@ impl Answering for ByAnother {
         Ok(())
     }
 
-    fn shape(&self, _statement: &()) -> (u16, &[ColumnOut]) {
+    fn shape<'s>(&'s self, _statement: &'s ()) -> (u16, &'s [ColumnOut]) {
         (0, &[])
     }
 

@@ -1,0 +1,109 @@
+//! `contend-load model-server`: a server whose truth is known.
+
+use super::output::{self, Undone};
+use crate::reactor::signals::Signals;
+use crate::serve::model::Knobs;
+use crate::serve::model::variables::ServerVariables;
+use crate::stand::model_server::{ModelService, serve};
+use serde_json::json;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Serve the segmented key cache study's table with real threads and real locks until a signal
+/// comes. Anybody is let in.
+///
+/// The server computes the rows of `sbtest` from a seed, walks an index of 1 KiB pages as MyISAM
+/// does, and reads its pages through a key cache with one lock or with 1 to 64 segments. It
+/// understands the statements of the study and says of any other what it is. Prints
+/// {"type": "listening", …} when clients can come and {"type": "served", …} at the end.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = TRUTH)]
+pub struct Arguments {
+    /// Listen on this Unix socket.
+    #[arg(long, value_name = "PATH", required_unless_present = "port")]
+    socket: Option<PathBuf>,
+    /// Listen on this port of 127.0.0.1; 0 takes a free one, which is printed.
+    #[arg(long)]
+    port: Option<u16>,
+    /// Rows of the table.
+    #[arg(
+        long,
+        default_value_t = 1_000_000,
+        value_parser = clap::value_parser!(u32).range(1..=ROWS_MAX)
+    )]
+    rows: u32,
+    /// The seed of the rows: they are those that `contend-load fill` makes of it.
+    #[arg(long, default_value_t = 303)]
+    seed: u64,
+    /// Where rows are read from: `memory` makes each when it is read; a folder has them in a file,
+    /// which is written if it is not there and kept for the next time.
+    #[arg(long, value_name = "memory|FOLDER", default_value = "memory")]
+    rows_in: PathBuf,
+    /// Begin with this value of a server variable, such as key_buffer_size=512M.
+    #[arg(long = "variable", value_name = "NAME=VALUE", value_parser = pair)]
+    variables: Vec<(String, String)>,
+    /// Turn a knob: see below.
+    #[arg(long = "knob", value_name = "NAME=VALUE", value_parser = pair)]
+    knobs: Vec<(String, String)>,
+    /// Append what was counted to this file: a line of JSON at the end, at each SIGUSR1, and before
+    /// the key cache is made anew.
+    #[arg(long, value_name = "FILE")]
+    truth: Option<PathBuf>,
+}
+
+const ROWS_MAX: i64 = 1_000_000_000;
+
+const TRUTH: &str = include_str!("model_server/truth.txt");
+
+pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+    let service = service_of(arguments)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let signals = Signals::raise(&stop);
+    let served = serve(&service, &mut output::listening, &stop);
+    drop(signals);
+    let served = served?;
+    output::whole_json(&json!({
+        "type": "served",
+        "connections": served.connections,
+        "queries": served.queries,
+    }))
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or_else(|| "write it as NAME=VALUE".to_owned())?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+fn service_of(arguments: &Arguments) -> Result<ModelService, String> {
+    let mut variables = ServerVariables::default();
+    for (name, value) in &arguments.variables {
+        variables
+            .begin_with(name, value)
+            .map_err(|refusal| format!("--variable {name}={value}: {}", refusal.message))?;
+    }
+    variables
+        .sizes()
+        .blocks_each()
+        .map_err(|error| format!("--variable: {error}"))?;
+    let mut knobs = Knobs::default();
+    for (name, value) in &arguments.knobs {
+        knobs
+            .set(name, value)
+            .map_err(|words| format!("--knob: {words}"))?;
+    }
+    let in_memory = arguments.rows_in.as_os_str() == "memory";
+    Ok(ModelService {
+        socket: arguments.socket.clone(),
+        port: arguments.port,
+        rows: arguments.rows,
+        seed: arguments.seed,
+        rows_in: (!in_memory).then(|| arguments.rows_in.clone()),
+        variables,
+        knobs,
+        truth: arguments.truth.clone(),
+    })
+}
