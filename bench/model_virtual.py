@@ -1,6 +1,6 @@
 """Does the model server in virtual time do what the real one does?
 
-    python bench/model_virtual.py [--quick] [--rounds 8] [--server model|mariadb] [--keep FILE]
+    python bench/model_virtual.py [--quick] [--rounds 8] [--server model|mariadb|itself]
 
 The real server runs on one CPU and then on two, its client beside it on the same. A round goes
 through the numbers of connections in random order; each is measured between two looks at one
@@ -13,7 +13,9 @@ with 32 segments, of the server and of the client. All else is a prediction: q/s
 over q/s at one, and the gain of 32 segments. Beside it stands what counting CPUs says: q/s is
 min(N, CPUs) / demand.
 
-With --keep the measurements go to a file; with --again they are taken from it, and only computed.
+With --server itself virtual time stands in for the real server too: the fit must find again what it
+was told, and the table of what matters needs no quiet host. With --keep the measurements go to a
+file; with --again they are taken from it, and only computed.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from model_fit import VARIANTS, Key, changed, fit, predicted
+from model_itself import session_of_itself
 from model_real import CPU_SETS, POINTS, Session, measure, read
 from rounds import markdown_table, publish
 
@@ -35,7 +38,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--quick", action="store_true", help="3 rounds of shorter slices")
-    parser.add_argument("--server", choices=("model", "mariadb"), default="model")
+    parser.add_argument("--server", choices=("model", "mariadb", "itself"), default="model")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--held-ns", type=float, help="of a visit, where the server does not say")
     parser.add_argument("--virtual-s", type=float, default=1.0)
@@ -43,7 +46,12 @@ def main() -> int:
     parser.add_argument("--again", type=Path, help="compute from such a file")
     parser.add_argument("--publish", action="store_true", help="write the result's page")
     asked = parser.parse_args()
-    session = read(asked.again) if asked.again else measure(asked)
+    if asked.again:
+        session = read(asked.again)
+    elif asked.server == "itself":
+        session = session_of_itself(asked)
+    else:
+        session = measure(asked)
     facts, tables = compare(session, asked)
     if asked.publish:
         title = "The model server in virtual time beside the real one"

@@ -21,9 +21,9 @@ use std::time::Duration;
 /// locks and queries, with costs that are given instead of clocks and threads.
 ///
 /// Prints one line of JSON, which is the same each time for the same words and the same seed. At
-/// one connection a query takes the sum of its demands, two wake-ups and three switches; with more
-/// of them no more is answered a second than CPUs / CPU time of a query, nor than 1 / (visits x time
-/// held) of a lock.
+/// one connection a query takes the sum of its demands and two wake-ups, on a single CPU two
+/// switches besides; with more of them no more is answered a second than CPUs / CPU time of a query,
+/// nor than 1 / (visits of a query x time held) of a lock.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// CPUs, shared by the server and its client.

@@ -32,7 +32,7 @@ enum ClientStage {
 }
 
 /// What was asked and answered in all, and who is told of a response time.
-pub struct Events<'a> {
+pub struct ClientEvents<'a> {
     pub begun: u64,
     pub answered: u64,
     /// How often the client woke or looked, and found answers.
@@ -60,7 +60,7 @@ impl ClientWorker {
         moment: Moment,
         sockets: &mut Sockets,
         machine: &mut Machine,
-        events: &mut Events<'_>,
+        events: &mut ClientEvents<'_>,
         spread: &mut Variation,
     ) -> Option<Ps> {
         let ps = match self.stage {

@@ -1,9 +1,9 @@
 //! What a virtual run counted.
 
 use super::agenda::Ps;
-use super::lock::Visits;
+use super::lock::LockVisits;
 use super::machine::Happened;
-use crate::serve::model::Counters;
+use crate::serve::model::SegmentCounts;
 use serde_json::{Value, json};
 
 /// Counts since the beginning, or between two looks.
@@ -29,13 +29,13 @@ pub struct VirtualFigures {
 /// Of one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentFigures {
-    pub lock: Visits,
+    pub lock: LockVisits,
     pub read_requests: u64,
     pub reads: u64,
 }
 
 impl SegmentFigures {
-    pub fn new(lock: Visits, counters: Counters) -> Self {
+    pub fn new(lock: LockVisits, counters: SegmentCounts) -> Self {
         Self {
             lock,
             read_requests: counters.read_requests,
@@ -71,7 +71,7 @@ impl VirtualFigures {
             handovers_far: self.handovers_far - before.handovers_far,
             segments: (self.segments.iter().zip(&before.segments))
                 .map(|(now, then)| SegmentFigures {
-                    lock: Visits {
+                    lock: LockVisits {
                         visits: now.lock.visits - then.lock.visits,
                         waits: now.lock.waits - then.lock.waits,
                         sleeps: now.lock.sleeps - then.lock.sleeps,
@@ -94,7 +94,7 @@ impl VirtualFigures {
         self.answered as f64 / self.seconds()
     }
 
-    /// Visits to locks of segments.
+    /// LockVisits to locks of segments.
     pub fn visits(&self) -> u64 {
         self.segments.iter().map(|one| one.lock.visits).sum()
     }

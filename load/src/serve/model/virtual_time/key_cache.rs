@@ -11,7 +11,7 @@ use crate::serve::model::{Find, Index, Parting, Segment};
 use std::collections::VecDeque;
 
 #[derive(Debug)]
-pub struct KeyCache {
+pub struct VirtualKeyCache {
     pub index: Index,
     pub parting: Parting,
     /// The read lock of the index: who takes it writes to its line.
@@ -35,7 +35,7 @@ struct LockedSegment {
     for_block: VecDeque<u32>,
 }
 
-impl KeyCache {
+impl VirtualKeyCache {
     /// With the whole index in it, as far as it has space.
     pub fn new(
         index: Index,

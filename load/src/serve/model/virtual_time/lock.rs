@@ -46,9 +46,9 @@ impl LockWaiting {
 
 /// What a lock counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Visits {
+pub struct LockVisits {
     pub visits: u64,
-    /// Visits that found it taken, and how long they waited in all.
+    /// LockVisits that found it taken, and how long they waited in all.
     pub waits: u64,
     pub wait_ps: Ps,
     /// Of those, how many slept at least once.
@@ -119,7 +119,7 @@ pub struct VirtualLock {
     /// Who waits: in turn all who do, else those that sleep.
     queue: VecDeque<Waiter>,
     taken_ps: Ps,
-    pub counts: Visits,
+    pub counts: LockVisits,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -141,7 +141,7 @@ impl VirtualLock {
             handed_to: None,
             queue: VecDeque::new(),
             taken_ps: 0,
-            counts: Visits::default(),
+            counts: LockVisits::default(),
         }
     }
 
@@ -408,7 +408,7 @@ mod tests {
             let mut door = Door::new(handing, 100);
             assert_eq!(door.look(&mut Attempt::fresh(), 1, 0), Tried::Taken(0));
             assert!(!door.give_back(1, 7 * NS));
-            let Visits {
+            let LockVisits {
                 visits,
                 waits,
                 held_ps,

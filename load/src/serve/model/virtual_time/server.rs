@@ -3,17 +3,17 @@
 
 use super::agenda::Ps;
 use super::demands::{ServerPs, Variation};
-use super::key_cache::KeyCache;
+use super::key_cache::VirtualKeyCache;
 use super::lock::{Attempt, Tried};
 use super::machine::{Machine, Moment};
 use super::sockets::Sockets;
-use crate::serve::model::{Act, PointQuery, Seen};
+use crate::serve::model::{Act, ActResult, PointQuery};
 
 #[derive(Debug)]
 pub struct ServerThread {
     connection: u32,
     query: PointQuery,
-    seen: Seen,
+    seen: ActResult,
     due: ServerStep,
     attempt: Attempt,
     /// CPU time that was used where none could be taken: before a thread sleeps.
@@ -54,7 +54,7 @@ pub enum NowDoes {
 pub struct ServerWorld<'a> {
     pub machine: &'a mut Machine,
     pub sockets: &'a mut Sockets,
-    pub cache: &'a mut KeyCache,
+    pub cache: &'a mut VirtualKeyCache,
     pub demands: &'a ServerPs,
     pub spread: &'a mut Variation,
     /// Draws the keys of an event into the buffer.
@@ -75,7 +75,7 @@ impl ServerThread {
         Self {
             connection,
             query,
-            seen: Seen::Nothing,
+            seen: ActResult::Nothing,
             due: ServerStep::Receive,
             attempt: Attempt::fresh(),
             owed_ps: 0,
@@ -96,7 +96,7 @@ impl ServerThread {
                 };
                 (world.draw)(cycle, world.keys);
                 self.query.begin(world.keys, world.cache.parting);
-                self.seen = Seen::Nothing;
+                self.seen = ActResult::Nothing;
             }
             ServerStep::PassIndex(takes_ps) => {
                 until.work_ps = takes_ps;
@@ -155,7 +155,7 @@ impl ServerThread {
         loop {
             let act = self
                 .query
-                .next(std::mem::replace(&mut self.seen, Seen::Nothing));
+                .next(std::mem::replace(&mut self.seen, ActResult::Nothing));
             self.due = match act {
                 Act::EnterIndex => ServerStep::PassIndex(demands.enter_ps),
                 Act::LeaveIndex => ServerStep::PassIndex(demands.leave_ps),
@@ -182,7 +182,7 @@ impl ServerThread {
                 Act::Done => ServerStep::Answer,
                 Act::Find { seg, page } => {
                     let (found, moves_ps) = world.cache.find(seg, page, moment, demands);
-                    self.seen = Seen::Find(found);
+                    self.seen = ActResult::Find(found);
                     until.work_ps += demands.find_ps;
                     until.other_ps += moves_ps;
                     continue;
@@ -198,7 +198,7 @@ impl ServerThread {
                     continue;
                 }
                 Act::Search { page, key, side } => {
-                    self.seen = Seen::InPage(world.cache.index.child(page, key, side));
+                    self.seen = ActResult::InPage(world.cache.index.child(page, key, side));
                     until.work_ps += demands.search_ps;
                     continue;
                 }

@@ -1,11 +1,11 @@
 //! The whole of it: client, sockets, threads of the server, cache and CPUs, for so long.
 
 use super::agenda::Ps;
-use super::client::{ClientWorker, Events};
+use super::client::{ClientEvents, ClientWorker};
 use super::costs::{HostCosts, ps};
 use super::demands::{Demands, ServerPs, Variation};
 use super::figures::{SegmentFigures, VirtualFigures};
-use super::key_cache::KeyCache;
+use super::key_cache::VirtualKeyCache;
 use super::line::Distances;
 use super::lock::{Handing, LockWaiting};
 use super::machine::{CPUS_MAX, Machine, Moment};
@@ -80,7 +80,7 @@ impl VirtualRun {
 struct Simulation {
     machine: Machine,
     sockets: Sockets,
-    cache: KeyCache,
+    cache: VirtualKeyCache,
     servers: Vec<ServerThread>,
     workers: Vec<ClientWorker>,
     demands: ServerPs,
@@ -109,7 +109,7 @@ impl Simulation {
             Segment::new(blocks, limit, sizes.key_cache_age_threshold)
         };
         let query = PointQuery::new(&index);
-        let cache = KeyCache::new(
+        let cache = VirtualKeyCache::new(
             index,
             Parting {
                 descriptor: run.descriptor,
@@ -156,7 +156,7 @@ impl Simulation {
         let mut keys = Vec::with_capacity(self.points as usize);
         let (seed, points, sampler) = (self.seed, self.points, self.keys);
         let mut draw = |cycle, keys: &mut Vec<u32>| draw_keys(seed, cycle, points, &sampler, keys);
-        let mut events = Events {
+        let mut events = ClientEvents {
             begun: self.begun,
             answered: self.answered,
             batches: self.batches,

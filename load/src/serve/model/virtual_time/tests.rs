@@ -9,7 +9,7 @@ use super::lock::Handing;
 use super::simulate::draw_keys;
 use crate::plan::Distribution;
 use crate::random::{Sampler, Shape};
-use crate::serve::model::{Act, Find, Index, KeyCacheSizes, Parting, PointQuery, Seen};
+use crate::serve::model::{Act, ActResult, Find, Index, KeyCacheSizes, Parting, PointQuery};
 use proptest::prelude::*;
 
 fn usual() -> VirtualRun {
@@ -78,22 +78,22 @@ fn demand_ns(run: &VirtualRun, queries: u64) -> f64 {
     for cycle in 0..queries {
         draw_keys(run.seed, cycle, run.points, &sampler, &mut keys);
         query.begin(&keys, parting);
-        let mut seen = Seen::Nothing;
+        let mut seen = ActResult::Nothing;
         loop {
-            let act = query.next(std::mem::replace(&mut seen, Seen::Nothing));
+            let act = query.next(std::mem::replace(&mut seen, ActResult::Nothing));
             sum_ns += match act {
                 Act::EnterIndex => demands.enter_ns,
                 Act::LeaveIndex => demands.leave_ns,
                 Act::Lock { .. } => demands.lock_ns,
                 Act::Unlock { .. } => demands.unlock_ns,
                 Act::Find { .. } => {
-                    seen = Seen::Find(Find::Hit(0));
+                    seen = ActResult::Find(Find::Hit(0));
                     demands.find_ns
                 }
                 Act::Copy { .. } => demands.copy_ns,
                 Act::Release { .. } => demands.release_ns,
                 Act::Search { page, key, side } => {
-                    seen = Seen::InPage(index.child(page, key, side));
+                    seen = ActResult::InPage(index.child(page, key, side));
                     demands.search_ns
                 }
                 Act::Row(_) => demands.row_ns,
