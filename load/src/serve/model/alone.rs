@@ -1,9 +1,10 @@
 //! The plainest driver: one thread that does what queries say, with nobody beside it. What is
 //! counted so is what a server counts at one connection.
 
-use super::cache::{Counters, Find, Segment};
-use super::index::{Index, PAGE_BYTES};
-use super::query::{Act, Parting, PointQuery, Seen};
+use super::cache::{Find, Segment, SegmentCounts};
+use super::index::Index;
+use super::page::{PAGE_BYTES, search};
+use super::query::{Act, ActResult, Parting, PointQuery};
 use super::sizes::{KeyCacheSizes, SegmentsError};
 
 /// A key cache of its own, with memory for its blocks.
@@ -47,15 +48,15 @@ impl Alone {
     pub fn ask(&mut self, keys: &[u32]) -> Vec<u32> {
         let mut rows = Vec::new();
         let mut page_copy = [0; PAGE_BYTES];
-        let mut seen = Seen::Nothing;
+        let mut seen = ActResult::Nothing;
         self.query.begin(keys, self.parting);
         loop {
             let act = self.query.next(seen);
-            seen = Seen::Nothing;
+            seen = ActResult::Nothing;
             match act {
                 Act::Find { seg, page } => {
                     if let Some(segment) = self.segments.get_mut(seg as usize) {
-                        seen = Seen::Find(segment.find(page));
+                        seen = ActResult::Find(segment.find(page));
                     }
                 }
                 Act::ReadPage { seg, block, page } => {
@@ -81,7 +82,7 @@ impl Alone {
                     }
                 }
                 Act::Search { key, side, .. } => {
-                    seen = Seen::InPage(Index::search(&page_copy, key, side));
+                    seen = ActResult::InPage(search(&page_copy, key, side));
                 }
                 Act::Row(row) => rows.push(row),
                 Act::Done => return rows,
@@ -118,7 +119,7 @@ impl Alone {
     }
 
     /// What each segment counted.
-    pub fn counters(&self) -> Vec<Counters> {
+    pub fn counters(&self) -> Vec<SegmentCounts> {
         self.segments.iter().map(Segment::counters).collect()
     }
 }

@@ -38,7 +38,7 @@ pub enum Find {
 
 /// What a segment counted, and its blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct SegmentCounts {
     pub read_requests: u64,
     pub reads: u64,
     /// Blocks that hold a page.
@@ -237,8 +237,8 @@ impl Segment {
         self.blocks.len() as u32
     }
 
-    pub fn counters(&self) -> Counters {
-        Counters {
+    pub fn counters(&self) -> SegmentCounts {
+        SegmentCounts {
             read_requests: self.read_requests,
             reads: self.reads,
             used_blocks: self.used,

@@ -6,7 +6,7 @@
 //! study's query reads none of these pages, but they are loaded with the index, and the number of
 //! the first page of `k` follows from theirs.
 
-use super::index::{Holds, LEAF_ENTRIES, UPPER_ENTRIES};
+use super::page::{Holds, LEAF_ENTRIES, UPPER_ENTRIES};
 
 #[derive(Clone, Debug)]
 pub(super) struct Grown {

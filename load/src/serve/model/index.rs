@@ -4,27 +4,10 @@
 //! Page 0 is the file's header. The pages of the primary key follow, built row by row (see
 //! [`grown`](super::grown)), then those of `k`, built by sorting (see [`sorted`](super::sorted)).
 //! The root of `k` is the last page of the file. `docs/decisions/0044` says how this was found.
-//!
-//! A page begins with two bytes: its length in use, and in the highest bit whether it has pages
-//! below it. Then come entries of 8 bytes (the value of the key, and the number of the row in the
-//! data file, from 0), in a page with others below it each between two page numbers of 3 bytes.
-//! All numbers are big-endian.
 
 use super::grown::Grown;
+use super::page::{InPage, KeySide, PAGE_BYTES};
 use super::sorted::Sorted;
-
-/// Bytes of an index page, and of a block of the key cache.
-pub const PAGE_BYTES: usize = 1024;
-
-/// Entries that a leaf page has space for.
-pub(super) const LEAF_ENTRIES: u32 = 127;
-/// Entries that a page above has space for.
-pub(super) const UPPER_ENTRIES: u32 = 92;
-
-const LENGTH_BYTES: usize = 2;
-const CHILD_BYTES: usize = 3;
-const ENTRY_BYTES: usize = 8;
-const HAS_CHILDREN: u16 = 0x8000;
 
 /// The index of a table of so many rows, where `k` of a row is the row's number.
 #[derive(Clone, Debug)]
@@ -32,32 +15,6 @@ pub struct Index {
     rows: u32,
     primary: Grown,
     key: Sorted,
-}
-
-/// On which side of the entries with a key a search goes on below.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    Before,
-    Behind,
-}
-
-/// What a search for a key found in a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InPage {
-    /// The page to go on with; none in a leaf page.
-    pub child: Option<u32>,
-    /// The number of the row, from 1, if this page has an entry with the key.
-    pub row: Option<u32>,
-    /// Whether this page has an entry behind the key.
-    pub more: bool,
-}
-
-/// What a page holds: how many entries, the key of each, and the number of each page below, if
-/// there are any: one more than entries.
-pub(super) struct Holds<'i> {
-    pub count: u32,
-    pub key: &'i dyn Fn(u32) -> u32,
-    pub child: Option<&'i dyn Fn(u32) -> u32>,
 }
 
 impl Index {
@@ -102,87 +59,23 @@ impl Index {
     pub fn write(&self, page: u32, out: &mut [u8; PAGE_BYTES]) {
         out.fill(0);
         if self.pages_of_key().contains(&page) {
-            self.key.holds(page, |holds| put(out, holds));
+            self.key.holds(page, |holds| holds.write(out));
         } else if page > 0 && page < self.pages() {
-            self.primary.holds(page, |holds| put(out, holds));
+            self.primary.holds(page, |holds| holds.write(out));
         }
     }
 
-    /// Searches the content of a page by halves for the entry with a key.
+    /// What [`search`](super::page::search) finds in a page of `k`, computed without its content.
     #[inline]
-    pub fn search(page: &[u8; PAGE_BYTES], key: u32, side: Side) -> InPage {
-        let head = u16::from_be_bytes([page[0], page[1]]);
-        let (left, child_bytes) = match head & HAS_CHILDREN {
-            0 => (LENGTH_BYTES, 0),
-            _ => (LENGTH_BYTES + CHILD_BYTES, CHILD_BYTES),
-        };
-        let length = usize::from(head & !HAS_CHILDREN).min(PAGE_BYTES);
-        let each = ENTRY_BYTES + child_bytes;
-        let word = |at: usize| {
-            let bytes = page.get(at..).and_then(|rest| rest.first_chunk::<4>());
-            bytes.map_or(0, |bytes| u32::from_be_bytes(*bytes))
-        };
-        let entries = length.saturating_sub(left) / each;
-        let (mut low, mut high) = (0, entries);
-        while low < high {
-            let middle = (low + high) / 2;
-            if word(left + middle * each) < key {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        // Keys are unique: there is at most one entry to be on a side of.
-        let at = left + low * each;
-        let has = low < entries && word(at) == key;
-        let behind = low + usize::from(has);
-        let below = match side {
-            Side::Before => at,
-            Side::Behind => left + behind * each,
-        };
-        InPage {
-            // The byte before the three is the row's number or the length, and is cut off.
-            child: (child_bytes > 0).then(|| word(below - 4) & 0x00ff_ffff),
-            row: has.then(|| word(at + 4).wrapping_add(1)),
-            more: behind < entries,
-        }
-    }
-
-    /// What [`Self::search`] finds in a page of `k`, computed without its content.
-    #[inline]
-    pub fn child(&self, page: u32, key: u32, side: Side) -> InPage {
+    pub fn child(&self, page: u32, key: u32, side: KeySide) -> InPage {
         self.key.child(page, key, side)
     }
-}
-
-fn put(out: &mut [u8; PAGE_BYTES], holds: &Holds<'_>) {
-    let mut length = LENGTH_BYTES;
-    let mut add = |bytes: &[u8]| {
-        if let Some(place) = out.get_mut(length..length + bytes.len()) {
-            place.copy_from_slice(bytes);
-            length += bytes.len();
-        }
-    };
-    let child = |number: u32| holds.child.map(|child| child(number).to_be_bytes());
-    for number in 0..holds.count {
-        if let Some([_, bytes @ ..]) = child(number) {
-            add(&bytes);
-        }
-        let key = (holds.key)(number);
-        add(&key.to_be_bytes());
-        add(&(key - 1).to_be_bytes());
-    }
-    if let Some([_, bytes @ ..]) = child(holds.count) {
-        add(&bytes);
-    }
-    let flag = holds.child.map_or(0, |_| HAS_CHILDREN);
-    let [high, low] = (length as u16 | flag).to_be_bytes();
-    (out[0], out[1]) = (high, low);
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use super::super::page::search;
     use super::*;
     use proptest::prelude::*;
 
@@ -193,12 +86,12 @@ mod tests {
     }
 
     /// Walks from a page to where the key is, or to a leaf without it; the pages it passed.
-    fn walk(index: &Index, root: u32, key: u32, side: Side) -> (Vec<u32>, Option<u32>) {
+    fn walk(index: &Index, root: u32, key: u32, side: KeySide) -> (Vec<u32>, Option<u32>) {
         let mut passed = vec![root];
         let mut found = None;
         loop {
             let at = *passed.last().unwrap();
-            let in_page = Index::search(&page(index, at), key, side);
+            let in_page = search(&page(index, at), key, side);
             if index.pages_of_key().contains(&at) {
                 assert_eq!(in_page, index.child(at, key, side), "page {at}, key {key}");
             }
@@ -268,7 +161,7 @@ mod tests {
             let index = Index::new(rows);
             let inside = 1 + inside % rows;
             for key in [inside, key, 0, 1, rows, rows + 1] {
-                for side in [Side::Before, Side::Behind] {
+                for side in [KeySide::Before, KeySide::Behind] {
                     let (passed, found) = walk(&index, index.root(), key, side);
                     prop_assert_eq!(found, (1..=rows).contains(&key).then_some(key));
                     prop_assert_eq!(passed.len(), index.levels() as usize);
@@ -280,7 +173,7 @@ mod tests {
         fn anything_can_be_searched(bytes: Vec<u8>, key: u32) {
             let mut page = [0; PAGE_BYTES];
             page.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
-            let _ = Index::search(&page, key, Side::Behind);
+            let _ = search(&page, key, KeySide::Behind);
         }
     }
 }

@@ -9,7 +9,7 @@ struct Apart<T>(T);
 
 /// The control blocks of all segments, whatever a driver puts into one: a segment and its lock.
 #[derive(Debug)]
-pub struct Control<T>(Laid<T>);
+pub struct ControlBlocks<T>(Laid<T>);
 
 #[derive(Debug)]
 enum Laid<T> {
@@ -17,7 +17,7 @@ enum Laid<T> {
     Shared(Box<[T]>),
 }
 
-impl<T> Control<T> {
+impl<T> ControlBlocks<T> {
     pub fn new(padding: Padding, blocks: impl IntoIterator<Item = T>) -> Self {
         let blocks = blocks.into_iter();
         Self(match padding {
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn apart_is_a_pair_of_lines_and_shared_is_side_by_side() {
         for (padding, step) in [(Padding::Apart, 128), (Padding::Shared, 24)] {
-            let control = Control::new(padding, (0..5u64).map(|n| [n; 3]));
+            let control = ControlBlocks::new(padding, (0..5u64).map(|n| [n; 3]));
             let at = |segment| std::ptr::from_ref(control.get(segment).unwrap()).addr();
             assert_eq!((at(1) - at(0), control.len()), (step, 5));
             assert_eq!(control.iter().map(|block| block[0]).sum::<u64>(), 10);

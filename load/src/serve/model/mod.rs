@@ -3,7 +3,7 @@
 //!
 //! A [`PointQuery`] says act by act ([`Act`]) what a query of the study does: which lock it takes,
 //! which page it asks which segment for, what it searches, which row it reads. A driver does what
-//! it is told, with real locks and memory or in virtual time, and tells what it saw ([`Seen`]).
+//! it is told, with real locks and memory or in virtual time, and tells what it saw ([`ActResult`]).
 
 pub mod alone;
 pub mod cache;
@@ -11,6 +11,7 @@ pub mod index;
 pub mod knobs;
 pub mod layout;
 pub mod lists;
+pub mod page;
 pub mod query;
 pub mod refusals;
 pub mod rows;
@@ -23,11 +24,12 @@ mod grown;
 mod sorted;
 
 pub use alone::Alone;
-pub use cache::{Counters, Find, Segment};
-pub use index::{InPage, Index, PAGE_BYTES, Side};
+pub use cache::{Find, Segment, SegmentCounts};
+pub use index::Index;
 pub use knobs::{Knobs, LockKind, Padding, PagesFrom};
-pub use layout::Control;
-pub use query::{Act, Parting, PointQuery, Seen};
+pub use layout::ControlBlocks;
+pub use page::{InPage, KeySide, PAGE_BYTES, search};
+pub use query::{Act, ActResult, Parting, PointQuery};
 pub use rows::{ModelRow, ModelRows, ROW_BYTES};
 pub use sizes::{KeyCacheSizes, SegmentsError};
 

@@ -6,7 +6,7 @@
 //! space for 92 has 91 and 92 pages below it; only the last page of each level may be fuller. Pages
 //! lie in the file in the order in which they were written, the last ones of all levels at its end.
 
-use super::index::{Holds, InPage, LEAF_ENTRIES, Side, UPPER_ENTRIES};
+use super::page::{Holds, InPage, KeySide, LEAF_ENTRIES, UPPER_ENTRIES};
 
 /// Levels that 2^32 rows need.
 const LEVELS_MAX: usize = 5;
@@ -162,7 +162,7 @@ impl Sorted {
 
     /// What a search for a key finds in a page.
     #[inline]
-    pub fn child(&self, page: u32, key: u32, side: Side) -> InPage {
+    pub fn child(&self, page: u32, key: u32, side: KeySide) -> InPage {
         let spot = self.spot(page);
         let count = self.entries(spot);
         let Some(below) = spot.level.checked_sub(1) else {
@@ -180,7 +180,7 @@ impl Sorted {
         let mut place = wanted.clamp(leftmost, leftmost + count);
         let has = u64::from(key) == step * u64::from(place + 1) && place < leftmost + count;
         let more = place + u32::from(has) < leftmost + count;
-        if has && side == Side::Behind {
+        if has && side == KeySide::Behind {
             place += 1;
         }
         InPage {

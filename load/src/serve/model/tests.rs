@@ -59,7 +59,7 @@ struct Did {
 
 fn ask(
     index: &Index,
-    segments: &Control<Locked>,
+    segments: &ControlBlocks<Locked>,
     query: &mut PointQuery,
     keys: &[u32],
     did: &mut Did,
@@ -69,12 +69,12 @@ fn ask(
         segments: SEGMENTS,
     };
     query.begin(keys, parting);
-    let (mut rows, mut seen) = (Vec::new(), Seen::Nothing);
+    let (mut rows, mut seen) = (Vec::new(), ActResult::Nothing);
     let mut guard: Option<MutexGuard<'_, Segment>> = None;
     let at = |seg: u32| segments.get(seg as usize).unwrap();
     loop {
         let act = query.next(seen);
-        seen = Seen::Nothing;
+        seen = ActResult::Nothing;
         match act {
             Act::Lock { seg } => guard = Some(at(seg).segment.lock().unwrap()),
             Act::Unlock { .. } => guard = None,
@@ -83,7 +83,7 @@ fn ask(
                 did.finds += u64::from(find != Find::Full);
                 did.misses += u64::from(matches!(find, Find::Miss(_)));
                 did.waits += u64::from(matches!(find, Find::Wait(_) | Find::Full));
-                seen = Seen::Find(find);
+                seen = ActResult::Find(find);
             }
             Act::AwaitPage { seg, block } => {
                 at(seg).wait(&mut guard, |segment| segment.has_arrived(block));
@@ -125,7 +125,7 @@ fn ask(
                 }
             }
             Act::Search { page, key, side } => {
-                seen = Seen::InPage(index.child(page, key, side));
+                seen = ActResult::InPage(index.child(page, key, side));
             }
             Act::Row(row) => rows.push(row),
             Act::Done => return rows,
@@ -137,7 +137,7 @@ fn ask(
 #[test]
 fn threads_never_share_a_block_wrongly_and_none_is_lost() {
     let index = Index::new(30_000);
-    let segments = Control::new(
+    let segments = ControlBlocks::new(
         Padding::Shared,
         (0..SEGMENTS).map(|_| Locked::new(BLOCKS_MIN)),
     );
@@ -162,7 +162,7 @@ fn threads_never_share_a_block_wrongly_and_none_is_lost() {
         threads.into_iter().map(|one| one.join().unwrap()).collect()
     });
     let sum = |of: fn(&Did) -> u64| all.iter().map(of).sum::<u64>();
-    let counted: Vec<Counters> = segments
+    let counted: Vec<SegmentCounts> = segments
         .iter()
         .map(|locked| locked.segment.lock().unwrap().counters())
         .collect();

@@ -7,7 +7,9 @@
 use super::counts::{ThreadCounts, Visits};
 use super::locks::{AnyLock, HeldLock};
 use super::spin::Spinner;
-use crate::serve::model::{Control, Counters, KeyCacheSizes, Knobs, PAGE_BYTES, Parting, Segment};
+use crate::serve::model::{
+    ControlBlocks, KeyCacheSizes, Knobs, PAGE_BYTES, Parting, Segment, SegmentCounts,
+};
 use std::alloc::{Layout, alloc_zeroed};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,7 +21,7 @@ pub type BlockPage = [u8; PAGE_BYTES];
 pub struct KeyCache {
     pub sizes: KeyCacheSizes,
     pub parting: Parting,
-    control: Control<Guarded>,
+    control: ControlBlocks<Guarded>,
     parts: Box<[SegmentMemory]>,
 }
 
@@ -110,7 +112,7 @@ impl KeyCache {
         Some(Self {
             sizes,
             parting,
-            control: Control::new(knobs.padding, guarded),
+            control: ControlBlocks::new(knobs.padding, guarded),
             parts,
         })
     }
@@ -184,7 +186,7 @@ impl KeyCache {
     }
 
     /// What each segment has counted, each looked at with its lock held.
-    pub fn counters(&self) -> Vec<Counters> {
+    pub fn counters(&self) -> Vec<SegmentCounts> {
         let counters = |guarded: &Guarded| {
             let _held = guarded.lock.hold();
             // SAFETY: the lock is held.

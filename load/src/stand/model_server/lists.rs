@@ -4,7 +4,7 @@ use super::counts::Counting;
 use super::model::Model;
 use crate::serve::model::lists::ServerList;
 use crate::serve::model::sql::ListName;
-use crate::serve::model::{Counters, DATABASE, KeyCacheSizes, PAGE_BYTES, TABLE};
+use crate::serve::model::{DATABASE, KeyCacheSizes, PAGE_BYTES, SegmentCounts, TABLE};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A list as it is now.
@@ -41,7 +41,7 @@ fn names(column: &'static str, names: &[&str]) -> ServerList {
 }
 
 /// What all segments have counted. While the cache is changed this waits.
-fn counters(model: &Model) -> (KeyCacheSizes, Vec<Counters>) {
+fn counters(model: &Model) -> (KeyCacheSizes, Vec<SegmentCounts>) {
     let mut pass = model.cache.pass();
     let counted = loop {
         if let Some(cache) = model.cache.enter(&mut pass) {
@@ -55,7 +55,7 @@ fn counters(model: &Model) -> (KeyCacheSizes, Vec<Counters>) {
 
 fn status(model: &Model) -> Vec<(String, String)> {
     let (_, segments) = counters(model);
-    let total = |value: fn(&Counters) -> u64| segments.iter().map(value).sum::<u64>();
+    let total = |value: fn(&SegmentCounts) -> u64| segments.iter().map(value).sum::<u64>();
     let counted = model.counts.sum();
     let clients = &model.clients;
     let now = |number: &AtomicU64| number.load(Ordering::Relaxed);
@@ -118,8 +118,8 @@ fn system_variables(model: &Model) -> ServerList {
 /// As MariaDB has it: of a cache with segments a row for each, and one for all together.
 fn key_caches(model: &Model) -> ServerList {
     let (sizes, segments) = counters(model);
-    let row = |number: Option<usize>, parts: u64, of: &[Counters]| {
-        let total = |value: fn(&Counters) -> u64| of.iter().map(value).sum::<u64>();
+    let row = |number: Option<usize>, parts: u64, of: &[SegmentCounts]| {
+        let total = |value: fn(&SegmentCounts) -> u64| of.iter().map(value).sum::<u64>();
         let is_parted = sizes.key_cache_segments > 0;
         [
             Some("default".to_owned()),

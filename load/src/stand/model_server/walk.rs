@@ -3,7 +3,9 @@
 use super::counts::{Counting, ThreadCounts, Timing};
 use super::key_cache::{BlockPage, KeyCache, Sampling, SegmentVisit};
 use super::model::Model;
-use crate::serve::model::{Act, Find, Index, ModelRow, PAGE_BYTES, PagesFrom, PointQuery, Seen};
+use crate::serve::model::{
+    Act, ActResult, Find, Index, ModelRow, PAGE_BYTES, PagesFrom, PointQuery, search,
+};
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
@@ -47,9 +49,11 @@ impl Walker {
         let mut visit: Option<SegmentVisit<'_>> = None;
         let mut reading = None;
         let mut failed = None;
-        let mut seen = Seen::Nothing;
+        let mut seen = ActResult::Nothing;
         loop {
-            let act = self.query.next(std::mem::replace(&mut seen, Seen::Nothing));
+            let act = self
+                .query
+                .next(std::mem::replace(&mut seen, ActResult::Nothing));
             match act {
                 Act::EnterIndex => reading = Some(model.index_lock.read()),
                 Act::LeaveIndex => drop(reading.take()),
@@ -61,7 +65,7 @@ impl Walker {
                         if work.under_lock > 0 && found != Find::Full {
                             counts.time(Timing::UnderLock, spinner.spin(work.under_lock));
                         }
-                        seen = Seen::Find(found);
+                        seen = ActResult::Find(found);
                     }
                 }
                 Act::AwaitPage { block, .. } => {
@@ -110,7 +114,7 @@ impl Walker {
                     }
                 }
                 Act::Search { key, side, .. } => {
-                    seen = Seen::InPage(Index::search(&self.page, key, side));
+                    seen = ActResult::InPage(search(&self.page, key, side));
                 }
                 Act::Row(number) => {
                     if work.row_lock > 0 && number == work.locked_row {
