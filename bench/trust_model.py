@@ -1,6 +1,6 @@
 """What the lab claims of servers whose truth is known: model servers with a knob at two settings.
 
-    python bench/trust_model.py [--seconds 10] [--comparisons 240] [--minutes 60]
+    python bench/trust_model.py [--seconds 10] [--comparisons 249] [--minutes 60]
 
 Each comparison is a `contend run` of two private model servers in slices, one with a knob at rest
 and one with it turned, alone or beside another knob that is turned in both. The server counts what
@@ -48,7 +48,8 @@ PROMISED = 0.96
 """Of the intervals of the metric that decides, in a report of 95 %."""
 MARGIN = 0.02
 FOR_S = 10.0
-COUNT = 240
+COUNT = 249
+"""Three rounds of all."""
 
 Level = int | float | str
 Line = dict[str, Any]

@@ -33,8 +33,8 @@ def locks_section(study: Study, cells: Sequence[CellFigures]) -> Section | None:
     wanted = replace(study, shown=tuple(map(metric_of, _METRICS)))
     found = [(cell, cell_figures(wanted, cell)) for cell in asked]
     figures = [(cell, one.figures) for cell, one in found if one is not None]
-    # The most segments, under the most load: what the report is likely to be about.
-    split = max(asked, key=lambda cell: max(map(_count, study.runs_of(cell))))
+    # The most segments, and of those cells the last: under the most load.
+    split = max(reversed(asked), key=lambda cell: max(map(_count, study.runs_of(cell))))
     segments = _most_visited(study, split)
     return Section(
         "The locks of the key cache, as the server counted them",
