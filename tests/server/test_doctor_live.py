@@ -7,13 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from run_lab import Finished
 
 from contend.cli.main import main
-from contend.doctor import CHECKS, HostDocument, examine, seen_server
+from contend.doctor import CHECKS, HostDocument, examine, seen_server, short_form
 from contend.doctor.examine import with_server
 from contend.doctor.model import Subject
 from contend.host import Tree
 from contend.servers import Dsn, ExistingServer, PrivateServer, ServerBinary
+from contend.store import RunFolder
 
 Factory = Callable[..., PrivateServer]
 
@@ -86,6 +88,16 @@ def test_a_severe_fault_is_exit_code_1_and_mended_it_is_0(
     assert server.variables()["general_log"] == "OFF"
     assert main(["restore", f"socket:{server.socket}", "--yes"]) == 0
     assert server.variables()["general_log"] == "ON"
+
+
+def test_a_run_keeps_what_doctor_found_before_it(tiny_run: Finished) -> None:
+    with RunFolder.open(tiny_run.lab.out) as folder:
+        kept = folder.meta().facts.get("doctor", [])
+    # What may be otherwise a minute later.
+    passing = {"cpu-pressure", "free-space", "swap-in-use"}
+    lasting = {one["id"] for one in short_form(tiny_run.lab.out)} - passing
+    assert lasting <= {one["id"] for one in kept}
+    assert all(one["evidence"] and one["mend"] for one in kept)
 
 
 def test_a_server_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

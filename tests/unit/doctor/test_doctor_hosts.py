@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hosts import HOSTS
+from hosts import HOSTS, limits
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pairs import Case, server
+from pairs import PAIRS, Case, served, server
 
 from contend.doctor import CHECKS, examine, lines_of
 from contend.doctor.measures import UNITS
@@ -111,7 +111,7 @@ VALUES = st.floats(allow_nan=False, allow_infinity=False, min_value=0)
     values=st.dictionaries(st.sampled_from(sorted(UNITS)), VALUES),
     own=st.dictionaries(st.sampled_from(sorted(server().variables)), WORDS),
     counters=st.dictionaries(st.sampled_from(sorted(server().status)), WORDS),
-    served=st.booleans(),
+    has_server=st.booleans(),
 )
 def test_no_check_raises_on_any_content(
     texts: list[str | None],
@@ -119,16 +119,31 @@ def test_no_check_raises_on_any_content(
     values: dict[str, float],
     own: dict[str, str],
     counters: dict[str, str],
-    served: bool,
+    has_server: bool,
 ) -> None:
     subject = Subject(
         AnyTree(texts, names),
         Path("/data"),
         {name: Measure(value, value / 2, value * 2) for name, value in values.items()},
-        server(status=counters, **own) if served else None,
+        server(status=counters, **own) if has_server else None,
     )
     for check in CHECKS:
         result = check.look(subject)
         assert isinstance(result, Found | Fine | Unseen)
         if check.files is not None:
             check.files(subject)
+
+
+def test_limits_and_memory_are_those_of_the_server_s_process(roots: Path) -> None:
+    case = served(files={"proc/77/limits": limits(files=1024)})
+    document = examine(case.subject(roots))
+    said = {check["id"]: check["evidence"] for check in document["checks"]}
+    assert said["open-files"] == "the server may have 1024 open files"
+    assert said["cpuset"] == "the server may run on all 4 CPUs"
+
+
+def test_only_states_that_a_cpu_has_are_turned_off(roots: Path) -> None:
+    check = next(one for one in CHECKS if one.id == "idle-states")
+    subject = PAIRS["idle-states"].faulty.subject(roots)
+    assert check.files is not None
+    assert check.files(subject) == {"sys/devices/system/cpu/cpu0/cpuidle/state2/disable": "1"}

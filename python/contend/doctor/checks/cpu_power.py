@@ -88,12 +88,13 @@ def _idle(subject: Subject) -> Result:
 
 
 def _idle_files(subject: Subject) -> dict[str, str]:
-    return {
-        f"{CPUS}/{cpu}/cpuidle/{folder.rsplit('/', 1)[1]}/disable": "1"
+    paths = (
+        f"{CPUS}/{cpu}/cpuidle/{folder.rsplit('/', 1)[1]}/disable"
         for cpu in _numbered(subject)
         for folder, _, latency in _deep_states(subject)
         if latency > _DEEP_US
-    }
+    )
+    return {path: "1" for path in paths if subject.tree.exists(path)}
 
 
 def _throttling(subject: Subject) -> Result:
