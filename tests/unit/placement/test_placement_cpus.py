@@ -10,6 +10,7 @@ from contend.errors import RequestError
 from contend.placement.cpus import both, cpus_of, layout, memory_of
 from contend.placement.groups import make_group, real_time_file
 from contend.placement.model import as_list
+from contend.settings import SETTINGS, launch_of
 
 
 def host(
@@ -178,3 +179,18 @@ class TestGroups:
             RequestError, match=r"place\.server\.cpu_quota needs the cpu controller"
         ):
             make_group("place.server.cpu_quota", tmp_path)
+
+
+@pytest.mark.skipif(len(layout().allowed) < 2, reason="it needs two CPUs")
+def test_a_client_that_stays_on_its_half() -> None:
+    """Apart, together and anywhere then are a matter of the server alone."""
+    server, client = both("apart", layout(), "p")
+    usual = {setting.path: setting.usual for setting in SETTINGS}
+    placed = {
+        relation: launch_of({**usual, "place.client.cpus": "half", "place.server.cpus": relation})
+        for relation in ("all", "apart", "together")
+    }
+    assert {launch.client.cpus for launch in placed.values()} == {client}
+    assert placed["apart"].placement.cpus == server
+    assert placed["together"].placement.cpus == client
+    assert set(placed["all"].placement.cpus or ()) == set(layout().allowed)
