@@ -7,6 +7,7 @@ import resource
 from collections.abc import Callable
 from pathlib import Path
 
+import needs
 import pytest
 from run_lab import Lab, wait_for
 
@@ -17,8 +18,6 @@ from contend.store import RunRecord
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
 
 ALLOWED = layout().allowed
-needs_two = pytest.mark.skipif(len(ALLOWED) < 2, reason="it needs two CPUs")
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="it needs root")
 
 SMALL = """
 [server]
@@ -51,9 +50,9 @@ def refused(lab: Lab, more: str, *words: str | Path) -> str:
     return done.stderr
 
 
-@needs_two
 def test_servers_on_other_cpus_are_compared_in_slices(lab: Lab) -> None:
-    one, other = ALLOWED[:2]
+    needs.control_group()
+    one, other = needs.two_cpus()[:2]
     path = '"place.server.cpus"'
     records = run(
         lab,
@@ -75,8 +74,8 @@ def test_servers_on_other_cpus_are_compared_in_slices(lab: Lab) -> None:
         assert ("one-node" in codes) == (len(layout().nodes) == 1)
 
 
-@needs_two
 def test_where_the_client_moves_too_levels_are_runs(lab: Lab) -> None:
+    needs.two_cpus()
     path = '"place.server.cpus"'
     records = run(
         lab,
@@ -89,10 +88,9 @@ def test_where_the_client_moves_too_levels_are_runs(lab: Lab) -> None:
         assert (server == client) == (record.cell["place.server.cpus"] == "together")
 
 
-@needs_two
-@needs_root
 def test_threads_are_placed_by_role_and_a_real_time_server_is_watched(lab: Lab) -> None:
-    first, second = ALLOWED[:2]
+    needs.real_time()
+    first, second = needs.two_cpus()[:2]
     path = '"place.server.threads.connection.class"'
     records = run(
         lab,

@@ -1,12 +1,18 @@
-"""What a test needs that the package does not bring: a program to compare with, a browser."""
+"""What a test needs that the package does not bring: a program to compare with, a browser, a host
+that lets it."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from typing import NoReturn
 
 import pytest
+
+from contend.errors import RequestError
+from contend.placement import Placement
+from contend.placement.groups import grouped
 
 
 def missing(what: str) -> NoReturn:
@@ -19,3 +25,27 @@ def missing(what: str) -> NoReturn:
 def program(name: str) -> str:
     """The path of a program of PATH, which `make test-needs` gets."""
     return shutil.which(name) or missing(f"{name} is missing: `make test-needs` gets it")
+
+
+def two_cpus() -> tuple[int, ...]:
+    """The CPUs that this process may use, at least two."""
+    allowed = tuple(sorted(os.sched_getaffinity(0)))
+    return allowed if len(allowed) > 1 else missing("this host gives one CPU alone")
+
+
+def control_group() -> None:
+    """A control group of our own can be made here, with a quota."""
+    try:
+        with grouped(Placement(cpu_quota=0.5)):
+            pass
+    except RequestError as error:
+        missing(error.message)
+
+
+def real_time() -> None:
+    """A process may be real-time here."""
+    try:
+        asked = Placement(scheduler="fifo", priority=1)
+        subprocess.run([*asked.prefix(), "/bin/true"], check=True, capture_output=True)
+    except subprocess.CalledProcessError as error:
+        missing(error.stderr.decode())

@@ -173,10 +173,12 @@ class SharedHost:
     def _tell(self, words: str) -> None:
         self._listen(Notice(f"put back after an earlier command: {words}"))
 
+    def _pattern(self, wish: HostWish) -> str:
+        pattern = wish.files.partition("?")[0]
+        return pattern.replace("{disk}", self._disk_name(wish)) if "{disk}" in pattern else pattern
+
     def _files(self, wish: HostWish) -> list[Path]:
-        pattern, _, only = wish.files.partition("?")
-        if "{disk}" in pattern:
-            pattern = pattern.replace("{disk}", self._disk_name(wish))
+        pattern, only = self._pattern(wish), wish.files.partition("?")[2]
         if "{group}" in pattern:
             file = real_time_file(self._root)
             return [] if file is None else [file]
@@ -201,7 +203,7 @@ class SharedHost:
         for wish in wishes:
             if files[wish.path] == 0 or not (wish.optional or self._files(wish)):
                 raise HostRefused(
-                    f"{wish.path}: this host has no /{wish.files.partition('?')[0]}",
+                    f"{wish.path}: this host has no /{self._pattern(wish)}",
                     hint="A virtual machine has no frequencies or idle states of its own, and a "
                     "kernel may be built without the setting. Leave it out here.",
                 )

@@ -168,7 +168,7 @@ FIXED: dict[str, Metric] = {
         ),
         Metric(
             "client_cpu_share",
-            "Client's share of the CPU time of client and server",
+            "Share of the client in the CPU time of client and server",
             "",
             read.over(read.client_cpu_us, read.total(read.client_cpu_us, read.server_cpu_us)),
         ),

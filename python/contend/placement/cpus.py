@@ -19,6 +19,9 @@ APART, TOGETHER, ONE_EACH = "apart", "together", "one-each"
 RELATIONS = (APART, TOGETHER, ONE_EACH)
 """How the server stands to the client. Each says where both of them are."""
 
+HALF = "half"
+"""Of the client: the half that it has when they are apart, wherever the server is."""
+
 ALL, ONE_THREAD = "all", "one-thread-a-core"
 
 PATTERN = rf"{ALL}|{ONE_THREAD}|node:[0-9]+|[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*"

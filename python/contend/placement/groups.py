@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import os
 import time
 from collections.abc import Iterator
@@ -52,27 +53,24 @@ class Group:
 
     def set_quota(self, cpus: float) -> str:
         """Let all in it together have so many CPUs; what the kernel made of it, in words."""
-        quota = max(round(cpus * PERIOD_US), QUOTA_MIN_US)
+        # The least quota that the kernel takes, if that of the usual period is less.
+        period = max(PERIOD_US, math.ceil(QUOTA_MIN_US / cpus))
+        quota = round(cpus * period)
         if self.unified:
-            (self.path / "cpu.max").write_text(f"{quota} {PERIOD_US}")
+            (self.path / "cpu.max").write_text(f"{quota} {period}")
         else:
-            (self.path / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+            (self.path / "cpu.cfs_period_us").write_text(str(period))
             (self.path / "cpu.cfs_quota_us").write_text(str(quota))
         return self.quota()
 
     def quota(self) -> str:
         """CPUs that it may have, as the kernel says it."""
         if self.unified:
-            words = (self.path / "cpu.max").read_text().split()
+            words = _read(self.path / "cpu.max").split() or ["max"]
         else:
             files = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
-            words = [(self.path / name).read_text().strip() for name in files]
-        return f"{int(words[0]) / int(words[1]):g}" if words[0].isdigit() else "no quota"
-
-    def throttled(self) -> dict[str, int]:
-        """`nr_periods`, `nr_throttled` and how long it was held back, as the kernel counts it."""
-        pairs = (line.split() for line in (self.path / "cpu.stat").read_text().splitlines())
-        return {name: int(value) for name, value in pairs}
+            words = [_read(self.path / name).strip() for name in files]
+        return f"{int(words[0]) / int(words[1]):g}" if words[0].isdigit() else "none"
 
     def allow_real_time(self, share: float) -> None:
         """Let those in it be real-time for this share of the time of each CPU, but no longer than
@@ -156,6 +154,15 @@ def remove_left_over(root: Path = Path("/")) -> list[Path]:
     return removed
 
 
+def quota_of(pid: int, root: Path = Path("/")) -> str | None:
+    """CPUs that the group of a process may have, in words; None if it shows no group."""
+    tree = Tree(root)
+    if (older := _own_v1(tree, pid)) is not None:
+        return Group(older, unified=False).quota()
+    unified = _own_v2(tree, pid)
+    return None if unified is None else Group(unified, unified=True).quota()
+
+
 def real_time_file(root: Path = Path("/")) -> Path | None:
     """The file that says how much real time the group of this process may have; None if it needs
     no leave of its group."""
@@ -184,9 +191,9 @@ def _parent(tree: Tree, path: str) -> tuple[Path, bool]:
     )
 
 
-def _own_v1(tree: Tree) -> Path | None:
-    """The folder of this process's own group, in the hierarchy of the controller `cpu`."""
-    for _, controllers, path in _own_groups(tree):
+def _own_v1(tree: Tree, pid: int | str = "self") -> Path | None:
+    """The folder of a process's own group, in the hierarchy of the controller `cpu`."""
+    for _, controllers, path in _own_groups(tree, pid):
         if "cpu" not in controllers.split(","):
             continue
         for mount in (controllers, "cpu", "cpu,cpuacct"):
@@ -197,19 +204,19 @@ def _own_v1(tree: Tree) -> Path | None:
     return None
 
 
-def _own_v2(tree: Tree) -> Path | None:
+def _own_v2(tree: Tree, pid: int | str = "self") -> Path | None:
     base = tree.root / _ROOT
     if not (base / "cgroup.controllers").exists():
         return None
-    for _, controllers, path in _own_groups(tree):
+    for _, controllers, path in _own_groups(tree, pid):
         if controllers == "":
             own = base / path.strip("/")
             return own if own.exists() else base
     return None
 
 
-def _own_groups(tree: Tree) -> list[tuple[str, str, str]]:
-    lines = (tree.text("proc/self/cgroup") or "").splitlines()
+def _own_groups(tree: Tree, pid: int | str) -> list[tuple[str, str, str]]:
+    lines = (tree.text(f"proc/{pid}/cgroup") or "").splitlines()
     parts = (line.split(":", 2) for line in lines)
     return [(part[0], part[1], part[2]) for part in parts if len(part) == 3]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from contend.host.tree import Tree
 from contend.placement.become import CLASSES, IO_CLASSES
+from contend.placement.groups import quota_of
 from contend.placement.model import Placement, as_list, class_words, io_words
 
 _IOPRIO_GET = {"x86_64": 252, "aarch64": 31, "riscv64": 31, "ppc64le": 274, "s390x": 283}
@@ -33,6 +34,8 @@ def seen(pid: int) -> dict[str, str]:
     # `bind:0` of the first mapping that has no policy of its own.
     if maps := tree.text(f"proc/{pid}/numa_maps"):
         said["memory"] = maps.split()[1].replace("=static", "").replace("prefer:", "preferred:")
+    if (quota := quota_of(pid)) is not None:
+        said["cpu_quota"] = quota
     autogroup = (tree.text(f"proc/{pid}/autogroup") or "").split()
     if len(autogroup) == 3:
         said["session nice"] = autogroup[2]

@@ -83,6 +83,8 @@ class Placement:
         if self.memory is not None:
             nodes = f":{as_list(self.nodes)}" if self.nodes else ""
             yield "memory", f"{self.memory}{nodes}"
+        if self.cpu_quota is not None:
+            yield "cpu_quota", f"{self.cpu_quota:g}"
         if self.scheduler is not None:
             yield "class", class_words(self.scheduler, self.priority)
         if self.nice is not None:

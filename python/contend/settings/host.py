@@ -80,10 +80,10 @@ def _smt(path: str, value: bool) -> list[HostWish]:
 
 
 def _idle(path: str, most_us: int) -> list[HostWish]:
-    """`{latency>N}` stands for the states that take longer to wake up from."""
+    """`?latency>N` stands for the states that take longer to wake up from."""
     states = f"{_EACH_CPU}/cpuidle/state[0-9]*/disable"
     return [
-        HostWish(path, f"{states}?latency>{most_us}", "1"),
+        HostWish(path, f"{states}?latency>{most_us}", "1", optional=True),
         HostWish(path, f"{states}?latency<={most_us}", "0", optional=True),
     ]
 
@@ -195,7 +195,7 @@ HOST: tuple[Setting, ...] = (
         _NUMBER,
         "how many microseconds of each second the control group of contend may spend on real-time "
         "processes (cpu.rt_runtime_us, of the older hierarchy)",
-        "{group}/cpu.rt_runtime_us",
+        "sys/fs/cgroup/cpu/{group}/cpu.rt_runtime_us",
     ),
     PageCache(
         SECTION,

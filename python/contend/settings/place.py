@@ -61,6 +61,10 @@ _RELATED = CpuWords(
     "|".join((words.PATTERN, *words.RELATIONS)),
     f'{_ONE.meaning}, or "{words.APART}", "{words.TOGETHER}" or "{words.ONE_EACH}"',
 )
+_CLIENTS = CpuWords(
+    f"{words.PATTERN}|{words.HALF}",
+    f'{_ONE.meaning}, or "{words.HALF}"',
+)
 _MEMORY = Text(
     words.MEMORY_PATTERN,
     '"node:0" (bound to it, with its CPUs unless cpus names others), "bind:0", "preferred:0", '
@@ -145,7 +149,13 @@ _SERVER_KEYS = (
         "how many files a private server may have open (ulimit -n)",
     ),
 )
-_CLIENT_KEYS = _process("contend-load", _ONE, "")
+_CLIENT_KEYS = _process(
+    "contend-load",
+    _CLIENTS,
+    f". {words.HALF}: those that it has if the server is {words.APART}, whatever the server has, "
+    f"so that {words.APART}, {words.TOGETHER} (on the client's half) and {words.ALL} can be "
+    "compared in slices",
+)
 
 _OWN_ONLY = "and contend does not place a server that is not its own"
 
@@ -171,7 +181,9 @@ class Cpus(Placing):
     """The CPUs, and with them all that is asked of the process."""
 
     def check(self, cell: Values) -> None:
-        if self.section == CLIENT and self.given(cell) and _relation(cell) is not None:
+        relation = _relation(cell)
+        goes = cell[f"{CLIENT}.cpus"] == words.HALF and relation != words.ONE_EACH
+        if self.section == CLIENT and self.given(cell) and relation is not None and not goes:
             raise Refused(
                 f'and {SERVER}.cpus = "{_relation(cell)}" both say where contend-load runs',
                 hint="Leave one of them out.",
@@ -315,7 +327,11 @@ def placement_of(cell: Values, section: str) -> Placement:
 
 def _cpus_of(cell: Values, section: str) -> tuple[int, ...] | None:
     relation = _relation(cell)
-    if relation is not None and section in (SERVER, CLIENT):
+    if cell[f"{CLIENT}.cpus"] == words.HALF and section in (SERVER, CLIENT):
+        server, client = words.both(words.APART, words.layout(), f"{CLIENT}.cpus")
+        if section == CLIENT or relation is not None:
+            return server if (section, relation) == (SERVER, words.APART) else client
+    elif relation is not None and section in (SERVER, CLIENT):
         return words.both(relation, words.layout(), f"{SERVER}.cpus")[section == CLIENT]
     named = cell[f"{section}.cpus"]
     memory = str(cell.get(f"{section}.memory"))

@@ -218,6 +218,15 @@ def test_killed_at_every_step_of_every_setting_the_host_is_as_before(
     assert len(out.splitlines()) == len(SETTINGS) - 1
 
 
+def test_idle_states_that_are_all_quick_enough_are_on(
+    root: Path, tmp_path: Path, make: MakeHost
+) -> None:
+    state = root / "sys/devices/system/cpu/cpu0/cpuidle/state1/disable"
+    state.write_text("1\n")
+    bring(make(), asking(tmp_path, idle_latency_us=1000))
+    assert state.read_text() == "0"
+
+
 def test_nothing_is_touched_unless_told(root: Path, tmp_path: Path, make: MakeHost) -> None:
     before = said(root)
     for name, value in (("swappiness", 1), ("page_cache", '"dropped"')):

@@ -8,8 +8,9 @@ import pytest
 
 from contend.errors import RequestError
 from contend.placement.cpus import both, cpus_of, layout, memory_of
-from contend.placement.groups import make_group, real_time_file
+from contend.placement.groups import make_group, quota_of, real_time_file
 from contend.placement.model import as_list
+from contend.settings import SETTINGS, launch_of
 
 
 def host(
@@ -167,6 +168,13 @@ class TestGroups:
         assert group.path.parent == own
         assert group.set_quota(0.25) == "0.25"
         assert (group.path / "cpu.cfs_quota_us").read_text() == "5000"
+        # Of 20 ms it would be less than the least quota that the kernel takes.
+        assert group.set_quota(0.01) == "0.01"
+        assert (group.path / "cpu.cfs_quota_us").read_text() == "1000"
+        (tmp_path / "proc/4711").mkdir()
+        inside = f"/docker/1234/{group.path.name}"
+        (tmp_path / "proc/4711/cgroup").write_text(f"4:cpu,cpuacct:{inside}\n")
+        assert quota_of(4711, tmp_path) == "0.01"
         assert real_time_file(tmp_path) == own / "cpu.rt_runtime_us"
 
     def test_without_a_controller_it_is_refused(self, tmp_path: Path) -> None:
@@ -178,3 +186,18 @@ class TestGroups:
             RequestError, match=r"place\.server\.cpu_quota needs the cpu controller"
         ):
             make_group("place.server.cpu_quota", tmp_path)
+
+
+@pytest.mark.skipif(len(layout().allowed) < 2, reason="it needs two CPUs")
+def test_a_client_that_stays_on_its_half() -> None:
+    """Apart, together and anywhere then are a matter of the server alone."""
+    server, client = both("apart", layout(), "p")
+    usual = {setting.path: setting.usual for setting in SETTINGS}
+    placed = {
+        relation: launch_of({**usual, "place.client.cpus": "half", "place.server.cpus": relation})
+        for relation in ("all", "apart", "together")
+    }
+    assert {launch.client.cpus for launch in placed.values()} == {client}
+    assert placed["apart"].placement.cpus == server
+    assert placed["together"].placement.cpus == client
+    assert set(placed["all"].placement.cpus or ()) == set(layout().allowed)

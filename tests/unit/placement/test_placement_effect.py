@@ -11,21 +11,19 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import needs
 import pytest
 
 from contend.host import process_cpu_s
 from contend.placement import Placed, Placement, become, look
 from contend.placement import spin as spin_script
 from contend.placement.cpus import layout
-from contend.placement.groups import grouped, remove_left_over
+from contend.placement.groups import grouped, real_time_file, remove_left_over
 from contend.placement.neighbour import Neighbour, Spin
 from contend.placement.watched import Watched
 
 ALLOWED = layout().allowed
 CPU = ALLOWED[-1:]
-
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="it needs root")
-needs_two = pytest.mark.skipif(len(ALLOWED) < 2, reason="it needs two CPUs")
 
 
 @contextmanager
@@ -75,9 +73,9 @@ def test_on_one_cpu_two_of_them_share_it() -> None:
     assert 0.4 < one / other < 2.5
 
 
-@needs_two
 def test_apart_each_has_a_cpu_of_its_own() -> None:
     """Where they ran, and not how much: others are at work here."""
+    needs.two_cpus()
     placements = [Placement(cpus=(cpu,)) for cpu in ALLOWED[:2]]
     with spinner(placements[0]) as one, spinner(placements[1]) as other:
         for _ in range(20):
@@ -100,30 +98,33 @@ def test_an_idle_one_gets_what_the_other_leaves() -> None:
     assert usual > 4 * idle
 
 
-@needs_root
 @pytest.mark.parametrize("scheduler", ["fifo", "rr"])
 def test_a_real_time_one_goes_before_the_other(scheduler: str) -> None:
+    needs.real_time()
     real_time = Placement(cpus=CPU, scheduler=scheduler, priority=5)
     usual, first = shares(Placement(cpus=CPU), real_time)
     assert first > 3 * usual
 
 
-@needs_root
 def test_a_quota_holds_it_back() -> None:
+    needs.control_group()
     _, held = shares(Placement(cpus=CPU), Placement(cpus=CPU, cpu_quota=0.2))
     assert held < 0.3
 
 
-@needs_root
 def test_a_quota_holds_a_real_time_one_back_too() -> None:
+    needs.control_group()
+    needs.real_time()
+    if real_time_file() is None:
+        needs.missing("this kernel has no real time of control groups")
     asked = Placement(cpus=CPU, scheduler="fifo", priority=5, cpu_quota=0.2)
     usual, held = shares(Placement(cpus=CPU), asked, seconds=3)
     assert 0.1 < held < 0.35
     assert usual > held
 
 
-@needs_root
 def test_a_group_goes_with_its_process_and_one_of_a_dead_maker_is_removed() -> None:
+    needs.control_group()
     with grouped(Placement(cpu_quota=0.5)) as placed:
         (file,) = placed.groups
         folder = Path(file).parent
