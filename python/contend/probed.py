@@ -280,6 +280,7 @@ class Probes(TypedDict, total=False):
     place: number of the run's server, and of its folder, among those of its block. In slices only.
     layout: of the server's memory, as that of the other levels in its block. In slices only.
     state: of the host, before and after.
+    placement: of `server` and `client`, as the kernel said it, if it was asked for.
     """
 
     status: dict[str, int]
@@ -299,6 +300,7 @@ class Probes(TypedDict, total=False):
     place: int
     layout: LayoutRecord
     state: HostState
+    placement: dict[str, dict[str, str]]
 
 
 class DesignFacts(TypedDict, total=False):

@@ -10,6 +10,7 @@ from hdrh.histogram import HdrHistogram
 
 from contend.load.process import OnEvent
 from contend.outcome import Done, Hello, Interval, Percentiles, ProcessDelta, Slice
+from contend.placement import Placed
 
 Answer = Callable[[dict[str, Any]], Done]
 
@@ -36,7 +37,14 @@ class FakeLoad:
         self.plans: list[dict[str, Any]] = []
         self.rest_s = 0.0
 
-    def run(self, plan: dict[str, Any], *, env: Mapping[str, str], on_event: OnEvent) -> Done:
+    def run(
+        self,
+        plan: dict[str, Any],
+        *,
+        env: Mapping[str, str],
+        on_event: OnEvent,
+        placed: Placed | None = None,
+    ) -> Done:
         self.plans.append(plan)
         on_event(_hello(plan))
         on_event({"type": "phase", "phase": "measure", "at_s": 0.0})

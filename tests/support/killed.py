@@ -1,4 +1,4 @@
-"""Runs a piece of work again and again in processes of its own, each of which is killed one line
+"""Runs a piece of work again and again in processes of its own, each of which is killed one step
 later than the one before."""
 
 from __future__ import annotations
@@ -14,31 +14,42 @@ from typing import Any
 from child_python import import_path
 
 
-def killed_at_every_line(work: Callable[[], object], rooms: tuple[str, ...]) -> Iterator[int]:
-    """Yields after each process that was killed, with the number of the line, counted over all
-    lines of files whose path has one of `rooms` in it; ends when the work got to its end."""
-    line = 0
+def killed_at_every_step(
+    work: Callable[[], object],
+    files: tuple[str, ...],
+    events: tuple[str, ...] = ("line",),
+) -> Iterator[int]:
+    """Yields after each process that was killed, with the number of the step; ends when the work
+    got to its end.
+
+    Args:
+        files: whose path has one of these in it.
+        events: that are a step there: `line`, `call`, `return`.
+    """
+    step = 0
     while True:
-        line += 1
+        step += 1
         child = os.fork()
         if child == 0:
-            _work_until(line, work, rooms)
+            _work_until(step, work, files, events)
         _, status = os.waitpid(child, 0)
         code = os.waitstatus_to_exitcode(status)
         if code == 0:
             return
         assert code == -signal.SIGKILL, f"the work failed by itself: {code}"
-        yield line
+        yield step
 
 
-def _work_until(line: int, work: Callable[[], object], rooms: tuple[str, ...]) -> None:
-    left = line
+def _work_until(
+    step: int, work: Callable[[], object], files: tuple[str, ...], events: tuple[str, ...]
+) -> None:
+    left = step
 
     def trace(frame: FrameType, event: str, _argument: Any) -> Any:
         nonlocal left
-        if not any(room in frame.f_code.co_filename for room in rooms):
+        if event == "call" and not any(file in frame.f_code.co_filename for file in files):
             return None
-        if event == "line":
+        if event in events:
             left -= 1
             if left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from contend.cli.parser import confirmed, remark, say
 from contend.errors import ContendError, RequestError, WorkError
+from contend.placement.groups import remove_left_over
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
 from contend.settings.server import is_dsn
@@ -91,6 +92,10 @@ def _restore(args: argparse.Namespace) -> int:
             remark(error.message)
         except ContendError as error:
             errors.append(error)
+    if args.what in (None, HOST) and not (args.dry_run or args.forget):
+        for group in remove_left_over():
+            is_empty = False
+            say(f"removed: {group}, a control group that a command of contend left")
     if errors:
         raise _together(errors)
     if is_empty:

@@ -95,6 +95,12 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         help="set aside what this check of `contend doctor` finds on the host; the report shows "
         "the reason",
     )
+    parser.add_argument(
+        "--touch-host",
+        action="store_true",
+        help="allow what the experiment's table [host] changes on this host; it is put back in the "
+        "end, and after a crash by `contend restore host`",
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument(
         "--yes",
@@ -221,7 +227,12 @@ def _equipment(
         binaries[name] = binary
         display(Notice(_choice(binary, named=named is not None)))
     return private_equipment(
-        binaries, cache=default_cache(), program=program, listen=display, exact=exact
+        binaries,
+        cache=default_cache(),
+        program=program,
+        listen=display,
+        exact=exact,
+        touch_host=args.touch_host,
     )
 
 
@@ -261,6 +272,7 @@ def _running(
         confirm=lambda question: _asked(question, args.yes, display),
         experiment=experiment,
         exact=exact,
+        touch_host=args.touch_host,
     )
     for identity in equipment.servers.values():
         display(Notice(f"server: {identity['source']}, {identity['kind']} {identity['version']}"))

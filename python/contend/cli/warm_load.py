@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from contend.cli.warm_display import WarmDisplay
     from contend.load.process import LoadDriver, OnEvent
     from contend.outcome import Done
+    from contend.placement import Placed
     from contend.plan import Plan
     from contend.warm.by_list import ByList
     from contend.warm.model import WarmPlan
@@ -37,10 +38,18 @@ _PAGE = 16384
 class Program:
     """contend-load, looked for when something is to be scanned."""
 
-    def run(self, plan: Plan, *, env: Mapping[str, str], on_event: OnEvent) -> Done:
+    def run(
+        self,
+        plan: Plan,
+        *,
+        env: Mapping[str, str],
+        on_event: OnEvent,
+        placed: Placed | None = None,
+    ) -> Done:
         from contend.load.process import LoadProcess
 
-        return LoadProcess(find_program()).run(plan, env=env, on_event=on_event)
+        program = LoadProcess(find_program())
+        return program.run(plan, env=env, on_event=on_event, placed=placed)
 
 
 def how_of(args: argparse.Namespace) -> How:

@@ -20,6 +20,7 @@ from contend.lab.caches import Caches
 from contend.lab.events import Listener, NeedsRestart, Notice, OtherServer
 from contend.lab.testbed import Ready
 from contend.load import LoadDriver
+from contend.placement import Placement
 from contend.plan import HandlerSocket
 from contend.probed import DatasetRecord, RunWarning
 from contend.probes import Observed
@@ -149,6 +150,10 @@ class BorrowedUnderTest:
         assert self._data is not None
         database = self._database(self._data) or self._data.database
         return self._server.connect(read_timeout=LONG_S), database
+
+    def place_threads(self, asked: Mapping[str, Placement]) -> Mapping[str, Mapping[str, str]]:
+        del asked
+        raise RequestError("only threads of private servers can be placed")
 
     def lock_files(self) -> str:
         raise RequestError("only the files of private servers can be locked in memory")

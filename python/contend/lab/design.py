@@ -24,12 +24,23 @@ from typing import Literal
 from contend import host
 from contend.datasets import estimated_bytes, free_bytes
 from contend.errors import RequestError
+from contend.placement import Placement
 from contend.probed import DesignFacts, LayoutRecord
 from contend.servers.options import as_text, assignment, normal_name, size_in_bytes
-from contend.settings import SETTINGS
+from contend.settings import SETTINGS, launch_of
 from contend.settings.model import Differs, Launch
 from contend.settings.workload import may_write
-from contend.spec import CellSpec, Experiment, Factor, cell_specs, imported_name
+from contend.spec import (
+    CellKey,
+    CellSpec,
+    Experiment,
+    Factor,
+    cell_key,
+    cell_spec,
+    cell_specs,
+    cells,
+    imported_name,
+)
 from contend.spec.keys import resolve
 from contend.units import format_size
 from contend.warm.model import disturbs
@@ -105,18 +116,20 @@ def choose_design(
         )
     if compared is None or compare.by == "runs":
         return Design("runs", own=own)
-    cells = list(cell_specs(experiment))
-    why = _of_load(compared) or next(filter(None, map(_of_cell, cells)), None)
+    specs = list(cell_specs(experiment))
+    why = _of_load(compared) or next(filter(None, map(_of_cell, specs)), None)
     if why is None and blocking is not None:
         why = f"the script {blocking} needs threads of its own, which cannot ask in turn"
+    if why is None and _clients_differ(experiment):
+        why = "the levels want contend-load on other CPUs, and in slices one process asks them all"
     differs = differs_in(compared)
-    if why is None and (differs is Differs.ROUTE or _share_server(experiment, cells)):
+    if why is None and (differs is Differs.ROUTE or _share_server(experiment, specs)):
         # One server for all of them: each level reaches it by another route, or asks it otherwise.
         return Design("slices", own=own)
     servers = len(compared.levels)
     if why is None and (own or differs is not Differs.SERVERS):
         # One server for each level, or one for all of them.
-        why = _no_room(servers, cells, disk) if own else NOT_OURS
+        why = _no_room(servers, specs, disk) if own else NOT_OURS
         if why is not None and (switched := why_not_switched(experiment)) is not None:
             why = f"{why}, and {switched}"
         elif why is not None:
@@ -131,10 +144,22 @@ def choose_design(
     return Design("runs", why, own=own)
 
 
+def _clients_differ(experiment: Experiment) -> bool:
+    """Whether contend-load is placed otherwise at one of the levels that a block has."""
+    compared = experiment.compared
+    assert compared is not None
+    clients: dict[CellKey, Placement] = {}
+    for cell in cells(experiment):
+        context = cell_key({path: cell[path] for path in cell if path != compared.path})
+        client = launch_of(cell_spec(experiment, cell).values).client
+        if clients.setdefault(context, client) != client:
+            return True
+    return False
+
+
 def _of_load(compared: Factor) -> str | None:
-    if differs_in(compared) is not Differs.LOAD:
-        return None
-    return f"{compared.path} is a matter of the load, which all levels share in slices"
+    of = {Differs.LOAD: "load", Differs.HOST: "host"}.get(differs_in(compared))
+    return of and f"{compared.path} is a matter of the {of}, which all levels share in slices"
 
 
 def differs_in(compared: Factor) -> Differs:

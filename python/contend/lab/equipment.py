@@ -33,6 +33,7 @@ from contend.lab.events import Listener, Notice, Relay
 from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.session import Equipment
 from contend.lab.sessions import default_history
+from contend.lab.shared_host import SharedHost
 from contend.lab.testbed import Testbed
 from contend.lab.trial import rehearse_options, try_starts
 from contend.load import Address, Lines, LoadProcess, cpu_state, cpus_together
@@ -41,8 +42,7 @@ from contend.servers import PrivateServer, ServerBinary
 from contend.servers.dsn import passwords
 from contend.servers.existing import ExistingServer
 from contend.servers.variables import refuse_unknown
-from contend.settings import SETTINGS
-from contend.settings.model import Launch
+from contend.settings import launch_of
 from contend.settings.workload import may_ask
 from contend.spec import (
     SCRIPT_SCHEMA,
@@ -78,10 +78,12 @@ def private_equipment(
     program: Path,
     listen: Listener,
     exact: bool = False,
+    touch_host: bool = False,
 ) -> Equipment:
     """Private servers of the given programs, by the experiment's names of them; `exact` as of
-    `try_starts`."""
+    `try_starts`, `touch_host` as of `SharedHost`."""
     tell = Relay(listen)
+    host = SharedHost(listen, cache, touch=touch_host)
     load = LoadProcess(program)
 
     @contextlib.contextmanager
@@ -121,6 +123,7 @@ def private_equipment(
                     listen,
                     lines=Lines(program),
                     conditions=Conditions(logs.parent, listen),
+                    host=host,
                 )
 
             with contextlib.ExitStack() as stack:
@@ -163,6 +166,7 @@ def private_equipment(
         data_folder=cache,
         check=check,
         passwords=passwords(),
+        host=host,
     )
 
 
@@ -185,9 +189,7 @@ def _equipment(
 def _refuse_unknown_options(experiment: Experiment, binaries: Mapping[str, ServerBinary]) -> None:
     seen = set()
     for cell in cell_specs(experiment):
-        launch = Launch()
-        for setting in SETTINGS:
-            setting.launch(cell.values, launch)
+        launch = launch_of(cell.values)
         binary = binaries[server_name(cell)]
         names = frozenset(launch.options_of(binary.kind))
         if (binary, names) not in seen:
@@ -205,11 +207,15 @@ def borrowed_equipment(
     confirm: Confirm,
     experiment: Experiment,
     exact: bool = False,
+    touch_host: bool = False,
 ) -> Equipment:
     """Servers that contend neither starts nor stops, by the experiment's names of them: one, or
-    one for each level that is compared, in their order; `exact` as of `rehearse_options`. What no
-    statement of the experiment asks is not loaded into them."""
+    one for each level that is compared, in their order; `exact` as of `rehearse_options`,
+    `touch_host` as of `SharedHost`. What no statement of the experiment asks is not loaded into
+    them."""
     tell = Relay(listen)
+    elsewhere = not all(server.is_here() for server in servers.values())
+    host = SharedHost(listen, run_folder.parent, touch=touch_host, elsewhere=elsewhere)
     load = LoadProcess(program)
     asks = any(
         may_ask(cell.values, (*cell.data.table_names, *cell.data.known.views))
@@ -231,7 +237,7 @@ def borrowed_equipment(
             server, fill_server, spoil, load, journal, listen, number, makes_tables=asks
         )
         seen = Conditions(run_folder, listen)
-        return Testbed(place, listen, lines=Lines(program), conditions=seen)
+        return Testbed(place, listen, lines=Lines(program), conditions=seen, host=host)
 
     @contextlib.contextmanager
     def open_testbeds(_logs: Path, _count: int) -> Iterator[list[Testbed]]:
@@ -268,6 +274,7 @@ def borrowed_equipment(
         check=check,
         confirm=confirm,
         own=False,
+        host=host,
         passwords=passwords(*(server.dsn for server in servers.values())),
     )
 

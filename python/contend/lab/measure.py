@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from contend import probes
@@ -15,8 +16,9 @@ from contend.lab.events import Listener, Pace
 from contend.lab.testbed import Ready
 from contend.load import ArmSpec, LoadDriver, LoadFailed, plan_in_slices, plan_of, plan_of_arm
 from contend.outcome import Done, Hello, Interval, Outcome, Slice
+from contend.placement import Placed, look
 from contend.plan import Plan
-from contend.probed import Generator, Probes
+from contend.probed import Generator, Probes, RunWarning
 from contend.settings.load import Slicing
 from contend.spec import CellSpec
 from contend.store import Planned, RunRecord
@@ -46,13 +48,15 @@ def measure(
             intervals.append(event)
             listen(Pace(planned.run, float(event["qps"])))
 
+    placed = Placed(ready.client) if ready.client else None
     started_at = now()
     before = probes.look(ready.observed)
     with probes.QueryCacheWatch(ready.observed) as watch:
-        done = load.run(plan, env=ready.env, on_event=on_event)
+        done = load.run(plan, env=ready.env, on_event=on_event, placed=placed)
     seen = probes.changes(before, probes.look(ready.observed))
     _require_answers(done)
     seen.update({**watch.seen(), **noted})
+    ready = _with_client(ready, placed)
     return _record(planned, ready, plan, done, started_at, intervals, seen, calibration)
 
 
@@ -91,6 +95,8 @@ def measure_in_slices(
             figures[index].append(_interval(event))
             listen(Pace(block[index].run, float(event["qps"])))
 
+    # All levels have it alike: one process asks them.
+    placed = Placed(readies[0].client) if readies[0].client else None
     shared = len({id(ready.observed.connection) for ready in readies}) < len(readies)
     started_at = now()
     before = [probes.look(ready.observed) for ready in readies]
@@ -99,8 +105,9 @@ def measure_in_slices(
         # One server that is switched has one control connection, and no level of its own to watch.
         watched = [] if shared else [ready.observed for ready in readies]
         watches = [stack.enter_context(probes.QueryCacheWatch(observed)) for observed in watched]
-        whole = load.run(plan, env=env, on_event=on_event)
+        whole = load.run(plan, env=env, on_event=on_event, placed=placed)
     after = [probes.look(ready.observed) for ready in readies]
+    readies = [_with_client(ready, placed) for ready in readies]
     dones = [arm["done"] for arm in whole.get("arms", ())]
     for done in dones:
         _require_answers(done)
@@ -119,6 +126,19 @@ def measure_in_slices(
         )
         for index, (planned, ready, done) in enumerate(zip(block, readies, dones, strict=True))
     ]
+
+
+def _with_client(ready: Ready, placed: Placed | None) -> Ready:
+    """With how contend-load was placed, and a mark if that is not as it was asked."""
+    if placed is None:
+        return ready
+    got: dict[str, dict[str, str]] = {**ready.probes.get("placement", {}), "client": placed.seen}
+    marks: list[RunWarning] = [
+        {"code": "placement-differs", "message": said}
+        for said in look.differences(placed.placement, placed.seen, "place.client")
+    ]
+    probed: Probes = {**ready.probes, "placement": got}
+    return replace(ready, probes=probed, warnings=(*ready.warnings, *marks))
 
 
 def seed_of(planned: Planned, cell: CellSpec) -> int:

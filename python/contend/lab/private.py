@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,10 @@ from contend.host.page_cache import LockedFiles
 from contend.lab.caches import Caches, ColdStart, drop_files, files_of
 from contend.lab.testbed import Ready
 from contend.load import Address, LoadDriver, plan_of
+from contend.placement import Placement, look
+from contend.placement.cpus import layout
 from contend.plan import HandlerSocket
-from contend.probed import DatasetRecord, Probes, ServerIdentity, Warming
+from contend.probed import DatasetRecord, Probes, RunWarning, ServerIdentity, Warming
 from contend.probes import Observed
 from contend.servers import Dsn, PrivateServer, Truncated
 from contend.servers.client import LONG_S, LazyControl, run_statement
@@ -34,6 +36,11 @@ USER = "root"
 
 OF_INNODB = frozenset({".ibd"})
 """Files that a server keeps in memory of its own."""
+
+ONE_NODE = (
+    "this host has one NUMA node, where all of a server's memory lies whatever its policy: what "
+    "was measured is the CPUs that it was given"
+)
 
 Provide = Callable[[DataSpec, Mapping[str, Level], Path], Dataset | None]
 """Put the dataset for (data, server options) into an empty data folder; none, and a data folder
@@ -139,6 +146,9 @@ class PrivateUnderTest:
             return None  # It does not run because we ended it, or have not started it yet.
         return None
 
+    def place_threads(self, asked: Mapping[str, Placement]) -> Mapping[str, Mapping[str, str]]:
+        return self._server.place_threads(asked)
+
     def lock_files(self) -> str:
         self.unlock_files()
         folder = self._server.data_folder / self.database
@@ -168,6 +178,7 @@ class PrivateUnderTest:
         self._cell, self._launch, self._warming = cell, launch, None
         self._server.wrap = launch.wrap
         self._server.environment = launch.environment
+        self._server.placement = launch.placement
         if launch.from_disk:
             drop_files(self._server.data_folder)
         assert self._program is not None
@@ -258,6 +269,8 @@ class PrivateUnderTest:
         }
         if variables:
             probes["variables"] = variables
+        if self._launch.placement or self._launch.threads:
+            probes["placement"] = {"server": look.seen(self._server.pid)}
         if self._warming is not None:
             probes["warming"] = self._warming
         return Ready(
@@ -266,11 +279,16 @@ class PrivateUnderTest:
             observed=Observed(self._control.connection(), self.kind, self._server.pid),
             expected=self._caches.expected(),
             probes=probes,
-            warnings=tuple(
-                {"code": "option-truncated", "message": str(changed)}
-                for changed in self._truncated.values()
-            ),
+            warnings=tuple(self._warnings()),
         )
+
+    def _warnings(self) -> Iterator[RunWarning]:
+        for changed in self._truncated.values():
+            yield {"code": "option-truncated", "message": str(changed)}
+        if self._launch.placement.memory not in (None, "default") and len(layout().nodes) == 1:
+            yield {"code": "one-node", "message": ONE_NODE}
+        for said in self._server.misplaced:
+            yield {"code": "placement-differs", "message": said}
 
     def _all_variables(self, cell: CellSpec, asked: Mapping[str, Level]) -> dict[str, str]:
         """Every variable of a server that is compared with others; none if a run said it before."""

@@ -38,6 +38,7 @@ from contend.lab.events import (
 )
 from contend.lab.host_state import AskCpus, HostWatch
 from contend.lab.sessions import sessions_of
+from contend.lab.shared_host import SharedHost
 from contend.lab.slices import SliceRunner
 from contend.lab.testbed import Testbed
 from contend.lab.walk import Runner, Schedule, SingleRunner, walk
@@ -88,6 +89,7 @@ class Equipment:
         own: the servers are contend's to start and stop.
         passwords: all that are known; no run folder says one.
         history: what the runs of this host said; None: nothing is kept of them.
+        host: what is done to the host; None: nothing can be.
         doctor: says what it finds wrong with this host at once.
     """
 
@@ -105,12 +107,14 @@ class Equipment:
     own: bool = True
     passwords: frozenset[Password] = frozenset()
     history: Path | None = None
+    host: SharedHost | None = None
     doctor: Callable[[], list[CheckRecord]] = list
 
 
 def begin(experiment: Experiment, path: Path, equipment: Equipment, listen: Listener) -> None:
     """Make the run folder `path` and every run of the experiment."""
     refuse_settings(experiment, own=equipment.own)
+    _refuse_host(experiment, equipment)
     design = choose_design(
         experiment,
         own=equipment.own,
@@ -176,6 +180,11 @@ def refuse_settings(experiment: Experiment, *, own: bool) -> None:
             setting.refuse(cell.values, own=own)
 
 
+def _refuse_host(experiment: Experiment, equipment: Equipment) -> None:
+    if equipment.host is not None:
+        equipment.host.refuse(cell_specs(experiment))
+
+
 def resume(
     path: Path, equipment: Equipment, listen: Listener, *, experiment: Experiment | None = None
 ) -> None:
@@ -204,6 +213,7 @@ def resume(
         require_same_scripts(folder.meta().facts)
         require_same_tables(path, folder.meta().facts, stored.base.data)
         refuse_settings(stored, own=equipment.own)
+        _refuse_host(stored, equipment)
         engine = _same_engine(folder, equipment, stored, listen)
         folder.add_session(_facts(equipment, stored, engine, design))
         _conduct(with_engine(stored, engine.get("engine")), folder, design, equipment, listen)
@@ -257,7 +267,10 @@ def _conduct(
         calibration = _calibration(experiment, folder, equipment)
         at_most = any(ends_with_its_work(cell.values) for cell in cell_specs(experiment))
         listen(Began(folder.path, total, ended, planned_load_s(experiment), at_most))
-        with equipment.open_testbeds(folder.path / "logs", design.servers) as testbeds:
+        with (
+            _put_back(equipment.host, listen),
+            equipment.open_testbeds(folder.path / "logs", design.servers) as testbeds,
+        ):
             schedule = Schedule(experiment, folder, design)
             runner: Runner = (
                 SliceRunner(
@@ -269,6 +282,23 @@ def _conduct(
             walk(experiment, folder, schedule, runner, listen, watch)
     if (sessions := sessions_of(equipment.history, experiment, folder.meta().facts)) is not None:
         sessions.note(experiment, folder, listen)
+
+
+@contextlib.contextmanager
+def _put_back(host: SharedHost | None, listen: Listener) -> Iterator[None]:
+    """Have the host in the end as it was. If something else went wrong, that is raised, and what
+    could not be put back is told beside it."""
+    try:
+        yield
+    except BaseException:
+        try:
+            if host is not None:
+                host.close()
+        except ContendError as error:
+            listen(Notice(" ".join(filter(None, (error.message, error.detail, error.hint)))))
+        raise
+    if host is not None:
+        host.close()
 
 
 def _calibration(

@@ -83,7 +83,10 @@ class SliceRunner:
         return [
             replace(
                 ready,
-                observed=replace(ready.observed, others=tuple(pids - {ready.observed.pid})),
+                observed=replace(
+                    ready.observed,
+                    others=(*ready.observed.others, *sorted(pids - {ready.observed.pid})),
+                ),
                 probes={**ready.probes, **about, "place": index},
             )
             for index, ready in zip(indexes, readies, strict=True)

@@ -11,7 +11,9 @@ from pymysql.connections import Connection
 from contend.errors import ContendError, WorkError
 from contend.lab.conditions import Conditions
 from contend.lab.events import Listener, Notice
+from contend.lab.shared_host import SharedHost
 from contend.load import Address, Lines
+from contend.placement import Placement
 from contend.probed import Probes, RunWarning
 from contend.probes import Expected, Observed
 from contend.servers.client import StatementFailed
@@ -29,6 +31,7 @@ class Ready:
         address: where contend-load connects.
         env: what contend-load finds in its environment; holds the password if there is one.
         watch_pid: the server's process, if it runs on this host.
+        client: where contend-load runs.
         probes: what the testbed knows of itself, for the record.
         warnings: what the testbed marks the cell with.
     """
@@ -38,6 +41,7 @@ class Ready:
     expected: Expected
     env: Mapping[str, str] = field(default_factory=dict)
     watch_pid: int | None = None
+    client: Placement = field(default_factory=Placement)
     probes: Probes = field(default_factory=Probes)
     warnings: tuple[RunWarning, ...] = ()
 
@@ -66,6 +70,7 @@ class ServerUnderTest(Protocol):
         """Statements that undo what is in force, to be run in the end even if the lab dies."""
         ...
 
+    def place_threads(self, asked: Mapping[str, Placement]) -> Mapping[str, Mapping[str, str]]: ...
     def lock_files(self) -> str: ...
     def unlock_files(self) -> None: ...
     def warm(self, how: str, seed: int) -> None:
@@ -109,6 +114,7 @@ class Testbed:
         strict: what cannot be undone is an error, and not only the end of the copy of the data.
         lines: makes delay lines; None if no cell wants one.
         conditions: looks at the tables; None if nobody does.
+        host: that this and other testbeds are on; None if it is not looked at, as in a trial.
     """
 
     def __init__(
@@ -120,8 +126,10 @@ class Testbed:
         strict: bool = False,
         lines: Lines | None = None,
         conditions: Conditions | None = None,
+        host: SharedHost | None = None,
     ) -> None:
         self._server = server
+        self._host = host
         self._strict = strict
         self._lines = lines
         self._conditions = conditions
@@ -168,6 +176,8 @@ class Testbed:
         for setting in self._settings:
             setting.launch(cell.values, launch)
         self._shape_launch(launch)
+        if self._host is not None:
+            self._host.bring(launch)
         again = {setting.path for setting in due}
         self._notes = {path: said for path, said in self._notes.items() if path not in again}
         if need is Need.DATA:
@@ -188,8 +198,16 @@ class Testbed:
             raise
         self._cell = cell
         ready = self._apart(self._server.ready(cell))
+        if self._host is not None:
+            others = self._host.neighbours
+            ready = replace(
+                ready,
+                observed=replace(ready.observed, others=others),
+                warnings=(*ready.warnings, *self._host.warnings),
+            )
         noted = {**self._values_to_note(cell), **self._notes}
-        return replace(ready, probes={**ready.probes, "settings": noted})
+        probes: Probes = {**ready.probes, "settings": noted}
+        return replace(ready, client=launch.client, probes=probes)
 
     def death(self) -> ContendError | None:
         return self._server.death()
@@ -240,6 +258,9 @@ class Testbed:
 
     def expect_writes(self) -> None:
         self._server.expect_writes()
+
+    def place_threads(self, asked: Mapping[str, Placement]) -> Mapping[str, Mapping[str, str]]:
+        return self._server.place_threads(asked)
 
     def lock_files(self) -> str:
         return self._server.lock_files()

@@ -22,6 +22,8 @@ from typing import Any, Protocol, cast
 from contend.errors import WorkError
 from contend.load.plan import planned_s
 from contend.outcome import Done, Outcome
+from contend.placement import Placed, Placement, look
+from contend.placement.groups import grouped
 from contend.plan import Plan
 from contend.program import PROGRAM
 
@@ -35,7 +37,14 @@ GRACE_S = 20.0
 class LoadDriver(Protocol):
     """What drives load: the process, or a fake of it."""
 
-    def run(self, plan: Plan, *, env: Mapping[str, str], on_event: OnEvent) -> Done: ...
+    def run(
+        self,
+        plan: Plan,
+        *,
+        env: Mapping[str, str],
+        on_event: OnEvent,
+        placed: Placed | None = None,
+    ) -> Done: ...
 
 
 class LoadProcess:
@@ -45,12 +54,20 @@ class LoadProcess:
         self.program = program
         self.grace_s = grace_s
 
-    def run(self, plan: Plan, *, env: Mapping[str, str], on_event: OnEvent) -> Done:
+    def run(
+        self,
+        plan: Plan,
+        *,
+        env: Mapping[str, str],
+        on_event: OnEvent,
+        placed: Placed | None = None,
+    ) -> Done:
         """Run `plan` to its end and return the `done` outcome.
 
         Args:
             env: added to the environment; where a password goes.
             on_event: called with every outcome as it arrives, the last one too.
+            placed: where the program is to run; how it did is put in.
 
         Raises:
             LoadFailed: the run was refused, broke, or did not end in its time.
@@ -58,10 +75,16 @@ class LoadProcess:
         connect_s = float(plan["server"].get("connect_timeout_s", 10.0))
         limit_s = planned_s(plan) + connect_s + self.grace_s
         last: dict[str, Any] | None = None
-        with Child([str(self.program), "run", "-"], env) as child:
+        with contextlib.ExitStack() as stack:
+            asked = Placement() if placed is None else placed.placement
+            placement = stack.enter_context(grouped(asked))
+            child = stack.enter_context(Child([str(self.program), "run", "-"], env, placement))
             child.send(json.dumps(plan).encode())
             for line in child.lines(limit_s=limit_s):
                 last = parse(line)
+                if placed is not None and last["type"] not in ("hello", "done", "error"):
+                    # With its threads, which there are none of yet when it says hello.
+                    placed.seen = placed.seen or look.seen(child.pid)
                 on_event(cast(Outcome, last))
             code = child.wait()
             tail = child.stderr_tail()
@@ -140,14 +163,19 @@ STDERR_BYTES_KEPT = 4096
 class Child:
     """A child process whose standard streams are read without a thread and within a deadline."""
 
-    def __init__(self, argv: list[str], env: Mapping[str, str]) -> None:
+    def __init__(
+        self, argv: list[str], env: Mapping[str, str], placement: Placement | None = None
+    ) -> None:
+        prefix = () if placement is None else placement.prefix()
         self._process = subprocess.Popen(
-            [argv[0], f"--die-with={os.getpid()}", *argv[1:]],
+            [*prefix, argv[0], f"--die-with={os.getpid()}", *argv[1:]],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, **env},
-            process_group=0,
+            # A session is a group too, and has a niceness among sessions.
+            start_new_session=bool(prefix),
+            process_group=None if prefix else 0,
         )
         self._stderr = bytearray()
 
@@ -161,6 +189,10 @@ class Child:
                 # A program that died early leaves what was not yet written to it unwritable.
                 with contextlib.suppress(BrokenPipeError):
                     stream.close()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def send(self, data: bytes) -> None:
         stdin = self._process.stdin

@@ -167,6 +167,12 @@ FIXED: dict[str, Metric] = {
             noun="client CPU per query",
         ),
         Metric(
+            "client_cpu_share",
+            "Share of the client in the CPU time of client and server",
+            "",
+            read.over(read.client_cpu_us, read.total(read.client_cpu_us, read.server_cpu_us)),
+        ),
+        Metric(
             "round_trips_per_event",
             "Round trips per event",
             "",

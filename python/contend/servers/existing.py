@@ -88,6 +88,10 @@ class ExistingServer:
         with self.connect() as connection:
             return variables.differing(connection, kind)
 
+    def is_here(self) -> bool:
+        """Whether it runs on this host, as far as its address says."""
+        return self.dsn.socket is not None or self.dsn.host in ("localhost", "127.0.0.1", "::1")
+
     def pid(self) -> int | None:
         """The server's process, if it runs on this host and is reached by its socket."""
         return None if self.dsn.socket is None else socket_peer(self.dsn.socket)

@@ -20,6 +20,10 @@ from typing import Any, Self
 
 from pymysql.connections import Connection
 
+from contend.placement import Placement, look
+from contend.placement.groups import grouped
+from contend.placement.threads import by_role, place_threads
+from contend.placement.watched import Watched
 from contend.servers import error_log, variables
 from contend.servers.binary import ServerBinary, check_runs_here
 from contend.servers.client import connect
@@ -54,6 +58,8 @@ class PrivateServer:
         log_dir: where `server.log` is written; the folder itself if it is None.
         wrap: a program with its arguments that becomes or starts the server: `("setarch", "-R")`.
         environment: variables in addition to the few that every private server gets.
+        placement: where it runs, and how it is scheduled. A real-time server, or one with threads
+            of that kind, is watched: it is killed if this process gives no sign for 10 s.
     """
 
     def __init__(
@@ -70,6 +76,10 @@ class PrivateServer:
         self.log_path = (self.folder.root if log_dir is None else log_dir.absolute()) / LOG_NAME
         self.wrap = tuple(wrap)
         self.environment = dict(environment or {})
+        self.placement = Placement()
+        self.misplaced: tuple[str, ...] = ()
+        """What the kernel made otherwise of the placement, in words."""
+        self._alive = contextlib.ExitStack()
         self.options: dict[str, Value] = {}
         self.port: int | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -185,6 +195,9 @@ class PrivateServer:
             except PortTaken:
                 if attempt == _PORT_ATTEMPTS - 1:
                     raise
+        if self.placement:
+            got = look.seen(self.pid)
+            self.misplaced = tuple(look.differences(self.placement, got, "place.server"))
         adjusted = error_log.adjusted_options(self.log())
         return truncations(self.options, self.variables(), adjusted)
 
@@ -255,6 +268,15 @@ class PrivateServer:
         with self.connect() as connection:
             return variables.set_global(connection, changes)
 
+    def place_threads(self, asked: Mapping[str, Placement]) -> dict[str, dict[str, str]]:
+        """Place threads by role, which it must tell apart (performance_schema); how they are placed
+        then, by role."""
+        with self.connect() as connection:
+            threads = by_role(variables.threads(connection))
+        if any(placement.is_real_time for placement in asked.values()):
+            self._watch(self.pid)
+        return place_threads(threads, asked)
+
     def log(self) -> str:
         """What the server wrote since it was last started."""
         try:
@@ -320,15 +342,18 @@ class PrivateServer:
                 command.append("--skip-networking")
             self._open_log()
             self._pid_file.unlink(missing_ok=True)
+            placement = self._alive.enter_context(grouped(self.placement))
             with self.log_path.open("ab") as log:
                 self._process = spawn(
-                    [*self.wrap, *command, *arguments],
+                    [*placement.prefix(), *self.wrap, *command, *arguments],
                     cwd=self.folder.data,
                     log=log,
                     keep_open=locks,
                     more_environment=self.environment,
                     group=bool(self.wrap),
                 )
+            if placement.is_real_time:
+                self._watch(self._process.pid)
         except BaseException:
             self._forget()
             raise
@@ -395,8 +420,15 @@ class PrivateServer:
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
         self._log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
 
+    def _watch(self, pid: int) -> None:
+        """Have it killed if this process gives no sign for too long."""
+        with self.log_path.open("ab") as log:
+            self._alive.enter_context(contextlib.closing(Watched(pid, log)))
+
     def _forget(self) -> None:
         self._process = None
+        self._alive.close()
+        self.misplaced = ()
         self.port = None
         if self._socket_folder is not None:
             remove_socket_folder(self._socket_folder)

@@ -105,6 +105,16 @@ def status(connection: Connection[Any]) -> dict[str, str]:
     return dict(fetch(connection, "SHOW GLOBAL STATUS"))
 
 
+def threads(connection: Connection[Any]) -> list[tuple[str, int]]:
+    """Name and kernel's id of each thread of a server whose performance_schema is on; none if it is
+    off."""
+    rows = fetch(
+        connection,
+        "SELECT NAME, THREAD_OS_ID FROM performance_schema.threads WHERE THREAD_OS_ID IS NOT NULL",
+    )
+    return [(str(name), int(thread)) for name, thread in rows]
+
+
 def differing(
     connection: Connection[Any], kind: str, defaults: Mapping[str, str] | None = None
 ) -> Differing:

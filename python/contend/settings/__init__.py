@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from contend.settings import before_run, load, options, server, setup, workload
-from contend.settings.model import Setting
+from contend.settings.host import HOST
+from contend.settings.model import Launch, Setting, Values
+from contend.settings.place import PLACE
 
 SETTINGS: list[Setting] = [
     server.KIND,
@@ -15,6 +17,9 @@ SETTINGS: list[Setting] = [
     server.ENVIRONMENT,
     server.WRAP,
     server.ROUND_TRIP,
+    # After what says its environment and options, to which they add.
+    *PLACE,
+    *HOST,
     *workload.DATA,
     setup.SETTING,
     workload.SETTING,
@@ -28,3 +33,11 @@ SETTINGS: list[Setting] = [
     load.SEED,
 ]
 """In the order in which they are applied."""
+
+
+def launch_of(cell: Values) -> Launch:
+    """How the servers and the client of a cell are started, and what they find on the host."""
+    launch = Launch()
+    for setting in SETTINGS:
+        setting.launch(cell, launch)
+    return launch

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Any, Protocol
 
+from contend.placement.model import Placement
+from contend.placement.neighbour import Spin
 from contend.settings.tables import Tagged
 from contend.settings.values import Key, Level
 
@@ -42,11 +44,32 @@ class Differs(Enum):
     ROUTE = "how the server is reached"
     QUERIES = "what is asked, and how"
     LOAD = "the load as a whole"
+    HOST = "the host, which all levels share"
+
+
+@dataclass(frozen=True, slots=True)
+class HostWish:
+    """What files of the kernel are to say while a cell is measured.
+
+    Args:
+        path: of the setting that wishes it.
+        files: relative to the root, as a pattern; `{disk}` stands for the disk of the data,
+            `{group}` for the control group of this process.
+        value: to be written into each.
+        others: patterns of files that the kernel changes with them.
+        optional: there may be no such file, or one that takes no value: then the others count.
+    """
+
+    path: str
+    files: str
+    value: str
+    others: tuple[str, ...] = ()
+    optional: bool = False
 
 
 @dataclass
 class Launch:
-    """How a private server is started.
+    """How a private server is started, and what it and the client find on the host.
 
     Args:
         by_kind: options of servers of one kind, or of `any`; `options` goes before them.
@@ -54,6 +77,11 @@ class Launch:
         wrap: a program with its arguments that starts the server, which it gets as further
             arguments.
         from_disk: no file of the server is in the page cache when it starts.
+        placement, client: of the server's process, and of contend-load's.
+        threads: of threads of the server, by role.
+        host: what the kernel is to be told.
+        drop_page_cache: nothing of any file is in memory.
+        neighbour: takes CPU time beside the run.
     """
 
     options: dict[str, Level] = field(default_factory=dict)
@@ -61,6 +89,12 @@ class Launch:
     environment: dict[str, str] = field(default_factory=dict)
     wrap: tuple[str, ...] = ()
     from_disk: bool = False
+    placement: Placement = field(default_factory=Placement)
+    client: Placement = field(default_factory=Placement)
+    threads: dict[str, Placement] = field(default_factory=dict)
+    host: list[HostWish] = field(default_factory=list)
+    drop_page_cache: bool = False
+    neighbour: Spin | None = None
 
     def options_of(self, kind: str) -> dict[str, Level]:
         """What a server of that kind is started with."""
@@ -103,6 +137,9 @@ class Target(Protocol):
     def lock_files(self) -> str:
         """Keep the files of the tables in memory; says how much that is."""
 
+    def place_threads(self, asked: Mapping[str, Placement]) -> Mapping[str, Mapping[str, str]]:
+        """Place threads of a private server by role; how they are placed then."""
+
     def unlock_files(self) -> None:
         """Leave them to the kernel again."""
 
@@ -118,7 +155,8 @@ class Setting:
     """One thing that can vary, as a file says it.
 
     Args:
-        section: the table of the file that its key is in; empty for a key at the top of the file.
+        section: the table of the file that its key is in, `place.server` if it is one in another;
+            empty for a key at the top of the file.
         key: its name there, what it may be, its default, what it means.
         need: what a change of it takes.
         lasts: what ends its effect: a restart, or only another copy of the data.
@@ -144,7 +182,7 @@ class Setting:
     @property
     def steps(self) -> tuple[str, ...]:
         """The keys that lead to it from the top of a file."""
-        return tuple(filter(None, (self.section, self.key.name)))
+        return tuple(filter(None, (*self.section.split("."), self.key.name)))
 
     @property
     def usual(self) -> object:

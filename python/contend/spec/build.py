@@ -26,8 +26,8 @@ from contend.spec.keys import (
     PathTarget,
     factor_paths,
     known_paths,
+    names_by_table,
     resolve,
-    settings_by_section,
     top_level,
 )
 from contend.spec.model import CellSpec, CompareSpec, Experiment, Factor, same_level
@@ -44,10 +44,8 @@ def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Ex
     """The experiment that `document` holds; raises SpecError at the first fault."""
     _check_top_level(document)
     about = _fixed(document, "experiment")
-    for section, settings in settings_by_section().items():
-        if section:
-            names = [setting.key.name for setting in settings]
-            _refuse_unknown(document, section, names)
+    for section, names in names_by_table().items():
+        _refuse_unknown(document, section, names)
     factors = _factors(document)
     values = {setting.path: _value(document, setting, factors) for setting in SETTINGS}
     check_script(document, values, factors)
@@ -112,14 +110,15 @@ def _fixed(document: Document, section: str) -> dict[str, Any]:
 
 
 def _refuse_unknown(document: Document, section: str, names: Sequence[str]) -> None:
-    for name in document.table((section,)):
+    table = tuple(section.split("."))
+    for name in document.table(table):
         if name in names:
             continue
         hint = did_you_mean(name, names)
         elsewhere = [p for p in known_paths() if p.endswith(f".{name}")]
         if elsewhere:
             hint = f'Did you mean "{elsewhere[0]}"?'
-        document.refuse((section, name), f'unknown key "{name}" in [{section}]', hint=hint)
+        document.refuse((*table, name), f'unknown key "{name}" in [{section}]', hint=hint)
 
 
 def _value(document: Document, setting: Setting, factors: tuple[Factor, ...]) -> Any:

@@ -19,6 +19,7 @@ from contend.errors import did_you_mean
 from contend.metrics import DISTURBANCES, FIXED, THROUGHPUT, Run, UnknownMetric, metric_of, names_in
 from contend.settings import SETTINGS
 from contend.settings.model import Setting
+from contend.settings.place import PLACE_MEANINGS
 from contend.settings.tables import Nested, can_vary
 from contend.settings.values import (
     Choice,
@@ -190,12 +191,26 @@ def settings_by_section() -> dict[str, tuple[Setting, ...]]:
     return {section: tuple(settings) for section, settings in sections.items()}
 
 
+def names_by_table() -> dict[str, list[str]]:
+    """Table of the file -> what may be in it: keys of settings, and tables."""
+    tables: dict[str, list[str]] = {}
+    for section, settings in settings_by_section().items():
+        around, _, name = section.rpartition(".")
+        while around:
+            inside = tables.setdefault(around, [])
+            inside.extend([name] if name not in inside else [])
+            around, _, name = around.rpartition(".")
+        if section:
+            tables.setdefault(section, []).extend(setting.key.name for setting in settings)
+    return tables
+
+
 def top_level() -> tuple[str, ...]:
     """Every table, and every key outside of one."""
     sections = settings_by_section()
     alone = (setting.key.name for setting in sections.pop("", ()))
     return (
-        *("experiment", *sections, *alone),
+        *("experiment", *dict.fromkeys(name.partition(".")[0] for name in sections), *alone),
         *("factors", "compare", "words", "published", *VARIANTS),
     )
 
@@ -207,6 +222,9 @@ MEANINGS = {
     "experiment": "what this is and what it asks",
     "server": "the server under test: a private one unless --server names one",
     "data": "the tables and their content",
+    "place": "where server and client run, and what runs beside them",
+    **PLACE_MEANINGS,
+    "host": "the state of the host; nothing of it is touched without --touch-host",
     "load": "how hard and how long",
     "factors": "what varies: a path of this file in quotes, and the list of its levels",
     "compare": "what is compared with what, and how surely",

@@ -31,7 +31,8 @@ def json_schema() -> dict[str, object]:
     }
     for section, settings in settings_by_section().items():
         keys: dict[str, object] = {setting.key.name: setting.key.schema() for setting in settings}
-        properties.update({section: _table(section, keys)} if section else keys)
+        inside = _make_tables(properties, section)
+        inside.update(keys)
     _properties(properties, "compare")["baseline"] = {
         **_by_path("compare.baseline", factor_paths(), lists=False, scalars=True),
         "maxProperties": 1,
@@ -48,6 +49,16 @@ def json_schema() -> dict[str, object]:
         "properties": properties,
         "additionalProperties": False,
     }
+
+
+def _make_tables(properties: dict[str, object], section: str) -> dict[str, object]:
+    """The properties of a table, which is made with those around it if it is not there."""
+    path = ""
+    for name in filter(None, section.split(".")):
+        path = f"{path}.{name}".lstrip(".")
+        properties.setdefault(name, _table(path, {}))
+        properties = _properties(properties, name)
+    return properties
 
 
 def _table(section: str, properties: dict[str, object]) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """What was changed on a server that is not contend's own, or on the host, and must be put back.
 
-journal     one file a server, and one for the host; what must be put back is on the disk before it is changed
+journal     one file a server, one a host; what must be put back is on the disk before a change
 variables   change a variable, put it back as the number or the text that it was
 files       change a file of /proc or /sys, put it back as what it said
 back        puts back all of a journal, or says what could not be; statements, lists of pages

@@ -1,8 +1,8 @@
 """Puts back what a journal holds: everything is tried, and what could not be stays and is named.
 
-Beside variables a journal may have files of the host, statements, which undo what others did, and the server's own
-list of pages: that is moved aside while another is in its place, under a name that says whose it
-is."""
+Beside variables a journal may have files of the host; statements, which undo what others did; and
+the server's own list of pages: that is moved aside while another is in its place, under a name that
+says whose it is."""
 
 from __future__ import annotations
 

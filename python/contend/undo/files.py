@@ -14,9 +14,9 @@ from contend.undo.journal import Entry, Journal
 from contend.undo.variables import Agree, NotAgreed, NotTaken
 
 FILE = "file"
-"""Its entry has `path`; `before`, what the file said, of several choices the chosen one; and `ours`,
-what contend made of it, once that is known: whoever finds an entry without it was killed on the
-way, and what the file says then is contend's."""
+"""Its entry has `path`; `before`, what the file said, of several choices the chosen one; and
+`ours`, what contend made of it, once that is known: of an entry without it contend was killed on
+the way, and what the file says then is contend's."""
 
 _TWINS = {
     "dirty_ratio": "dirty_bytes",
@@ -33,7 +33,7 @@ class HostRefused(RequestError):
 
 
 def read(path: Path) -> str:
-    """What the file says: `none` of `[none] mq-deadline`. Raises HostRefused if it cannot be read."""
+    """What the file says: `none` of `[none] mq-deadline`; raises HostRefused."""
     tree = Tree(path.parent)
     text = tree.text(path.name)
     if text is None:
@@ -43,6 +43,36 @@ def read(path: Path) -> str:
             raise _refused(path, error) from error
         raise HostRefused(f"{path} cannot be read")
     return chosen(text)
+
+
+def require(path: Path, value: str | None) -> None:
+    """Refuse a change before it is tried: of a file that cannot be written, or that says which
+    values it offers, and this is none of them. `value` of None asks for the writing alone.
+
+    Raises:
+        HostRefused: it cannot be had.
+    """
+    if not path.exists():
+        raise _refused(path, OSError(errno.ENOENT, ""))
+    if not os.access(path, os.W_OK):
+        raise _refused(path, OSError(_why_no_writing(path), ""), value)
+    offers = _offers(path)
+    if value is not None and offers and value not in offers:
+        raise HostRefused(
+            f"{path} does not offer {value!r}", hint=f"It offers {', '.join(offers)}."
+        )
+
+
+def _offers(path: Path) -> list[str]:
+    """The values that it takes, if it says them: all of `[none] mq-deadline`; of a governor another
+    file does; that of SMT says why there is none to be set."""
+    tree = Tree(path.parent)
+    if path.name == "scaling_governor":
+        return (tree.text("scaling_available_governors") or "").split()
+    text = tree.text(path.name) or ""
+    if path.name == "control" and text in ("notsupported", "notimplemented", "forceoff"):
+        return [text]
+    return [word.strip("[]") for word in text.split()] if "[" in text else []
 
 
 def change(journal: Journal, path: Path, value: str, others: Iterable[Path] = ()) -> str:
@@ -62,8 +92,7 @@ def change(journal: Journal, path: Path, value: str, others: Iterable[Path] = ()
     entry = _noted(journal, path)
     if before == value:
         return before
-    if not os.access(path, os.W_OK):
-        raise _refused(path, OSError(_why_no_writing(path), ""), value)
+    require(path, value)
     noted: list[Entry] = []
     if entry is None:
         # The latest goes back first: a twin, which puts the 0 here; the others only after this one.
@@ -108,7 +137,7 @@ def put_back(entry: Entry, agree: Agree) -> str:
 
 def is_back(entry: Entry) -> bool:
     """Whether it says what it said before already, as after a new start of the host."""
-    return read(Path(entry["path"])) == entry["before"]
+    return read(Path(entry["path"])) == str(entry["before"])
 
 
 def in_words(entry: Entry) -> str:

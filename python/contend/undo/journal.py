@@ -1,8 +1,8 @@
 """What must be put back on a server, or on the host. It outlives the process.
 
-One JSON file a server, and one a host. What is to be put back is written, and on the disk, before it is changed:
-so whatever ends the process, the next one finds it. A new text is written beside the old one and
-takes its name, so the file is whole at any time.
+One JSON file a server, and one a host. What is to be put back is written, and on the disk, before
+it is changed: so whatever ends the process, the next one finds it. A new text is written beside the
+old one and takes its name, so the file is whole at any time.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class JournalBroken(WorkError):
 
 @dataclass(slots=True)
 class Journal:
-    """The journal of one server or of the host; `Journal.open` gives it, and keeps it for this process alone.
+    """The journal of one server or of the host; `Journal.open` gives it, and keeps it for this
+    process alone.
 
     Args:
         server: the DSN, as it can be shown and typed again; or `this_host()`.

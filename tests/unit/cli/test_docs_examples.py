@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from contend.spec import load_experiment, planned_runs
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -26,15 +28,20 @@ def test_the_experiment_of_the_guide_to_distance_is_one(tmp_path: Path) -> None:
     assert len(planned_runs(load_experiment(str(file)))) == 12
 
 
-def test_the_experiments_of_the_guide_to_settings_are_some(tmp_path: Path) -> None:
-    page = (DOCS / "guides" / "what-can-vary.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    ("guide", "planned"), [("what-can-vary", [12, 16, 8, 8, 9, 12]), ("placement", [8, 8])]
+)
+def test_the_experiments_of_the_guides_to_settings_are_some(
+    tmp_path: Path, guide: str, planned: list[int]
+) -> None:
+    page = (DOCS / "guides" / f"{guide}.md").read_text(encoding="utf-8")
     texts = re.findall(r"^```toml\n(.*?)^```$", page, re.S | re.M)
     runs = []
     for number, text in enumerate(texts):
         file = tmp_path / f"{number}.toml"
         file.write_text(text)
         runs.append(len(planned_runs(load_experiment(str(file)))))
-    assert runs == [12, 16, 8, 8, 9, 12]
+    assert runs == planned
 
 
 def test_the_experiment_of_the_guide_to_closed_work_is_one(tmp_path: Path) -> None:

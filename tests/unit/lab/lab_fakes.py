@@ -16,6 +16,7 @@ from contend.lab.events import Listener
 from contend.lab.testbed import Ready
 from contend.lab.walk import Schedule, SingleRunner, walk
 from contend.load import Address, LoadDriver
+from contend.placement import Placement
 from contend.probed import ServerIdentity
 from contend.probes import Expected, Observed
 from contend.servers import Truncated
@@ -104,6 +105,8 @@ class FakeServer:
         self.running = False
         self.wrap: tuple[str, ...] = ()
         self.environment: dict[str, str] = {}
+        self.placement = Placement()
+        self.misplaced: tuple[str, ...] = ()
         self.life: list[str] = []
         self.launches: list[tuple[tuple[str, ...], dict[str, str]]] = []
         self.options: dict[str, Level] = {}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
 from contend.settings.plan_keys import SCHEMA_OF, WORKLOAD
+from contend.settings.values import Refused
 from contend.spec import (
     Cell,
     CellSpec,
@@ -27,6 +29,31 @@ from contend.spec import cell as cell_module
 from contend.spec.keys import factor_paths, resolve
 
 Load = Callable[..., Experiment]
+
+
+def some_level(path: str) -> tuple[Level, Level]:
+    """One that the key takes, and what the cell has then."""
+    for level in (
+        True,
+        4,
+        1,
+        100,
+        0.5,
+        "0",
+        "local",
+        "idle",
+        "none",
+        "never",
+        "steady",
+        "jemalloc",
+        "dropped",
+    ):
+        try:
+            read = resolve(path).key.level.read(level)
+        except Refused:
+            continue
+        return level, cast("Level", read)
+    raise AssertionError(path)
 
 
 def test_levels_are_put_in(load: Load) -> None:
@@ -213,6 +240,11 @@ LEVELS: dict[str, tuple[object, object]] = {
     },
     "server.profile": ("same", "same"),
     "workload.script": ("oltp_insert", "oltp_insert"),
+    **{
+        path: some_level(path)
+        for path in factor_paths()
+        if path.partition(".")[0] in ("place", "host")
+    },
     "workload.distribution.kind": ("zipfian", "zipfian"),
     "workload.distribution.iter": (4, 4),
     "workload.distribution.pct": (4, 4),

@@ -185,7 +185,7 @@ with Journal.open(Path(sys.argv[2]), this_host()) as journal:
 KILLED = """
 import os, sys
 from pathlib import Path
-from killed import killed_at_every_line
+from killed import killed_at_every_step
 from contend.undo import Host, Journal, change_file, files, put_back, this_host
 vm, undo = Path(sys.argv[1]), Path(sys.argv[2])
 names = ("swappiness", "dirty_bytes")
@@ -207,7 +207,7 @@ def said():
     return {name: (vm / name).read_text().strip() for name in names}
 
 before, changed = said(), 0
-for line in killed_at_every_line(work, ("contend/undo/",)):
+for line in killed_at_every_step(work, ("contend/undo/",)):
     now = said()
     changed += now != before
     with Journal.open(undo, this_host()) as journal:

@@ -1,0 +1,228 @@
+"""The host as a session changes it: files of the kernel, the page cache, a neighbour. One object
+for all servers of a session, since they share the host; what it changed it puts back in the end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from contend.errors import ContendError, RequestError
+from contend.host.machine import block_device, mount_of
+from contend.host.tree import Tree
+from contend.lab.events import Listener, Notice
+from contend.placement.groups import real_time_file
+from contend.placement.neighbour import Neighbour, Spin
+from contend.probed import RunWarning
+from contend.settings import launch_of
+from contend.settings.host import refuse_untouched
+from contend.settings.model import HostWish, Launch
+from contend.spec import CellSpec
+from contend.undo import (
+    Host,
+    HostRefused,
+    Journal,
+    change_file,
+    default_folder,
+    put_back,
+    this_host,
+)
+from contend.undo.files import require
+
+_DROP = "proc/sys/vm/drop_caches"
+_EVERYTHING = "3"
+
+
+class SharedHost:
+    """What is changed is noted in the host's journal before.
+
+    Args:
+        touch: the user allowed it.
+        elsewhere: the server is on another host, so nothing that is done here touches it.
+        disk: a folder on the disk that holds the servers' data.
+        root: where /proc and /sys are.
+        journals: where the host's journal is.
+    """
+
+    def __init__(
+        self,
+        listen: Listener,
+        disk: Path,
+        *,
+        touch: bool = False,
+        elsewhere: bool = False,
+        root: Path = Path("/"),
+        journals: Path | None = None,
+    ) -> None:
+        self._listen = listen
+        self._disk = disk
+        self._touch = touch
+        self._elsewhere = elsewhere
+        self._root = root
+        self._journals = journals
+        self._journal: Journal | None = None
+        self._spin: Spin | None = None
+        self._neighbour: Neighbour | None = None
+        self._rounded: dict[str, RunWarning] = {}
+
+    def refuse(self, cells: Iterable[CellSpec]) -> None:
+        """Refuse what cannot be had here before anything is done; raises RequestError."""
+        wishes: dict[HostWish, None] = {}
+        for cell in cells:
+            launch = launch_of(cell.values)
+            if not (launch.host or launch.drop_page_cache):
+                continue
+            if not self._touch:
+                refuse_untouched(cell.values)
+            if self._elsewhere:
+                raise RequestError(
+                    "the experiment has settings of the host, and the server is on another one, "
+                    "which contend does not change",
+                    hint="Leave the table [host] out, or run contend there.",
+                )
+            if launch.drop_page_cache:
+                wishes[HostWish("host.page_cache", _DROP, "")] = None
+            wishes |= dict.fromkeys(launch.host)
+        for wish in wishes:
+            for file in self._files(wish):
+                with _of_setting(wish):
+                    require(file, wish.value or None)
+        self._require_some(wishes)
+
+    def bring(self, launch: Launch) -> None:
+        """Have the host as a cell wants it.
+
+        Raises:
+            RequestError: the kernel does not take it.
+            ContendError: the journal cannot be had or written.
+        """
+        self._rounded = {}
+        for wish in launch.host:
+            self._change(wish)
+        if launch.drop_page_cache:
+            os.sync()
+            (self._root / _DROP).write_text(_EVERYTHING)
+        if launch.neighbour != self._spin:
+            self._end_neighbour()
+            if launch.neighbour is not None:
+                self._neighbour = Neighbour(launch.neighbour)
+            self._spin = launch.neighbour
+
+    @property
+    def neighbours(self) -> tuple[int, ...]:
+        """Processes of ours that take CPU time beside the run; raises WorkError if one ended."""
+        if self._neighbour is None:
+            return ()
+        self._neighbour.check()
+        return tuple(self._neighbour.pids)
+
+    @property
+    def warnings(self) -> tuple[RunWarning, ...]:
+        """What the kernel made otherwise than it was told."""
+        return tuple(self._rounded.values())
+
+    def close(self) -> None:
+        """Put back what was changed; raises NotPutBack if not all could be."""
+        self._end_neighbour()
+        if self._journal is None:
+            return
+        told: list[str] = []
+        try:
+            put_back(self._journal, Host(), tell=told.append)
+        finally:
+            self._journal.close()
+            self._journal = None
+            if told:
+                self._listen(Notice(f"put back on {this_host()}: {', '.join(told)}"))
+
+    def _end_neighbour(self) -> None:
+        if self._neighbour is not None:
+            self._neighbour.close()
+        self._neighbour = self._spin = None
+
+    def _change(self, wish: HostWish) -> None:
+        journal = self._open()
+        refused: HostRefused | None = None
+        files = self._files(wish)
+        for file in files:
+            others = [path for pattern in wish.others for path in self._root.glob(pattern)]
+            try:
+                with _of_setting(wish):
+                    now = change_file(journal, file, wish.value, others)
+            except HostRefused as error:
+                if not wish.optional:
+                    raise
+                refused, files = error, [each for each in files if each != file]
+                continue
+            if now != wish.value:
+                said = f"{wish.path} = {wish.value} was asked for, and the kernel made it {now}"
+                self._rounded[wish.path] = {"code": "host-rounded", "message": said}
+        if refused is not None and not files:
+            raise refused
+
+    def _open(self) -> Journal:
+        """The journal, with nothing of an earlier command in it."""
+        if self._journal is None:
+            folder = self._journals or default_folder()
+            self._journal = Journal.open(folder, this_host())
+            if self._journal.undo:
+                put_back(self._journal, Host(), tell=self._tell)
+        return self._journal
+
+    def _tell(self, words: str) -> None:
+        self._listen(Notice(f"put back after an earlier command: {words}"))
+
+    def _files(self, wish: HostWish) -> list[Path]:
+        pattern, _, only = wish.files.partition("?")
+        if "{disk}" in pattern:
+            pattern = pattern.replace("{disk}", self._disk_name(wish))
+        if "{group}" in pattern:
+            file = real_time_file(self._root)
+            return [] if file is None else [file]
+        return [file for file in sorted(self._root.glob(pattern)) if _is_meant(file, only)]
+
+    def _disk_name(self, wish: HostWish) -> str:
+        tree = Tree(self._root)
+        mount = mount_of(tree, self._disk)
+        device = None if mount is None else block_device(tree, mount)
+        if device is None:
+            raise RequestError(
+                f"{wish.path}: no disk can be seen below {self._disk}, where the data lie",
+                hint="In a container, or on a file system in memory, there is none to be set.",
+            )
+        return device
+
+    def _require_some(self, wishes: Iterable[HostWish]) -> None:
+        """Each setting has a file, though not each of its wishes."""
+        files: dict[str, int] = {}
+        for wish in wishes:
+            files[wish.path] = files.get(wish.path, 0) + len(self._files(wish))
+        for wish in wishes:
+            if files[wish.path] == 0 or not (wish.optional or self._files(wish)):
+                raise HostRefused(
+                    f"{wish.path}: this host has no /{wish.files.partition('?')[0]}",
+                    hint="A virtual machine has no frequencies or idle states of its own, and a "
+                    "kernel may be built without the setting. Leave it out here.",
+                )
+
+
+@contextlib.contextmanager
+def _of_setting(wish: HostWish) -> Iterator[None]:
+    try:
+        yield
+    except ContendError as error:
+        error.told_of(wish.path)
+        raise
+
+
+def _is_meant(file: Path, only: str) -> bool:
+    """Whether a file is one of those that `latency>100` leaves: by the file of that name beside
+    it."""
+    for sign in ("<=", ">"):
+        name, found, number = only.partition(sign)
+        if found:
+            text = Tree(file.parent).text(name) or "0"
+            value = int(text) if text.isdigit() else 0
+            return value <= int(number) if sign == "<=" else value > int(number)
+    return True

@@ -1,0 +1,188 @@
+"""CPUs and nodes by words: "0-5", "node:0", "one-thread-a-core", "apart"; resolved against what the
+host has and what this process may use of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from contend.errors import RequestError
+from contend.host.tree import Tree, cpu_list
+from contend.placement.model import as_list
+
+_CPUS = "sys/devices/system/cpu"
+_NODES = "sys/devices/system/node"
+
+APART, TOGETHER, ONE_EACH = "apart", "together", "one-each"
+RELATIONS = (APART, TOGETHER, ONE_EACH)
+"""How the server stands to the client. Each says where both of them are."""
+
+HALF = "half"
+"""Of the client: the half that it has when they are apart, wherever the server is."""
+
+ALL, ONE_THREAD = "all", "one-thread-a-core"
+
+PATTERN = rf"{ALL}|{ONE_THREAD}|node:[0-9]+|[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*"
+"""What one process may be given, whatever the other has."""
+
+NODE = "node"
+"""Of memory: bound to a node, with the CPUs of that node, unless others are named."""
+
+MEMORY_PATTERN = (
+    r"default|local|interleave|node:[0-9]+"
+    r"|(bind|preferred|interleave):[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Processors:
+    """The CPUs of a host as far as this process may use them.
+
+    Args:
+        online: those that are on, whoever may use them.
+        allowed: of these, those that this process may use; in order of node, core and thread.
+        cores: the allowed CPUs of each core, in the same order.
+        nodes: the CPUs of each node, allowed or not; a host without nodes has one.
+    """
+
+    online: tuple[int, ...]
+    allowed: tuple[int, ...]
+    cores: tuple[tuple[int, ...], ...]
+    nodes: dict[int, tuple[int, ...]]
+
+
+def layout(root: Path = Path("/")) -> Processors:
+    """The CPUs of the host below `root`."""
+    tree = Tree(root)
+    online = tuple(_list(tree.text(f"{_CPUS}/online")) or _listed(tree))
+    status = dict(
+        line.split(":", 1)
+        for line in (tree.text("proc/self/status") or "").splitlines()
+        if ":" in line
+    )
+    may = set(_list(status.get("Cpus_allowed_list", "").strip()) or online)
+    nodes = {
+        int(name.removeprefix("node")): tuple(_list(tree.text(f"{_NODES}/{name}/cpulist")))
+        for name in tree.names(_NODES)
+        if re.fullmatch("node[0-9]+", name)
+    } or {0: online}
+    node_of = {cpu: node for node, cpus in nodes.items() for cpu in cpus}
+    cores: dict[tuple[int, str, str], list[int]] = {}
+    for cpu in online:
+        folder = f"{_CPUS}/cpu{cpu}/topology"
+        package = tree.text(f"{folder}/physical_package_id") or "0"
+        core = tree.text(f"{folder}/core_id")
+        key = (node_of.get(cpu, 0), package, core if core is not None else f"cpu{cpu}")
+        cores.setdefault(key, []).append(cpu)
+    # A core's place among others is that of its first CPU.
+    in_order = sorted(cores.items(), key=lambda each: (each[0][0], each[1][0]))
+    allowed_cores = [tuple(cpu for cpu in cpus if cpu in may) for _, cpus in in_order]
+    kept = tuple(core for core in allowed_cores if core)
+    return Processors(online, tuple(cpu for core in kept for cpu in core), kept, nodes)
+
+
+def cpus_of(words: str, of: Processors, path: str) -> tuple[int, ...]:
+    """The CPUs that `words` mean, which match `PATTERN`.
+
+    Args:
+        path: of the setting, for the message.
+
+    Raises:
+        RequestError: there are no such, or this process may not use them.
+    """
+    if words == ALL:
+        return of.allowed
+    if words == ONE_THREAD:
+        return tuple(core[0] for core in of.cores)
+    if words.startswith("node:"):
+        (node,) = nodes_of(words.removeprefix("node:"), of, path)
+        cpus = tuple(cpu for cpu in of.nodes[node] if cpu in of.allowed)
+        if not cpus:
+            raise RequestError(
+                f'{path} = "{words}": this process may use no CPU of node {node}',
+                hint=f"It may use {as_list(of.allowed)}.",
+            )
+        return cpus
+    wanted = tuple(sorted(set(_wanted(words, path, "CPUs"))))
+    if missing := [cpu for cpu in wanted if cpu not in of.online]:
+        raise RequestError(
+            f'{path} = "{words}": this host has no CPU {as_list(tuple(missing))}',
+            hint=f"Its CPUs are {as_list(of.online)}.",
+        )
+    if outside := [cpu for cpu in wanted if cpu not in of.allowed]:
+        raise RequestError(
+            f'{path} = "{words}": CPU {as_list(tuple(outside))} is outside of what this process '
+            "may use (its control group, or the affinity that it was started with)",
+            hint=f"It may use {as_list(of.allowed)}.",
+        )
+    return wanted
+
+
+def both(relation: str, of: Processors, path: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The CPUs of server and client, that stand so to each other.
+
+    `apart` gives each half of the cores, whole ones, and of an odd number the server one more;
+    `together` gives both the half that the server has when they are apart; `one-each` one CPU each,
+    on two cores.
+
+    Raises:
+        RequestError: this process may use one CPU alone.
+    """
+    # Of one core its threads, which is as far apart as they can be.
+    units = of.cores if len(of.cores) > 1 else tuple((cpu,) for cpu in of.allowed)
+    if len(units) < 2:
+        raise RequestError(
+            f'{path} = "{relation}" takes two CPUs, and this process may use {as_list(of.allowed)}',
+            hint="Leave it out here.",
+        )
+    if relation == ONE_EACH:
+        return (units[0][0],), (units[len(units) // 2][0],)
+    half = (len(units) + 1) // 2
+    server = tuple(cpu for unit in units[:half] for cpu in unit)
+    client = tuple(cpu for unit in units[half:] for cpu in unit)
+    return server, server if relation == TOGETHER else client
+
+
+def nodes_of(words: str, of: Processors, path: str) -> tuple[int, ...]:
+    """The nodes of a list such as `0-1`; raises RequestError if the host has not all of them."""
+    wanted = tuple(sorted(set(_wanted(words, path, "nodes"))))
+    if missing := [node for node in wanted if node not in of.nodes]:
+        have = tuple(of.nodes)
+        what = f"nodes {as_list(have)}" if len(have) > 1 else f"one node, {have[0]}"
+        raise RequestError(
+            f"{path} names node {as_list(tuple(missing))}, and this host has {what}",
+            hint="`contend run --set` can leave it out, or name another.",
+        )
+    return wanted
+
+
+def memory_of(words: str, of: Processors, path: str) -> tuple[str, tuple[int, ...]]:
+    """Policy and nodes that `words` mean, which match `MEMORY_PATTERN`."""
+    policy, _, named = words.partition(":")
+    if policy == NODE:
+        policy = "bind"
+    if named:
+        return policy, nodes_of(named, of, path)
+    return policy, tuple(of.nodes) if policy == "interleave" else ()
+
+
+def _wanted(words: str, path: str, what: str) -> Sequence[int]:
+    numbers = _list(words)
+    if not numbers:
+        raise RequestError(f'{path} = "{words}" is not a list of {what}', hint='Write "0-3,8".')
+    return numbers
+
+
+def _list(text: str | None) -> list[int]:
+    try:
+        return cpu_list(text or "")
+    except ValueError:
+        return []
+
+
+def _listed(tree: Tree) -> list[int]:
+    """Of a host that does not say which are online."""
+    names = tree.names(_CPUS)
+    return [int(name[3:]) for name in names if re.fullmatch("cpu[0-9]+", name)] or [0]

@@ -1,0 +1,229 @@
+"""Control groups of our own, with a quota of CPU time: in the older hierarchy (v1, its controller
+`cpu`) below the group that this process is in, in the unified one (v2) below the nearest group
+above it whose children may have quotas.
+
+A group is a folder that its maker removes. One whose maker was killed is removed by the next that
+makes one, or by `contend restore`: its name has the maker's pid.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from contend.errors import RequestError
+from contend.host.tree import Tree
+from contend.placement.model import Placement
+
+PERIOD_US = 20_000
+"""Of a quota. The kernel's usual 100 ms would hold a server back for longer than a slice lasts; it
+takes periods from 1 ms on."""
+
+QUOTA_MIN_US = 1_000
+
+_PREFIX = "contend-"
+_ROOT = "sys/fs/cgroup"
+_RT_RUNTIME, _RT_PERIOD = "cpu.rt_runtime_us", "cpu.rt_period_us"
+_REMOVE_S = 5.0
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A control group of ours.
+
+    Args:
+        path: its folder.
+        unified: it is in the unified hierarchy.
+    """
+
+    path: Path
+    unified: bool
+
+    @property
+    def join(self) -> str:
+        """The file that a pid is written to."""
+        return str(self.path / "cgroup.procs")
+
+    def set_quota(self, cpus: float) -> str:
+        """Let all in it together have so many CPUs; what the kernel made of it, in words."""
+        quota = max(round(cpus * PERIOD_US), QUOTA_MIN_US)
+        if self.unified:
+            (self.path / "cpu.max").write_text(f"{quota} {PERIOD_US}")
+        else:
+            (self.path / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+            (self.path / "cpu.cfs_quota_us").write_text(str(quota))
+        return self.quota()
+
+    def quota(self) -> str:
+        """CPUs that it may have, as the kernel says it."""
+        if self.unified:
+            words = (self.path / "cpu.max").read_text().split()
+        else:
+            files = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+            words = [(self.path / name).read_text().strip() for name in files]
+        return f"{int(words[0]) / int(words[1]):g}" if words[0].isdigit() else "no quota"
+
+    def throttled(self) -> dict[str, int]:
+        """`nr_periods`, `nr_throttled` and how long it was held back, as the kernel counts it."""
+        pairs = (line.split() for line in (self.path / "cpu.stat").read_text().splitlines())
+        return {name: int(value) for name, value in pairs}
+
+    def allow_real_time(self, share: float) -> None:
+        """Let those in it be real-time for this share of the time of each CPU, but no longer than
+        those of its parent: a new group may not at all, and a quota does not hold them back."""
+        theirs, ours = self.path.parent / _RT_RUNTIME, self.path / _RT_RUNTIME
+        period_us = int((self.path / _RT_PERIOD).read_text())
+        ours.write_text(str(min(int(theirs.read_text()), round(share * period_us))))
+
+    def remove(self) -> None:
+        """It goes when the last of its processes has, and a killed one takes a moment; what stays
+        is for `remove_left_over`."""
+        limit_s = time.monotonic() + _REMOVE_S
+        while True:
+            try:
+                self.path.rmdir()
+                return
+            except FileNotFoundError:
+                return
+            except OSError:
+                if time.monotonic() > limit_s:
+                    return
+                time.sleep(0.01)
+
+
+def make_group(path: str, root: Path = Path("/")) -> Group:
+    """A new group below the one that quotas can be had in.
+
+    Args:
+        path: of the setting, for the message.
+
+    Raises:
+        RequestError: no group can be made here.
+    """
+    remove_left_over(root)
+    parent, unified = _parent(Tree(root), path)
+    group = Group(parent / f"{_PREFIX}{os.getpid()}-{next(_numbers)}", unified)
+    try:
+        group.path.mkdir()
+    except OSError as error:
+        raise _refused(path, parent, error) from error
+    return group
+
+
+@contextlib.contextmanager
+def grouped(placement: Placement) -> Iterator[Placement]:
+    """The placement with a group of its own for as long as the process lives, if it has a quota.
+
+    Raises:
+        RequestError: no group can be made, or the kernel does not take the quota.
+    """
+    if placement.cpu_quota is None:
+        yield placement
+        return
+    group = make_group("cpu_quota")
+    try:
+        try:
+            group.set_quota(placement.cpu_quota)
+            if placement.is_real_time:
+                group.allow_real_time(placement.cpu_quota / len(placement.cpus or (0,)))
+        except OSError as error:
+            raise _refused("cpu_quota", group.path, error) from error
+        yield replace(placement, groups=(group.join,))
+    finally:
+        group.remove()
+
+
+def remove_left_over(root: Path = Path("/")) -> list[Path]:
+    """Remove the groups of contend whose maker is no more; which they were."""
+    removed = []
+    base = root / _ROOT
+    mounts = (base / name for name in ("cpu", "cpu,cpuacct"))
+    hierarchy = next((mount for mount in mounts if mount.exists()), base)
+    for path in sorted(hierarchy.rglob(f"{_PREFIX}*")):
+        pid = path.name.removeprefix(_PREFIX).partition("-")[0]
+        if not pid.isdigit() or (root / "proc" / pid).exists():
+            continue
+        # What still runs in it keeps it.
+        with contextlib.suppress(OSError):
+            path.rmdir()
+            removed.append(path)
+    return removed
+
+
+def real_time_file(root: Path = Path("/")) -> Path | None:
+    """The file that says how much real time the group of this process may have; None if it needs
+    no leave of its group."""
+    tree = Tree(root)
+    if (own := _own_v1(tree)) is None:
+        return None
+    file = own / _RT_RUNTIME
+    return file if file.exists() else None
+
+
+def _parent(tree: Tree, path: str) -> tuple[Path, bool]:
+    if (own := _own_v1(tree)) is not None:
+        return own, False
+    if (own := _own_v2(tree)) is not None:
+        top = tree.root / _ROOT
+        for folder in (own, *own.parents):
+            if "cpu" in _read(folder / "cgroup.subtree_control").split():
+                return folder, True
+            if folder == top:
+                break
+    raise RequestError(
+        f"{path} needs the cpu controller of control groups, and this host offers none to this "
+        "process",
+        hint="In the unified hierarchy a group above this process must have `cpu` in its "
+        "cgroup.subtree_control; in a container the host decides.",
+    )
+
+
+def _own_v1(tree: Tree) -> Path | None:
+    """The folder of this process's own group, in the hierarchy of the controller `cpu`."""
+    for _, controllers, path in _own_groups(tree):
+        if "cpu" not in controllers.split(","):
+            continue
+        for mount in (controllers, "cpu", "cpu,cpuacct"):
+            for inside in (path.strip("/"), ""):
+                folder = tree.root / _ROOT / mount / inside
+                if (folder / "cpu.cfs_quota_us").exists() or (folder / "cpu.shares").exists():
+                    return folder
+    return None
+
+
+def _own_v2(tree: Tree) -> Path | None:
+    base = tree.root / _ROOT
+    if not (base / "cgroup.controllers").exists():
+        return None
+    for _, controllers, path in _own_groups(tree):
+        if controllers == "":
+            own = base / path.strip("/")
+            return own if own.exists() else base
+    return None
+
+
+def _own_groups(tree: Tree) -> list[tuple[str, str, str]]:
+    lines = (tree.text("proc/self/cgroup") or "").splitlines()
+    parts = (line.split(":", 2) for line in lines)
+    return [(part[0], part[1], part[2]) for part in parts if len(part) == 3]
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def _refused(path: str, parent: Path, error: OSError) -> RequestError:
+    return RequestError(
+        f"{path} needs a control group of its own, and none can be made below {parent}: "
+        f"{error.strerror}",
+        hint="It needs root, or a group that was delegated to this user.",
+    )

@@ -1,0 +1,223 @@
+"""The state of the host as settings: files of the kernel that are written before a cell is
+measured, and put back in the end whatever happens. Nothing is touched without --touch-host.
+
+All levels share the host, so it is compared by runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from contend.errors import RequestError
+from contend.placement import cpus as words
+from contend.placement.model import as_list
+from contend.settings.model import Differs, HostWish, Launch, Need, Setting, Values
+from contend.settings.place import CpuWords
+from contend.settings.values import Choice, Flag, Key, Text, ValueKind, WholeNumber
+
+SECTION = "host"
+_CPU = "sys/devices/system/cpu"
+_EACH_CPU = f"{_CPU}/cpu[0-9]*"
+
+Wishes = Callable[[str, Any], list[HostWish]]
+"""What a value comes to, of the setting at a path."""
+
+
+@dataclass(frozen=True)
+class HostFile(Setting):
+    """Files of the kernel say its value."""
+
+    wishes: Wishes = lambda _path, _value: []
+
+    def launch(self, cell: Values, launch: Launch) -> None:
+        if cell[self.path] is not None:
+            launch.host += self.wishes(self.path, cell[self.path])
+
+
+@dataclass(frozen=True)
+class PageCache(Setting):
+    """Nothing is undone: what is dropped is read again."""
+
+    def launch(self, cell: Values, launch: Launch) -> None:
+        launch.drop_page_cache = cell[self.path] == "dropped"
+
+
+def _plain(files: str) -> Wishes:
+    return lambda path, value: [HostWish(path, files, str(value))]
+
+
+def _of(
+    name: str, kind: ValueKind, means: str, wishes: Wishes | str, default: object = None
+) -> HostFile:
+    return HostFile(
+        SECTION,
+        Key(name, kind, default, means),
+        need=Need.NOTHING,
+        differs=Differs.HOST,
+        wishes=_plain(wishes) if isinstance(wishes, str) else wishes,
+    )
+
+
+def _vm(name: str, kind: ValueKind, means: str) -> HostFile:
+    return _of(name, kind, f"vm.{name}: {means}", f"proc/sys/vm/{name}")
+
+
+def _boost(path: str, value: bool) -> list[HostWish]:
+    """Intel's driver has it the other way round. One of the two is there, if any is."""
+    return [
+        HostWish(path, f"{_CPU}/cpufreq/boost", str(int(value)), optional=True),
+        HostWish(path, f"{_CPU}/intel_pstate/no_turbo", str(int(not value)), optional=True),
+    ]
+
+
+def _smt(path: str, value: bool) -> list[HostWish]:
+    """A CPU that is turned off leaves the sets of the older control groups for good, and its
+    interrupts go elsewhere."""
+    others = ("sys/fs/cgroup/cpuset/**/cpuset.cpus", "proc/irq/[0-9]*/smp_affinity_list")
+    return [HostWish(path, f"{_CPU}/smt/control", "on" if value else "off", others)]
+
+
+def _idle(path: str, most_us: int) -> list[HostWish]:
+    """`{latency>N}` stands for the states that take longer to wake up from."""
+    states = f"{_EACH_CPU}/cpuidle/state[0-9]*/disable"
+    return [
+        HostWish(path, f"{states}?latency>{most_us}", "1"),
+        HostWish(path, f"{states}?latency<={most_us}", "0", optional=True),
+    ]
+
+
+def _irq(path: str, value: str) -> list[HostWish]:
+    cpus = as_list(words.cpus_of(value, words.layout(), path))
+    # Those of a timer, say, or of a queue that the kernel itself places, take no value.
+    return [HostWish(path, "proc/irq/[0-9]*/smp_affinity_list", cpus, optional=True)]
+
+
+@dataclass(frozen=True)
+class IrqCpus(HostFile):
+    """Only CPUs that there are."""
+
+    def refuse(self, cell: Values, *, own: bool) -> None:
+        del own
+        if cell[self.path] is not None:
+            words.cpus_of(cell[self.path], words.layout(), self.path)
+
+
+_NUMBER = WholeNumber(0, 1 << 40)
+_PERCENT = WholeNumber(0, 100)
+_WORD = Text(r"[A-Za-z0-9_-]+", 'a name such as "none"')
+
+HOST: tuple[Setting, ...] = (
+    _of(
+        "smt",
+        Flag(),
+        "whether the threads of a core are used (simultaneous multithreading)",
+        _smt,
+    ),
+    _of(
+        "governor",
+        _WORD,
+        "cpufreq governor of all CPUs: performance, powersave, schedutil, …",
+        f"{_EACH_CPU}/cpufreq/scaling_governor",
+    ),
+    _of("boost", Flag(), "whether CPUs may run faster than their nominal frequency", _boost),
+    _of(
+        "idle_latency_us",
+        _NUMBER,
+        "idle states that take longer to wake up from are turned off, all others on: 0 has CPUs "
+        "that never sleep deeply",
+        _idle,
+    ),
+    _of(
+        "io_scheduler",
+        _WORD,
+        "I/O scheduler of the disk that holds the data: none, mq-deadline, kyber, bfq",
+        "sys/block/{disk}/queue/scheduler",
+    ),
+    _of(
+        "read_ahead_kb",
+        WholeNumber(0, 1 << 20),
+        "how far the kernel reads ahead on that disk; it rounds to whole pages",
+        "sys/block/{disk}/queue/read_ahead_kb",
+    ),
+    _of(
+        "transparent_hugepage",
+        Choice(("always", "madvise", "never")),
+        "transparent huge pages: for all memory, for what asks for them, or not at all",
+        "sys/kernel/mm/transparent_hugepage/enabled",
+    ),
+    _of(
+        "huge_pages",
+        WholeNumber(0, 1 << 30),
+        "vm.nr_hugepages: huge pages that are reserved; fewer if memory is in pieces",
+        "proc/sys/vm/nr_hugepages",
+    ),
+    _vm("swappiness", WholeNumber(0, 200), "how willingly memory of processes is swapped out"),
+    _vm("zone_reclaim_mode", WholeNumber(0, 7), "whether a full node throws out pages of its own"),
+    _of(
+        "numa_balancing",
+        WholeNumber(0, 3),
+        "kernel.numa_balancing: whether memory is moved to the node that uses it",
+        "proc/sys/kernel/numa_balancing",
+    ),
+    _vm("dirty_ratio", _PERCENT, "percent of memory that may be dirty before writers must wait"),
+    _vm("dirty_background_ratio", _PERCENT, "percent that may be before it is written back"),
+    _vm("dirty_bytes", _NUMBER, "the same as dirty_ratio in bytes, and in place of it"),
+    _vm("dirty_background_bytes", _NUMBER, "likewise of dirty_background_ratio"),
+    _vm("dirty_expire_centisecs", _NUMBER, "how old dirty data are at most, in 10 ms"),
+    _vm("dirty_writeback_centisecs", _NUMBER, "how often they are written back, in 10 ms"),
+    _of(
+        "busy_poll",
+        _NUMBER,
+        "net.core.busy_poll: microseconds that poll spins for packets of a network card",
+        "proc/sys/net/core/busy_poll",
+    ),
+    _of(
+        "busy_read",
+        _NUMBER,
+        "net.core.busy_read: microseconds that a read does",
+        "proc/sys/net/core/busy_read",
+    ),
+    IrqCpus(
+        SECTION,
+        Key(
+            "irq_cpus",
+            CpuWords(words.PATTERN, 'CPUs such as "0" or "0-3"'),
+            None,
+            "CPUs that handle interrupts of devices, those of a queue's own apart",
+        ),
+        differs=Differs.HOST,
+        wishes=_irq,
+    ),
+    _of(
+        "rt_runtime_us",
+        _NUMBER,
+        "how many microseconds of each second the control group of contend may spend on real-time "
+        "processes (cpu.rt_runtime_us, of the older hierarchy)",
+        "{group}/cpu.rt_runtime_us",
+    ),
+    PageCache(
+        SECTION,
+        Key(
+            "page_cache",
+            Choice(("as-found", "dropped")),
+            "as-found",
+            "dropped: before each run the page cache of the whole host is emptied; what "
+            "server.warm reads is in it again",
+        ),
+        differs=Differs.HOST,
+    ),
+)
+"""In the order in which they are applied."""
+
+
+def refuse_untouched(cell: Values) -> None:
+    """Raise RequestError if the cell wants something of the host, and nobody allowed that."""
+    for setting in HOST:
+        if cell[setting.path] != setting.key.default:
+            raise RequestError(
+                f"{setting.path} changes this host, and contend changes nothing of it unless told",
+                hint="--touch-host allows it: what was before is noted on the disk, and put back "
+                "in the end; after a crash `contend restore host` does it.",
+            )
