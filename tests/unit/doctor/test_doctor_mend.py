@@ -127,17 +127,21 @@ def test_what_contend_cannot_mend_says_what_would(tmp_path: Path) -> None:
         mend(check("steal"), subject, default_folder(), lambda _words: None)
 
 
-def test_a_governor_that_is_not_offered_is_refused(tmp_path: Path) -> None:
-    folder = "sys/devices/system/cpu/cpu0/cpufreq"
+def test_a_setting_that_is_not_there_is_refused_and_the_rest_can_be_put_back(
+    tmp_path: Path,
+) -> None:
+    """Of two files the second is gone: what was changed before is noted, and put back."""
     subject = Case(
-        files={f"{folder}/scaling_governor": "powersave\n", f"{folder}/gone": "x"}
+        files={
+            "proc/sys/vm/dirty_bytes": "0\n",
+            "proc/sys/vm/dirty_ratio": "20\n",
+            "proc/sys/vm/dirty_background_bytes": "0\n",
+        }
     ).subject(tmp_path)
-    file = subject.tree.root / folder / "scaling_governor"
-    file.unlink()
-    file.symlink_to("/proc/self/nothing")
-    # The others are changed, and noted; this one cannot be read and is not seen.
-    mend_told: list[str] = []
-    try:
-        mend(check("governor"), subject, default_folder(), mend_told.append)
-    except HostRefused as refused:
-        assert "scaling_governor" in refused.message
+    vm = subject.tree.root / "proc/sys/vm"
+    (vm / "dirty_bytes").unlink()
+    with pytest.raises(HostRefused, match="dirty_bytes"):
+        mend(check("dirty-pages"), subject, default_folder(), lambda _words: None)
+    assert (vm / "dirty_background_bytes").read_text() == "67108864"
+    assert main(["restore", "host"]) == 0
+    assert (vm / "dirty_background_bytes").read_text().strip() == "0"
