@@ -65,7 +65,7 @@ def test_it_stays_mended_until_it_is_put_back(
 _MENDS = """
 import sys
 from pathlib import Path
-from killed import killed_at_every_line
+from killed import killed_at_every_step
 sys.path.insert(0, sys.argv[2])
 from contend.cli.main import main
 from contend.doctor import CHECKS, mend
@@ -81,7 +81,7 @@ changed = kills = 0
 def work():
     mend(check, Subject(Tree(root), Path("/data")), default_folder(), lambda words: None)
 
-for line in killed_at_every_line(work, ("doctor/mend", "contend/undo")):
+for line in killed_at_every_step(work, ("doctor/mend", "contend/undo")):
     kills += 1
     changed += file.read_text().strip() != "60"
     assert main(["restore", "host", "--yes"]) == 0, line
