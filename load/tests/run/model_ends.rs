@@ -287,6 +287,36 @@ fn more_connections_than_threads_can_be_had_are_turned_away() {
     server.stop();
 }
 
+/// The most memory that it has had.
+fn most_kb(server: &Model) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let most = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    most.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[test]
+fn a_key_cache_takes_the_memory_of_what_is_in_it_however_often_it_is_changed() {
+    let server = Model::start(
+        "memory",
+        &["--rows=10000", "--variable=key_buffer_size=512M"],
+    );
+    let mut kept = Vec::new();
+    for round in 0..24 {
+        // Each by a thread of its own.
+        let mut control = server.control();
+        let segments = [64, 0, 32][round % 3];
+        control.run(&format!("SET GLOBAL key_cache_segments = {segments}"));
+        control.run("LOAD INDEX INTO CACHE sbtest");
+        kept.push(control);
+    }
+    // The control blocks of two caches, of which one is being made, and a little.
+    let most_kb = most_kb(&server);
+    assert!(most_kb < 150_000, "{most_kb} kB");
+}
+
 #[test]
 fn a_thousand_connections_fit_into_200_megabytes() {
     let server = Model::start(
@@ -300,12 +330,7 @@ fn a_thousand_connections_fit_into_200_megabytes() {
         (&json!(5_000), &json!([])),
         "{done}"
     );
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
-    let most = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .unwrap();
-    let most_kb: u64 = most.trim().trim_end_matches(" kB").parse().unwrap();
+    let most_kb = most_kb(&server);
     assert!(most_kb < 200_000, "{most_kb} kB");
     let mut control = server.control();
     assert!(control.status("Max_used_connections") >= 1_000);

@@ -35,6 +35,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use threads::{Admission, ThreadClients, refuse};
 
+/// A key cache is made anew by whichever thread is told to, and is far larger than all else.
+const GIVEN_BACK_FROM: i32 = 64 << 10;
+
 /// What was served.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelServed {
@@ -52,6 +55,7 @@ pub fn serve(
     stop: &AtomicBool,
 ) -> Result<ModelServed, Failure> {
     limits::make_all_the_room();
+    limits::give_back_from(GIVEN_BACK_FROM);
     let model = Arc::new(Model::new(service)?);
     let doors = Doors::open(service.socket.as_deref(), service.port)?;
     model.tell_where(doors.listening());
