@@ -10,14 +10,19 @@ use contend_load::plan::{Engine, Process, Protocol, Stage, Workload as Spec};
 use contend_load::reactor::socket::Address;
 use contend_load::run::job::{ArmJob, Codes, ErrorPolicy, Job, Pacing, Setup, Several};
 use contend_load::run::run;
+use contend_load::serve::ServedSession;
+use contend_load::serve::model::Knobs;
+use contend_load::serve::model::variables::ServerVariables;
+use contend_load::stand::model_server::{Model, ModelAnswers, ModelService};
 use contend_load::talk::Target;
-use contend_load::wire::Credentials;
-use contend_load::wire::mysql::Options;
+use contend_load::wire::mysql::{Options, PreparedStatement, command};
+use contend_load::wire::{Capabilities, Credentials, Prepared, Value};
 use contend_load::workload::native::{Retries, Way};
 use contend_load::workload::registry;
 use serde_json::json;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -275,4 +280,74 @@ fn an_error_allocates_nothing() {
         assert!(many <= few + 20, "{engine:?}: {few} then {many}");
     }
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// The model server as a thread for a client would have it, without its socket.
+#[test]
+fn the_model_server_answers_without_an_allocation() {
+    let _alone = COUNTS.lock();
+    let service = ModelService {
+        socket: None,
+        port: None,
+        rows: 20_000,
+        seed: 1,
+        rows_in: None,
+        // Smaller than the index, so that pages are read too.
+        variables: {
+            let mut variables = ServerVariables::default();
+            variables.begin_with("key_buffer_size", "128K").unwrap();
+            variables
+        },
+        knobs: Knobs::default(),
+        truth: None,
+    };
+    let model = Arc::new(Model::new(&service).unwrap());
+    let mut answers = ModelAnswers::of_thread(&model);
+    let mut session = ServedSession::greet(1, &mut answers, &mut Vec::new());
+    let mut login = vec![32, 0, 0, 1];
+    login.extend_from_slice(&(Capabilities::PROTOCOL_41.0 as u32).to_le_bytes());
+    login.extend_from_slice(&[0; 28]);
+    let mut out = Vec::with_capacity(1 << 20);
+    session.hear(&login, &mut answers, &mut out);
+    let mut prepare = Vec::new();
+    command::init_db(&mut prepare, "sbtest");
+    session.hear(&prepare, &mut answers, &mut out);
+    prepare.clear();
+    command::prepare(
+        &mut prepare,
+        b"SELECT * FROM sbtest WHERE k IN (?, ?, ?, ?)",
+    );
+    session.hear(&prepare, &mut answers, &mut out);
+    let mut statement = PreparedStatement::new(Prepared {
+        id: 1,
+        columns: 4,
+        parameters: 4,
+    });
+    let (mut text, mut request) = (String::with_capacity(200), Vec::with_capacity(500));
+    let mut ask = |count: i64| {
+        let before = WORKERS.load(Relaxed);
+        for number in 1..=count {
+            let keys = [7, 1_000, 5_003, 9_001].map(|step| 1 + number * step % 20_000);
+            text.clear();
+            write!(
+                text,
+                "SELECT c, id FROM sbtest WHERE k IN ({}, {})",
+                keys[0], keys[3]
+            )
+            .unwrap();
+            request.clear();
+            command::query(&mut request, text.as_bytes());
+            out.clear();
+            session.hear(&request, &mut answers, &mut out);
+            request.clear();
+            statement
+                .execute(&mut request, &keys.map(Value::Int))
+                .unwrap();
+            session.hear(&request, &mut answers, &mut out);
+            assert!(out.len() > 900, "six rows");
+        }
+        WORKERS.load(Relaxed) - before
+    };
+    ask(10);
+    assert_eq!(ask(1_000), 0);
 }

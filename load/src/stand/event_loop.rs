@@ -126,6 +126,8 @@ impl<E: Engine> LoopWorker<E> {
             out: Vec::new(),
         };
         reactor::run(&mut serving);
+        // What became ready with the last ring.
+        serving.redeem();
         Counted {
             queries: serving.clients.queries,
             late: serving.late,

@@ -5,6 +5,7 @@ mod cpus;
 mod depth;
 mod ends;
 mod fake;
+mod model_command;
 mod model_ends;
 mod model_server;
 mod model_truth;

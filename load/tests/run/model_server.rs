@@ -14,7 +14,7 @@ use contend_load::workload::Reply;
 use serde_json::{Map, Value as Json, json};
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// A model server that ends with the test.
@@ -519,59 +519,4 @@ fn nothing_of_knobs_and_truth_can_be_seen_by_a_client() {
             assert!(!said.contains(word), "{word} in {sql}");
         }
     }
-}
-
-#[test]
-fn command_lines_that_cannot_be_are_refused_with_one_line() {
-    let refused = |options: &[&str]| {
-        let output = Command::new(PROGRAM)
-            .args(["model-server", "--port", "0"])
-            .args(options)
-            .output()
-            .unwrap();
-        said(&output)
-    };
-    for (options, code, words) in [
-        (
-            &["--knob=under_lock=1"][..],
-            2,
-            "unknown field `under_lock`",
-        ),
-        (&["--knob=speed=2"], 2, "from 1 to 1.1"),
-        (&["--knob=lock"], 2, "NAME=VALUE"),
-        (
-            &["--variable=no_such=1"],
-            2,
-            "Unknown system variable 'no_such'",
-        ),
-        (&["--variable=version=1"], 2, "read only"),
-        (&["--variable=key_cache_segments=65"], 2, "0 to 64"),
-        (
-            &["--variable=key_buffer_size=8K"],
-            2,
-            "key_buffer_size = 8192",
-        ),
-        (&["--rows=0"], 2, "--rows"),
-        (&["--knob=miss=read"], 1, "--rows-in"),
-        (&["--rows-in=/nonexistent", "--rows=10"], 1, "/nonexistent"),
-        (&["--truth=/nonexistent/x"], 1, "--truth"),
-    ] {
-        let (found, line) = refused(options);
-        assert_eq!(found, code, "{line}");
-        assert!(line.contains(words), "{line}");
-    }
-    let first = Model::start("taken", &["--port=0", "--rows=10"]);
-    let port = first.listening["port"].to_string();
-    let output = Command::new(PROGRAM)
-        .args(["model-server", "--rows=10", "--port", &port])
-        .output()
-        .unwrap();
-    let (code, line) = said(&output);
-    assert_eq!(code, 1);
-    assert!(line.contains("another server listens there"), "{line}");
-}
-
-fn said(output: &Output) -> (i32, String) {
-    let line = String::from_utf8(output.stderr.clone()).unwrap();
-    (output.status.code().unwrap(), line)
 }

@@ -92,11 +92,6 @@ fn work_under_and_outside_the_lock_is_what_was_asked_and_is_held() {
     let held_ns = of_segments(&turned, "held_ns") as f64 * visits as f64 / sampled as f64;
     let under_ns = timed(&turned, "under_lock").1 as f64;
     assert!(held_ns > under_ns * 0.85, "{held_ns} of {under_ns}");
-    let each_ns = |truth: &Value| of_segments(truth, "held_ns") / of_segments(truth, "sampled");
-    assert!(
-        each_ns(&turned) > each_ns(&plain) + 5_000,
-        "{plain}\n{turned}"
-    );
 }
 
 #[test]
@@ -151,6 +146,24 @@ fn sleeps_misses_and_leaks_are_counted_as_long_as_they_were() {
 }
 
 #[test]
+fn more_threads_than_blocks_wait_for_one_another_and_find_every_row() {
+    for lock in ["adaptive", "std", "fair"] {
+        let lock = format!("--knob=lock={lock}");
+        let knobs = [
+            "--variable=key_buffer_size=20K",
+            "--knob=miss_ns=50000",
+            &lock,
+        ];
+        let truth = truth("few-blocks", &knobs, 24);
+        assert_eq!(truth["rows"], truth["points"]);
+        let blocks = number(&truth["key_buffer_size"]) / 1_024;
+        assert!(blocks <= 20, "{blocks}");
+        assert!(timed(&truth, "block_waits").0 > 0, "{truth}");
+        assert!(timed(&truth, "page_waits").0 > 0, "{truth}");
+    }
+}
+
+#[test]
 fn pages_can_come_from_a_real_file() {
     let folder = crate::program::Folder::new("model-pages");
     let at = format!("--rows-in={}", folder.0.display());
@@ -176,7 +189,7 @@ fn a_speed_is_kept_in_cpu_time() {
         let wanted_ns = natural_ns * more;
         let (least, most) = (
             wanted_ns * 0.999,
-            wanted_ns * 1.001 + EVENTS as f64 * 1_000.0,
+            wanted_ns * 1.001 + EVENTS as f64 * 10_000.0,
         );
         assert!((least..=most).contains(&(ns as f64)), "{ns} of {wanted_ns}");
     }
