@@ -38,7 +38,8 @@ impl Parting {
 /// What a driver is to do next. `seg` is the number of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// Take the read lock of the index.
+    /// Take the read lock of the index: once for both walks of an estimate, once for the walk to a
+    /// row, once or twice to look for a next row.
     EnterIndex,
     LeaveIndex,
     /// Take the lock of a segment.
@@ -110,7 +111,7 @@ pub enum ActResult {
     InPage(InPage),
 }
 
-/// Keys from which on nothing is estimated: `eq_range_index_dive_limit` of the server.
+/// Most keys of a query that are estimated: one less than the server's `eq_range_index_dive_limit`.
 pub const ESTIMATED_MAX: usize = 199;
 
 /// One query after another: [`Self::begin`] with its keys, then [`Self::next`] until `Done`.
@@ -154,14 +155,14 @@ enum Walk {
     Only,
 }
 
-/// Where the key of the row is: the next row with the same key would lie
+/// Where the key of the row is, which decides where a next row with the same key would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyAt {
-    /// in the same leaf;
+    /// In a leaf, with an entry behind it.
     Leaf,
-    /// below the same page above;
+    /// In a page above, with an entry behind it.
     Above,
-    /// anywhere: it is the last of its page.
+    /// It is the last entry of its page.
     PageEnd,
 }
 

@@ -338,3 +338,57 @@ pub fn impossible(error: &sizes::SegmentsError) -> Refusal {
     let words = format!("contend's model server cannot have that: {error}");
     Refusal::new(1231, b"42000", words)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn names_stand_in_order_and_defaults_are_values_that_can_be_had() {
+        assert!(KNOWN.iter().is_sorted_by_key(|known| known.name));
+        for known in &KNOWN {
+            assert_eq!(known.taken(known.default).as_deref(), Ok(known.default));
+        }
+        assert!(ServerVariables::default().sizes().blocks_each().is_ok());
+    }
+
+    #[test]
+    fn a_command_line_writes_sizes_with_units_and_names_with_dashes() {
+        let mut variables = ServerVariables::default();
+        for (value, bytes) in [("512M", 512 << 20), ("2g", 2 << 30), ("9000", 8192)] {
+            variables.begin_with("key-buffer-size", value).unwrap();
+            assert_eq!(variables.sizes().key_buffer_size, bytes);
+        }
+        for (name, value, code) in [
+            ("key_buffer_size", "1T", 1232),
+            ("key_buffer_size", "17G", 1231),
+            ("key_buffer_size", "99999999999999999999M", 1232),
+            ("key_cache_age_threshold", "99", 1231),
+            ("key_cache_division_limit", "101", 1231),
+            ("autocommit", "perhaps", 1231),
+            ("version", "1", 1238),
+            ("no_such", "1", 1193),
+        ] {
+            let refused = variables.begin_with(name, value).unwrap_err();
+            assert_eq!(refused.code, code, "{name}: {}", refused.message);
+        }
+    }
+
+    #[test]
+    fn a_change_is_made_on_the_side_and_says_what_comes_of_it() {
+        let variables = ServerVariables::default();
+        for (name, value, effect) in [
+            (&b"KEY_CACHE_SEGMENTS"[..], &b"7"[..], Effect::Cache),
+            (b"key_cache_division_limit", b"30", Effect::Limits),
+            (b"max_connections", b"100", Effect::AtOnce),
+            (b"table_open_cache", b"5", Effect::None),
+        ] {
+            let (changed, found) = variables.set(name, value).unwrap();
+            assert_eq!(found, effect);
+            assert_eq!(changed.get(name).unwrap().value.as_bytes(), value);
+            let (back, _) = changed.set(name, b"default").unwrap();
+            assert_eq!(back.get(name).unwrap(), variables.get(name).unwrap());
+        }
+    }
+}
