@@ -21,7 +21,7 @@ from contend.findings.model import Compared, Contrast, Figure, Finding
 from contend.findings.sentence import AtLevel, Sentence, say
 from contend.findings.study import Study
 from contend.metrics import Metric, Run, UnknownMetric, metric_of
-from contend.spec import Level
+from contend.spec import Level, Roles
 from contend.stats.estimate import reciprocal
 from contend.store import RunRecord
 
@@ -221,6 +221,11 @@ class Cause:
                 hint=did_you_mean(metric, error.known),
             ) from None
 
+    def is_about(self, roles: Roles) -> bool:
+        """Whether what is compared is something that it explains."""
+        compared = roles.compared.path if roles.compared else ""
+        return self.only_with in ("", compared)
+
     @property
     def groups(self) -> int:
         """Of claims, which share the family."""
@@ -382,9 +387,7 @@ def _as_expected(expects: Expects, found: Sequence[Finding]) -> bool | None:
 
 def told_by(study: Study, cause: Cause, first: Compared, cpus: float | None) -> Told | None:
     """What a cause says of a study; None if it is not about such a one, or has nothing to go by."""
-    roles = study.roles
-    compared = roles.compared.path if roles.compared else ""
-    if cause.only_with and compared != cause.only_with:
+    if not cause.is_about(study.roles):
         return None
     if cause.only_for and study.metrics[0].name not in cause.only_for:
         return None

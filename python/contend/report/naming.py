@@ -20,7 +20,8 @@ _SPEAK_FOR_THEMSELVES = (USE, "data.engine")
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """Names of the levels, as tables and sentences use them. `cause` is that of the experiment."""
+    """Names of the levels, as tables and sentences use them. `cause` is that of the experiment, if
+    it is about what is compared."""
 
     roles: Roles
     words: Words
@@ -60,7 +61,8 @@ def naming_of(experiment: Experiment) -> Naming:
     """A cause from a newer contend is no reason to fail."""
     roles = roles_of(experiment)
     words = experiment.words.get(roles.compared.path if roles.compared else "", Words())
-    return Naming(roles, words, CAUSES.get(experiment.explain or ""))
+    cause = CAUSES.get(experiment.explain or "")
+    return Naming(roles, words, cause if cause is not None and cause.is_about(roles) else None)
 
 
 def as_sentence(text: Said) -> Said:

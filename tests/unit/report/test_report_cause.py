@@ -136,6 +136,7 @@ def test_a_difference_of_something_else_is_not_put_down_to_segments(tmp_path: Pa
     report = study_with(tmp_path, None, f"{SEGMENTS}=32", f"{POINTS}=[10, 50]", compared)
     assert report.cause is None
     assert not any("cause" in section.title for section in report.sections)
+    assert "splitting" not in report.answer.sentence
 
 
 def test_a_model_server_says_what_its_locks_did(tmp_path: Path) -> None:
