@@ -1,3 +1,4 @@
+//! Threads that compute, sleep and wake: who runs, where and for how long.
 #![allow(clippy::unwrap_used)]
 use super::*;
 
