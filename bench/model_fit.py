@@ -7,6 +7,7 @@ import json
 import math
 import statistics
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -138,13 +139,22 @@ def fit(session: Session, cpus: int, asked: argparse.Namespace) -> Virtual:
     one_ns, ran_one = missing_ns("server", 1)
     all_ns, ran_all = missing_ns("server")
     requests = (ran_all["visits_per_query"] - ran_one["visits_per_query"]) / 2
-    demands["search_ns"] = max(0.0, (all_ns - one_ns) / requests)
-    demands["query_ns"] = max(0.0, missing_ns("server")[0])
+    set_to(demands, "search_ns", (all_ns - one_ns) / requests)
+    set_to(demands, "query_ns", missing_ns("server")[0])
     divided_ns, ran = missing_ns("server", POINTS, 32)
-    demands["segment_ns"] = max(0.0, divided_ns / ran["visits_per_query"])
+    set_to(demands, "segment_ns", divided_ns / ran["visits_per_query"])
     client_ns = missing_ns("client")[0]
-    demands["client_ask_ns"] = demands["client_answer_ns"] = max(0.0, client_ns / 2)
+    set_to(demands, "client_ask_ns", client_ns / 2)
+    set_to(demands, "client_answer_ns", client_ns / 2)
     return Virtual(cpus, host, demands)
+
+
+def set_to(demands: dict[str, float], name: str, ns: float) -> None:
+    """A demand as fitted, but not below 0; that is said, as the costs measured apart are then more
+    than a query takes."""
+    if ns < 0:
+        print(f"{name} is fitted as {ns:.1f}, which is taken for 0", file=sys.stderr)
+    demands[name] = max(0.0, ns)
 
 
 def changed(virtual: Virtual, name: str) -> Virtual:

@@ -1,0 +1,151 @@
+//! Threads that compute, sleep and wake: who runs, where and for how long.
+#![allow(clippy::unwrap_used)]
+use super::*;
+
+const MS: Ps = 1_000_000_000;
+
+fn machine(cpus: usize, threads: u32, costs: &HostCosts) -> Machine {
+    let mut machine = Machine::new(cpus, (0..threads).map(|_| None), costs);
+    (0..threads).for_each(|thread| machine.start(thread));
+    machine
+}
+
+fn costs() -> HostCosts {
+    HostCosts {
+        wake_polling_ns: 0.0,
+        wake_sleeping_ns: 0.0,
+        switch_ns: 0.0,
+        slice_ns: 1e6,
+        ..HostCosts::default()
+    }
+}
+
+/// Every thread computes all the time, this long between two steps.
+fn compute(machine: &mut Machine, step_ps: Ps, until_ps: Ps) -> Vec<Ps> {
+    while let Some(moment) = machine.next_step(until_ps) {
+        machine.spend(moment, step_ps);
+    }
+    let threads = machine.threads.len() as u32;
+    (0..threads).map(|thread| machine.ran_ps(thread)).collect()
+}
+
+#[test]
+fn threads_that_compute_share_a_cpu_alike() {
+    let mut machine = machine(1, 3, &costs());
+    let ran = compute(&mut machine, 7 * MS, 300 * MS);
+    assert_eq!(ran, [100 * MS; 3]);
+    assert_eq!(machine.busy_ps().sum::<Ps>(), 300 * MS);
+    assert!(
+        machine.happened.preemptions >= 299,
+        "{:?}",
+        machine.happened
+    );
+}
+
+#[test]
+fn a_cpu_each_needs_no_switch_but_the_first() {
+    let mut machine = machine(4, 4, &costs());
+    assert_eq!(compute(&mut machine, MS, 100 * MS), [100 * MS; 4]);
+    assert_eq!(
+        (machine.happened.switches, machine.happened.preemptions),
+        (4, 0)
+    );
+}
+
+#[test]
+fn a_step_is_not_shorter_for_being_interrupted() {
+    let mut machine = machine(1, 2, &costs());
+    let mut steps = [0; 2];
+    while let Some(moment) = machine.next_step(400 * MS) {
+        steps[moment.thread as usize] += 1;
+        machine.spend(moment, 10 * MS);
+    }
+    // The first of each is due at once.
+    assert_eq!(steps, [21, 20]);
+}
+
+#[test]
+fn who_is_idle_takes_from_who_has_many() {
+    for (steals, busy) in [(true, 2), (false, 1)] {
+        let costs = HostCosts { steals, ..costs() };
+        let mut machine = Machine::new(2, (0..3).map(|_| None), &costs);
+        // Both CPUs have one; the third comes to the second, whose own thread then sleeps.
+        (0..3).for_each(|thread| machine.start(thread));
+        let mut slept = false;
+        while let Some(moment) = machine.next_step(100 * MS) {
+            let shares = machine.cpus[usize::from(moment.cpu)].queue.len();
+            if !slept && shares == 0 {
+                slept = true;
+                machine.block(moment);
+            } else {
+                machine.spend(moment, MS);
+            }
+        }
+        assert_eq!(machine.idle.count_ones(), 2 - busy, "{steals}");
+        assert_eq!(machine.happened.steals, u64::from(steals));
+    }
+}
+
+#[test]
+fn who_wakes_takes_the_cpu_at_once_only_if_told_so() {
+    for (preempt_ns, waits_ps) in [(None, MS), (Some(1e3), MS / 2)] {
+        let costs = HostCosts {
+            preempt_ns,
+            ..costs()
+        };
+        let mut machine = Machine::new(1, (0..2).map(|_| None), &costs);
+        machine.start(0);
+        let first = machine.next_step(MS).unwrap();
+        machine.spend(first, MS / 2);
+        let waker = machine.next_step(MS).unwrap();
+        machine.wake(waker, 1);
+        machine.spend(waker, 50 * MS);
+        let woken = machine.next_step(50 * MS).unwrap();
+        assert_eq!(
+            (woken.thread, woken.now_ps),
+            (1, waits_ps),
+            "{preempt_ns:?}"
+        );
+    }
+}
+
+#[test]
+fn a_sleep_ends_by_itself() {
+    let mut machine = machine(
+        1,
+        1,
+        &HostCosts {
+            timer_ns: 1e6,
+            ..costs()
+        },
+    );
+    let moment = machine.next_step(MS).unwrap();
+    machine.sleep(moment, 5 * MS);
+    let again = machine.next_step(50 * MS).unwrap();
+    assert_eq!((again.thread, again.now_ps), (0, 6 * MS));
+}
+
+#[test]
+fn a_thread_that_is_kept_on_a_cpu_waits_for_it() {
+    let mut machine = Machine::new(2, [Some(1), Some(1)].into_iter(), &costs());
+    machine.start(0);
+    machine.start(1);
+    let ran = compute(&mut machine, MS, 100 * MS);
+    assert_eq!(ran.iter().sum::<Ps>(), 100 * MS);
+    assert_eq!(machine.busy_ps().collect::<Vec<_>>(), [0, 100 * MS]);
+}
+
+#[test]
+fn an_idle_cpu_near_the_last_is_preferred() {
+    let costs = HostCosts {
+        near_cpus: 4,
+        ..costs()
+    };
+    let mut machine = Machine::new(8, (0..10).map(|_| None), &costs);
+    machine.start(5);
+    assert_eq!(machine.cpus[5].thread, 5);
+    assert_eq!(machine.nearest_idle(5), Some(4));
+    assert_eq!(machine.nearest_idle(2), Some(0));
+    machine.idle = 0b11;
+    assert_eq!(machine.nearest_idle(5), Some(0));
+}
