@@ -110,6 +110,7 @@ mod tests {
             (10_000, 161, 2),
             (100_000, 1_600, 3),
             (1_000_000, 15_966, 3),
+            (20_000_000, 319_234, 4),
         ] {
             let index = Index::new(rows);
             assert_eq!((index.pages(), index.levels()), (pages, levels), "{rows}");
