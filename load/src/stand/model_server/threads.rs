@@ -16,6 +16,9 @@ use std::time::Duration;
 
 /// A thread of a client needs a few pages of stack. Only those that it touches are taken.
 const STACK_BYTES: usize = 256 << 10;
+/// A client is let in only if there is so much memory: its thread takes a part of it, and a program
+/// that gets none when it asks for some is ended.
+const SPARE_BYTES: usize = 8 << 20;
 /// A client's buffers begin with this size.
 const BUFFER_BYTES: usize = 4 << 10;
 /// A client that sends more than this without completing a packet is disconnected.
@@ -62,14 +65,16 @@ impl ThreadClients {
             let (clients, make) = (Arc::clone(self), make.clone());
             let left = Departure { clients, number };
             let theirs = Arc::clone(&socket);
-            let begun = std::thread::Builder::new()
-                .name(format!("client-{number}"))
-                .stack_size(STACK_BYTES)
-                .spawn(move || {
-                    // A client that is gone needs no words.
-                    let _ = talk(&theirs, number, &left.clients.ending, make());
-                    drop(left);
-                });
+            let begun = has_memory().and_then(|()| {
+                std::thread::Builder::new()
+                    .name(format!("client-{number}"))
+                    .stack_size(STACK_BYTES)
+                    .spawn(move || {
+                        // A client that is gone needs no words.
+                        let _ = talk(&theirs, number, &left.clients.ending, make());
+                        drop(left);
+                    })
+            });
             if let Err(error) = begun {
                 admission.lost();
                 refuse(&socket, &no_thread(&error));
@@ -131,6 +136,14 @@ pub fn refuse(socket: &OwnedFd, refusal: &Refusal) {
     let mut out = Vec::new();
     turn_away(refusal, &mut out);
     let _ = crate::reactor::socket::send(socket, &out);
+}
+
+fn has_memory() -> io::Result<()> {
+    let mut spare: Vec<u8> = Vec::new();
+    let had = spare.try_reserve_exact(SPARE_BYTES);
+    // It is asked for although nobody uses it.
+    std::hint::black_box(&mut spare);
+    had.map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))
 }
 
 fn no_thread(error: &io::Error) -> Refusal {
