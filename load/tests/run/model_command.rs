@@ -43,7 +43,7 @@ fn command_lines_that_cannot_be_are_refused_with_one_line() {
         assert_eq!(found, code, "{line}");
         assert!(line.contains(words), "{line}");
     }
-    let first = Model::start("taken", &["--port=0", "--rows=10"]);
+    let first = Model::start("port-taken", &["--port=0", "--rows=10"]);
     let port = first.listening["port"].to_string();
     let output = Command::new(PROGRAM)
         .args(["model-server", "--rows=10", "--port", &port])

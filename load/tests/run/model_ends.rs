@@ -109,7 +109,7 @@ fn segments_can_be_changed_under_load_and_no_query_is_lost() {
 fn at_the_end_it_answers_what_it_has_taken() {
     for threads in [&[][..], &["--knob=pool=1"]] {
         let options = [threads, &["--rows=10000", "--knob=delay_us=300000"]].concat();
-        let server = Model::start("taken", &options);
+        let server = Model::start("answers-taken", &options);
         let mut clients: Vec<UnixStream> = (0..1).map(|_| raw(&server)).collect();
         let mut control = server.control();
         let before = control.status("Handler_read_key");
