@@ -19,7 +19,7 @@ from contend.doctor.model import Measure
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "unit" / "doctor"))
-from pairs import Case  # noqa: E402
+from doctor_pairs import Case  # noqa: E402
 
 
 def same(name: str, said: str) -> None:

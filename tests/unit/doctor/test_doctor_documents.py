@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from pairs import PAIRS, Case, served, server
+from doctor_pairs import PAIRS, Case, served, server
 
 from contend.doctor import (
     CHECKS,

@@ -10,7 +10,7 @@ import pytest
 from hosts import HOSTS, limits
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pairs import PAIRS, Case, served, server
+from doctor_pairs import PAIRS, Case, served, server
 
 from contend.doctor import CHECKS, examine, lines_of
 from contend.doctor.measures import UNITS

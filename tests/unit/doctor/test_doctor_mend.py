@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from killed import in_a_process_of_its_own
-from pairs import Case
+from doctor_pairs import Case
 
 from contend.cli.main import main
 from contend.doctor import CHECKS, mend

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from pairs import PAIRS, Case
+from doctor_pairs import PAIRS, Case
 
 from contend.doctor import CHECKS
 from contend.doctor.checks import filesystem
