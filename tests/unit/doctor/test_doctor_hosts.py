@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from doctor_pairs import PAIRS, Case, served, server
 from hosts import HOSTS, limits
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from doctor_pairs import PAIRS, Case, served, server
 
 from contend.doctor import CHECKS, examine, lines_of
 from contend.doctor.measures import UNITS

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from killed import in_a_process_of_its_own
 from doctor_pairs import Case
+from killed import in_a_process_of_its_own
 
 from contend.cli.main import main
 from contend.doctor import CHECKS, mend
