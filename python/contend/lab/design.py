@@ -16,7 +16,7 @@ import os
 import random
 import resource
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -24,7 +24,6 @@ from typing import Literal
 from contend import host
 from contend.datasets import estimated_bytes, free_bytes
 from contend.errors import RequestError
-from contend.placement import Placement
 from contend.probed import DesignFacts, LayoutRecord
 from contend.servers.options import as_text, assignment, normal_name, size_in_bytes
 from contend.settings import SETTINGS, launch_of
@@ -59,6 +58,12 @@ _CACHES = {
 
 CONNECTIONS_MAX = 151
 """A server's max_connections if nobody says."""
+
+WRITES_BESIDE = (
+    "one level writes and another only reads: in slices what writing leaves behind would slow the "
+    'other by about 2 % (compare.by = "slices" takes that)'
+)
+"""Measured: docs/decisions/0038."""
 
 NOT_OURS = "contend starts no server for each level beside one that is not its own"
 
@@ -123,6 +128,8 @@ def choose_design(
         why = f"the script {blocking} needs threads of its own, which cannot ask in turn"
     if why is None and _clients_differ(experiment):
         why = "the levels want contend-load on other CPUs, and in slices one process asks them all"
+    if why is None and compare.by is None and _one_writes(experiment):
+        why = WRITES_BESIDE
     differs = differs_in(compared)
     if why is None and (differs is Differs.ROUTE or _share_server(experiment, specs)):
         # One server for all of them: each level reaches it by another route, or asks it otherwise.
@@ -145,17 +152,26 @@ def choose_design(
     return Design("runs", why, own=own)
 
 
-def _clients_differ(experiment: Experiment) -> bool:
-    """Whether contend-load is placed otherwise at one of the levels that a block has."""
+def _differ(experiment: Experiment, of: Callable[[CellSpec], object]) -> bool:
+    """Whether something of a cell is other at one of the levels that a block has."""
     compared = experiment.compared
     assert compared is not None
-    clients: dict[CellKey, Placement] = {}
+    seen: dict[CellKey, object] = {}
     for cell in cells(experiment):
         context = cell_key({path: cell[path] for path in cell if path != compared.path})
-        client = launch_of(cell_spec(experiment, cell).values).client
-        if clients.setdefault(context, client) != client:
+        found = of(cell_spec(experiment, cell))
+        if seen.setdefault(context, found) != found:
             return True
     return False
+
+
+def _clients_differ(experiment: Experiment) -> bool:
+    return _differ(experiment, lambda cell: launch_of(cell.values).client)
+
+
+def _one_writes(experiment: Experiment) -> bool:
+    """Whether a block has levels that may write and levels that only read."""
+    return _differ(experiment, lambda cell: may_write(cell.workload.kind, cell.workload.parameters))
 
 
 def _of_load(compared: Factor) -> str | None:

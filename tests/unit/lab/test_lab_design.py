@@ -13,7 +13,7 @@ from lab_fakes import EXPERIMENT, experiment
 
 from contend import host
 from contend.errors import RequestError
-from contend.lab.design import Design, choose_design
+from contend.lab.design import WRITES_BESIDE, Design, choose_design
 from contend.lab.effort import require_time
 from contend.spec import Experiment
 
@@ -147,7 +147,8 @@ ASKED = [
     ('"load.arrival.rate"', "[10, 20]", "10"),
     ('"workload.kind"', '["point_select", "random_points"]', '"point_select"'),
 ]
-WRITING = ('"workload.kind"', '["point_select", "update_index"]', '"point_select"')
+WRITING = ('"workload.kind"', '["update_non_index", "update_index"]', '"update_index"')
+MIXED = ('"workload.kind"', '["point_select", "update_index"]', '"point_select"')
 
 
 @pytest.mark.parametrize("factor", ASKED)
@@ -164,6 +165,15 @@ def test_levels_that_write_have_servers_of_their_own(tmp_path: Path) -> None:
     tiny = compared(tmp_path, *WRITING)
     assert design_of(tiny, tmp_path) == Design("slices", servers=2)
     assert "not its own" in design_of(tiny, tmp_path, own=False).why
+
+
+def test_a_level_that_writes_is_not_in_slices_beside_one_that_reads_unless_asked_for(
+    tmp_path: Path,
+) -> None:
+    tiny = compared(tmp_path, *MIXED)
+    assert design_of(tiny, tmp_path) == Design("runs", WRITES_BESIDE)
+    insisting = tiny.source.replace("[compare]", '[compare]\nby = "slices"')
+    assert design_of(experiment(tmp_path, insisting), tmp_path) == Design("slices", servers=2)
 
 
 def test_a_server_without_room_for_all_connections_is_not_shared(tmp_path: Path) -> None:
