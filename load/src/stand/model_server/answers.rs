@@ -193,14 +193,9 @@ impl ModelAnswers {
 
     fn load_index(&mut self, reply: &mut ReplyWriter<'_>) -> Result<(), Refusal> {
         let model = &*self.model;
-        loop {
-            if let Some(cache) = model.cache.enter(&mut self.pass) {
-                let loaded = model.load_index(&cache, &self.counts);
-                loaded.map_err(|error| unreadable(&error))?;
-                break;
-            }
-            model.cache.wait_until_open();
-        }
+        model
+            .load_index(&model.cache.enter_when_open(&mut self.pass), &self.counts)
+            .map_err(|error| unreadable(&error))?;
         let columns = ["Table", "Op", "Msg_type", "Msg_text"].map(text_column);
         let table = format!("{DATABASE}.{TABLE}");
         reply.columns(&columns);

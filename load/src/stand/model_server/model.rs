@@ -233,15 +233,8 @@ impl Model {
 
     /// Tells the truth as it is now.
     pub fn tell_truth(&self, ended: bool) {
-        let mut pass = self.cache.pass();
-        loop {
-            if let Some(cache) = self.cache.enter(&mut pass) {
-                self.truth.tell(|| self.counted(&cache, ended));
-                break;
-            }
-            self.cache.wait_until_open();
-        }
-        self.cache.hand_back(&pass);
+        self.cache
+            .look(|cache| self.truth.tell(|| self.counted(cache, ended)));
     }
 
     /// All that was counted since the start; of the segments, since the cache is as it is.
