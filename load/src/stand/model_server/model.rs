@@ -121,10 +121,7 @@ impl Model {
         let spinner = Spinner::new(ticks);
         let knobs = service.knobs.clone();
         let spun = |ns: u64| spinner.ticks(ns as f64);
-        let descriptor = index_file
-            .as_ref()
-            .map_or(0, |file| file.as_raw_fd().unsigned_abs());
-        let cache = made(service.variables.sizes(), descriptor, &knobs);
+        let cache = made(service.variables.sizes(), index_file.as_ref(), &knobs);
         let cache = cache.map_err(|refusal| Failure::plain(refusal.message))?;
         Ok(Self {
             work: SpunWork {
@@ -203,7 +200,7 @@ impl Model {
         let sizes = changed.sizes();
         if anew {
             // Made first, so that queries wait no longer than it takes to put it in place.
-            let cache = made(sizes, self.descriptor(), &self.knobs)?;
+            let cache = made(sizes, self.index_file.as_ref(), &self.knobs)?;
             let mut shut = self.cache.shut();
             self.end_epoch(&shut);
             let old = std::mem::replace(&mut *shut, cache);
@@ -215,12 +212,6 @@ impl Model {
         }
         *variables = changed;
         Ok(())
-    }
-
-    fn descriptor(&self) -> u32 {
-        self.index_file
-            .as_ref()
-            .map_or(0, |file| file.as_raw_fd().unsigned_abs())
     }
 
     /// Nobody is inside: what was counted until now was counted with this cache.
@@ -274,12 +265,16 @@ impl Model {
     }
 }
 
-fn made(sizes: KeyCacheSizes, descriptor: u32, knobs: &Knobs) -> Result<KeyCache, Refusal> {
+fn made(
+    sizes: KeyCacheSizes,
+    index_file: Option<&File>,
+    knobs: &Knobs,
+) -> Result<KeyCache, Refusal> {
     let blocks = sizes
         .blocks_each()
         .map_err(|error| variables::impossible(&error))?;
     let parting = Parting {
-        descriptor,
+        descriptor: index_file.map_or(0, |file| file.as_raw_fd().unsigned_abs()),
         segments: sizes.segments(),
     };
     KeyCache::new(sizes, parting, blocks, knobs)
