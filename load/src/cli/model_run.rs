@@ -6,6 +6,7 @@ use crate::plan::Distribution;
 use crate::reactor::clock;
 use crate::record::Latency;
 use crate::serve::model::KeyCacheSizes;
+use crate::serve::model::variables::in_bytes;
 use crate::serve::model::virtual_time::VirtualRun;
 use crate::serve::model::virtual_time::costs::HostCosts;
 use crate::serve::model::virtual_time::demands::Demands;
@@ -192,18 +193,7 @@ fn distribution(kind: &str) -> Result<Distribution, String> {
 }
 
 fn bytes(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(['K', 'M', 'G', 'k', 'm', 'g']);
-    let shift = match &text[digits.len()..] {
-        "" => 0,
-        "K" | "k" => 10,
-        "M" | "m" => 20,
-        "G" | "g" => 30,
-        _ => 64,
-    };
-    let number = digits.parse::<u64>().ok();
-    number
-        .and_then(|number| number.checked_mul(1u64.checked_shl(shift)?))
-        .ok_or_else(|| "give bytes, such as 8388608, 8192K or 8M".to_owned())
+    in_bytes(text).ok_or_else(|| "give bytes, such as 8388608, 8192K or 8M".to_owned())
 }
 
 /// An hour of virtual time takes long enough.

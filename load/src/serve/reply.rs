@@ -21,6 +21,15 @@ pub struct ColumnOut {
 }
 
 impl ColumnOut {
+    /// A column of texts.
+    pub fn text(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: kind::VAR_STRING,
+            length: 256,
+        }
+    }
+
     pub fn is_text(&self) -> bool {
         matches!(self.kind, kind::STRING | kind::VAR_STRING)
     }

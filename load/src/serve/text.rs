@@ -35,7 +35,7 @@ pub fn meaning(sql: &[u8]) -> TextMeaning {
             rows: rows(sql),
         },
         b"SHOW" => TextMeaning::Rows {
-            columns: ["Variable_name", "Value"].map(text_column).to_vec(),
+            columns: ["Variable_name", "Value"].map(ColumnOut::text).to_vec(),
             rows: 0,
         },
         b"LOAD" if find(sql, b"LOCAL").is_some() => TextMeaning::LocalFile,
@@ -143,20 +143,12 @@ fn column(name: &[u8]) -> ColumnOut {
         _ if find(name, b"SUM(").is_some() || find(name, b"COUNT(").is_some() => {
             (kind::LONGLONG, 20)
         }
-        _ => return text_column(&text),
+        _ => return ColumnOut::text(&text),
     };
     ColumnOut {
         name: text,
         kind,
         length,
-    }
-}
-
-fn text_column(name: &str) -> ColumnOut {
-    ColumnOut {
-        name: name.to_owned(),
-        kind: kind::VAR_STRING,
-        length: 256,
     }
 }
 

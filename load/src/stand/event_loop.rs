@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 /// A client that sends more than this without completing a packet is disconnected.
-const TAIL_BYTES_MAX: usize = 17 << 20;
+pub const TAIL_BYTES_MAX: usize = 17 << 20;
 
 struct LoopClient<A: Answering> {
     session: ServedSession<A>,

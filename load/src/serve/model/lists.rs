@@ -3,7 +3,6 @@
 
 use super::sql::{Condition, Listed};
 use crate::serve::{Cell, ColumnOut, Refusal, ReplyWriter};
-use crate::wire::mysql::value::kind;
 
 /// A row of a list; NULL is none.
 pub type ListRow = Vec<Option<String>>;
@@ -63,7 +62,7 @@ impl ServerList {
         let columns: Vec<ColumnOut> = shown
             .iter()
             .filter_map(|place| self.columns.get(*place))
-            .map(|name| text_column(name))
+            .map(|name| ColumnOut::text(name))
             .collect();
         reply.columns(&columns);
         let at = |row: &ListRow, place: usize| row.get(place).cloned().flatten();
@@ -85,15 +84,6 @@ impl ServerList {
 
 fn cell(value: Option<&str>) -> Cell<'_> {
     value.map_or(Cell::Null, |value| Cell::Text(value.as_bytes()))
-}
-
-/// A column of texts.
-pub fn text_column(name: &str) -> ColumnOut {
-    ColumnOut {
-        name: name.to_owned(),
-        kind: kind::VAR_STRING,
-        length: 256,
-    }
 }
 
 impl Condition<'_> {

@@ -155,7 +155,8 @@ impl ServerVariables {
         if known.effect == Effect::ReadOnly {
             return Err(read_only(known));
         }
-        let bytes = in_bytes(value).map(|bytes| bytes.to_string());
+        let bytes = in_bytes(value).filter(|_| known.is_number());
+        let bytes = bytes.map(|bytes| bytes.to_string());
         let value = bytes.as_deref().unwrap_or(value);
         self.put(place, known.taken(value)?);
         Ok(())
@@ -208,7 +209,7 @@ impl ServerVariables {
                 name: known.name,
                 value,
                 default: known.default,
-                is_number: matches!(known.takes, VariableTakes::Number(..)),
+                is_number: known.is_number(),
             })
     }
 
@@ -248,6 +249,10 @@ impl ServerVariables {
 }
 
 impl KnownVariable {
+    fn is_number(&self) -> bool {
+        matches!(self.takes, VariableTakes::Number(..))
+    }
+
     /// Values are cut to a multiple of this.
     fn step(&self) -> u64 {
         if self.name == "key_buffer_size" {
@@ -317,13 +322,13 @@ pub fn wrong(name: &str, value: &str, takes: &str) -> Refusal {
     Refusal::new(1231, b"42000", words)
 }
 
-/// A size in bytes, as a command line writes it; none if there is no unit.
-fn in_bytes(value: &str) -> Option<u64> {
-    let units = [('K', 10), ('M', 20), ('G', 30)];
-    let (unit, shift) = units
+/// A size in bytes, as a command line writes it: 8388608, 8192K, 8M or 8m.
+pub fn in_bytes(text: &str) -> Option<u64> {
+    let units = [("kK", 10), ("mM", 20), ("gG", 30)];
+    let (digits, shift) = units
         .into_iter()
-        .find(|(unit, _)| value.ends_with([*unit, unit.to_ascii_lowercase()]))?;
-    let digits = value.strip_suffix([unit, unit.to_ascii_lowercase()])?;
+        .find_map(|(unit, shift)| Some((text.strip_suffix(|last| unit.contains(last))?, shift)))
+        .unwrap_or((text, 0));
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
@@ -360,6 +365,8 @@ mod tests {
             variables.begin_with("key-buffer-size", value).unwrap();
             assert_eq!(variables.sizes().key_buffer_size, bytes);
         }
+        variables.begin_with("sql-mode", "1K").unwrap();
+        assert_eq!(variables.get(b"sql_mode").unwrap().value, "1K");
         for (name, value, code) in [
             ("key_buffer_size", "1T", 1232),
             ("key_buffer_size", "17G", 1231),

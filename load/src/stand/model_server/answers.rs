@@ -6,7 +6,6 @@ use super::model::{ConnectedClient, Model, PreparedMark};
 use super::turnstile::Pass;
 use super::walk::Walker;
 use crate::reactor::clock::thread_cpu_ns;
-use crate::serve::model::lists::text_column;
 use crate::serve::model::sql::{
     COLUMNS_MAX, Item, ItemValue, PointKey, SbtestColumn, Selected, TableName, Understood, key,
     understand,
@@ -193,15 +192,10 @@ impl ModelAnswers {
 
     fn load_index(&mut self, reply: &mut ReplyWriter<'_>) -> Result<(), Refusal> {
         let model = &*self.model;
-        loop {
-            if let Some(cache) = model.cache.enter(&mut self.pass) {
-                let loaded = model.load_index(&cache, &self.counts);
-                loaded.map_err(|error| unreadable(&error))?;
-                break;
-            }
-            model.cache.wait_until_open();
-        }
-        let columns = ["Table", "Op", "Msg_type", "Msg_text"].map(text_column);
+        model
+            .load_index(&model.cache.enter_when_open(&mut self.pass), &self.counts)
+            .map_err(|error| unreadable(&error))?;
+        let columns = ["Table", "Op", "Msg_type", "Msg_text"].map(ColumnOut::text);
         let table = format!("{DATABASE}.{TABLE}");
         reply.columns(&columns);
         let texts = [table.as_str(), "preload_keys", "status", "OK"];
@@ -242,7 +236,7 @@ impl ModelAnswers {
                     },
                 },
             };
-            let mut column = text_column(&String::from_utf8_lossy(item.name));
+            let mut column = ColumnOut::text(&String::from_utf8_lossy(item.name));
             if let Cell::Int(_) = cell {
                 (column.kind, column.length) = (kind::LONGLONG, 20);
             }

@@ -42,15 +42,7 @@ fn names(column: &'static str, names: &[&str]) -> ServerList {
 
 /// What all segments have counted. While the cache is changed this waits.
 fn counters(model: &Model) -> (KeyCacheSizes, Vec<SegmentCounts>) {
-    let mut pass = model.cache.pass();
-    let counted = loop {
-        if let Some(cache) = model.cache.enter(&mut pass) {
-            break (cache.sizes, cache.counters());
-        }
-        model.cache.wait_until_open();
-    };
-    model.cache.hand_back(&pass);
-    counted
+    model.cache.look(|cache| (cache.sizes, cache.counters()))
 }
 
 fn status(model: &Model) -> Vec<(String, String)> {

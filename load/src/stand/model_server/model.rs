@@ -121,10 +121,7 @@ impl Model {
         let spinner = Spinner::new(ticks);
         let knobs = service.knobs.clone();
         let spun = |ns: u64| spinner.ticks(ns as f64);
-        let descriptor = index_file
-            .as_ref()
-            .map_or(0, |file| file.as_raw_fd().unsigned_abs());
-        let cache = made(service.variables.sizes(), descriptor, &knobs);
+        let cache = made(service.variables.sizes(), index_file.as_ref(), &knobs);
         let cache = cache.map_err(|refusal| Failure::plain(refusal.message))?;
         Ok(Self {
             work: SpunWork {
@@ -203,7 +200,7 @@ impl Model {
         let sizes = changed.sizes();
         if anew {
             // Made first, so that queries wait no longer than it takes to put it in place.
-            let cache = made(sizes, self.descriptor(), &self.knobs)?;
+            let cache = made(sizes, self.index_file.as_ref(), &self.knobs)?;
             let mut shut = self.cache.shut();
             self.end_epoch(&shut);
             let old = std::mem::replace(&mut *shut, cache);
@@ -217,12 +214,6 @@ impl Model {
         Ok(())
     }
 
-    fn descriptor(&self) -> u32 {
-        self.index_file
-            .as_ref()
-            .map_or(0, |file| file.as_raw_fd().unsigned_abs())
-    }
-
     /// Nobody is inside: what was counted until now was counted with this cache.
     fn end_epoch(&self, cache: &KeyCache) {
         self.truth.tell(|| self.counted(cache, false));
@@ -233,15 +224,8 @@ impl Model {
 
     /// Tells the truth as it is now.
     pub fn tell_truth(&self, ended: bool) {
-        let mut pass = self.cache.pass();
-        loop {
-            if let Some(cache) = self.cache.enter(&mut pass) {
-                self.truth.tell(|| self.counted(&cache, ended));
-                break;
-            }
-            self.cache.wait_until_open();
-        }
-        self.cache.hand_back(&pass);
+        self.cache
+            .look(|cache| self.truth.tell(|| self.counted(cache, ended)));
     }
 
     /// All that was counted since the start; of the segments, since the cache is as it is.
@@ -281,12 +265,16 @@ impl Model {
     }
 }
 
-fn made(sizes: KeyCacheSizes, descriptor: u32, knobs: &Knobs) -> Result<KeyCache, Refusal> {
+fn made(
+    sizes: KeyCacheSizes,
+    index_file: Option<&File>,
+    knobs: &Knobs,
+) -> Result<KeyCache, Refusal> {
     let blocks = sizes
         .blocks_each()
         .map_err(|error| variables::impossible(&error))?;
     let parting = Parting {
-        descriptor,
+        descriptor: index_file.map_or(0, |file| file.as_raw_fd().unsigned_abs()),
         segments: sizes.segments(),
     };
     KeyCache::new(sizes, parting, blocks, knobs)

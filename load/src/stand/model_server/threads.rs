@@ -3,6 +3,7 @@
 
 use crate::reactor::doors::Doors;
 use crate::serve::{Answering, Received, Refusal, ServedSession, turn_away};
+use crate::stand::event_loop::TAIL_BYTES_MAX;
 use rustix::buffer::spare_capacity;
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::retry_on_intr;
@@ -21,8 +22,6 @@ const STACK_BYTES: usize = 256 << 10;
 const SPARE_BYTES: usize = 8 << 20;
 /// A client's buffers begin with this size.
 const BUFFER_BYTES: usize = 4 << 10;
-/// A client that sends more than this without completing a packet is disconnected.
-const TAIL_BYTES_MAX: usize = 17 << 20;
 /// How long a client may take to read the answers to what was taken before the end.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -47,16 +46,15 @@ pub trait Admission: Send + Sync + 'static {
 
 impl ThreadClients {
     /// Accepts clients until `stop` is set, each with a thread and with answers of its own; then
-    /// lets every thread answer what it has taken, and waits until all are gone. Returns how many
-    /// clients there were.
+    /// lets every thread answer what it has taken, and waits until all are gone.
     pub fn serve<A: Answering>(
         self: &Arc<Self>,
         doors: &Doors,
         stop: &AtomicBool,
         admission: &impl Admission,
         make: impl Fn() -> A + Clone + Send + 'static,
-    ) -> u64 {
-        let count = doors.admit_each(stop, |number, socket| {
+    ) {
+        doors.admit_each(stop, |number, socket| {
             if let Err(refusal) = admission.admit() {
                 return refuse(&socket, &refusal);
             }
@@ -81,7 +79,6 @@ impl ThreadClients {
             }
         });
         self.end();
-        count
     }
 
     fn end(&self) {

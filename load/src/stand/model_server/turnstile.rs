@@ -82,7 +82,29 @@ impl<T> Turnstile<T> {
     /// sees to.
     #[inline]
     pub fn enter<'t>(&'t self, pass: &'t mut Pass) -> Option<Entered<'t, T>> {
-        let state = &*pass.0;
+        self.let_in(&pass.0)
+    }
+
+    /// Goes in, and waits before while it is shut.
+    pub fn enter_when_open<'t>(&'t self, pass: &'t mut Pass) -> Entered<'t, T> {
+        loop {
+            if let Some(entered) = self.let_in(&pass.0) {
+                return entered;
+            }
+            self.wait_until_open();
+        }
+    }
+
+    /// Goes in once, when it is open, for a thread that has no pass.
+    pub fn look<S>(&self, look: impl FnOnce(&T) -> S) -> S {
+        let mut pass = self.pass();
+        let seen = look(&self.enter_when_open(&mut pass));
+        self.hand_back(&pass);
+        seen
+    }
+
+    #[inline]
+    fn let_in<'t>(&'t self, state: &'t PassState) -> Option<Entered<'t, T>> {
         // In this order, as seen by whoever shuts it: either he sees us inside, or we see it shut.
         state.inside.store(true, Ordering::SeqCst);
         if self.shut.load(Ordering::SeqCst) {
@@ -202,14 +224,9 @@ mod tests {
                 scope.spawn(|| {
                     let mut pass = turnstile.pass();
                     for _ in 0..5_000 {
-                        loop {
-                            if let Some(inside) = turnstile.enter(&mut pass) {
-                                assert_eq!(inside.0, inside.1);
-                                seen.fetch_add(1, Ordering::Relaxed);
-                                break;
-                            }
-                            turnstile.wait_until_open();
-                        }
+                        let inside = turnstile.enter_when_open(&mut pass);
+                        assert_eq!(inside.0, inside.1);
+                        seen.fetch_add(1, Ordering::Relaxed);
                     }
                     turnstile.hand_back(&pass);
                 });
