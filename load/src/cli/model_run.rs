@@ -189,7 +189,8 @@ fn in_json(
 }
 
 fn distribution(kind: &str) -> Result<Distribution, String> {
-    serde_json::from_value(json!({"kind": kind})).map_err(|error| error.to_string())
+    Distribution::usual(kind)
+        .ok_or_else(|| "give special, uniform, gaussian, pareto or zipfian".to_owned())
 }
 
 fn bytes(text: &str) -> Result<u64, String> {

@@ -75,26 +75,7 @@ impl Demands {
     /// # Errors
     /// What cannot be meant, with its name.
     pub fn check(&self) -> Result<(), String> {
-        let times = [
-            ("query_ns", self.query_ns),
-            ("point_ns", self.point_ns),
-            ("enter_ns", self.enter_ns),
-            ("leave_ns", self.leave_ns),
-            ("lock_ns", self.lock_ns),
-            ("unlock_ns", self.unlock_ns),
-            ("find_ns", self.find_ns),
-            ("release_ns", self.release_ns),
-            ("segment_ns", self.segment_ns),
-            ("copy_ns", self.copy_ns),
-            ("search_ns", self.search_ns),
-            ("row_ns", self.row_ns),
-            ("read_ns", self.read_ns),
-            ("miss_ns", self.miss_ns),
-            ("client_answer_ns", self.client_answer_ns),
-            ("client_ask_ns", self.client_ask_ns),
-            ("client_wait_ns", self.client_wait_ns),
-        ];
-        check_times("demands", &times)?;
+        check_times("demands", self)?;
         match (0.0..=1.0).contains(&self.spread) {
             true => Ok(()),
             false => Err(format!(

@@ -94,7 +94,7 @@ impl VirtualFigures {
         self.answered as f64 / self.seconds()
     }
 
-    /// LockVisits to locks of segments.
+    /// Visits to locks of segments.
     pub fn visits(&self) -> u64 {
         self.segments.iter().map(|one| one.lock.visits).sum()
     }

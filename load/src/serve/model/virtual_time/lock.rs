@@ -45,10 +45,10 @@ impl LockWaiting {
 }
 
 /// What a lock counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockVisits {
     pub visits: u64,
-    /// LockVisits that found it taken, and how long they waited in all.
+    /// Visits that found it taken, and how long they waited in all.
     pub waits: u64,
     pub wait_ps: Ps,
     /// Of those, how many slept at least once.
@@ -95,6 +95,16 @@ enum AttemptStage {
     Asleep,
 }
 
+/// What a thread does after it has looked.
+enum AttemptNext {
+    Take,
+    /// Look again after so many pauses.
+    Pause(u32),
+    /// Call the kernel, to sleep.
+    Fall,
+    Sleep,
+}
+
 impl Attempt {
     pub const fn fresh() -> Self {
         Self {
@@ -114,7 +124,7 @@ pub struct VirtualLock {
     word: u8,
     /// As glibc has it: how many pauses were enough, on an average.
     enough: i32,
-    /// In moment: who has it been handed to. Barging: nobody.
+    /// In turn: to whom it has been handed. Barging: nobody.
     handed_to: Option<u32>,
     /// Who waits: in turn all who do, else those that sleep.
     queue: VecDeque<Waiter>,
@@ -156,129 +166,121 @@ impl VirtualLock {
         chance: &mut Stream,
     ) -> Tried {
         let moves_ps = self.line.take(moment.cpu, moment.now_ps, distances);
+        let taken_ps = moment.now_ps + moves_ps;
         if attempt.stage == AttemptStage::Fresh {
             self.counts.visits += 1;
             if self.word == 0 {
                 self.word = 1;
-                self.taken_ps = moment.now_ps + moves_ps;
+                self.taken_ps = taken_ps;
                 return Tried::Taken(moves_ps);
             }
+            self.begin_to_wait(attempt, moment, how);
         }
-        self.look_again(attempt, moment, moves_ps, how, chance)
+        let next = match how.handing {
+            Handing::Barging => self.barge(attempt, moment.thread, how, chance),
+            Handing::InTurn => self.await_turn(attempt, moment.thread, chance),
+        };
+        match next {
+            AttemptNext::Take => {
+                self.taken_ps = taken_ps;
+                self.counts.wait_ps += taken_ps - attempt.since_ps;
+                self.counts.sleeps += u64::from(attempt.slept);
+                Tried::Taken(moves_ps)
+            }
+            AttemptNext::Pause(pauses) => {
+                attempt.stage = AttemptStage::Spinning;
+                Tried::Again(moves_ps + Ps::from(pauses) * how.pause_ps)
+            }
+            AttemptNext::Fall => {
+                attempt.stage = AttemptStage::Falling;
+                Tried::Again(moves_ps + how.syscall_ps)
+            }
+            AttemptNext::Sleep => {
+                attempt.stage = AttemptStage::Asleep;
+                attempt.slept = true;
+                Tried::Asleep
+            }
+        }
     }
 
-    fn look_again(
-        &mut self,
-        attempt: &mut Attempt,
-        moment: Moment,
-        moves_ps: Ps,
-        how: &LockWaiting,
-        chance: &mut Stream,
-    ) -> Tried {
-        if attempt.stage == AttemptStage::Fresh {
-            self.counts.waits += 1;
-            attempt.since_ps = moment.now_ps;
-            attempt.pauses_max = match how.handing {
-                Handing::Barging => how.spins.min(self.enough.max(0) as u32 * 2 + 10),
-                Handing::InTurn => how.spins,
-            };
-            if how.spins == 0 {
-                attempt.pauses_max = 0;
-            }
-            if how.handing == Handing::InTurn {
-                let thread = moment.thread;
-                self.queue.push_back(Waiter {
-                    thread,
-                    asleep: false,
-                });
-            }
-        }
+    fn begin_to_wait(&mut self, attempt: &mut Attempt, moment: Moment, how: &LockWaiting) {
+        self.counts.waits += 1;
+        attempt.since_ps = moment.now_ps;
+        attempt.pauses_max = how.spins;
         match how.handing {
-            Handing::Barging => self.barge(attempt, moment, moves_ps, how, chance),
-            Handing::InTurn => self.await_turn(attempt, moment, moves_ps, how, chance),
+            Handing::Barging => {
+                let enough = self.enough.max(0) as u32 * 2 + 10;
+                attempt.pauses_max = how.spins.min(enough);
+            }
+            Handing::InTurn => self.queue.push_back(Waiter {
+                thread: moment.thread,
+                asleep: false,
+            }),
         }
     }
 
     fn barge(
         &mut self,
         attempt: &mut Attempt,
-        moment: Moment,
-        moves_ps: Ps,
+        thread: u32,
         how: &LockWaiting,
         chance: &mut Stream,
-    ) -> Tried {
+    ) -> AttemptNext {
         match attempt.stage {
             AttemptStage::Fresh | AttemptStage::Spinning => {
                 if self.word == 0 {
                     self.learn(attempt);
                     self.word = 1;
-                    return self.taken(attempt, moment, moves_ps);
+                    return AttemptNext::Take;
                 }
                 if let Some(pauses) = attempt.pause(chance) {
-                    return Tried::Again(moves_ps + Ps::from(pauses) * how.pause_ps);
+                    return AttemptNext::Pause(pauses);
                 }
                 if how.spins > 0 {
                     self.learn(attempt);
                 }
             }
             AttemptStage::Falling if self.word == 2 => {
-                attempt.stage = AttemptStage::Asleep;
-                attempt.slept = true;
-                let thread = moment.thread;
                 self.queue.push_back(Waiter {
                     thread,
                     asleep: true,
                 });
-                return Tried::Asleep;
+                return AttemptNext::Sleep;
             }
             AttemptStage::Falling | AttemptStage::Asleep => {}
         }
         // Whoever takes it from here on says that others may sleep: it cannot know.
-        let was = std::mem::replace(&mut self.word, 2);
-        if was == 0 {
-            return self.taken(attempt, moment, moves_ps);
+        match std::mem::replace(&mut self.word, 2) {
+            0 => AttemptNext::Take,
+            _ => AttemptNext::Fall,
         }
-        attempt.stage = AttemptStage::Falling;
-        Tried::Again(moves_ps + how.syscall_ps)
     }
 
     fn await_turn(
         &mut self,
         attempt: &mut Attempt,
-        moment: Moment,
-        moves_ps: Ps,
-        how: &LockWaiting,
+        thread: u32,
         chance: &mut Stream,
-    ) -> Tried {
-        if self.handed_to == Some(moment.thread) {
+    ) -> AttemptNext {
+        if self.handed_to == Some(thread) {
             self.handed_to = None;
-            return self.taken(attempt, moment, moves_ps);
+            return AttemptNext::Take;
         }
         if attempt.stage != AttemptStage::Falling {
-            if let Some(pauses) = attempt.pause(chance) {
-                return Tried::Again(moves_ps + Ps::from(pauses) * how.pause_ps);
-            }
-            attempt.stage = AttemptStage::Falling;
-            return Tried::Again(moves_ps + how.syscall_ps);
+            return match attempt.pause(chance) {
+                Some(pauses) => AttemptNext::Pause(pauses),
+                None => AttemptNext::Fall,
+            };
         }
-        attempt.stage = AttemptStage::Asleep;
-        attempt.slept = true;
         let mut queue = self.queue.iter_mut();
-        if let Some(own) = queue.find(|waiter| waiter.thread == moment.thread) {
+        if let Some(own) = queue.find(|waiter| waiter.thread == thread) {
             own.asleep = true;
         }
-        Tried::Asleep
+        AttemptNext::Sleep
     }
 
     fn learn(&mut self, attempt: &Attempt) {
         self.enough += (attempt.pauses as i32 - self.enough) / 8;
-    }
-
-    fn taken(&mut self, attempt: &Attempt, moment: Moment, moves_ps: Ps) -> Tried {
-        self.taken_ps = moment.now_ps + moves_ps;
-        self.counts.wait_ps += self.taken_ps - attempt.since_ps;
-        self.counts.sleeps += u64::from(attempt.slept);
-        Tried::Taken(moves_ps)
     }
 
     /// The thread that has it gives it back.
@@ -326,7 +328,6 @@ impl VirtualLock {
 impl Attempt {
     /// How many pauses to make before the next look; none if there were enough.
     fn pause(&mut self, chance: &mut Stream) -> Option<u32> {
-        self.stage = AttemptStage::Spinning;
         let jitter = chance.next_u64() as u32 & (self.backoff - 1);
         let pauses = self.backoff + jitter;
         self.pauses += pauses;
