@@ -175,8 +175,7 @@ def _mend(args: argparse.Namespace) -> int:
             f"--mend {check.id} changes this host.",
             hint="With --touch-host it does; `contend restore host` puts back what it changed.",
         )
-    needs = check.measure is not None and not check.in_short and not check.is_of_server
-    subject, server = _subject(args, measured=needs)
+    subject, server = _subject(args, measured=check.is_measured)
     if server is not None and check.variables is not None:
         listed = ", ".join(f"{name}={value}" for name, value in check.variables(subject).items())
         if not confirmed(f"Set {listed} on {server.dsn}?", yes=args.yes):

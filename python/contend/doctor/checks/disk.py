@@ -167,6 +167,6 @@ CHECKS = (
         look=_fsync,
         measure="fsync_us",
         touches=(WRITES, LATENCY),
-        in_short=False,
+        is_measured=True,
     ),
 )

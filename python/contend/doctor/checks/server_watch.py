@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from contend.doctor.checks.server_memory import NO_SERVER, not_told
 from contend.doctor.dated import SOURCES, WRITTEN, end_of
-from contend.doctor.model import DoctorCheck, Found, Result, Subject, Unseen, fine, found
+from contend.doctor.model import (
+    DoctorCheck,
+    Found,
+    Result,
+    SeenServer,
+    Subject,
+    Unseen,
+    fine,
+    found,
+    not_told,
+    of_server,
+)
 
 
-def _performance_schema(subject: Subject) -> Result:
-    server = subject.server
-    if server is None:
-        return NO_SERVER
+@of_server
+def _performance_schema(server: SeenServer, _subject: Subject) -> Result:
     is_on = server.is_on("performance_schema")
     if is_on is None:
         return not_told(server, "performance_schema")
@@ -22,10 +30,8 @@ def _performance_schema(subject: Subject) -> Result:
     return fine("performance_schema is off: it costs nothing, and tells nothing of waits", **state)
 
 
-def _slow_log(subject: Subject) -> Result:
-    server = subject.server
-    if server is None:
-        return NO_SERVER
+@of_server
+def _slow_log(server: SeenServer, _subject: Subject) -> Result:
     general, slow = server.is_on("general_log"), server.is_on("slow_query_log")
     if general is None or slow is None:
         return not_told(server, "slow_query_log")
@@ -42,10 +48,8 @@ def _slow_log(subject: Subject) -> Result:
     return fine("neither general nor slow log is on", **state)
 
 
-def _end(subject: Subject) -> Result:
-    server = subject.server
-    if server is None:
-        return NO_SERVER
+@of_server
+def _end(server: SeenServer, subject: Subject) -> Result:
     end = end_of(server.kind, server.version)
     dated = f"table of {WRITTEN.isoformat()}"
     name = f"{server.kind} {server.version.partition('-')[0]}"
@@ -60,10 +64,8 @@ def _end(subject: Subject) -> Result:
     return fine(f"{name} is maintained until {end.isoformat()} ({source})", **state)
 
 
-def _build(subject: Subject) -> Result:
-    server = subject.server
-    if server is None:
-        return NO_SERVER
+@of_server
+def _build(server: SeenServer, _subject: Subject) -> Result:
     words = f"{server.version} {server.variables.get('version_comment', '')}".lower()
     what = [word for word in ("debug", "valgrind", "asan", "msan", "ubsan") if word in words]
     if what:
@@ -77,10 +79,8 @@ def _build(subject: Subject) -> Result:
     return fine(f"the server is an ordinary build, {server.version}", build=server.version)
 
 
-def _where(subject: Subject) -> Result:
-    server = subject.server
-    if server is None:
-        return NO_SERVER
+@of_server
+def _where(server: SeenServer, _subject: Subject) -> Result:
     if not server.is_here:
         return Found(
             "note",
@@ -111,7 +111,6 @@ CHECKS = (
         "`contend try performance_schema=OFF,ON`",
         look=_performance_schema,
         measure="clock_ns",
-        in_short=False,
     ),
     DoctorCheck(
         id="server-slow-log",
@@ -122,7 +121,6 @@ CHECKS = (
         mend="SET GLOBAL general_log = 0; SET GLOBAL long_query_time = 1",
         look=_slow_log,
         variables=lambda _subject: {"general_log": "0", "long_query_time": "1"},
-        in_short=False,
     ),
     DoctorCheck(
         id="server-version-end",
@@ -132,7 +130,6 @@ CHECKS = (
         mend="Upgrade; `contend run server-versus-server` says what a newer one is worth to you.",
         look=_end,
         touches=(),
-        in_short=False,
     ),
     DoctorCheck(
         id="server-build",
@@ -141,7 +138,6 @@ CHECKS = (
         costs="Not measured here; checks at every step are far more than any setting.",
         mend="Install the ordinary package.",
         look=_build,
-        in_short=False,
     ),
     DoctorCheck(
         id="server-where",
@@ -151,6 +147,5 @@ CHECKS = (
         mend="Run doctor on the server's host.",
         look=_where,
         touches=(),
-        in_short=False,
     ),
 )
