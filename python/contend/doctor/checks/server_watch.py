@@ -40,9 +40,7 @@ def _slow_log(server: SeenServer, _subject: Subject) -> Result:
     if general:
         return found("severe", "general_log is on: every statement is written to a file", **state)
     if slow and limit_s is not None and limit_s < 0.1:
-        return found(
-            "warning", f"the slow log is on from {limit_s:g} s: it has nearly all", **state
-        )
+        return found("warning", f"the slow log is on from {limit_s:g} s: it may have many", **state)
     if slow:
         return found("note", f"the slow log is on from {limit_s or 0:g} s", **state)
     return fine("neither general nor slow log is on", **state)
@@ -117,7 +115,7 @@ CHECKS = (
         title="slow and general log",
         why="What is logged is written while the statement runs; the general log takes a lock for "
         "each.",
-        costs="A write a statement; not measured here: `contend try` of the option measures it.",
+        costs="A write a statement; `contend try` of the option measures it.",
         mend="SET GLOBAL general_log = 0; SET GLOBAL long_query_time = 1",
         look=_slow_log,
         variables=lambda _subject: {"general_log": "0", "long_query_time": "1"},
@@ -135,7 +133,7 @@ CHECKS = (
         id="server-build",
         title="build of the server",
         why="A debug build checks itself at every step; its figures say nothing of another.",
-        costs="Not measured here; checks at every step are far more than any setting.",
+        costs="The time of the checks at every step.",
         mend="Install the ordinary package.",
         look=_build,
     ),
