@@ -16,6 +16,7 @@ from contend.doctor.model import (
     found,
     missing,
 )
+from contend.host.kernel import boot_parameters
 
 _AUTOGROUP = "proc/sys/kernel/sched_autogroup_enabled"
 _ONE_SIDED = 0.9
@@ -90,11 +91,9 @@ def _autogroup(subject: Subject) -> Result:
 
 
 def _parameters(subject: Subject) -> Result:
-    text = subject.tree.text("proc/cmdline")
-    if text is None:
+    words = boot_parameters(subject.tree)
+    if words is None:
         return missing(subject, "proc/cmdline")
-    words = text.split()
-    words = words[: words.index("--")] if "--" in words else words
     costly = [word for word in words if _COSTLY.match(word)]
     if costly:
         return found(
