@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import cast
 
 from contend.doctor.dated import WRITTEN, regressions_of
 from contend.doctor.model import (
+    SEVERITIES,
     DoctorCheck,
     Result,
-    Severity,
     Subject,
     Unseen,
     fine,
@@ -25,7 +24,6 @@ _COSTLY = re.compile(
     r"(kasan|kmemleak|slub_debug|slab_debug|init_on_alloc|init_on_free|lockdep|page_poison"
     r"|debug_pagealloc)(=(?!off|0)\S+)?$"
 )
-_RANK: dict[str, int] = {"severe": 0, "warning": 1, "note": 2}
 
 
 def _regression(subject: Subject) -> Result:
@@ -36,9 +34,9 @@ def _regression(subject: Subject) -> Result:
     dated = f"by a table of {WRITTEN.isoformat()}"
     if not known:
         return fine(f"no regression of {release} is known {dated}", kernel=release)
-    worst = min(known, key=lambda one: _RANK[one.severity]).severity
+    worst = min((one.severity for one in known), key=SEVERITIES.index)
     said = "; ".join(f"{one.what} ({one.source})" for one in known)
-    return found(cast(Severity, worst), f"kernel {release}, {dated}: {said}", kernel=release)
+    return found(worst, f"kernel {release}, {dated}: {said}", kernel=release)
 
 
 def _interrupts(subject: Subject) -> Result:
