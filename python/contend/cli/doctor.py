@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import getpass
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -136,6 +134,7 @@ def _examine(args: argparse.Namespace) -> int:
 
 def _subject(args: argparse.Namespace, *, measured: bool) -> tuple[Subject, ExistingServer | None]:
     """What to look at, and the server if one was named."""
+    from contend.cli.restore import server_of
     from contend.doctor import measures, seen_server
     from contend.doctor.examine import with_server
     from contend.doctor.model import Subject
@@ -143,15 +142,13 @@ def _subject(args: argparse.Namespace, *, measured: bool) -> tuple[Subject, Exis
     from contend.host import Tree
     from contend.program import find_program
     from contend.servers.dsn import Dsn
-    from contend.servers.existing import ExistingServer
 
     if args.folder is not None and not args.folder.is_dir():
         raise RequestError(f"{args.folder} is not a folder.", hint="Name one on the data's disk.")
     folder: Path = (args.folder or default_cache()).absolute()
     subject, server = Subject(Tree(Path("/")), folder), None
     if args.server is not None:
-        ask = getpass.getpass if sys.stdin.isatty() else None
-        server = ExistingServer(Dsn.parse(args.server), ask=ask)
+        server = server_of(Dsn.parse(args.server))
         subject = with_server(subject, seen_server(server), keep_folder=args.folder is not None)
     if measured:
         # Nothing is written into a server's own folder; beside it is the same disk, or none of it.
@@ -175,8 +172,7 @@ def _mend(args: argparse.Namespace) -> int:
             f"--mend {check.id} changes this host.",
             hint="With --touch-host it does; `contend restore host` puts back what it changed.",
         )
-    needs = check.measure is not None and not check.in_short and not check.is_of_server
-    subject, server = _subject(args, measured=needs)
+    subject, server = _subject(args, measured=check.is_measured)
     if server is not None and check.variables is not None:
         listed = ", ".join(f"{name}={value}" for name, value in check.variables(subject).items())
         if not confirmed(f"Set {listed} on {server.dsn}?", yes=args.yes):

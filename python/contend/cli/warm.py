@@ -205,7 +205,7 @@ def _planned(
 def _plan(args: argparse.Namespace, server: ExistingServer) -> tuple[WarmPlan, str]:
     """What the command line asks for, and the kind of the server."""
     database = server.dsn.database
-    memory = memory_available_bytes() if _is_here(server.dsn) else None
+    memory = memory_available_bytes() if server.is_here() else None
     with server.connect(server.dsn.database) as connection:
         seen = survey(connection, database, memory=memory)
         counts = None if args.like else read_counts(connection)
@@ -237,10 +237,6 @@ def _key_caches(given: Sequence[str], connection: Connection[Any]) -> dict[str, 
             raise RequestError(f"--key-cache {word} is not TABLE=NAME, such as shop.orders=hot.")
         caches[table] = named_key_cache(connection, name)
     return caches
-
-
-def _is_here(dsn: Dsn) -> bool:
-    return dsn.socket is not None or dsn.host in ("localhost", "127.0.0.1", "::1")
 
 
 def _hot(file: Path | None) -> list[str]:

@@ -9,6 +9,8 @@ import re
 from datetime import date
 from typing import NamedTuple
 
+from contend.doctor.model import Severity
+
 WRITTEN = date(2026, 11, 24)
 
 MARIADB_SOURCE = "https://mariadb.org/about/#maintenance-policy"
@@ -77,7 +79,7 @@ class Regression(NamedTuple):
     first: tuple[int, ...]
     fixed: tuple[int, ...] | None
     series: tuple[int, int] | None
-    severity: str
+    severity: Severity
     what: str
     source: str
 

@@ -15,6 +15,7 @@ from contend import __version__
 from contend.doctor.checks import CHECKS
 from contend.doctor.measures import UNITS, in_words
 from contend.doctor.model import (
+    SEVERITIES,
     DoctorCheck,
     Found,
     Measure,
@@ -103,8 +104,8 @@ def short_form(folder: Path, ignored: Mapping[str, str] | None = None) -> list[C
 
 
 def by_severity(looked: Iterable[Looked]) -> list[Looked]:
-    order = {"severe": 0, "warning": 1, "note": 2}
-    return sorted(looked, key=lambda one: order.get(one["severity"] or "", 3))
+    ranks: dict[str | None, int] = {severity: rank for rank, severity in enumerate(SEVERITIES)}
+    return sorted(looked, key=lambda one: ranks.get(one["severity"], len(ranks)))
 
 
 def check_named(name: str) -> DoctorCheck:
@@ -142,10 +143,8 @@ def seen_server(server: ExistingServer) -> SeenServer:
     identity = server.identity()
     with server.connect() as connection:
         variables, counters = read_all(connection), status(connection)
-    is_near = server.dsn.socket is not None or (server.dsn.host or "127.0.0.1").startswith("127.")
-    is_near = is_near or server.dsn.host in ("localhost", "::1")
     # A container's port may be one of this host, and the container another host.
-    is_here = is_near and variables.get("hostname") == socket.gethostname()
+    is_here = server.is_here() and variables.get("hostname") == socket.gethostname()
     # Its own socket leads to its process, if it is reached by TCP.
     own = Path(variables.get("datadir", "/"), variables.get("socket", ""))
     pid = server.pid() or socket_peer(own) if is_here else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -150,7 +151,7 @@ class DoctorCheck:
         measure: the measured quantity in which its cost shows.
         touches: which verdicts of a run it bears on.
         files, variables: what `--mend` changes, if it can.
-        in_short: part of the short form before a run.
+        is_measured: what it looks at is only known if it was measured.
     """
 
     id: str
@@ -163,11 +164,28 @@ class DoctorCheck:
     touches: tuple[str, ...] = (ALL,)
     files: Changes | None = None
     variables: Changes | None = None
-    in_short: bool = True
+    is_measured: bool = False
 
     @property
     def is_of_server(self) -> bool:
         return self.id.startswith("server-")
+
+    @property
+    def in_short(self) -> bool:
+        """Part of the short form before a run, which measures nothing and asks no server."""
+        return not (self.is_measured or self.is_of_server)
+
+
+def of_server(look: Callable[[SeenServer, Subject], Result]) -> Look:
+    """A look that is handed the server; without one there is nothing to see."""
+
+    @functools.wraps(look)
+    def looked(subject: Subject) -> Result:
+        if subject.server is None:
+            return Unseen("no server was named (--server)")
+        return look(subject.server, subject)
+
+    return looked
 
 
 def found(severity: Severity, evidence: str, /, **state: object) -> Found:
@@ -184,6 +202,11 @@ def missing(subject: Subject, path: str) -> Unseen:
     if text is None:
         return Unseen(subject.tree.why_not(path))
     return Unseen(f"/{path} holds something else: {text[:40]!r}")
+
+
+def not_told(server: SeenServer, name: str) -> Unseen:
+    """A variable that the server has not, or that does not say what it should."""
+    return Unseen(f"{server.kind} {server.version} has no {name} that is a number")
 
 
 def as_number(text: str | None) -> float | None:

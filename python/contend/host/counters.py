@@ -59,7 +59,7 @@ def pressure(root: Path = Path("/"), *, clock: Callable[[], float] = time.monoto
         cpu_s=_cpu_seconds(lines),
         stall_us=_stalls(tree),
         load_1m=_first_number(tree.text("proc/loadavg")),
-        vm=_counters(tree.text("proc/vmstat"), _VMSTAT),
+        vm=counters_in(tree.text("proc/vmstat"), _VMSTAT),
         throttled_us=_throttled_us(tree),
         thermal_events=_thermal_events(tree),
     )
@@ -119,7 +119,8 @@ def _stalls(tree: Tree) -> dict[str, int]:
     return stalls
 
 
-def _counters(text: str | None, names: tuple[str, ...]) -> dict[str, int]:
+def counters_in(text: str | None, names: tuple[str, ...]) -> dict[str, int]:
+    """Those of these names in lines of a name and a whole number."""
     pairs = (line.split() for line in (text or "").splitlines())
     return {
         pair[0]: int(pair[1])
@@ -129,7 +130,7 @@ def _counters(text: str | None, names: tuple[str, ...]) -> dict[str, int]:
 
 
 def _throttled_us(tree: Tree) -> int | None:
-    counters = _counters(
+    counters = counters_in(
         cgroup_file(tree, "cpu", "cpu.stat", "cpu.stat"), ("throttled_usec", "throttled_time")
     )
     if "throttled_usec" in counters:

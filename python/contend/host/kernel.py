@@ -89,18 +89,24 @@ def limits(tree: Tree, pid: int | str = "self") -> dict[str, dict[str, int | str
 
 
 def _record_parameters(facts: Facts) -> None:
-    text = facts.tree.text("proc/cmdline")
+    words = boot_parameters(facts.tree)
     reason = facts.tree.why_not("proc/cmdline")
-    if text is None:
+    if words is None:
         facts.put("kernel.parameters", None, reason=reason)
         facts.put("kernel.parameters_left_out", None, reason=reason)
         return
-    # What follows a bare "--" belongs to init, not to the kernel.
-    words = text.split()
-    words = words[: words.index("--")] if "--" in words else words
     kept = [word for word in words if _SPEED_PARAMETERS.match(word)]
     facts.put("kernel.parameters", kept)
     facts.put("kernel.parameters_left_out", len(words) - len(kept))
+
+
+def boot_parameters(tree: Tree) -> list[str] | None:
+    """The words that the kernel was booted with; None if they cannot be read."""
+    text = tree.text("proc/cmdline")
+    words = [] if text is None else text.split()
+    # What follows a bare "--" belongs to init, not to the kernel.
+    words = words[: words.index("--")] if "--" in words else words
+    return None if text is None else words
 
 
 _CORE = ("somaxconn", "netdev_max_backlog", "rmem_max", "wmem_max", "busy_poll")

@@ -15,6 +15,13 @@ _SHOWN = ("severe", "warning")
 
 def host_notes_of(study: Study) -> tuple[HostNote, ...]:
     """Findings of all sessions of the run, each once, the worst first."""
+    writes = any(
+        may_write(cell.workload.kind, cell.workload.parameters)
+        for cell in cell_specs(study.experiment)
+    )
+    of_all = (
+        {"all"} | ({"writes"} if writes else set()) | ({"tcp"} if _is_over_tcp(study) else set())
+    )
     found: dict[str, HostNote] = {}
     for session in study.meta.sessions:
         for record in session.facts.get("doctor") or ():
@@ -22,7 +29,8 @@ def host_notes_of(study: Study) -> tuple[HostNote, ...]:
             metrics = tuple(
                 metric.name
                 for metric in study.metrics
-                if _touches(record["touches"], metric, study)
+                if not of_all.isdisjoint(record["touches"])
+                or ("latency" in record["touches"] and _is_latency(metric))
             )
             if severity in _SHOWN and metrics:
                 found.setdefault(
@@ -48,17 +56,9 @@ def note_text(note: HostNote, compared: int) -> str:
     return f"{note.severity} {note.check}: {note.evidence}{of}{aside}"
 
 
-def _touches(touched: list[str], metric: Metric, study: Study) -> bool:
-    cells = cell_specs(study.experiment)
-    return (
-        "all" in touched
-        or ("latency" in touched and "_us" in metric.name)
-        or (
-            "writes" in touched
-            and any(may_write(cell.workload.kind, cell.workload.parameters) for cell in cells)
-        )
-        or ("tcp" in touched and _is_over_tcp(study))
-    )
+def _is_latency(metric: Metric) -> bool:
+    """Of the times in µs those that a client waits for, and not CPU time."""
+    return "_us" in metric.name and "cpu_us" not in metric.name
 
 
 def _is_over_tcp(study: Study) -> bool:

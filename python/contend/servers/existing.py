@@ -90,7 +90,10 @@ class ExistingServer:
 
     def is_here(self) -> bool:
         """Whether it runs on this host, as far as its address says."""
-        return self.dsn.socket is not None or self.dsn.host in ("localhost", "127.0.0.1", "::1")
+        host = self.dsn.host or ""
+        return (
+            self.dsn.socket is not None or host.startswith("127.") or host in ("localhost", "::1")
+        )
 
     def pid(self) -> int | None:
         """The server's process, if it runs on this host and is reached by its socket."""

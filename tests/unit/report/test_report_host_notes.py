@@ -67,10 +67,12 @@ def test_the_worst_come_first_and_each_only_where_it_touches(tmp_path: Path) -> 
 
 
 def test_a_finding_of_latency_stands_by_response_times_alone(tmp_path: Path) -> None:
-    report = report_of(tmp_path / "run", FOUND, ("qps", "response_us_p99"))
+    report = report_of(
+        tmp_path / "run", FOUND, ("qps", "response_us_p99", "server_cpu_us_per_query")
+    )
     notes = {note.check: note.metrics for note in report.host_notes}
     assert notes["timer"] == ("response_us_p99",)
-    assert notes["governor"] == ("qps", "response_us_p99")
+    assert notes["governor"] == ("qps", "response_us_p99", "server_cpu_us_per_query")
     out = io.StringIO()
     terminal.render(report, Console(file=out, width=200))
     assert "evidence of timer (bears on response_us_p99)" in out.getvalue()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contend.doctor.checks.cpu_power import CPUS
 from contend.doctor.model import DoctorCheck, Result, Subject, Unseen, fine, found, missing
+from contend.host.counters import counters_in
 from contend.host.kernel import meminfo
 from contend.host.machine import cgroup_file, cpu_quota, memory_limit
 from contend.host.tree import cpu_list
@@ -25,11 +26,7 @@ def _throttled(subject: Subject) -> Result:
     text = cgroup_file(subject.tree, "cpu", "cpu.stat", "cpu.stat")
     if text is None:
         return Unseen("the control group shows no cpu.stat")
-    counters: dict[str, int] = {}
-    for line in text.splitlines():
-        name, _, value = line.partition(" ")
-        if value.isdecimal():
-            counters[name] = int(value[:18])
+    counters = counters_in(text, ("nr_throttled", "nr_periods"))
     if "nr_throttled" not in counters:
         return Unseen("the cpu.stat of the control group counts no throttled periods")
     times, periods = counters["nr_throttled"], counters.get("nr_periods", 0)

@@ -134,7 +134,7 @@ CHECKS = (
         mend="compare.wait_for_calm has a run wait; otherwise place the server on near CPUs.",
         look=_distance,
         measure="handover_ns",
-        in_short=False,
+        is_measured=True,
     ),
     DoctorCheck(
         id="cpus-move",
@@ -145,7 +145,7 @@ CHECKS = (
         "own ends it.",
         look=_moving,
         measure="handover_ns",
-        in_short=False,
+        is_measured=True,
     ),
     DoctorCheck(
         id="wake-up",
@@ -157,6 +157,6 @@ CHECKS = (
         look=_wake,
         measure="wake_us",
         touches=(LATENCY,),
-        in_short=False,
+        is_measured=True,
     ),
 )

@@ -115,7 +115,9 @@ def _fsync(subject: Subject) -> Result:
         return found("warning", f"a flush takes {took_us / 1000:.1f} ms")
     said = f"a flush takes {took_us:.0f} µs"
     if took_us < _FSYNC_QUICK_US:
-        return found("note", f"{said}: no disk is so fast, so it goes to memory only")
+        return found(
+            "note", f"{said}: it may go to memory only, or a cache with a battery takes it"
+        )
     return fine(said)
 
 
@@ -125,7 +127,7 @@ CHECKS = (
         title="scheduler of the disk",
         why="A database orders its requests itself. A scheduler that waits for more of one "
         "process, or shares time between processes, delays the flush of the log.",
-        costs="On an SSD some microseconds a request; with bfq under load far more.",
+        costs="Some time a request; that of a flush shows part of it.",
         mend="echo none > /sys/block/DEVICE/queue/scheduler",
         look=_scheduler,
         measure="fsync_us",
@@ -167,6 +169,6 @@ CHECKS = (
         look=_fsync,
         measure="fsync_us",
         touches=(WRITES, LATENCY),
-        in_short=False,
+        is_measured=True,
     ),
 )

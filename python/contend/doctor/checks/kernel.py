@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import cast
 
 from contend.doctor.dated import WRITTEN, regressions_of
 from contend.doctor.model import (
+    SEVERITIES,
     DoctorCheck,
     Result,
-    Severity,
     Subject,
     Unseen,
     fine,
     found,
     missing,
 )
+from contend.host.kernel import boot_parameters
 
 _AUTOGROUP = "proc/sys/kernel/sched_autogroup_enabled"
 _ONE_SIDED = 0.9
@@ -24,7 +24,6 @@ _COSTLY = re.compile(
     r"(kasan|kmemleak|slub_debug|slab_debug|init_on_alloc|init_on_free|lockdep|page_poison"
     r"|debug_pagealloc)(=(?!off|0)\S+)?$"
 )
-_RANK: dict[str, int] = {"severe": 0, "warning": 1, "note": 2}
 
 
 def _regression(subject: Subject) -> Result:
@@ -35,9 +34,9 @@ def _regression(subject: Subject) -> Result:
     dated = f"by a table of {WRITTEN.isoformat()}"
     if not known:
         return fine(f"no regression of {release} is known {dated}", kernel=release)
-    worst = min(known, key=lambda one: _RANK[one.severity]).severity
+    worst = min((one.severity for one in known), key=SEVERITIES.index)
     said = "; ".join(f"{one.what} ({one.source})" for one in known)
-    return found(cast(Severity, worst), f"kernel {release}, {dated}: {said}", kernel=release)
+    return found(worst, f"kernel {release}, {dated}: {said}", kernel=release)
 
 
 def _interrupts(subject: Subject) -> Result:
@@ -90,11 +89,9 @@ def _autogroup(subject: Subject) -> Result:
 
 
 def _parameters(subject: Subject) -> Result:
-    text = subject.tree.text("proc/cmdline")
-    if text is None:
+    words = boot_parameters(subject.tree)
+    if words is None:
         return missing(subject, "proc/cmdline")
-    words = text.split()
-    words = words[: words.index("--")] if "--" in words else words
     costly = [word for word in words if _COSTLY.match(word)]
     if costly:
         return found(

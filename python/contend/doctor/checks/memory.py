@@ -220,6 +220,6 @@ CHECKS = (
         "that use less of it.",
         look=_load,
         measure="memory_ns",
-        in_short=False,
+        is_measured=True,
     ),
 )

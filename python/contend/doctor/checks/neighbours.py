@@ -63,7 +63,7 @@ CHECKS = (
         mend="None from here: another hour, another host, or CPUs of one's own.",
         look=_steal,
         measure="steal_share",
-        in_short=False,
+        is_measured=True,
     ),
     DoctorCheck(
         id="noisy-neighbours",
@@ -74,7 +74,7 @@ CHECKS = (
         mend="Stop them; `top` names them.",
         look=_others,
         measure="busy_share",
-        in_short=False,
+        is_measured=True,
     ),
     DoctorCheck(
         id="cpu-pressure",

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from contend.doctor.model import DoctorCheck, Result, SeenServer, Subject, Unseen, fine, found
+from contend.doctor.model import (
+    DoctorCheck,
+    Result,
+    SeenServer,
+    Subject,
+    Unseen,
+    fine,
+    found,
+    not_told,
+    of_server,
+)
 from contend.host.kernel import meminfo
 from contend.host.machine import memory_limit
 from contend.units import format_size
 
-NO_SERVER = Unseen("no server was named (--server)")
 _TOO_MUCH, _TOO_LITTLE = 0.85, 0.25
 _MISS_SHARE = 0.01
 _REQUESTS_MIN = 100_000
 _SMALL = 256 << 20
 
 
-def not_told(server: SeenServer, name: str) -> Unseen:
-    return Unseen(f"{server.kind} {server.version} has no {name} that is a number")
-
-
-def _pool(subject: Subject) -> Result:
-    server = subject.server
-    if server is None:
-        return NO_SERVER
+@of_server
+def _pool(server: SeenServer, subject: Subject) -> Result:
     pool = server.number("innodb_buffer_pool_size")
     if pool is None:
         return not_told(server, "innodb_buffer_pool_size")
@@ -53,10 +56,8 @@ def _memory(subject: Subject) -> int | None:
     return min(known, default=None)
 
 
-def _key_buffer(subject: Subject) -> Result:
-    server = subject.server
-    if server is None:
-        return NO_SERVER
+@of_server
+def _key_buffer(server: SeenServer, _subject: Subject) -> Result:
     size = server.number("key_buffer_size")
     reads, requests = server.counter("Key_reads"), server.counter("Key_read_requests")
     if size is None or reads is None or requests is None:
@@ -71,10 +72,8 @@ def _key_buffer(subject: Subject) -> Result:
     )
 
 
-def _twice(subject: Subject) -> Result:
-    server = subject.server
-    if server is None:
-        return NO_SERVER
+@of_server
+def _twice(server: SeenServer, _subject: Subject) -> Result:
     method = server.variables.get("innodb_flush_method")
     buffered = server.is_on("innodb_data_file_buffering")
     if buffered is not None and not method:
@@ -95,10 +94,8 @@ def _twice(subject: Subject) -> Result:
     )
 
 
-def _swapped(subject: Subject) -> Result:
-    server = subject.server
-    if server is None:
-        return NO_SERVER
+@of_server
+def _swapped(server: SeenServer, subject: Subject) -> Result:
     if server.pid is None:
         return Unseen("the process of the server cannot be seen from here")
     status = subject.tree.text(f"proc/{server.pid}/status") or ""
@@ -121,7 +118,6 @@ CHECKS = (
         mend="SET GLOBAL innodb_buffer_pool_size = …; half to three quarters of the memory of a "
         "host that has nothing else",
         look=_pool,
-        in_short=False,
     ),
     DoctorCheck(
         id="server-key-buffer",
@@ -130,7 +126,6 @@ CHECKS = (
         costs="A system call or a read of the disk a miss.",
         mend="SET GLOBAL key_buffer_size = …, as large as the indexes",
         look=_key_buffer,
-        in_short=False,
     ),
     DoctorCheck(
         id="server-double-buffering",
@@ -140,7 +135,6 @@ CHECKS = (
         costs="Up to as much memory as the pool has; copies at each read and write.",
         mend="innodb_flush_method=O_DIRECT in the option file, and a restart",
         look=_twice,
-        in_short=False,
     ),
     DoctorCheck(
         id="server-swapped",
@@ -150,6 +144,5 @@ CHECKS = (
         mend="Lower innodb_buffer_pool_size, then swapoff -a && swapon -a.",
         look=_swapped,
         measure="swapped_pages",
-        in_short=False,
     ),
 )

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from contend.doctor.checks.server_memory import NO_SERVER, not_told
 from contend.doctor.dated import SOURCES, WRITTEN, end_of
-from contend.doctor.model import DoctorCheck, Found, Result, Subject, Unseen, fine, found
+from contend.doctor.model import (
+    DoctorCheck,
+    Found,
+    Result,
+    SeenServer,
+    Subject,
+    Unseen,
+    fine,
+    found,
+    not_told,
+    of_server,
+)
 
 
-def _performance_schema(subject: Subject) -> Result:
-    server = subject.server
-    if server is None:
-        return NO_SERVER
+@of_server
+def _performance_schema(server: SeenServer, _subject: Subject) -> Result:
     is_on = server.is_on("performance_schema")
     if is_on is None:
         return not_told(server, "performance_schema")
@@ -22,10 +30,8 @@ def _performance_schema(subject: Subject) -> Result:
     return fine("performance_schema is off: it costs nothing, and tells nothing of waits", **state)
 
 
-def _slow_log(subject: Subject) -> Result:
-    server = subject.server
-    if server is None:
-        return NO_SERVER
+@of_server
+def _slow_log(server: SeenServer, _subject: Subject) -> Result:
     general, slow = server.is_on("general_log"), server.is_on("slow_query_log")
     if general is None or slow is None:
         return not_told(server, "slow_query_log")
@@ -34,18 +40,14 @@ def _slow_log(subject: Subject) -> Result:
     if general:
         return found("severe", "general_log is on: every statement is written to a file", **state)
     if slow and limit_s is not None and limit_s < 0.1:
-        return found(
-            "warning", f"the slow log is on from {limit_s:g} s: it has nearly all", **state
-        )
+        return found("warning", f"the slow log is on from {limit_s:g} s: it may have many", **state)
     if slow:
         return found("note", f"the slow log is on from {limit_s or 0:g} s", **state)
     return fine("neither general nor slow log is on", **state)
 
 
-def _end(subject: Subject) -> Result:
-    server = subject.server
-    if server is None:
-        return NO_SERVER
+@of_server
+def _end(server: SeenServer, subject: Subject) -> Result:
     end = end_of(server.kind, server.version)
     dated = f"table of {WRITTEN.isoformat()}"
     name = f"{server.kind} {server.version.partition('-')[0]}"
@@ -60,10 +62,8 @@ def _end(subject: Subject) -> Result:
     return fine(f"{name} is maintained until {end.isoformat()} ({source})", **state)
 
 
-def _build(subject: Subject) -> Result:
-    server = subject.server
-    if server is None:
-        return NO_SERVER
+@of_server
+def _build(server: SeenServer, _subject: Subject) -> Result:
     words = f"{server.version} {server.variables.get('version_comment', '')}".lower()
     what = [word for word in ("debug", "valgrind", "asan", "msan", "ubsan") if word in words]
     if what:
@@ -77,10 +77,8 @@ def _build(subject: Subject) -> Result:
     return fine(f"the server is an ordinary build, {server.version}", build=server.version)
 
 
-def _where(subject: Subject) -> Result:
-    server = subject.server
-    if server is None:
-        return NO_SERVER
+@of_server
+def _where(server: SeenServer, _subject: Subject) -> Result:
     if not server.is_here:
         return Found(
             "note",
@@ -111,18 +109,16 @@ CHECKS = (
         "`contend try performance_schema=OFF,ON`",
         look=_performance_schema,
         measure="clock_ns",
-        in_short=False,
     ),
     DoctorCheck(
         id="server-slow-log",
         title="slow and general log",
         why="What is logged is written while the statement runs; the general log takes a lock for "
         "each.",
-        costs="A write a statement; not measured here: `contend try` of the option measures it.",
+        costs="A write a statement; `contend try` of the option measures it.",
         mend="SET GLOBAL general_log = 0; SET GLOBAL long_query_time = 1",
         look=_slow_log,
         variables=lambda _subject: {"general_log": "0", "long_query_time": "1"},
-        in_short=False,
     ),
     DoctorCheck(
         id="server-version-end",
@@ -132,16 +128,14 @@ CHECKS = (
         mend="Upgrade; `contend run server-versus-server` says what a newer one is worth to you.",
         look=_end,
         touches=(),
-        in_short=False,
     ),
     DoctorCheck(
         id="server-build",
         title="build of the server",
         why="A debug build checks itself at every step; its figures say nothing of another.",
-        costs="Not measured here; checks at every step are far more than any setting.",
+        costs="The time of the checks at every step.",
         mend="Install the ordinary package.",
         look=_build,
-        in_short=False,
     ),
     DoctorCheck(
         id="server-where",
@@ -151,6 +145,5 @@ CHECKS = (
         mend="Run doctor on the server's host.",
         look=_where,
         touches=(),
-        in_short=False,
     ),
 )

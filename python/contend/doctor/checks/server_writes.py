@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from contend.doctor.checks.server_memory import NO_SERVER, not_told
-from contend.doctor.model import LATENCY, WRITES, DoctorCheck, Result, Subject, fine, found
+from contend.doctor.model import (
+    LATENCY,
+    WRITES,
+    DoctorCheck,
+    Result,
+    SeenServer,
+    Subject,
+    fine,
+    found,
+    not_told,
+    of_server,
+)
 from contend.units import format_size
 
 _HOUR_S = 3600
@@ -11,10 +21,8 @@ _WRITTEN_MIN = 1 << 30
 _LOG_SMALL, _LOG_VERY_SMALL = 1 << 30, 128 << 20
 
 
-def _log_size(subject: Subject) -> Result:
-    server = subject.server
-    if server is None:
-        return NO_SERVER
+@of_server
+def _log_size(server: SeenServer, _subject: Subject) -> Result:
     size = server.number("innodb_redo_log_capacity")
     if size is None:
         one = server.number("innodb_log_file_size")
@@ -37,10 +45,8 @@ def _log_size(subject: Subject) -> Result:
     return found("note", said, **state) if size < _LOG_SMALL else fine(said, **state)
 
 
-def _flush(subject: Subject) -> Result:
-    server = subject.server
-    if server is None:
-        return NO_SERVER
+@of_server
+def _flush(server: SeenServer, _subject: Subject) -> Result:
     at_commit = server.variables.get("innodb_flush_log_at_trx_commit")
     if at_commit is None:
         return not_told(server, "innodb_flush_log_at_trx_commit")
@@ -57,10 +63,8 @@ def _flush(subject: Subject) -> Result:
     return fine(f"{said}: what is committed is on the disk", **state)
 
 
-def _doublewrite(subject: Subject) -> Result:
-    server = subject.server
-    if server is None:
-        return NO_SERVER
+@of_server
+def _doublewrite(server: SeenServer, _subject: Subject) -> Result:
     value = server.variables.get("innodb_doublewrite")
     if value is None:
         return not_told(server, "innodb_doublewrite")
@@ -70,10 +74,8 @@ def _doublewrite(subject: Subject) -> Result:
     return fine(f"innodb_doublewrite is {value}", **state)
 
 
-def _native_aio(subject: Subject) -> Result:
-    server = subject.server
-    if server is None:
-        return NO_SERVER
+@of_server
+def _native_aio(server: SeenServer, _subject: Subject) -> Result:
     is_on = server.is_on("innodb_use_native_aio")
     if is_on is None:
         return not_told(server, "innodb_use_native_aio")
@@ -98,7 +100,6 @@ CHECKS = (
         "innodb_log_file_size = … (MariaDB 10.9); before those in the option file",
         look=_log_size,
         touches=(WRITES,),
-        in_short=False,
     ),
     DoctorCheck(
         id="server-flush",
@@ -111,7 +112,6 @@ CHECKS = (
         measure="fsync_us",
         touches=(WRITES,),
         variables=lambda _subject: {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1"},
-        in_short=False,
     ),
     DoctorCheck(
         id="server-doublewrite",
@@ -121,7 +121,6 @@ CHECKS = (
         mend="innodb_doublewrite=ON in the option file, and a restart",
         look=_doublewrite,
         touches=(WRITES,),
-        in_short=False,
     ),
     DoctorCheck(
         id="server-native-aio",
@@ -132,6 +131,5 @@ CHECKS = (
         mend="See aio-requests; then restart the server.",
         look=_native_aio,
         touches=(WRITES, LATENCY),
-        in_short=False,
     ),
 )
