@@ -125,8 +125,8 @@ def test_threads_are_placed_by_role_and_a_real_time_server_is_watched(lab: Lab) 
     ],
 )
 def test_what_cannot_be_had_is_refused_at_once(lab: Lab, more: str, says: str) -> None:
-    if "apart" in more and len(ALLOWED) < 2:
-        pytest.skip("it needs two CPUs")
+    if "apart" in more:
+        needs.two_cpus()
     assert says in refused(lab, more)
 
 
@@ -146,14 +146,15 @@ def test_no_server_but_our_own_is_placed(
     assert "contend does not place a server that is not its own" in said
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="root can become another user")
 def test_without_limits_for_it_there_is_no_real_time() -> None:
     """As another user, of whom the kernel refuses it."""
+    needs.root("it can become another user")
+    needs.two_cpus()
     from contend.errors import RequestError
     from contend.placement import Placement
     from contend.settings import place
 
-    child = os.fork() if len(ALLOWED) > 1 else 1
+    child = os.fork()
     if child == 0:
         code = 1
         try:
@@ -167,17 +168,16 @@ def test_without_limits_for_it_there_is_no_real_time() -> None:
                 code = 0 if "RLIMIT_RTPRIO is 0" in error.message else 2
         finally:
             os._exit(code)
-    if child > 1:
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 BUSY = Path("/proc/sys/net/core/busy_read")
 
 
-@pytest.mark.skipif(not os.access(BUSY, os.W_OK), reason="it needs root, and a /proc to write")
 def test_what_is_killed_leaves_a_note_and_restore_puts_it_back(lab: Lab) -> None:
     """On the host itself: microseconds that a read of a network card may spin, of which there is
     none here."""
+    needs.writable(BUSY)
     before = BUSY.read_text()
     lab.file.write_text(SMALL.format(more=f"[host]\nbusy_read = {int(before) + 1}\n"))
     with lab.start(*lab.arguments("--touch-host")) as process:
@@ -199,8 +199,8 @@ def test_what_is_killed_leaves_a_note_and_restore_puts_it_back(lab: Lab) -> None
 POLL = BUSY.with_name("busy_poll")
 
 
-@pytest.mark.skipif(not os.access(POLL, os.W_OK), reason="it needs root, and a /proc to write")
 def test_levels_of_the_host_are_runs_and_it_is_put_back(lab: Lab) -> None:
+    needs.writable(POLL)
     before = POLL.read_text()
     path = '"host.busy_poll"'
     records = run(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -31,6 +32,17 @@ def two_cpus() -> tuple[int, ...]:
     """The CPUs that this process may use, at least two."""
     allowed = tuple(sorted(os.sched_getaffinity(0)))
     return allowed if len(allowed) > 1 else missing("this host gives one CPU alone")
+
+
+def root(why: str) -> None:
+    if os.geteuid() != 0:
+        missing(f"root is missing: {why}")
+
+
+def writable(path: Path) -> None:
+    """A file of the kernel that the test changes and puts back."""
+    if not os.access(path, os.W_OK):
+        missing(f"{path} cannot be written: it needs root, and a kernel that has it")
 
 
 def control_group() -> None:

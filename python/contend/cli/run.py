@@ -32,6 +32,7 @@ from contend.servers.binary import PROGRAMS
 from contend.servers.dsn import Dsn
 from contend.servers.errors import NoServer
 from contend.servers.existing import ExistingServer
+from contend.servers.kinds import KINDS
 from contend.settings.server import KIND, is_dsn
 from contend.spec import Experiment, load_experiment
 from contend.store import RunFolder, find_run
@@ -221,9 +222,8 @@ def _equipment(
         )
     binaries: dict[str, ServerBinary] = {}
     for name in names:
-        is_kind = name in (*PROGRAMS, *OWN)
         was = None if name in OWN else before.get(name)
-        named = wanted or was or (None if is_kind else name)
+        named = wanted or was or (None if name in KINDS else name)
         binary = _server(name, named, yes=args.yes, display=display)
         same = next((other for other, known in binaries.items() if known == binary), None)
         if same is not None:
@@ -306,7 +306,7 @@ def _put_back_what_is_left(
 def _server(name: str, wanted: str | None, *, yes: bool, display: Display) -> ServerBinary:
     """The server that the experiment names so, at hand or got now if the user agrees."""
     try:
-        return find_server(name if name in (*PROGRAMS, *OWN) else None, wanted=wanted)
+        return find_server(name if name in KINDS else None, wanted=wanted)
     except NoServer:
         asked_for = wanted if wanted is not None else {"mysql": "mysql@sid"}.get(name, name)
         asked = debian.parse_wanted(asked_for)

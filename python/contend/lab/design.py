@@ -60,10 +60,10 @@ CONNECTIONS_MAX = 151
 """A server's max_connections if nobody says."""
 
 WRITES_BESIDE = (
-    "one level writes and another only reads: in slices what writing leaves behind would slow the "
-    'other by about 2 % (compare.by = "slices" takes that)'
+    "one level writes and another only reads: in slices what writing leaves behind may slow the "
+    'other by some percent (compare.by = "slices" takes that)'
 )
-"""Measured: docs/decisions/0038."""
+"""2 % where it was measured: docs/decisions/0038."""
 
 NOT_OURS = "contend starts no server for each level beside one that is not its own"
 

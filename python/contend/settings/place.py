@@ -20,7 +20,17 @@ from contend.placement.model import CLASSES, IO_CLASSES, REAL_TIME, Placement, a
 from contend.placement.neighbour import PATTERNS, Spin
 from contend.placement.threads import ROLES
 from contend.settings.model import Differs, Launch, Need, Setting, Target, Values
-from contend.settings.values import Choice, Flag, Key, Real, Refused, Text, WholeNumber, shown
+from contend.settings.values import (
+    Bounded,
+    Choice,
+    Flag,
+    Key,
+    Real,
+    Refused,
+    Text,
+    WholeNumber,
+    shown,
+)
 
 SERVER, CLIENT, NEIGHBOUR = "place.server", "place.client", "place.neighbour"
 THREADS = f"{SERVER}.threads"
@@ -500,7 +510,7 @@ def _spin(cell: Values) -> Spin:
 _NEIGHBOUR_KEYS = (
     Key(
         "share",
-        Real(-1e-9, 1.0 + 1e-9),
+        Bounded(0.0, 1.0),
         0.0,
         "how much of each of its CPUs a neighbour of ours wants, 0 to 1: processes that take CPU "
         "time beside a run, as those of others would; 0: there is none",

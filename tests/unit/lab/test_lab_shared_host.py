@@ -3,10 +3,10 @@ once on the host itself."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
+import needs
 import pytest
 from killed import in_a_process_of_its_own
 from lab_fakes import experiment
@@ -320,12 +320,10 @@ def test_what_an_earlier_command_left_is_put_back_first(
     assert file.read_text() == "60"
 
 
-@pytest.mark.skipif(
-    not os.access("/sys/block/loop7/queue/read_ahead_kb", os.W_OK),
-    reason="it needs root, and a disk that nobody uses",
-)
 def test_the_kernel_itself_rounds(tmp_path: Path) -> None:
+    """Of a disk that nobody uses."""
     file = Path("/sys/block/loop7/queue/read_ahead_kb")
+    needs.writable(file)
     before = file.read_text()
     with Journal.open(tmp_path, this_host()) as journal:
         assert change_file(journal, file, "6") == "4"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import needs
 import pytest
 
 from contend.errors import RequestError
@@ -188,9 +189,9 @@ class TestGroups:
             make_group("place.server.cpu_quota", tmp_path)
 
 
-@pytest.mark.skipif(len(layout().allowed) < 2, reason="it needs two CPUs")
 def test_a_client_that_stays_on_its_half() -> None:
     """Apart, together and anywhere then are a matter of the server alone."""
+    needs.two_cpus()
     server, client = both("apart", layout(), "p")
     usual = {setting.path: setting.usual for setting in SETTINGS}
     placed = {

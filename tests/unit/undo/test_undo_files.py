@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import needs
 import pytest
 from killed import in_a_process_of_its_own
 
@@ -155,9 +156,9 @@ def test_without_root_it_says_so(
     assert refused.value.hint == "It needs root."
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
 def test_a_read_only_sys_is_told(tmp_path: Path, vm: Path) -> None:
     """In a mount namespace of its own, so that nobody else sees the mount."""
+    needs.root("it can mount")
     said = in_a_process_of_its_own(
         """
 import ctypes, os, subprocess, sys
@@ -226,13 +227,11 @@ def test_killed_at_every_line_the_host_is_as_before(vm: Path, undo_in_memory: Pa
     assert changed > 50
 
 
-@pytest.mark.skipif(
-    not os.access("/proc/sys/vm/dirty_bytes", os.W_OK), reason="it needs root, and a /proc to write"
-)
 def test_once_for_real(tmp_path: Path) -> None:
     """The kernel itself moves a twin, and takes no 0."""
     vm = Path("/proc/sys/vm")
     twins = [vm / name for name in ("dirty_bytes", "dirty_ratio")]
+    needs.writable(twins[0])
     before = [files.read(path) for path in twins]
     with Journal.open(tmp_path, this_host()) as journal:
         for path, value in zip(twins, ("200003584", "17"), strict=True):
