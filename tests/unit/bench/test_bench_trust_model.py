@@ -27,6 +27,8 @@ def line(**given: Any) -> dict[str, Any]:
     base, level = run(10_000.0), run(9_090.0, delays=10_000)
     usual = {
         "of": "delay_us",
+        "path": "server.knobs.delay_us",
+        "beside": {},
         "connections": 1,
         "sign": False,
         "runs": [[[base], [base]], [[level], [level]]],
@@ -52,6 +54,21 @@ def test_over_more_connections_there_are_bounds() -> None:
     truth = trust_model.truth_of(line(connections=8))
     assert (truth.low, truth.high) == (pytest.approx(100 / 110), 1.0)
     assert trust_model.truth_of(line(connections=8, sign=True)).high == 1.0
+
+
+def test_who_waits_in_a_queue_can_lose_more_than_was_added() -> None:
+    truth = trust_model.truth_of(line(connections=8, path="server.knobs.second_lock_ns"))
+    assert (truth.low, truth.high) == (0.0, 1.0)
+
+
+def test_a_stall_takes_its_share_of_the_time() -> None:
+    base, level = run(10_000.0), run(8_500.0)
+    base["model"]["stalls"] = {"times": 0, "ns": 0}
+    level["model"]["stalls"] = {"times": 4, "ns": 60_400_000}
+    knob = "server.knobs.stall_ms"
+    of = {"runs": [[[base]], [[level]]], "beside": {"server.knobs.stall_every_s": 0.1}}
+    truth = trust_model.truth_of(line(path=knob, **of))
+    assert truth.is_known and truth.low == pytest.approx(1 - 0.151)
 
 
 @pytest.mark.parametrize(
