@@ -37,6 +37,9 @@ COMMANDS: dict[str, Subcommand] = {
     "show": Subcommand("results", "show what a run folder says"),
     "report": Subcommand("results", "write the HTML report of a run folder"),
     "export": Subcommand("results", "write a run folder as CSV, JSON or Parquet"),
+    "history": Subcommand(
+        "history", "show runs of one experiment over time: what changed, when, and what else did"
+    ),
     "recipes": Subcommand(
         "experiments", "list the built-in experiments, or print one to start your own from"
     ),

@@ -165,8 +165,8 @@ def render(report: Report, drawings: Mapping[str, str]) -> str:
         .get_template("report.html.j2")
         .render(
             report=report,
-            css=Markup(_asset("report.css")),
-            script=Markup(_asset("report.js")),
+            css=Markup(asset("report.css")),
+            script=Markup(asset("report.js")),
             palette=PALETTE,
             dark_style=Markup(images.dark_style() if drawings else ""),
             drawings={name: Markup(images.compact(text)) for name, text in drawings.items()},
@@ -233,5 +233,6 @@ def _environment() -> Environment:
     return environment
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file of style or script that every page has in it."""
     return (resources.files("contend.report") / "templates" / name).read_text(encoding="utf-8")
