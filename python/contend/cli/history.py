@@ -31,7 +31,7 @@ def add_history(parser: argparse.ArgumentParser) -> None:
         "--get-otava",
         action="store_true",
         help="install Apache Otava, which finds change points, in a folder of its own in your "
-        "cache (about 200 MB, from the Python package index)",
+        "cache (about 240 MB, from the Python package index)",
     )
     parser.add_argument(
         "--no-change-points", action="store_true", help="show the series, and look for no changes"

@@ -34,6 +34,8 @@ def breaks_of(
             groups[-1].append((run, point))
         else:
             groups.append([(run, point)])
+    if not groups:
+        return []
     at = [Counter(run for run, _ in group).most_common(1)[0][0] for group in groups]
     return [
         _break(runs, run, [point for _, point in group], before, after)
@@ -65,7 +67,9 @@ def altered_between(before: Sequence[PastRun], after: Sequence[PastRun]) -> list
         one, other = _only(before, name), _only(after, name)
         if one is not None and other is not None and one != other:
             origin, short = origin_of(name)
-            found.append(Altered(origin, short, _text(one[0]), _text(other[0])))
+            absent = "its default" if short.startswith("variable ") else "none"
+            sides = (_text(value[0], absent) for value in (one, other))
+            found.append(Altered(origin, short, *sides))
     return sorted(found, key=lambda one: _ORDER.index(one.origin))
 
 
@@ -75,9 +79,9 @@ def _only(runs: Sequence[PastRun], name: str) -> tuple[Any] | None:
     return (values[0],) if values and all(one == values[0] for one in values) else None
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, absent: str = "none") -> str:
     if value is None:
-        return "none"
+        return absent
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, list):

@@ -100,7 +100,7 @@ def ask(environment: Path, series: Sequence[Sequence[float]]) -> list[list[Propo
         raise NoOtava(
             "change points are found by Apache Otava, which is not here.",
             hint="`contend history --get-otava` installs it in a folder of its own in your cache "
-            "(about 200 MB, from the Python package index); `--no-change-points` does without.",
+            "(about 240 MB, from the Python package index); `--no-change-points` does without.",
         )
     asked = {
         "series": [list(one) for one in series],
