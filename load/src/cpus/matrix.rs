@@ -210,7 +210,7 @@ fn read_part(part: &[u64], window: Duration) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
     use crate::cpus::nodes::tests::two_nodes;
     use std::cell::RefCell;

@@ -180,7 +180,7 @@ fn numbers(text: &str) -> Option<Vec<usize>> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
     use std::path::PathBuf;
 
