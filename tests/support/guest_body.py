@@ -1,0 +1,28 @@
+"""A program to be placed: `guest_body.py COUNT_FILE MIB` touches so much memory, then counts its
+loops in the file until it is killed. The file is there once the memory is."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+import sys
+from pathlib import Path
+
+
+def main(arguments: list[str]) -> int:
+    file, size_mib = Path(arguments[0]), int(arguments[1])
+    touched = bytearray(b"x") * (size_mib << 20)
+    made = file.with_suffix(".made")
+    made.write_bytes(bytes(mmap.PAGESIZE))
+    with made.open("r+b") as opened:
+        counts = mmap.mmap(opened.fileno(), mmap.PAGESIZE)
+    made.rename(file)
+    count = 0
+    while touched:
+        count += 1
+        struct.pack_into("<q", counts, 0, count)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
