@@ -69,6 +69,21 @@ class Topology:
         return [*said, *self.disks]
 
 
+TWO_NODES = Topology((GuestNode(2, 192), GuestNode(2, 192)))
+THREADS = Topology((GuestNode(4, 192), GuestNode(4, 192)), threads=2, cgroup=1)
+EIGHT_NODES = Topology((GuestNode(1, 192), *[GuestNode(1, 32)] * 7))
+UNEVEN = Topology((GuestNode(2, 256), GuestNode(2, 0), GuestNode(0, 96)))
+"""Node 1 has no memory of its own, node 2 no CPUs."""
+
+GUESTS = {
+    "two_nodes": TWO_NODES,
+    "threads": THREADS,
+    "eight_nodes": EIGHT_NODES,
+    "uneven": UNEVEN,
+}
+"""Those that the tests share."""
+
+
 class Guest:
     """A guest that runs until `close`, or until this process ends, however it ends.
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import guest_body
+import guest_init
 
 from contend.errors import ContendError
 from contend.placement import Placement, look
@@ -92,6 +93,18 @@ def shares(one: Asked, other: Asked, seconds: float = 1.5) -> tuple[float, float
         after = _count(first), _count(second)
     done = [end - begin for begin, end in zip(before, after, strict=True)]
     return done[0] / sum(done), done[1] / sum(done)
+
+
+def record(writes: Mapping[str, str]) -> dict[str, str]:
+    """What doctor reads there, with the guest's disk at /data, and files of the kernel as told."""
+    from doctor_record import record as record_host
+
+    disks = (path.name for path in Path("/sys/block").iterdir())
+    disk = next(name for name in disks if name.startswith(("vd", "nvme")))
+    guest_init.mount("ext4", "/data", device=f"/dev/{disk}")
+    for file, text in {"/proc/sys/kernel/hostname": "guest", **writes}.items():
+        Path(file).write_text(text)
+    return record_host(Path("/"), Path("/data"))
 
 
 def become(asked: Asked) -> dict[str, Any]:

@@ -26,17 +26,14 @@ KERNEL = default_cache() / "test-guest"
 MODULES = ("virtio_pci", "virtio_blk", "nvme", "ext4")
 """Of the kernel, with what they need; those that it has built in are not there as files."""
 
-IMPORTED = ("guest_acts",)
-"""Before a guest is ready, so that no call waits for it."""
-
 _LISTING = """
-import importlib, json, sys
+import importlib, json, os, sys
 sys.path[:] = json.loads(sys.argv[1])
 for name in json.loads(sys.argv[2]):
     importlib.import_module(name)
 loaded = list(sys.modules.values())
 files = {getattr(module, name, None) for module in loaded for name in ("__file__", "__cached__")}
-json.dump(sorted(file for file in files if file), sys.stdout)
+json.dump(sorted(file for file in files if file and os.path.exists(file)), sys.stdout)
 """
 
 
@@ -46,18 +43,22 @@ def kernel() -> Path:
     return image if image.exists() else missing("no kernel for guests: `make test-needs` gets it")
 
 
-def write_image(to: Path) -> Path:
-    """Write the file system of guests, as the kernel takes it (cpio, not compressed)."""
+def write_image(to: Path, imported: tuple[str, ...] = ("guest_acts",)) -> Path:
+    """Write the file system of guests, as the kernel takes it (cpio, not compressed).
+
+    Args:
+        imported: modules that are imported before a guest is ready, so that no call waits for it.
+    """
     python = Path(sys.executable).resolve()
     path = [str(PACKAGE.parent), str(SUPPORT), *(entry for entry in sys.path if _is_stdlib(entry))]
     path += [entry for entry in sys.path if entry.endswith("site-packages")]
-    paths = [*_imported(python, path), python, *_contend()]
+    paths = [*_imported(python, path, imported), python, *_contend()]
     libraries = _libraries([file for file in paths if file == python or ".so" in file.name])
     modules = list(_kernel_modules())
     config = {
         "path": path,
         "modules": [f"/modules/{file.name}" for file in modules],
-        "import": IMPORTED,
+        "import": imported,
     }
     init = f"#!{python} -IS\n".encode() + (SUPPORT / "guest_init.py").read_bytes()
     files: dict[str, tuple[bytes, int, int]] = {
@@ -80,9 +81,9 @@ def _is_stdlib(entry: str) -> bool:
     return entry.startswith(sys.base_prefix) and "site-packages" not in entry
 
 
-def _imported(python: Path, path: list[str]) -> list[Path]:
+def _imported(python: Path, path: list[str], imported: tuple[str, ...]) -> list[Path]:
     """Files of the modules that are loaded when the rooms are, as Python itself says."""
-    names = [*IMPORTED, "guest_init", "guest_body", "traceback", "encodings.idna"]
+    names = [*imported, "guest_init", "guest_body", "traceback", "encodings.idna"]
     command = [str(python), "-IS", "-c", _LISTING, json.dumps(path), json.dumps(names)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     # Python looks for this one to know where its library is.

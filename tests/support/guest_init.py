@@ -30,10 +30,10 @@ GROUP = "user.slice/session.scope"
 """Where the calls run, as those of a user's session do."""
 
 
-def mount(kind: str, at: str, options: str = "") -> None:
+def mount(kind: str, at: str, options: str = "", device: str | None = None) -> None:
     Path(at).mkdir(parents=True, exist_ok=True)
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mount(kind.encode(), at.encode(), kind.encode(), 0, options.encode()) != 0:
+    if libc.mount((device or kind).encode(), at.encode(), kind.encode(), 0, options.encode()) != 0:
         raise OSError(ctypes.get_errno(), f"mount {kind} at {at}: {options}")
 
 

@@ -6,24 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
-from guest import Guest, GuestNode, Topology
+from guest import GUESTS, Guest
 from guest_image import kernel, write_image
-
-TWO_NODES = Topology((GuestNode(2, 192), GuestNode(2, 192)), cgroup=2)
-THREADS = Topology((GuestNode(4, 192), GuestNode(4, 192)), threads=2, cgroup=1)
-EIGHT_NODES = Topology((GuestNode(1, 192), *[GuestNode(1, 32)] * 7), cgroup=2)
-UNEVEN = Topology((GuestNode(2, 256), GuestNode(2, 0), GuestNode(0, 96)), cgroup=2)
-"""Node 1 has no memory of its own, node 2 no CPUs."""
-
-GUESTS = {
-    "two_nodes": TWO_NODES,
-    "threads": THREADS,
-    "eight_nodes": EIGHT_NODES,
-    "uneven": UNEVEN,
-}
 
 Guests = dict[str, Guest]
 
