@@ -137,9 +137,11 @@ def _cpio(files: dict[str, tuple[bytes, int, int]]) -> Iterator[bytes]:
     for name, (data, mode, mtime) in files.items():
         number += 1
         yield _entry(number, name, stat.S_IFREG | mode, mtime, data)
-    # The kernel opens it for the first process before anything is mounted.
+    # The first process has these before it can mount anything.
     yield _entry(number + 1, "dev", stat.S_IFDIR | 0o755, 0, b"")
-    yield _entry(number + 2, "dev/console", stat.S_IFCHR | 0o600, 0, b"", device=(5, 1))
+    for minor, name in ((1, "console"), (9, "urandom")):
+        device = (5 if name == "console" else 1, minor)
+        yield _entry(number + 1 + minor, f"dev/{name}", stat.S_IFCHR | 0o600, 0, b"", device)
     yield _entry(0, "TRAILER!!!", 0, 0, b"")
 
 
