@@ -24,7 +24,8 @@ from contend.placement.groups import grouped
 from contend.settings import SETTINGS, launch_of
 
 BODY_MIB = 8
-START_S = 60
+START_S = 100
+GO = Path("/tmp/go")
 _HELD = re.compile(r"N(\d+)=(\d+)")
 
 Asked = Mapping[str, Any]
@@ -87,12 +88,23 @@ def _read_back(asked: Asked) -> dict[str, Any]:
 def shares(one: Asked, other: Asked, seconds: float = 1.5) -> tuple[float, float]:
     """Two programs side by side that count loops: the part of all loops that each did."""
     placed = Placement(**_tupled(one)), Placement(**_tupled(other))
+    # A nice one would take very long to start beside one that is busy.
     with running(placed[0]) as (_, first), running(placed[1]) as (_, second):
+        GO.touch()
+        while not (_count(first) and _count(second)):
+            time.sleep(0.05)
         before = _count(first), _count(second)
         time.sleep(seconds)
         after = _count(first), _count(second)
+    GO.unlink()
     done = [end - begin for begin, end in zip(before, after, strict=True)]
     return done[0] / sum(done), done[1] / sum(done)
+
+
+def write(files: Mapping[str, str]) -> None:
+    """Have files of the kernel say so."""
+    for file, text in files.items():
+        Path(file).write_text(text)
 
 
 def record(writes: Mapping[str, str]) -> dict[str, str]:
@@ -102,8 +114,7 @@ def record(writes: Mapping[str, str]) -> dict[str, str]:
     disks = (path.name for path in Path("/sys/block").iterdir())
     disk = next(name for name in disks if name.startswith(("vd", "nvme")))
     guest_init.mount("ext4", "/data", device=f"/dev/{disk}")
-    for file, text in {"/proc/sys/kernel/hostname": "guest", **writes}.items():
-        Path(file).write_text(text)
+    write({"/proc/sys/kernel/hostname": "guest", **writes})
     return record_host(Path("/"), Path("/data"))
 
 
@@ -121,7 +132,7 @@ def running(
     """The program, placed; and the file in which it counts."""
     count = Path(f"/tmp/count-{os.getpid()}-{time.monotonic_ns()}")
     with grouped(placement) as in_group:
-        script = [sys.executable, "-IS", guest_body.__file__, str(count), str(BODY_MIB)]
+        script = [sys.executable, "-IS", guest_body.__file__, str(count), str(GO), str(BODY_MIB)]
         process = subprocess.Popen(
             [*in_group.prefix(), *script],
             env={**os.environ, **(environment or {})},

@@ -83,7 +83,7 @@ def _is_stdlib(entry: str) -> bool:
 
 def _imported(python: Path, path: list[str], imported: tuple[str, ...]) -> list[Path]:
     """Files of the modules that are loaded when the rooms are, as Python itself says."""
-    names = [*imported, "guest_init", "guest_body", "traceback", "encodings.idna"]
+    names = [*imported, "guest_init", "guest_body", "traceback"]
     command = [str(python), "-IS", "-c", _LISTING, json.dumps(path), json.dumps(names)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     # Python looks for this one to know where its library is.
