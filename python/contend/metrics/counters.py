@@ -47,7 +47,7 @@ class Source:
         title = f"{counter} per query"
         return Metric(
             f"{self.name}.{counter}{PER_QUERY}",
-            title if self.name == "status" else f"{title}, {self.title}",
+            title if self.name == "status" else f"{title} ({self.title})",
             "",
             read.over(self._reader(counter), self.queries),
             verb="take",
@@ -134,10 +134,8 @@ SOURCES: tuple[Source, ...] = (
     Source("status", "SHOW GLOBAL STATUS", _gauges, None, None),
     Source("innodb", "INNODB_METRICS", _innodb, read.asked, _elapsed_s),
     Source("key_cache", "KEY_CACHES", _key_caches, read.asked, _elapsed_s),
-    Source("server", "the server's process", _process(read.server), read.queries, read.measured_s),
-    Source(
-        "client", "contend-load's process", _process(read.client), read.queries, read.measured_s
-    ),
+    Source("server", "server process", _process(read.server), read.queries, read.measured_s),
+    Source("client", "contend-load", _process(read.client), read.queries, read.measured_s),
     Source("host", "the host", _host, read.asked, _elapsed_s, of_block=True),
 )
 
