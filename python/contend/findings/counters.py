@@ -84,7 +84,7 @@ def counters_of(study: Study) -> CounterList | None:
     if roles.compared is None or roles.baseline is None or not study.finished:
         return None
     left_out = {one for one in SOURCES if one.of_block and study.in_slices}
-    kept = _Kept(study.measured, left_out)
+    kept = KeptCounters(study.measured, left_out)
     if not kept.keys:
         return None
     places = list(pairs_of(roles))
@@ -140,7 +140,7 @@ def counters_of(study: Study) -> CounterList | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
+class CountedPair:
     """Both sides of one place; each array units x counters."""
 
     counts: tuple[np.ndarray, np.ndarray]
@@ -152,7 +152,7 @@ class _Pair:
         return zip(self.counts, self.queries, strict=True)
 
 
-class _Kept:
+class KeptCounters:
     """The counters of all runs as arrays, in the order of `keys`."""
 
     def __init__(self, runs: Sequence[RunRecord], left_out: set[Source]) -> None:
@@ -180,7 +180,7 @@ class _Kept:
 
     def pairs(
         self, study: Study, baseline: Mapping[str, Level], cell: Mapping[str, Level]
-    ) -> _Pair:
+    ) -> CountedPair:
         """Repeat by repeat, the blocks of a repeat added up; only repeats that have both."""
         sides: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
         for both in study.blocks_in_common(baseline, cell).values():
@@ -190,7 +190,7 @@ class _Kept:
         shape = (0, 3, len(self.keys))
         one, other = (np.array(side) if side else np.zeros(shape) for side in sides)
         counts, queries, seconds = ((one[:, part], other[:, part]) for part in range(3))
-        return _Pair(counts, queries, seconds)
+        return CountedPair(counts, queries, seconds)
 
     def _read(self, run: RunRecord) -> np.ndarray:
         """Counts, queries and seconds of one run. (3 x counters)"""

@@ -82,8 +82,8 @@ def _key_caches(run: Run) -> Counts | None:
     found: dict[str, float] = {}
     for one in segments:
         counted: dict[str, object] = {**one}
-        cache = str(counted.pop("cache"))
-        counted.pop("segment")
+        cache = str(counted.pop("cache", "default"))
+        counted.pop("segment", None)
         for name, value in counted.items():
             if cache != "default" and isinstance(value, int):
                 key = f"{cache}.{name}"

@@ -92,7 +92,7 @@ def _table(
     if more > 0:
         caption += f" ({more} more in `contend show --json`)"
     heads = (str(naming.level(baseline)), str(naming.level(level)))
-    return TextTable(caption, ("counter", *at, *heads, "change, %"), tuple(rows))
+    return TextTable(caption, ("counter", *at, *heads, "change"), tuple(rows))
 
 
 def change_text(one: CounterDifference) -> Said:
@@ -102,7 +102,7 @@ def change_text(one: CounterDifference) -> Said:
         return Said("only here (n = {})", Given(change.n))
     if change.ratio == 0:
         return Said("no more (n = {})", Given(change.n))
-    return Said("{} (n = {})", gain_text(change), Given(change.n))
+    return Said("{} % (n = {})", gain_text(change), Given(change.n))
 
 
 def _context(study: Study, one: CounterDifference) -> dict[str, Level]:

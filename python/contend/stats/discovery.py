@@ -8,7 +8,10 @@ its counter was picked.
 
 A counter cannot be known better than by how often it was counted. Two counts of 1 and 2 are a
 ratio of 2 in every unit as soon as a background task is late in all of them; so the variance is
-never below that of counts that come by chance, 1/a + 1/b of their log-ratio.
+never below that of counts that come by chance, 1/a + 1/b of their log-ratio. What a background
+task counts in one run and not in the next is on the level's side alone in all n units, or on the
+baseline's, with a chance of up to 2 / 4^n, however much it counts; so nothing that was 0 anywhere is
+held for surer than that.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ class PairedCounts:
     """Counters of one comparison, each over its units.
 
     mean, se: of ln(level / baseline); NaN if it cannot be told. (counters)
-    p: two-sided, of no difference; NaN of what is not tested. (counters)
+    p: two-sided, of no difference; 1 if it is above 0.05, NaN of what is not tested. (counters)
     n: units that have both sides. (counters)
     only: 1 if it was counted at the level alone, in all units, -1 at the baseline alone. (counters)
     by_rate: the same difference a second is none: it moved as the time a query takes. (counters)
@@ -83,6 +86,7 @@ def pair_counts(
         rate = d + np.log(queries[1] / seconds[1]) - np.log(queries[0] / seconds[0])
         by_rate = _is_still(np.where(known, rate, np.nan), mean)
     p = np.array([_two_sided(float(one), int(of)) for one, of in zip(t, n, strict=True)])
+    p = np.where(has_none, np.maximum(p, 2.0 * 4.0**-n), p)
     ones, others = np.nansum(one > 0, axis=0), np.nansum(other > 0, axis=0)
     only = np.where((others == n) & (ones == 0), 1, np.where((ones == n) & (others == 0), -1, 0))
     return PairedCounts(mean, se, p, n, np.where(tested, only, 0), by_rate & tested)
@@ -100,7 +104,10 @@ def _is_still(rate: np.ndarray, mean: np.ndarray) -> np.ndarray:
 
 
 def _two_sided(t: float, n: int) -> float:
-    return math.nan if math.isnan(t) else 2 * t_cdf(n - 1, -t)
+    if math.isnan(t):
+        return math.nan
+    # Nothing above is ever picked, and the tail takes long.
+    return 2 * t_cdf(n - 1, -t) if t >= t_quantile(float(n - 1), 0.975) else 1.0
 
 
 @dataclass(frozen=True, slots=True)
