@@ -43,8 +43,8 @@ def _lead(found: CounterList) -> str:
     count = len({one.finding.metric.name for one in found.found})
     differ = "1 differs" if count == 1 else f"{count or 'none'} differ{'' if count else 's'}"
     return (
-        f"Of {found.counters} counters of server, client and host, {differ} somewhere by more than "
-        f"the margin ({found.tested} comparisons"
+        f"Of {found.counters} counters ({', '.join(found.per_level)}) {differ} somewhere by more "
+        f"than the margin ({found.tested} comparisons"
         + ("; 5 % of those listed may be chance)." if count else ").")
     )
 

@@ -10,8 +10,8 @@ A counter cannot be known better than by how often it was counted. Two counts of
 ratio of 2 in every unit as soon as a background task is late in all of them; so the variance is
 never below that of counts that come by chance, 1/a + 1/b of their log-ratio. What a background
 task counts in one run and not in the next is on the level's side alone in all n units, or on the
-baseline's, with a chance of up to 2 / 4^n, however much it counts; so nothing that was 0 anywhere is
-held for surer than that.
+baseline's, with a chance of up to 2 / 4^n, however much it counts; so nothing that was 0 anywhere
+is held for surer than that.
 """
 
 from __future__ import annotations
