@@ -14,7 +14,7 @@ import numpy as np
 SUPPORT = Path(__file__).resolve().parents[1] / "tests" / "support"
 sys.path.insert(0, str(SUPPORT))
 
-from synthetic_run import FACTS, WAY  # noqa: E402
+from synthetic_run import DESIGN, FACTS  # noqa: E402
 
 from contend.findings import (  # noqa: E402
     Finding,
@@ -91,7 +91,7 @@ def template() -> Study:
     experiment = load_experiment(str(file))
     file.unlink()
     planned = planned_runs(experiment, in_slices=True)
-    session = Session("2026-01-01T00:00:00+00:00", {**FACTS, "way": WAY})
+    session = Session("2026-01-01T00:00:00+00:00", {**FACTS, "way": DESIGN})
     made = session.started_at
     meta = Meta(1, "0", made, to_dict(experiment), planned, [session], "every run was made")
     metrics = tuple(map(metric_of, experiment.compare.metric))
