@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from needs import missing
-from run_lab import Lab
+from pymysql.connections import Connection
+from run_lab import Lab, wait_for
 
 from contend.errors import ContendError
 from contend.get import debian
@@ -31,6 +33,7 @@ TEMPORARY = """
 name = "tmp"
 question = "What differs if temporary tables go to the disk?"
 [server]
+kind = "{kind}"
 change = "in_place"
 options = {{ innodb_buffer_pool_size = "32M" }}
 [data]
@@ -63,16 +66,22 @@ def test_temporary_tables_on_disk_are_among_the_first(
     lab: Lab, kind: str, suite: str | None
 ) -> None:
     path, off, on = ON_DISK[kind]
-    lab.file.write_text(TEMPORARY.format(path=path, off=off, on=on))
+    lab.file.write_text(TEMPORARY.format(kind=kind, path=path, off=off, on=on))
     done = lab.contend("run", lab.file, "--out", lab.out, "--server", got(kind, suite))
     assert done.returncode == 0, done.stderr
     shown = json.loads(lab.contend("show", lab.out, "--json").stdout)["counters"]
     first = shown["found"][:LISTED]
     disk = [one for one in first if "Created_tmp_disk_tables" in one["metric"]]
     assert disk, [one["metric"] for one in shown["found"]]
-    assert (disk[0]["only"], disk[0]["verdict"]) == ("level", "higher")
+    # The looks at the server make a few themselves.
+    assert disk[0]["verdict"] == "higher" and (disk[0]["low"] or 0) > 3
     assert disk[0]["at_level"] == pytest.approx(1, rel=0.1)
     assert "Created_tmp_disk_tables" in (lab.out / "report.html").read_text()
+
+
+def status(connection: Connection[Any]) -> dict[str, int]:
+    rows = fetch(connection, "SHOW GLOBAL STATUS")
+    return {name: int(value) for name, value in rows if value.isdecimal()}
 
 
 @pytest.mark.parametrize(("kind", "suite"), KINDS)
@@ -83,7 +92,7 @@ def test_the_list_of_gauges_is_that_of_the_server(
     got(kind, suite)
     server = private_server(debian.get(kind, suite, extras=()))
     with server.connect() as control, server.connect() as other:
-        before = dict(fetch(control, "SHOW GLOBAL STATUS"))
+        before = status(control)
         assert GAUGES_OF["every"] | GAUGES_OF[kind] <= before.keys()
         with other.cursor() as cursor:
             cursor.execute("CREATE DATABASE d")
@@ -92,15 +101,16 @@ def test_the_list_of_gauges_is_that_of_the_server(
                 rows = ", ".join(f"({n}, REPEAT('x', 200))" for n in range(first, first + 300))
                 cursor.execute(f"INSERT INTO d.t VALUES {rows}")
             cursor.execute("SELECT b, COUNT(*) FROM d.t GROUP BY b")
-            between = dict(fetch(control, "SHOW GLOBAL STATUS"))
+            between = status(control)
             cursor.execute("DROP DATABASE d")
-        other.close()
-        time.sleep(0.2)
-        after = dict(fetch(control, "SHOW GLOBAL STATUS"))
+        with server.connect() as third:
+            more = status(third)
+        wait_for(lambda: status(control)["Threads_connected"] < more["Threads_connected"])
+        after = status(control)
     fell = {
         name
-        for one, next_ in ((before, between), (between, after))
-        for name, value in next_.items()
-        if value.isdecimal() and one.get(name, "").isdecimal() and int(value) < int(one[name])
+        for one, later in itertools.pairwise((before, between, more, after))
+        for name, value in later.items()
+        if value < one.get(name, value)
     }
     assert fell <= GAUGES and "Threads_connected" in fell
