@@ -363,7 +363,9 @@ class LayoutRecord(TypedDict):
 class Probes(TypedDict, total=False):
     """What was seen; a key is missing if there was nothing to see, or if an older contend saw less.
 
-    status: what the counters of SHOW GLOBAL STATUS rose by; a gauge may have fallen.
+    status: what the counters of SHOW GLOBAL STATUS rose by; of an older contend its gauges too.
+    gauges: what the gauges of SHOW GLOBAL STATUS said after the run.
+    innodb_metrics: what the counters of INNODB_METRICS rose by that SHOW GLOBAL STATUS has not.
     key_caches: information_schema.KEY_CACHES, not of MySQL.
     model: what a model server counted.
     variables_that_differ: from their defaults, by name.
@@ -380,6 +382,8 @@ class Probes(TypedDict, total=False):
     """
 
     status: dict[str, int]
+    gauges: dict[str, int]
+    innodb_metrics: dict[str, int]
     key_caches: list[Segment]
     model: ModelCounters
     query_cache_waits: QueryCacheWaits

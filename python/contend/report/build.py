@@ -15,6 +15,7 @@ from contend.findings import (
     cell_figures,
     compared_of,
     costs_of,
+    counters_of,
     study_of,
 )
 from contend.report.answer import answer_of, leading_level
@@ -23,6 +24,7 @@ from contend.report.beside import beside_of
 from contend.report.bounds import bounds_of
 from contend.report.causes import cause_of
 from contend.report.charts import panel_charts, picture_of
+from contend.report.counters import counter_section
 from contend.report.host_notes import host_notes_of
 from contend.report.host_state import host_state_section
 from contend.report.locks import locks_section
@@ -145,6 +147,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
                 ),
             )
         ),
+        counters=counter_section(study, naming, counters_of(study)),
         cause=cause,
         bounds=bounds_of(
             study, layout, panels, compared[0].comparisons, cause_told=cause is not None

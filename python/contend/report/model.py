@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from contend.findings import CellFigures, Compared, Finding, Said
+from contend.findings import CellFigures, Compared, CounterList, Finding, Said
 from contend.metrics import Metric
 from contend.spec import Level
 from contend.stats import Between, Change, Estimate
@@ -242,6 +242,17 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class CounterSection:
+    """What else differs: a table a level of the largest differences; `all` has every one."""
+
+    title: str
+    lead: str
+    notes: str
+    tables: tuple[TextTable, ...]
+    all: CounterList
+
+
+@dataclass(frozen=True, slots=True)
 class BesideRow:
     """Gains of one kind of workload, column by column, or what one kind gains over another."""
 
@@ -391,6 +402,7 @@ class Report:
     shapes: tuple[Shape, ...]
     beside: Beside | None
     sections: tuple[Section, ...]
+    counters: CounterSection | None
     cause: CauseText | None
     bounds: tuple[Said, ...]
     charts: tuple[Chart, ...]
