@@ -44,7 +44,6 @@ from contend.servers.dsn import passwords
 from contend.servers.existing import ExistingServer
 from contend.servers.kinds import refuse_unknown
 from contend.settings import launch_of
-from contend.settings.server import MODEL
 from contend.settings.workload import may_ask
 from contend.spec import (
     SCRIPT_SCHEMA,
@@ -102,7 +101,7 @@ def private_equipment(
                     if data.schema == SCRIPT_SCHEMA:
                         server.initialise(layout_options(options))
                         return None
-                    if binary.kind == MODEL:
+                    if server.kind.computes_rows:
                         server.initialise()
                         return computed(data, into)
                     name = imported_name(data.schema)

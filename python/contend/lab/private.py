@@ -31,11 +31,9 @@ from contend.probes import Observed
 from contend.servers import Dsn, PrivateServer, Truncated
 from contend.servers.client import LONG_S, LazyControl, run_statement
 from contend.servers.errors import ServerDied, ServerFailed
-from contend.servers.kinds.model import counted
 from contend.servers.variables import Differing
 from contend.settings.before_run import COLD_STARTS
 from contend.settings.model import Launch
-from contend.settings.server import MODEL
 from contend.spec import CellSpec, DataSpec, Level
 from contend.undo import Journal
 from contend.units import format_size
@@ -215,7 +213,7 @@ class PrivateUnderTest:
         return self._server.connect(read_timeout=LONG_S), self._data.database
 
     def warm(self, how: str, seed: int) -> None:
-        if self.kind == MODEL:
+        if self._server.kind.computes_rows:
             self._caches.load_indexes(self._tables, self.execute)
         elif how not in COLD_STARTS:
             self._caches.fill(how, self, self.database, self._tables)
@@ -294,15 +292,15 @@ class PrivateUnderTest:
                 self._control.connection(),
                 self.kind,
                 self._server.pid,
-                locks=self._counted if self.kind == MODEL else None,
+                locks=self._counted,
             ),
             expected=self._caches.expected(),
             probes=probes,
             warnings=tuple(self._warnings()),
         )
 
-    def _counted(self) -> ModelCounters:
-        return counted(self._server.pid, self._server.log_path)
+    def _counted(self) -> ModelCounters | None:
+        return self._server.kind.counted(self._server.pid, self._server.log_path)
 
     def _warnings(self) -> Iterator[RunWarning]:
         for changed in self._truncated.values():

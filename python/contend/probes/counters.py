@@ -32,7 +32,7 @@ class Observed:
         pid: the server's process; None if it does not run on this host.
         others: other servers of the experiment that are loaded at the same time.
         line: asks the delay line before the server what passed since it was last asked.
-        locks: asks a model server what it counted since it started.
+        locks: asks a private server what it counted since it started that no statement shows.
     """
 
     connection: Connection[Any]
@@ -40,7 +40,7 @@ class Observed:
     pid: int | None = None
     others: tuple[int, ...] = ()
     line: Callable[[], DelayLine] | None = None
-    locks: Callable[[], ModelCounters] | None = None
+    locks: Callable[[], ModelCounters | None] | None = None
 
 
 class Probe(Protocol):
