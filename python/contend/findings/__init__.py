@@ -38,9 +38,11 @@ from contend.findings.gate import (
     gate_over,
     judged,
     slowdown_of,
+    smallest_slowdown,
 )
 from contend.findings.model import Compared, Contrast, Figure, Finding
 from contend.findings.sentence import AtLevel, Given, Said, Sentence, say
+from contend.findings.sides import RunSide, SidesCompared, compare_sides
 from contend.findings.slices import SliceRatios, noise_of
 from contend.findings.study import Reading, Study, log_ratio, reading_of, study_of
 from contend.findings.unpaired import Side, run_over_run, sessions_before

@@ -17,11 +17,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from contend.findings.changes import Analysis, pairs_of
 from contend.findings.model import Finding
 from contend.findings.study import Study
 from contend.metrics import Metric
 from contend.spec import Level, cell_key
+from contend.stats.change import detectable_slowdowns
 
 GateOutcome = Literal["passed", "slower", "uncertain"]
 
@@ -96,12 +99,25 @@ def slowdown_of(finding: Finding) -> Slowdown:
 
 def judged(finding: Finding | None, limit: float, why: str = "") -> GateOutcome:
     """One cell against the limit; `why` is what is in the way of passing."""
-    if finding is None or finding.change.df <= 0:
+    if finding is None or finding.change.df <= 0 or finding.change.verdict is None:
         return "uncertain"
     found = slowdown_of(finding)
     if found.low > 0 and found.estimate >= limit:
         return "slower"
     return "passed" if found.high < limit and not why else "uncertain"
+
+
+def smallest_slowdown(finding: Finding, limit: float) -> float:
+    """What a gate of such units finds in four of five experiments, as a share; the scatter of these
+    units is taken for that of all."""
+    change = finding.change
+    se = change.sd_log / math.sqrt(change.n)
+    if not se > 0 or not change.df > 0:
+        return limit
+    critical = math.log(change.high / change.low) / 2 / se
+    errors, df, half = (np.array([one]) for one in (se, change.df, critical))
+    log = float(detectable_slowdowns(errors, df, half, limit)[0])
+    return math.expm1(log) if finding.metric.less_is_better else -math.expm1(-log)
 
 
 def gate_over(
