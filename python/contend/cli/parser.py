@@ -38,6 +38,9 @@ COMMANDS: dict[str, Subcommand] = {
     "report": Subcommand("results", "write the HTML report of a run folder"),
     "compare": Subcommand("compare", "compare run folders: two hosts, versions or days"),
     "export": Subcommand("results", "write a run folder as CSV, JSON or Parquet"),
+    "history": Subcommand(
+        "history", "show runs of one experiment over time: what changed, when, and what else did"
+    ),
     "recipes": Subcommand(
         "experiments", "list the built-in experiments, or print one to start your own from"
     ),

@@ -28,6 +28,7 @@ from contend.report.gate import gate_of_study
 from contend.report.host_notes import host_notes_of
 from contend.report.host_state import host_state_section
 from contend.report.locks import locks_section
+from contend.report.memory_nodes import memory_nodes_section
 from contend.report.model import Report
 from contend.report.naming import naming_of
 from contend.report.notices import failures_of, progress_of, warnings_of
@@ -142,6 +143,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
                     tpcc_section(study, cells),
                     locks_section(study, cells),
                     host_state_section(study, analyses[0]),
+                    memory_nodes_section(study),
                     looked_at,
                 ),
             )

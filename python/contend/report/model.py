@@ -238,6 +238,7 @@ class Section:
     title: str
     lead: str
     tables: tuple[TextTable, ...]
+    charts: tuple[Chart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,7 @@ CHECKS = (
         costs="Faults and copies while it runs; not measured.",
         mend="sysctl kernel.numa_balancing=0",
         look=_balancing,
-        measure="memory_ns",
+        measure="far_memory_ns",
         files=lambda _subject: {_BALANCING: "0"},
     ),
     DoctorCheck(
@@ -137,7 +137,7 @@ CHECKS = (
         mend="Put memory modules into both sockets alike, or place the server on the node with "
         'memory (place.server.cpus = "node:0").',
         look=_memory,
-        measure="memory_ns",
+        measure="far_memory_ns",
     ),
     DoctorCheck(
         id="numa-interleave",
@@ -148,6 +148,6 @@ CHECKS = (
         mend="numactl --cpunodebind=0 --membind=0 mysqld, or --interleave=all, or "
         "innodb_numa_interleave=ON",
         look=_interleave,
-        measure="memory_ns",
+        measure="far_memory_ns",
     ),
 )
