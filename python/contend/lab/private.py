@@ -208,6 +208,8 @@ class PrivateUnderTest:
 
     def disturbed(self, options: frozenset[str]) -> None:
         self._caches.disturbed(options)
+        if options:
+            self._differing = {}
 
     def tables(self) -> tuple[Connection[Any], str]:
         return self._server.connect(read_timeout=LONG_S), self._data.database
