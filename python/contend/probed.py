@@ -127,6 +127,45 @@ class CpuState(TypedDict):
     memory_ns: float | None
 
 
+class MemoryNode(TypedDict):
+    """A memory node of the host.
+
+    cpus: those that this process may use.
+    no_cpus, no_memory: why the node reads nothing, or its memory is not read; None if it does.
+    """
+
+    node: int
+    cpus: int
+    no_cpus: str | None
+    no_memory: str | None
+
+
+class NodePair(TypedDict):
+    """The CPUs of a node and the memory of a node.
+
+    latency_ns: of one load by one CPU, each waiting for the one before it.
+    bandwidth_gb_s: what all CPUs of the node read in order, in 10^9 bytes a second.
+    None: others had the CPUs meanwhile.
+    """
+
+    cpus_of: int
+    memory_of: int
+    latency_ns: float | None
+    bandwidth_gb_s: float | None
+
+
+class NodeMatrix(TypedDict):
+    """How far the memory of each node is from the CPUs of each node.
+
+    bytes: what was read, of each node; caches_bytes: last-level caches of the node that has most.
+    """
+
+    bytes: int
+    caches_bytes: int
+    nodes: list[MemoryNode]
+    pairs: list[NodePair]
+
+
 class HostState(TypedDict):
     """The CPUs before and after a block, or a run of its own, and what came back from the disk
     meanwhile.
@@ -422,6 +461,7 @@ class SessionFacts(TypedDict, total=False):
     content_version: of the tables that contend makes.
     missing: dotted names of the host's facts that are None, with the reason.
     doctor: what its short form found when the session began.
+    memory_nodes: measured when the session began.
     """
 
     servers: dict[str, ServerIdentity]
@@ -441,3 +481,4 @@ class SessionFacts(TypedDict, total=False):
     os: dict[str, Any]
     missing: dict[str, str]
     doctor: list[CheckRecord]
+    memory_nodes: NodeMatrix

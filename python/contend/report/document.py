@@ -9,6 +9,7 @@ from typing import Any
 
 from contend.findings import FALSE_SHARE, CellFigures, Compared, CounterList, Finding
 from contend.metrics import COSTS, PERCENTILES, THROUGHPUT
+from contend.report.gate import gate_json
 from contend.report.model import Report, Sessions, Shape, Statements
 from contend.stats import Estimate, finite
 
@@ -30,6 +31,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "answer": report.answer.sentence,
         "others": list(report.answer.others),
         "basis": list(report.answer.basis),
+        **({"gate": gate_json(report.gate)} if report.gate else {}),
         "host": [asdict(note) for note in report.host_notes],
         "metrics": [
             {

@@ -181,6 +181,8 @@ def _answer(report: Report, out: _Out) -> None:
     answer = report.answer
     out.line()
     out.line(answer.sentence, "bold")
+    if report.gate is not None:
+        out.line(f"{report.gate.line[0].upper()}{report.gate.line[1:]}.")
     for text in answer.others:
         out.line(text)
     if report.progress.state == "unfinished":
