@@ -9,10 +9,10 @@ with 0 and 32 segments in turn. Beside each round the host's costs are measured:
 --calls` and `--state`.
 
 Virtual time is told these costs and how long a visit holds its lock (the model server counts that),
-and is fitted at one connection on one CPU alone: CPU time of a query with 1 and with all points, with 0
-and with 32 segments, of the server and of the client. All else is a prediction: q/s at N connections
-over q/s at one, and the gain of 32 segments. Beside it stands what counting CPUs says: q/s is
-min(N, CPUs) / demand.
+and is fitted at one connection on one CPU alone: CPU time of a query with 1 and with all points,
+with 0 and with 32 segments, of the server and of the client. All else is a prediction: q/s at N
+connections over q/s at one, and the gain of 32 segments. Beside it stands what counting CPUs says:
+q/s is min(N, CPUs) / demand.
 
 With --server itself virtual time stands in for the real server too: the fit must find again what it
 was told, and the table of what matters needs no quiet host. With --keep the measurements go to a
