@@ -172,6 +172,7 @@ def render(report: Report, drawings: Mapping[str, str]) -> str:
             drawings={name: Markup(images.compact(text)) for name, text in drawings.items()},
             without_charts=note(report),
             chart_groups=_by_kind(report.charts),
+            by_kind=_by_kind,
             cause_groups=_by_kind(report.cause.charts if report.cause else ()),
             metric_groups=list(_metric_groups(report)),
             fact_groups=list(_fact_sections(report)),
@@ -189,7 +190,13 @@ def render(report: Report, drawings: Mapping[str, str]) -> str:
 def all_charts(report: Report) -> tuple[Chart, ...]:
     """The picture under the answer first."""
     picture = (report.picture,) if report.picture else ()
-    return (*picture, *(report.cause.charts if report.cause else ()), *report.charts)
+    of_sections = (chart for section in report.sections for chart in section.charts)
+    return (
+        *picture,
+        *(report.cause.charts if report.cause else ()),
+        *of_sections,
+        *report.charts,
+    )
 
 
 def _by_kind(charts: Sequence[Chart]) -> list[list[Chart]]:
