@@ -89,7 +89,7 @@ def add_try(parser: Parser) -> None:
     add("--out", metavar="DIR", type=Path, help="the run folder to make, as of `contend run`")
     add("--json", action="store_true", help="print the result as JSON")
     add("--yes", action="store_true", help="do not ask, as of `contend run`")
-    parser.set_defaults(run=_try, server=None, resume=None, ignore=[], touch_host=False)
+    parser.set_defaults(run=_try, server=None, resume=None, ignore=[], touch_host=False, why=False)
 
 
 def _try(args: argparse.Namespace) -> int:

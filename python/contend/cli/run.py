@@ -105,6 +105,11 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         help="allow what the experiment's table [host] changes on this host; it is put back in the "
         "end, and after a crash by `contend restore host`",
     )
+    parser.add_argument(
+        "--why",
+        action="store_true",
+        help="try, after the run, what may be the cause of a difference; as `contend why`",
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument(
         "--yes",
@@ -131,12 +136,24 @@ def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = F
 
     def begin(program: Path, display: Display) -> Path:
         path: Path = args.out if args.out is not None else _new_path(experiment.name)
-        equipment = _equipment(args, experiment, path, program, display, exact=exact)
+        equipment = equipment_for(args, experiment, path, program, display, exact=exact)
         equipment = _with_doctor(equipment, args)
         session.begin(experiment, path, equipment, display)
+        measured.append(path)
         return path
 
-    return _shown(args, begin)
+    measured: list[Path] = []
+    code = _shown(args, begin)
+    return _explained(measured[0], args) if args.why else code
+
+
+def _explained(path: Path, args: argparse.Namespace) -> int:
+    """What is found out of the cause; that nothing differs is no failure of the run."""
+    from contend.cli.why import explain
+    from contend.lab.why import MINUTES
+
+    args.minutes, args.plan = MINUTES, False
+    return explain(path, args)
 
 
 def _shown(args: argparse.Namespace, work: Callable[[Path, Display], Path]) -> int:
@@ -184,7 +201,7 @@ def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
         for name, server in session.stored_servers(path).items()
         if "source" in server
     }
-    equipment = _equipment(args, experiment, path, program, display, before=before)
+    equipment = equipment_for(args, experiment, path, program, display, before=before)
     equipment = _with_doctor(equipment, args)
     named = (
         load_experiment(args.experiment, sets=experiment.overrides, variant=experiment.variant)
@@ -195,7 +212,7 @@ def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
     return path
 
 
-def _equipment(
+def equipment_for(
     args: argparse.Namespace,
     experiment: Experiment,
     path: Path,
