@@ -12,7 +12,9 @@ from synthetic_run import SEGMENTS, study, write_run, write_slices
 
 from contend import host
 from contend.cli.main import main
+from contend.findings.candidate import HostPowers
 from contend.findings.tried import CandidateTried, DifferenceTried
+from contend.lab import why
 from contend.probed import TriedRecord
 from contend.report.why import sentence_of
 from contend.stats import Estimate
@@ -51,6 +53,7 @@ def test_of_what_it_cannot_be_asked(
     with RunFolder.open(Path(run)) as folder:
         machine = folder.meta().facts["machine"]
     monkeypatch.setattr(host, "facts", lambda: {"machine": machine})
+    monkeypatch.setattr(why, "_powers", lambda: HostPowers(cpus=2, root=True, groups=True))
     texts.append(said(capsys, run, "--plan"))
     write_slices(Path("equal"), gain=lambda *_: 1.0)
     texts.append(said(capsys, "equal"))

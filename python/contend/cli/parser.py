@@ -37,7 +37,11 @@ COMMANDS: dict[str, Subcommand] = {
     "why": Subcommand("why", "try what may be the cause of a difference that a run found"),
     "show": Subcommand("results", "show what a run folder says"),
     "report": Subcommand("results", "write the HTML report of a run folder"),
+    "compare": Subcommand("compare", "compare run folders: two hosts, versions or days"),
     "export": Subcommand("results", "write a run folder as CSV, JSON or Parquet"),
+    "history": Subcommand(
+        "history", "show runs of one experiment over time: what changed, when, and what else did"
+    ),
     "recipes": Subcommand(
         "experiments", "list the built-in experiments, or print one to start your own from"
     ),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from contend.cli.parser import columns, confirmed, remark, say, say_json
 from contend.errors import RequestError
-from contend.lab.why import MINUTES, WhyPlan, plan_of_why
+from contend.lab.why import MINUTES, NotTried, WhyPlan, plan_of_why
 from contend.store import RunFolder, find_run
 from contend.store.database import RESULTS_NAME
 from contend.store.folder import WITHIN
@@ -62,7 +62,7 @@ def explain(path: Path, args: argparse.Namespace) -> int:
         if args.plan:
             return 0
         if not confirmed("Try it?", yes=args.yes):
-            raise RequestError("nobody agreed to that", hint="With --yes it is not asked.")
+            raise NotTried("nobody agreed to try it", hint="With --yes it is not asked.")
         _measure(plan, path, inner, args)
     return _show(path, args)
 

@@ -45,8 +45,8 @@ OF_INNODB = frozenset({".ibd"})
 """Files that a server keeps in memory of its own."""
 
 ONE_NODE = (
-    "this host has one NUMA node, where all of a server's memory lies whatever its policy: what "
-    "was measured is the CPUs that it was given"
+    "this host has one NUMA node with memory, where all of a server's lies whatever its policy: "
+    "what was measured is the CPUs that it was given"
 )
 
 Provide = Callable[[DataSpec, Mapping[str, Level], Path], Dataset | None]
@@ -307,7 +307,7 @@ class PrivateUnderTest:
     def _warnings(self) -> Iterator[RunWarning]:
         for changed in self._truncated.values():
             yield {"code": "option-truncated", "message": str(changed)}
-        if self._launch.placement.memory not in (None, "default") and len(layout().nodes) == 1:
+        if self._launch.placement.memory not in (None, "default") and len(layout().memory) == 1:
             yield {"code": "one-node", "message": ONE_NODE}
         for said in self._server.misplaced:
             yield {"code": "placement-differs", "message": said}

@@ -35,6 +35,10 @@ MINUTES = 3.0
 _WHAT_FITS_NOT = "its signature does not hold"
 
 
+class NotTried(RequestError):
+    """Nothing is tried of this run."""
+
+
 @dataclass(frozen=True, slots=True)
 class WhyPlan:
     """What will be tried, for how long, and what will not.
@@ -53,7 +57,7 @@ def plan_of_why(path: Path, *, minutes: float = MINUTES) -> WhyPlan:
     """What can be tried of a finished run.
 
     Raises:
-        RequestError: it is of another host, not finished, compares nothing, or nothing in it
+        NotTried: it is of another host, not finished, compares nothing, or nothing in it
             certainly differs.
     """
     with RunFolder.open(path) as folder:
@@ -65,7 +69,7 @@ def plan_of_why(path: Path, *, minutes: float = MINUTES) -> WhyPlan:
     chosen = _in_time(pair, proposals, minutes, untested)
     if not chosen:
         said = "; ".join(f"{name}: {why}" for name, why in untested.items())
-        raise RequestError(
+        raise NotTried(
             f"no candidate can be tried on {path}",
             hint="The cause stays unknown to contend.",
             detail=said.replace("; ", "\n"),
@@ -77,7 +81,7 @@ def _require_this_host(study: Study, path: Path) -> None:
     then = (study.meta.facts.get("machine") or {}).get("id")
     now = (host.facts().get("machine") or {}).get("id")
     if then is not None and then != now:
-        raise RequestError(
+        raise NotTried(
             f"{path} was measured on another host, and what would be tried cannot be had here",
             hint="Use `contend why` on the host that made the run.",
         )
@@ -85,21 +89,21 @@ def _require_this_host(study: Study, path: Path) -> None:
 
 def _difference(study: Study, path: Path) -> Finding:
     if study.roles.baseline is None:
-        raise RequestError(
+        raise NotTried(
             f"{path} compares nothing, so there is no difference to explain",
             hint="Give the experiment a baseline ([compare] baseline).",
         )
     if any(factor.path == TREATMENT.path for factor in study.experiment.factors):
-        raise RequestError(f"{path} is an experiment of treatments itself")
+        raise NotTried(f"{path} is an experiment of treatments itself")
     if not study.finished:
-        raise RequestError(
+        raise NotTried(
             f"{path} is not finished, so nothing in it is decided yet",
             hint=f"`contend run --resume {path}` finishes it.",
         )
     (analysis, *_) = compared_of(study)
     certain = [one for one in (analysis.compared.comparisons if analysis else ()) if one.is_certain]
     if not certain:
-        raise RequestError(
+        raise NotTried(
             f"nothing in {path} certainly differs, so there is nothing to explain",
             hint="More repeats may show a difference: `contend run … --for TIME`.",
         )
@@ -210,7 +214,7 @@ def _plan(
         refuse_settings(experiment, own=own)
         list(cell_specs(experiment))
     except ContendError as error:
-        raise RequestError(f"the treatments cannot be had: {error.message}", hint=error.hint) from (
+        raise NotTried(f"the treatments cannot be had: {error.message}", hint=error.hint) from (
             error
         )
     return WhyPlan(experiment, facts, tuple(chosen), untested, seconds)
@@ -244,6 +248,7 @@ def _experiment(
             until=None,
             at_most_s=seconds,
             wait_for_calm_s=None,
+            fail_if_slower=None,
             adjust=(),
         ),
         published=(),
