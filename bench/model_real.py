@@ -137,8 +137,7 @@ def measure(asked: argparse.Namespace) -> Session:
     with real_server(asked) as server:
         session = Session(server.name, (before, before))
         for cpus in CPU_SETS:
-            keep_to(cpus, server.pid)
-            wrap = ("taskset", "-c", ",".join(map(str, cpus)))
+            wrap = on_cpus(cpus)
             for number in range(rounds):
                 session.looks.append(look(program, wrap, len(cpus)))
                 order_of_round = list(CONNECTIONS)
@@ -148,7 +147,11 @@ def measure(asked: argparse.Namespace) -> Session:
                 steps += [(one, POINTS) for n in order_of_round for one in (n, 1)]
                 for place, (connections, points) in enumerate(steps):
                     plan = plan_of(server, asked, connections, points, slice_s)
-                    for segments, slices in slices_of(program, wrap, plan).items():
+                    # Left alone at one connection, the scheduler decides at each waking whether a
+                    # query crosses CPUs, and q/s has one of two values.
+                    keep_to(cpus[:1] if connections == 1 else cpus, server.pid)
+                    client = on_cpus(cpus[-1:] if connections == 1 else cpus)
+                    for segments, slices in slices_of(program, client, plan).items():
                         figures = figures_of(slices)
                         about = (len(cpus), number, connections, points, segments, place)
                         session.samples.append(Sample(*about, *figures))
@@ -162,10 +165,17 @@ def measure(asked: argparse.Namespace) -> Session:
     return session
 
 
+def on_cpus(cpus: Sequence[int]) -> tuple[str, ...]:
+    """What a command is run by to stay on these CPUs."""
+    return ("taskset", "-c", ",".join(map(str, cpus)))
+
+
 def keep_to(cpus: Sequence[int], pid: int) -> None:
     """Threads that are made later go where those that make them are."""
     for task in Path(f"/proc/{pid}/task").iterdir():
-        os.sched_setaffinity(int(task.name), set(cpus))
+        # Threads of connections that have just been closed are about to end.
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(int(task.name), set(cpus))
 
 
 def look(program: str, wrap: Sequence[str], cpus: int) -> Look:

@@ -2,10 +2,11 @@
 
     python bench/model_virtual.py [--quick] [--rounds 8] [--server model|mariadb|itself]
 
-The real server runs on one CPU and then on two, its client beside it on the same. A round goes
-through the numbers of connections in random order; each is measured between two looks at one
-connection, and every measurement has slices with 0 and 32 segments in turn. Beside each round the
-host's costs are measured: `contend-load cpus --calls` and `--state`.
+The real server runs on one CPU and then on two, its client beside it on the same; with one
+connection and two CPUs each has one of its own. A round goes through the numbers of connections in
+random order; each is measured between two looks at one connection, and every measurement has slices
+with 0 and 32 segments in turn. Beside each round the host's costs are measured: `contend-load cpus
+--calls` and `--state`.
 
 Virtual time is told these costs and how long a visit holds its lock (the model server counts that),
 and is fitted at one connection on one CPU alone: CPU time of a query with 1 and with all points,
@@ -44,6 +45,7 @@ def main() -> int:
     parser.add_argument("--virtual-s", type=float, default=1.0)
     parser.add_argument("--keep", type=Path, help="write what was measured to this file")
     parser.add_argument("--again", type=Path, help="compute from such a file")
+    parser.add_argument("--short", action="store_true", help="no table of what matters")
     parser.add_argument("--publish", action="store_true", help="write the result's page")
     asked = parser.parse_args()
     if asked.again:
@@ -158,7 +160,8 @@ def compare(session: Session, asked: argparse.Namespace) -> tuple[list[str], str
         for name, costs in (("host", virtual.host), ("demands", virtual.demands)):
             told = ", ".join(f"{key} {value:,.4g}" for key, value in costs.items())
             facts.append(f"{cpus} CPUs, {name}: {told}")
-    variants = {name: [changed(one, name) for one in fitted.values()] for name in VARIANTS}
+    names = ["as fitted"] if asked.short else list(VARIANTS)
+    variants = {name: [changed(one, name) for one in fitted.values()] for name in names}
     variants["fitted on as many CPUs"] = [fit(session, len(cpus), asked) for cpus in CPU_SETS]
     variant_lines = []
     for name, varied in variants.items():

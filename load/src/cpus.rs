@@ -6,10 +6,10 @@
 
 pub mod calls;
 pub mod chain;
+pub mod mapped;
 pub mod matrix;
 pub mod nodes;
 pub mod pairs;
-pub mod stretch;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::hint::black_box;

@@ -15,6 +15,7 @@ from contend.get import debian
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.errors import ServerFailed, UnusableServer
 from contend.servers.galera import require_synced, start_nodes
+from contend.servers.spider import require_reachable, share_tables
 
 SMALL = {"innodb_buffer_pool_size": "16M", "performance_schema": 0}
 NODES = 3
@@ -68,38 +69,55 @@ def test_a_server_without_galera_is_refused(mariadb_binary: ServerBinary, tmp_pa
     assert "mariadb+galera" in (refused.value.hint or "")
 
 
-def test_a_front_of_spider_asks_the_backend_that_has_the_row(tmp_path: Path) -> None:
+@pytest.fixture
+def shards(tmp_path: Path) -> Iterator[tuple[PrivateServer, list[PrivateServer]]]:
+    """A front of Spider and two backends with the table `t`."""
     binary = debian.get("mariadb", extras=("spider",))
-    plain = replace(binary, argv=tuple(a for a in binary.argv if "spider" not in Path(a).name))
+    plain = replace(binary, argv=tuple(word for word in binary.argv if "ha_spider" not in word))
     front = PrivateServer(binary, tmp_path / "front")
     backends = [PrivateServer(plain, tmp_path / f"backend-{number}") for number in (1, 2)]
-    servers = [front, *backends]
     try:
-        for server in servers:
+        for server in (front, *backends):
             server.initialise()
             server.start(SMALL)
         for backend in backends:
-            query(backend, "CREATE DATABASE d", "CREATE TABLE d.t (w INT PRIMARY KEY, v INT)")
-        for number, backend in enumerate(backends, 1):
+            query(backend, "CREATE DATABASE d", "CREATE TABLE d.other (w INT PRIMARY KEY)")
             query(
-                front,
-                f"CREATE SERVER backend_{number} FOREIGN DATA WRAPPER mysql OPTIONS "
-                f"(SOCKET '{backend.socket}', USER 'root', DATABASE 'd')",
+                backend,
+                "CREATE TABLE d.t (w INT, v INT DEFAULT 7, PRIMARY KEY (w), KEY by_v (v),"
+                " CONSTRAINT of_other FOREIGN KEY (w) REFERENCES d.other (w))",
+                "INSERT INTO d.other VALUES (1), (2), (3), (4)",
+                "COMMIT",
             )
-        query(
-            front,
-            "CREATE DATABASE d",
-            "CREATE TABLE d.t (w INT PRIMARY KEY, v INT) ENGINE=SPIDER "
-            'COMMENT=\'wrapper "mysql", table "t"\' PARTITION BY RANGE (w) ('
-            "PARTITION p1 VALUES LESS THAN (3) COMMENT = 'srv \"backend_1\"', "
-            "PARTITION p2 VALUES LESS THAN MAXVALUE COMMENT = 'srv \"backend_2\"')",
-            "INSERT INTO d.t VALUES (1, 1), (2, 2), (3, 3), (4, 4)",
-            "COMMIT",
-        )
-        held = [
-            [row[0] for row in query(each, "SELECT w FROM d.t ORDER BY w")] for each in backends
-        ]
-        assert held == [[1, 2], [3, 4]]
+        yield front, backends
     finally:
-        for server in servers:
+        for server in (front, *backends):
             server.kill()
+
+
+def test_rows_through_the_front_lie_on_the_backend_of_their_key(
+    shards: tuple[PrivateServer, list[PrivateServer]],
+) -> None:
+    front, backends = shards
+    share_tables(front, backends, "d", {"t": "w"}, [2])
+    query(front, "INSERT INTO d.t (w) VALUES (1), (2), (3), (4)", "COMMIT")
+    held = [[row[0] for row in query(each, "SELECT w FROM d.t ORDER BY w")] for each in backends]
+    assert held == [[1, 2], [3, 4]]
+    assert query(front, "SELECT SUM(v) FROM d.t") == [(28,)]
+    # Made anew it finds the same rows.
+    share_tables(front, backends, "d", {"t": "w"}, [2])
+    assert query(front, "SELECT COUNT(*) FROM d.t") == [(4,)]
+    require_reachable(front, backends, "d", "t")
+    backends[1].kill()
+    with pytest.raises(ServerFailed, match="backend 2 of 2 does not answer through the front"):
+        require_reachable(front, backends, "d", "t")
+
+
+def test_a_table_that_no_backend_has_is_told(
+    shards: tuple[PrivateServer, list[PrivateServer]],
+) -> None:
+    front, backends = shards
+    with pytest.raises(ServerFailed, match=r"no tables of Spider .*'d\.nothing' doesn't exist"):
+        share_tables(front, backends, "d", {"nothing": "w"}, [2])
+    with pytest.raises(ValueError, match="2 backends have 1 rising"):
+        share_tables(front, backends, "d", {"t": "w"}, [])

@@ -1,8 +1,8 @@
 //! The time of one load from memory that is in no cache. It is measured by following a chain: the
 //! next link is only known after the one before it was read.
 
+use super::mapped::MappedWords;
 use super::pairs::median;
-use super::stretch::Stretch;
 use crate::random::Stream;
 use std::hint::black_box;
 use std::io;
@@ -24,7 +24,7 @@ const AT_MOST: Duration = Duration::from_secs(1);
 /// left in the caches of whoever wrote is not the chain.
 #[derive(Debug)]
 pub struct Chain {
-    words: Stretch,
+    words: MappedWords,
     /// The link that comes next: none is loaded twice before all were.
     at: u64,
 }
@@ -34,7 +34,7 @@ impl Chain {
     ///
     /// # Errors
     /// There is no memory for the order of the links.
-    pub fn lay(mut words: Stretch) -> io::Result<Self> {
+    pub fn lay(mut words: MappedWords) -> io::Result<Self> {
         let half = words.len() / 2;
         let order = ring(half / LINE)?;
         let (chain, rest) = words.split_at_mut(half);
@@ -46,7 +46,7 @@ impl Chain {
     }
 
     /// All of the memory, whose content means nothing to others.
-    pub fn memory(&self) -> &Stretch {
+    pub fn memory(&self) -> &MappedWords {
         &self.words
     }
 
@@ -70,7 +70,7 @@ impl Chain {
 /// # Errors
 /// There is no memory for the chain, or others had the CPU all the time.
 pub fn latency_ns() -> io::Result<f64> {
-    let mut chain = Chain::lay(Stretch::new(BYTES_MIN)?)?;
+    let mut chain = Chain::lay(MappedWords::new(BYTES_MIN)?)?;
     chain
         .latency_ns(AT_MOST)
         .ok_or_else(|| io::Error::other("others had the CPU all the time"))
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     fn short() -> Chain {
-        Chain::lay(Stretch::new(2 * 1000 * LINE * 8).unwrap()).unwrap()
+        Chain::lay(MappedWords::new(2 * 1000 * LINE * 8).unwrap()).unwrap()
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_second_look_goes_on_where_the_first_ended() {
-        let mut chain = Chain::lay(Stretch::new(BYTES_MIN).unwrap()).unwrap();
+        let mut chain = Chain::lay(MappedWords::new(BYTES_MIN).unwrap()).unwrap();
         assert!(chain.latency_ns(AT_MOST).unwrap() > 0.0);
         let first = chain.at;
         assert_ne!(first, 0);

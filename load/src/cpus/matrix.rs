@@ -2,8 +2,8 @@
 //! is read in a second.
 
 use super::chain::{BYTES_MIN, Chain};
+use super::mapped::MappedWords;
 use super::nodes::{HostNode, HostNodes};
-use super::stretch::Stretch;
 use super::{on, together};
 use serde::Serialize;
 use std::hint::black_box;
@@ -139,7 +139,7 @@ fn enough(one: &HostNode, bytes: usize) -> Result<(), String> {
 /// # Errors
 /// Why memory of that node cannot be had, in words.
 pub fn measured(wish: &NodeWish<'_>) -> Result<Vec<NodePair>, String> {
-    let words = Stretch::new(wish.bytes).map_err(|error| format!("no memory: {error}"))?;
+    let words = MappedWords::new(wish.bytes).map_err(|error| format!("no memory: {error}"))?;
     if wish.is_one_of_several {
         words.prefer(wish.memory_of).map_err(refused)?;
     }

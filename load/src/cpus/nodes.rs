@@ -38,11 +38,13 @@ impl HostNodes {
             .map(|node| HostNode {
                 node,
                 cpus: cpus_of(root, node, allowed),
-                free: if ours.as_ref().is_none_or(|ours| ours.contains(&node)) {
-                    free_of(root, node)
-                } else {
-                    Err("the cpuset of this process has no memory of it".to_owned())
-                },
+                free: free_of(root, node).and_then(|free| match &ours {
+                    // No cpuset has a node without memory, so that is told before.
+                    Some(ours) if !ours.contains(&node) => {
+                        Err("the cpuset of this process has no memory of it".to_owned())
+                    }
+                    _ => Ok(free),
+                }),
             })
             .collect();
         known.sort_unstable_by_key(|one| one.node);
@@ -295,6 +297,7 @@ pub(super) mod tests {
                     "Node 10 MemTotal: 9 kB\nNode 10 MemFree: 8 kB\n",
                 ),
                 ("sys/devices/system/node/node2/cpulist", "what\n"),
+                ("proc/self/status", "Mems_allowed_list:\t2,10\n"),
             ],
         );
         let found = host.read(&[0, 1]);

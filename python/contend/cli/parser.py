@@ -42,6 +42,7 @@ COMMANDS: dict[str, Subcommand] = {
     "history": Subcommand(
         "history", "show runs of one experiment over time: what changed, when, and what else did"
     ),
+    "serve": Subcommand("serve", "serve one local page over all runs of a folder"),
     "recipes": Subcommand(
         "experiments", "list the built-in experiments, or print one to start your own from"
     ),

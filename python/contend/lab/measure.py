@@ -50,7 +50,7 @@ def measure(
 
     placed = Placed(ready.client) if ready.client else None
     started_at = now()
-    before = probes.look(ready.observed)
+    before = probes.look(ready.observed, begins=True)
     with probes.QueryCacheWatch(ready.observed) as watch:
         done = load.run(plan, env=ready.env, on_event=on_event, placed=placed)
     seen = probes.changes(before, probes.look(ready.observed))
@@ -99,7 +99,7 @@ def measure_in_slices(
     placed = Placed(readies[0].client) if readies[0].client else None
     shared = len({id(ready.observed.connection) for ready in readies}) < len(readies)
     started_at = now()
-    before = [probes.look(ready.observed) for ready in readies]
+    before = [probes.look(ready.observed, begins=True) for ready in readies]
     env = {name: value for ready in readies for name, value in ready.env.items()}
     with contextlib.ExitStack() as stack:
         # One server that is switched has one control connection, and no level of its own to watch.

@@ -292,9 +292,11 @@ PROBES: tuple[Probe, ...] = (
 )
 
 
-def look(observed: Observed) -> dict[str, Any]:
-    """Every probe's counters now."""
-    return {probe.name: probe.look(observed) for probe in PROBES}
+def look(observed: Observed, *, begins: bool = False) -> dict[str, Any]:
+    """Every probe's counters now. Before a run (`begins`) the status is looked at last, and after
+    it first, so that what the other looks ask does not count as the run's."""
+    order = reversed(PROBES) if begins else PROBES
+    return {probe.name: probe.look(observed) for probe in order}
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Probes:

@@ -180,6 +180,15 @@ def test_what_a_server_does_not_have_is_left_out() -> None:
     assert "key_caches" not in changes
 
 
+def test_nothing_is_asked_between_the_status_and_the_run() -> None:
+    asked: Any = observed([("Questions", "1")], kind="model")
+    probes.look(asked, begins=True)
+    probes.look(asked)
+    statements = asked.connection.statements
+    middle = len(statements) // 2
+    assert statements[middle - 1] == statements[middle] == "SHOW GLOBAL STATUS"
+
+
 def test_what_a_model_server_counted_is_told_as_differences() -> None:
     lock = {"segment": 3, "visits": 5, "waits": 1, "sampled": 1, "held_ns": 50, "waited_ns": 0}
     looks = iter(

@@ -139,14 +139,14 @@ def test_drawings_have_the_colours_of_the_dark_theme() -> None:
 
 def test_the_parts_stand_in_the_order_in_which_they_are_read(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    order = ["answer", "picture", "wholes", "gains", "cause", "bounds", "charts", "figures"]
-    order += ["notices", "basis", "method"]
+    order = ["answer", "picture", "wholes", "gains", "cause", "bounds", "counters"]
+    order += ["charts", "figures", "notices", "basis", "method"]
     at = [text.index(f'id="{name}"') for name in order]
     assert at == sorted(at)
     # All that comes after the first table is folded.
     assert text.index("<details") > text.index('id="wholes"')
     folded = text[text.index('<div class="parts">') : text.index("</main>")]
-    assert len(re.findall(r'<details class="part[^>]*><summary><h2>', folded)) == 8
+    assert len(re.findall(r'<details class="part[^>]*><summary><h2>', folded)) == 9
     assert "<details open" not in folded
 
 

@@ -12,19 +12,19 @@ const WORD: usize = size_of::<u64>();
 const BYTES_BETWEEN_LOOKS: usize = 64 << 10;
 
 /// Words of memory, 0 until they are written. The kernel gives a page when it is first touched,
-/// and the stretch back when it is dropped.
+/// and takes all of them back when this is dropped.
 #[derive(Debug)]
-pub struct Stretch {
+pub struct MappedWords {
     start: NonNull<u64>,
     words: usize,
 }
 
 // SAFETY: the memory is this value's alone, and is reached through it as a slice is.
-unsafe impl Send for Stretch {}
+unsafe impl Send for MappedWords {}
 // SAFETY: as above; a shared one is only read.
-unsafe impl Sync for Stretch {}
+unsafe impl Sync for MappedWords {}
 
-impl Stretch {
+impl MappedWords {
     /// # Errors
     /// There is no memory for it.
     pub fn new(bytes: usize) -> io::Result<Self> {
@@ -60,7 +60,7 @@ impl Stretch {
             Some(word) => *word |= 1 << (node % BITS),
             None => return Err(io::Error::from_raw_os_error(libc::EINVAL)),
         }
-        // SAFETY: the stretch is a mapping of ours, and the mask has as many bits as is said. The
+        // SAFETY: it is a mapping of ours, and the mask has as many bits as is said. The
         // kernel looks at one bit less than it is told of.
         let said = unsafe {
             libc::syscall(
@@ -116,7 +116,7 @@ fn answered(said: libc::c_long) -> io::Result<()> {
     }
 }
 
-impl Deref for Stretch {
+impl Deref for MappedWords {
     type Target = [u64];
 
     fn deref(&self) -> &[u64] {
@@ -125,14 +125,14 @@ impl Deref for Stretch {
     }
 }
 
-impl DerefMut for Stretch {
+impl DerefMut for MappedWords {
     fn deref_mut(&mut self) -> &mut [u64] {
         // SAFETY: as above, and nobody else has it.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.words) }
     }
 }
 
-impl Drop for Stretch {
+impl Drop for MappedWords {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and nothing that borrowed from it is left.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.words * WORD) };
@@ -145,34 +145,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stretch_is_zero_until_it_is_written() {
-        let mut stretch = Stretch::new(1 << 20).unwrap();
-        assert_eq!(stretch.len(), 1 << 17);
-        assert!(stretch.iter().all(|word| *word == 0));
-        stretch[7] = 3;
-        assert_eq!(stretch[7], 3);
+    fn mapped_words_are_zero_until_they_are_written() {
+        let mut words = MappedWords::new(1 << 20).unwrap();
+        assert_eq!(words.len(), 1 << 17);
+        assert!(words.iter().all(|word| *word == 0));
+        words[7] = 3;
+        assert_eq!(words[7], 3);
     }
 
     #[test]
     fn more_than_there_can_be_is_an_error() {
-        assert!(Stretch::new(usize::MAX / 4).is_err());
+        assert!(MappedWords::new(usize::MAX / 4).is_err());
     }
 
     #[test]
     fn a_node_that_no_kernel_has_is_refused() {
-        let stretch = Stretch::new(1 << 16).unwrap();
-        assert!(stretch.prefer(NODES - 1).is_err());
-        assert!(stretch.prefer(NODES).is_err());
+        let words = MappedWords::new(1 << 16).unwrap();
+        assert!(words.prefer(NODES - 1).is_err());
+        assert!(words.prefer(NODES).is_err());
     }
 
     #[test]
     fn the_kernel_says_of_which_node_pages_are_that_were_touched() {
-        let mut stretch = Stretch::new(1 << 20).unwrap();
+        let mut words = MappedWords::new(1 << 20).unwrap();
         // A kernel without nodes, or a filter of calls, has no answer.
-        if stretch.prefer(0).is_err() {
+        if words.prefer(0).is_err() {
             return;
         }
-        stretch.fill(1);
-        assert_eq!(stretch.node_of().unwrap(), Some(0));
+        words.fill(1);
+        assert_eq!(words.node_of().unwrap(), Some(0));
     }
 }
