@@ -75,7 +75,8 @@ def test_temporary_tables_on_disk_are_among_the_first(
     assert disk, [one["metric"] for one in shown["found"]]
     # The looks at the server make a few themselves.
     assert disk[0]["verdict"] == "higher" and (disk[0]["low"] or 0) > 3
-    assert disk[0]["at_level"] == pytest.approx(1, rel=0.1)
+    # One a query, of all that were asked: those of the looks, too.
+    assert 0.3 < disk[0]["at_level"] < 1.1
     assert "Created_tmp_disk_tables" in (lab.out / "report.html").read_text()
 
 
@@ -93,7 +94,8 @@ def test_the_list_of_gauges_is_that_of_the_server(
     server = private_server(debian.get(kind, suite, extras=()))
     with server.connect() as control, server.connect() as other:
         before = status(control)
-        assert GAUGES_OF["every"] | GAUGES_OF[kind] <= before.keys()
+        names = {name for name, _ in fetch(control, "SHOW GLOBAL STATUS")}
+        assert GAUGES_OF["every"] | GAUGES_OF[kind] <= names
         with other.cursor() as cursor:
             cursor.execute("CREATE DATABASE d")
             cursor.execute("CREATE TABLE d.t (a INT PRIMARY KEY, b VARCHAR(200)) ENGINE=InnoDB")

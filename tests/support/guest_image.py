@@ -95,7 +95,7 @@ def _imported(python: Path, path: list[str], imported: tuple[str, ...]) -> list[
 
 
 def _contend() -> Iterator[Path]:
-    """All of it: scripts are run by their path, schemas read as files."""
+    """All of it: scripts are run by their path, schemas and tables read as files."""
     for file in sorted(PACKAGE.rglob("*")):
         if file.suffix in (".py", ".pyc", ".json", ".toml") and file.is_file():
             yield file

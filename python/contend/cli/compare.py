@@ -94,10 +94,7 @@ def _read(names: list[str], metrics: tuple[str, ...]) -> list[RunSide]:
     sides: list[RunSide] = []
     for name in names:
         studies = tuple(_study(path, metrics, seen) for path in _folders(name))
-        title = Path(name).name or Path(name).resolve().name
-        if any(side.name == title for side in sides):
-            title = name
-        sides.append(RunSide(title, studies))
+        sides.append(RunSide(name.rstrip("/") or name, studies))
     return sides
 
 

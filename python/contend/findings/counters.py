@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from contend.findings.changes import pairs_of
 from contend.findings.families import Family
 from contend.findings.model import Contrast, Finding
 from contend.findings.study import Study
-from contend.metrics.counters import SOURCES, Source, counters_in, is_guise
+from contend.metrics.counters import SOURCES, Source, is_guise, is_name
 from contend.spec import Level
 from contend.stats import discover, pair_counts, picked_change
 from contend.store import RunRecord
@@ -110,7 +111,7 @@ def counters_of(study: Study) -> CounterList | None:
         cell = places[place][2]
         level = cell[roles.compared.path]
         contrast = Contrast("level", source.metric(counter), cell, level, roles.baseline, family)
-        means = [float(np.nanmean(c[:, key] / q[:, key])) for c, q in pair.sides]
+        means = [float(side[key]) for side in pair.means]
         found.append(
             CounterDifference(
                 Finding(contrast, change, margin),
@@ -139,7 +140,7 @@ def counters_of(study: Study) -> CounterList | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CountedPair:
     """Both sides of one place; each array units x counters."""
 
@@ -147,9 +148,13 @@ class CountedPair:
     queries: tuple[np.ndarray, np.ndarray]
     seconds: tuple[np.ndarray, np.ndarray]
 
-    @property
-    def sides(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        return zip(self.counts, self.queries, strict=True)
+    @cached_property
+    def means(self) -> tuple[np.ndarray, np.ndarray]:
+        """Over the repeats, of each side. (counters)"""
+        with np.errstate(all="ignore"):
+            each = [count / of for count, of in zip(self.counts, self.queries, strict=True)]
+            one, other = (np.nansum(x, axis=0) / np.isfinite(x).sum(axis=0) for x in each)
+        return one, other
 
 
 class KeptCounters:
@@ -158,12 +163,16 @@ class KeptCounters:
     def __init__(self, runs: Sequence[RunRecord], left_out: set[Source]) -> None:
         self._sources = [n for n, one in enumerate(SOURCES) if one not in left_out]
         by_server: dict[object, set[Key]] = defaultdict(set)
+        seen: dict[tuple[object, int], set[str]] = defaultdict(set)
         for run in runs:
-            by_server[_server(run)] |= {
-                (SOURCES.index(source), name)
-                for source, name in counters_in(run)
-                if source not in left_out and not is_guise(source, name)
-            }
+            server = _server(run)
+            for number in self._sources:
+                source, known = SOURCES[number], seen[server, number]
+                new = (source.counts(run) or {}).keys() - known
+                known |= new
+                by_server[server] |= {
+                    (number, name) for name in new if is_name(name) and not is_guise(source, name)
+                }
         self.keys: list[Key] = sorted(set().union(*by_server.values()))
         self._at = {key: at for at, key in enumerate(self.keys)}
         of_source = np.array([number for number, _ in self.keys])

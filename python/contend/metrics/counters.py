@@ -146,11 +146,16 @@ def is_guise(source: Source, counter: str) -> bool:
     return source.name == "status" and counter in (CLOCKS | QUERIES)
 
 
+def is_name(counter: str) -> bool:
+    """Whether a counter can be part of a metric's name: words, with points between them."""
+    return all(word.isidentifier() for word in counter.split("."))
+
+
 def counter_metric(name: str) -> Metric | None:
     """The metric of a name such as `status.Handler_read_key_per_query`; None if it is none."""
     prefix, _, rest = name.partition(".")
     counter = rest.removesuffix(PER_QUERY)
-    if not all(word.isidentifier() for word in counter.split(".")):
+    if not is_name(counter):
         return None
     if prefix == "status" and (counter in GAUGES) != (rest == counter):
         return None
@@ -164,5 +169,5 @@ def counters_in(run: Run) -> Iterator[tuple[Source, str]]:
     """Every counter and gauge of a run that can be a metric."""
     for source in SOURCES:
         for name in source.counts(run) or {}:
-            if all(word.isidentifier() for word in name.split(".")):
+            if is_name(name):
                 yield source, name

@@ -152,7 +152,7 @@ def junit_of(text: GateText, *, uncertain: str) -> str:
 
 def markdown_of(text: GateText, notes: tuple[str, ...] = ()) -> str:
     """A comment: what the gate says, a table of its cells, and what it rests on."""
-    heads = ("cell", f"{text.metric.title}, change in %", "repeats", "")
+    heads = ("cell", f"{text.metric.title}, change in %", "n", "")
     rows = [
         (
             row.place,

@@ -87,7 +87,7 @@ def _table(
 
 
 def _sentence(name: str, compared: SidesCompared, findings: Sequence[Finding | None]) -> Said:
-    metric, total = compared.metric, Given(len(findings))
+    metric, gains, total = compared.metric, compared.by_gains, Given(len(findings))
     known = [one for one in findings if one is not None]
     subject = Said.written(f"{'the gain of ' if compared.by_gains else ''}{name}")
     over = Said.written(compared.first)
@@ -97,8 +97,8 @@ def _sentence(name: str, compared: SidesCompared, findings: Sequence[Finding | N
     parts = [
         Said("{} in {} of {} cells", word, Given(count), total)
         for word, count in (
-            (Said.written(metric.changed(metric.better)), better),
-            (Said.written(metric.changed(metric.worse)), worse),
+            (Said("better") if gains else Said.written(metric.changed(metric.better)), better),
+            (Said("worse") if gains else Said.written(metric.changed(metric.worse)), worse),
             (Said("the same"), alike),
         )
         if count

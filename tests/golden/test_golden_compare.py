@@ -1,0 +1,78 @@
+"""What `contend compare` and a gate print, and the files of a gate, to the letter.
+
+A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=1.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_slices
+
+from contend.cli.main import main
+
+HERE = Path(__file__).parent
+CELLS = (f"{CONNECTIONS}=[8, 64]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=3")
+
+Say = Callable[..., None]
+
+
+@pytest.fixture
+def transcript(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> Iterator[Say]:
+    """Run a command line and keep what it says; the fixture's end compares all of it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    lines: list[str] = []
+
+    def run(*words: str, files: tuple[str, ...] = ()) -> None:
+        code = main(list(words))
+        said = capsys.readouterr()
+        lines.append(f"$ contend {' '.join(words)}\n{said.out}{said.err}exit {code}\n")
+        lines.extend(f"# {name}\n{Path(name).read_text(encoding='utf-8')}" for name in files)
+
+    yield run
+    path = HERE / f"{request.node.name.removeprefix('test_').replace('_', '-')}.txt"
+    if os.environ.get("CONTEND_UPDATE_GOLDEN"):
+        path.write_text("\n".join(lines), encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == "\n".join(lines)
+
+
+def write(name: str, at_8: float, at_64: float, seed: int, model: str = "Example CPU") -> None:
+    facts = {**FACTS, "cpu": {**FACTS["cpu"], "model": model}}
+    gains = {8: at_8, 64: at_64}
+    write_slices(
+        Path(name), study(sets=CELLS), gain=lambda _, __, at: gains[at], seed=seed, facts=facts
+    )
+
+
+def test_compare(transcript: Say) -> None:
+    for number in range(3):
+        write(f"old/{number}", 1.45, 1.1, 10 + number)
+        write(f"new/{number}", 1.2, 1.3, 20 + number, "Newer CPU")
+    files = ("gate.xml", "gate.md")
+    outs = ("--junit", files[0], "--markdown", files[1])
+    transcript("compare", "old", "new", "--fail-if-slower", "3%", *outs, files=files)
+    transcript("compare", "old/0", "new/0", "--fail-if-slower", "3%", "--if-not-certain", "pass")
+
+
+def test_compare_refused(transcript: Say) -> None:
+    write("old", 1.4, 1.1, 1)
+    for words in (
+        ["old"],
+        ["old", "old"],
+        ["old", "nowhere"],
+        ["old", "old", "--junit", "x"],
+        ["old", "old", "--fail-if-slower", "-3%"],
+        ["old", "old", "--fail-if-slower", "3x"],
+        ["old", "old", "--fail-if-slower", "3%", "--markdown", "no/folder/x"],
+    ):
+        transcript("compare", *words)
