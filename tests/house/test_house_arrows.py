@@ -64,6 +64,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     },
     "report": {"settings", "spec", "stats", "store", "findings"},
     "history": {"settings", "spec", "stats", "store", "findings", "report"},
+    "serve": {"settings", "spec", "stats", "store", "findings", "report", "history"},
     "cli": {
         *("settings", "spec", "stats", "host", "servers", "get", "load", "datasets", "store"),
         *(
@@ -76,6 +77,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
             "lab",
             "report",
             "history",
+            "serve",
             "recipes",
             "placement",
         ),

@@ -90,7 +90,11 @@ class Browser:
             deviceScaleFactor=1,
             mobile=False,
         )
-        self._ask("POST", f"{self._session}/url", {"url": page.resolve().as_uri()})
+        self.visit(page.resolve().as_uri())
+
+    def visit(self, address: str) -> None:
+        """Load an address."""
+        self._ask("POST", f"{self._session}/url", {"url": address})
 
     def wait_for(self, script: str, *, timeout_s: float = 60) -> None:
         """Wait until a script returns something true."""

@@ -34,6 +34,7 @@ COMMANDS: dict[str, Subcommand] = {
         "experiments", "see what other values of a server option change, without a file"
     ),
     "run": Subcommand("run", "measure an experiment: a built-in recipe or a file"),
+    "why": Subcommand("why", "try what may be the cause of a difference that a run found"),
     "show": Subcommand("results", "show what a run folder says"),
     "report": Subcommand("results", "write the HTML report of a run folder"),
     "compare": Subcommand("compare", "compare run folders: two hosts, versions or days"),
@@ -41,6 +42,7 @@ COMMANDS: dict[str, Subcommand] = {
     "history": Subcommand(
         "history", "show runs of one experiment over time: what changed, when, and what else did"
     ),
+    "serve": Subcommand("serve", "serve one local page over all runs of a folder"),
     "recipes": Subcommand(
         "experiments", "list the built-in experiments, or print one to start your own from"
     ),

@@ -1,0 +1,49 @@
+"""`contend serve`: one local page over all runs of a folder."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from pathlib import Path
+
+from contend.cli.parser import say
+from contend.errors import RequestError
+from contend.store.folder import RUNS_ROOT
+
+
+def add_serve(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Serve a page over all run folders of a folder, on loopback, until Ctrl-C: a list to "
+        "filter, each report, two runs side by side, an experiment over time, the progress of a "
+        "run that is under way. It reads and never writes. The address that is printed has a "
+        "token in it, without which nothing is shown."
+    )
+    parser.add_argument(
+        "folder",
+        metavar="FOLDER",
+        type=Path,
+        nargs="?",
+        default=RUNS_ROOT,
+        help="where the run folders lie (default: contend-runs)",
+    )
+    parser.add_argument(
+        "--port", type=int, default=0, help="the port on 127.0.0.1 (default: any free one)"
+    )
+    parser.set_defaults(run=_serve)
+
+
+def _serve(args: argparse.Namespace) -> int:
+    if any(importlib.util.find_spec(name) is None for name in ("starlette", "uvicorn")):
+        raise RequestError(
+            "the packages that serve pages are not installed.",
+            hint="pip install 'contend[serve]'",
+        )
+    from contend.serve.run import serve
+
+    def tell(address: str) -> None:
+        say(address)
+        sys.stdout.flush()
+
+    serve(args.folder, args.port, tell)
+    return 0
