@@ -4,6 +4,7 @@ Look at what it prints before you keep it: boot parameters and mounts name disks
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -11,6 +12,10 @@ from contend.doctor import examine
 from contend.doctor.model import Subject
 from contend.host import Tree
 from contend.host.machine import block_device, mount_of
+
+TOPOLOGY = ("core_id", "physical_package_id", "thread_siblings_list")
+MAPS_KEPT = 8
+"""Of the memory's policies; all mappings of this process have the same."""
 
 
 class _Recorder(Tree):
@@ -39,7 +44,19 @@ def record(root: Path, folder: Path) -> dict[str, str]:
     device = None if mount is None else block_device(tree, mount)
     if mount is not None and device is not None:
         tree.read[f"sys/dev/block/{mount.device}"] = f"-> sys/block/{device}"
+    # Every CPU has a folder, whether or not anything of it was read.
+    for file in TOPOLOGY:
+        for path in root.glob(f"sys/devices/system/cpu/cpu[0-9]*/topology/{file}"):
+            tree.text(str(path.relative_to(root)))
+    if maps := tree.read.get("proc/self/numa_maps"):
+        tree.read["proc/self/numa_maps"] = kept_maps(maps)
     return dict(sorted(tree.read.items()))
+
+
+def kept_maps(maps: str) -> str:
+    """Some lines, which name no program of this host."""
+    kept = (re.sub(r"file=\S+", "file=/program", line) for line in maps.splitlines())
+    return "\n".join(list(kept)[:MAPS_KEPT]) + "\n"
 
 
 if __name__ == "__main__":

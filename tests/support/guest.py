@@ -99,7 +99,7 @@ class Guest:
         parameters = f"console=ttyS0 panic=-1 quiet no_timer_check contend.cgroup={topology.cgroup}"
         command = [
             *(qemu, "-nodefaults", "-no-reboot", "-display", "none", "-machine", "pc"),
-            *("-accel", "tcg,thread=multi,tb-size=128", "-cpu", "Nehalem"),
+            *("-accel", "tcg,thread=single,tb-size=128", "-cpu", "Nehalem"),
             *topology.arguments(),
             *("-kernel", str(kernel), "-initrd", str(image)),
             *("-append", f"{parameters} {topology.parameters}".strip()),

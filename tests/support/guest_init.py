@@ -2,7 +2,7 @@
 is told by lines of JSON on the second serial port, each in a process of its own.
 
 `guest.json` beside it says where Python's modules are, which modules of the kernel there are, and
-which control groups are wanted. A guest that is asked nothing for five minutes ends.
+which control groups are wanted. A guest that is asked nothing for an hour ends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 PORT = "/dev/ttyS1"
-IDLE_S = 300
+IDLE_S = 3600
 FINIT_MODULE = {"x86_64": 313}
 RB_AUTOBOOT = 0x01234567
 V1 = ("cpu,cpuacct", "cpuset", "memory", "blkio")

@@ -1,5 +1,5 @@
 """Records what doctor reads in guests, as trees in `tests/unit/doctor/recorded/`:
-`.venv/bin/python tests/support/guest_record.py`. It takes a minute, and mkfs.ext4.
+`.venv/bin/python tests/support/guest_record.py [NAME…]`. It takes minutes, and mkfs.ext4.
 
 Each guest is set up with some faults first, so that the trees show hosts with them as the kernel
 writes them.
@@ -68,7 +68,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         image = write_image(folder / "image.cpio", ("guest_acts", "doctor_record"))
-        for name, recording in RECORDINGS.items():
+        for name in sys.argv[1:] or RECORDINGS:
+            recording = RECORDINGS[name]
             own = folder / name
             own.mkdir()
             guest = Guest(with_disk(recording, own), own, kernel(), image)

@@ -1,10 +1,11 @@
-"""Hosts as trees of files, made from the documented formats of the kernel, and one that was
-recorded: bare metal with two and eight nodes, SMT, big.LITTLE, AWS, Docker, LXC, a micro VM."""
+"""Hosts as trees of files, made from the documented formats of the kernel, and some that were
+recorded: bare metal with two and eight nodes, SMT, big.LITTLE, AWS, Docker, LXC; a micro VM and
+guests."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 Files = dict[str, str]
@@ -277,13 +278,15 @@ def lxc() -> Files:
     }
 
 
-def micro_vm() -> Files:
-    """Recorded on a small virtual machine under KVM: no DMI, no frequency control, older control
-    groups, DAMON at work."""
-    recorded: Files = json.loads(
-        (Path(__file__).parent / "recorded" / "micro-vm.json").read_text(encoding="utf-8")
-    )
-    return recorded
+def recorded(name: str) -> Callable[[], Files]:
+    """A tree that was recorded on a host; `recorded/README.md` says how."""
+
+    def read() -> Files:
+        file = Path(__file__).parent / "recorded" / f"{name}.json"
+        files: Files = json.loads(file.read_text(encoding="utf-8"))
+        return files
+
+    return read
 
 
 HOSTS = {
@@ -295,5 +298,7 @@ HOSTS = {
     "aws": aws,
     "docker": docker,
     "lxc": lxc,
-    "micro vm": micro_vm,
+    "micro vm": recorded("micro-vm"),
+    "guest of two nodes": recorded("guest-two-nodes"),
+    "guest of eight nodes": recorded("guest-eight-nodes"),
 }

@@ -34,6 +34,14 @@ FOUND = {
         *("io-scheduler", "read-ahead", "write-cache", "mount-options", "reflink"),
         *("kernel-regression", "irq-balance", "autogroup"),
     },
+    "guest of two nodes": {
+        *("virtual-machine", "mitigations", "transparent-huge-pages", "numa-balancing"),
+        *("numa-interleave", "write-cache", "open-files", "processes", "reflink"),
+    },
+    "guest of eight nodes": {
+        *("virtual-machine", "mitigations", "zone-reclaim", "node-memory", "numa-interleave"),
+        *("write-cache", "open-files", "processes", "reflink"),
+    },
 }
 
 

@@ -5,29 +5,36 @@ where things run and never how fast."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from guest import GUESTS, Guest
 from guest_image import kernel, write_image
 
-Guests = dict[str, Guest]
+
+class Guests(dict[str, Guest]):
+    """By name; each boots when it is first asked for, and runs until the tests of this file are
+    over."""
+
+    def __init__(self, folder: Path, kernel: Path, image: Path) -> None:
+        super().__init__()
+        self._folder, self._kernel, self._image = folder, kernel, image
+
+    def __missing__(self, name: str) -> Guest:
+        own = self._folder / name
+        own.mkdir()
+        self[name] = Guest(GUESTS[name], own, self._kernel, self._image)
+        return self[name]
 
 
 @pytest.fixture(scope="module")
 def guests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guests]:
-    """They boot together, and each is waited for when it is first asked."""
+    """Hosts that this one is not."""
     folder = tmp_path_factory.mktemp("guests")
-    image_of = kernel()
-    image = write_image(folder / "image.cpio")
-    with ExitStack() as stack:
-        made = {}
-        for name, topology in GUESTS.items():
-            own = folder / name
-            own.mkdir()
-            made[name] = Guest(topology, own, image_of, image)
-            stack.callback(made[name].close)
-        yield made
+    made = Guests(folder, kernel(), write_image(folder / "image.cpio"))
+    yield made
+    for guest in made.values():
+        guest.close()
 
 
 class TestTwoNodes:
