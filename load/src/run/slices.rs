@@ -64,9 +64,9 @@ impl Controller<'_> {
         let begun_ns = clock::now_ns();
         let (mut index, mut measured_ns, mut busiest_ns) = (0, 0, 0);
         let mut left: Option<Counters> = None;
-        let arms = self.setup.arms.iter();
+        let looked = |arm: &ArmJob| arm.watch_pid.map(LookedAt::new);
         let mut looks: Vec<Option<LookedAt>> = match hops.look_reads_per_s {
-            Some(_) => arms.map(|arm| arm.watch_pid.map(LookedAt::new)).collect(),
+            Some(_) => self.setup.arms.iter().map(looked).collect(),
             None => Vec::new(),
         };
         'rounds: for round in 0..hops.rounds {

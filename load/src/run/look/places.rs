@@ -92,7 +92,6 @@ fn is_of_files(number: i64) -> bool {
         libc::SYS_unlinkat,
         libc::SYS_io_submit,
         libc::SYS_io_getevents,
-        libc::SYS_io_pgetevents,
         libc::SYS_io_uring_enter,
         libc::SYS_copy_file_range,
         libc::SYS_sendfile,
