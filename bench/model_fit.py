@@ -94,13 +94,17 @@ def host_of(looks: Sequence[Look]) -> dict[str, float]:
     return host
 
 
+def host_of_session(session: Session, cpus: int) -> dict[str, float]:
+    return host_of([one for one in session.looks if one.cpus == cpus])
+
+
 TICKS_NS = 10.0
 """Of a visit that is timed, what looking at the time takes."""
 
 
 def fit(session: Session, cpus: int, asked: argparse.Namespace) -> Virtual:
     """All that is fitted, at one connection: CPU time of a query."""
-    host = host_of([one for one in session.looks if one.cpus == cpus])
+    host = host_of_session(session, cpus)
 
     def seen(points: int, segments: int, of: str) -> float:
         values = (
@@ -163,6 +167,17 @@ def changed(virtual: Virtual, name: str) -> Virtual:
     if name in FACTORS:
         host = {key: virtual.host[key] * factor for key, factor in host.items()}
     return Virtual(virtual.cpus, {**virtual.host, **host}, {**virtual.demands, **demands}, more)
+
+
+def fit_on_one_cpu(session: Session, cpus: int, asked: argparse.Namespace) -> Virtual:
+    """Demands as they are on one CPU, on a host of so many.
+
+    A query's work is the same wherever it runs. On two CPUs with one connection, though, half of
+    the CPU time that is counted is that of going to sleep and of waking a CPU that is idle, and
+    the scheduler decides for each waking whether a query crosses CPUs.
+    """
+    demands = fit(session, 1, asked).demands
+    return Virtual(cpus, host_of_session(session, cpus), demands)
 
 
 Key = tuple[int, int, int]

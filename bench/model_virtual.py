@@ -8,10 +8,10 @@ connection, and every measurement has slices with 0 and 32 segments in turn. Bes
 host's costs are measured: `contend-load cpus --calls` and `--state`.
 
 Virtual time is told these costs and how long a visit holds its lock (the model server counts that),
-and is fitted at one connection alone: CPU time of a query with 1 and with all points, with 0 and
-with 32 segments, of the server and of the client. All else is a prediction: q/s at N connections
-over q/s at one, and the gain of 32 segments. Beside it stands what counting CPUs says: q/s is
-min(N, CPUs) / demand.
+and is fitted at one connection on one CPU alone: CPU time of a query with 1 and with all points,
+with 0 and with 32 segments, of the server and of the client. All else is a prediction: q/s at N
+connections over q/s at one, and the gain of 32 segments. Beside it stands what counting CPUs says:
+q/s is min(N, CPUs) / demand.
 
 With --server itself virtual time stands in for the real server too: the fit must find again what it
 was told, and the table of what matters needs no quiet host. With --keep the measurements go to a
@@ -26,7 +26,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from model_fit import VARIANTS, Key, changed, fit, predicted
+from model_fit import VARIANTS, Key, changed, fit, fit_on_one_cpu, predicted
 from model_itself import session_of_itself
 from model_real import CPU_SETS, POINTS, Session, measure, read
 from rounds import markdown_table, publish
@@ -110,7 +110,7 @@ def rms(values: Sequence[float]) -> float:
 
 def compare(session: Session, asked: argparse.Namespace) -> tuple[list[str], str]:
     seen, seen_gains = ratios(session), gains(session)
-    fitted = {len(cpus): fit(session, len(cpus), asked) for cpus in CPU_SETS}
+    fitted = {len(cpus): fit_on_one_cpu(session, len(cpus), asked) for cpus in CPU_SETS}
     said = {key: value for one in fitted.values() for key, value in predicted(one, asked).items()}
     mean = {key: statistics.mean(values) for key, values in seen.items()}
     by_count = {key: math.log(min(key[1], key[0])) for key in seen}
@@ -158,13 +158,11 @@ def compare(session: Session, asked: argparse.Namespace) -> tuple[list[str], str
         for name, costs in (("host", virtual.host), ("demands", virtual.demands)):
             told = ", ".join(f"{key} {value:,.4g}" for key, value in costs.items())
             facts.append(f"{cpus} CPUs, {name}: {told}")
+    variants = {name: [changed(one, name) for one in fitted.values()] for name in VARIANTS}
+    variants["fitted on as many CPUs"] = [fit(session, len(cpus), asked) for cpus in CPU_SETS]
     variant_lines = []
-    for name in VARIANTS:
-        guess = {
-            key: value
-            for one in fitted.values()
-            for key, value in predicted(changed(one, name), asked).items()
-        }
+    for name, varied in variants.items():
+        guess = {key: value for one in varied for key, value in predicted(one, asked).items()}
         parts = [
             f"{rms([guess[key] - mean[key] for key in seen if key[0] == len(cpus)]):.3f}"
             for cpus in CPU_SETS

@@ -14,7 +14,7 @@ import numpy as np
 SUPPORT = Path(__file__).resolve().parents[1] / "tests" / "support"
 sys.path.insert(0, str(SUPPORT))
 
-from synthetic_run import FACTS, WAY  # noqa: E402
+from synthetic_run import DESIGN, FACTS  # noqa: E402
 
 from contend.findings import (  # noqa: E402
     Finding,
@@ -36,7 +36,7 @@ from contend.findings.evidence import (  # noqa: E402
 from contend.metrics import metric_of  # noqa: E402
 from contend.report.notices import unsteady  # noqa: E402
 from contend.spec import cell_key, load_experiment, planned_runs, roles_of, to_dict  # noqa: E402
-from contend.store import Meta, RunRecord, Session  # noqa: E402
+from contend.store import LabSession, Meta, RunRecord  # noqa: E402
 
 COLUMNS = (1, 8, 32, 64)
 LEVELS = (0, 32, 64)
@@ -91,11 +91,13 @@ def template() -> Study:
     experiment = load_experiment(str(file))
     file.unlink()
     planned = planned_runs(experiment, in_slices=True)
-    session = Session("2026-01-01T00:00:00+00:00", {**FACTS, "way": WAY})
+    session = LabSession("2026-01-01T00:00:00+00:00", {**FACTS, "way": DESIGN})
     made = session.started_at
     meta = Meta(1, "0", made, to_dict(experiment), planned, [session], "every run was made")
     metrics = tuple(map(metric_of, experiment.compare.metric))
-    return Study(experiment, meta, roles_of(experiment), metrics, metrics, [], [], {}, {}, set())
+    nothing: tuple[list[Any], list[Any], dict[Any, Any], dict[Any, Any]] = ([], [], {}, {})
+    roles = roles_of(experiment)
+    return Study(experiment, meta, roles, metrics, metrics, *nothing, set(), finished=True)
 
 
 def drawn(study: Study, chance: np.random.Generator) -> Study:

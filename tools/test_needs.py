@@ -3,8 +3,10 @@
 Servers of other kinds and releases come through contend's own Debian provider. The programs we
 are compared with, and the browser that opens the report, are Debian packages: installed with apt
 when this runs as root, else unpacked under the user's cache with a wrapper for each in
-`.venv/bin`, so that nothing of the system is touched. What is missing in the end is named; the
-tests that need it say so when they skip, and fail where CONTEND_TEST_ALL=1 forbids that.
+`.venv/bin`, so that nothing of the system is touched. The kernel of the guests in which placement
+is tested is always unpacked there: installed, it would be this machine's next one. What is missing
+in the end is named; the tests that need it say so when they skip, and fail where
+CONTEND_TEST_ALL=1 forbids that.
 """
 
 from __future__ import annotations
@@ -14,12 +16,14 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from contend.errors import ContendError
 from contend.folders import default_cache
 from contend.get import debian
 from contend.get.apt import Apt, architecture, for_suite, render, unpack
+from contend.history import otava
 
 SERVERS = (
     ("mariadb", None, ()),
@@ -34,12 +38,25 @@ PROGRAMS = {
     "chromium": ("chromium", "usr/lib/chromium/chromium"),
     "chromedriver": ("chromium-driver", "usr/bin/chromedriver"),
     "valgrind": ("valgrind", "usr/bin/valgrind"),
+    "qemu-system-x86_64": ("qemu-system-x86", "usr/bin/qemu-system-x86_64"),
 }
 """Program -> the package it is in, and where it lies in an unpacked tree."""
 
+ARGUMENTS = {"qemu-system-x86_64": '-L "{root}/usr/share/qemu" -L "{root}/usr/share/seabios"'}
+"""What a program is told of where it was unpacked, before anything else."""
+
+KERNEL = "linux-image-cloud-amd64"
+"""Debian's kernel for virtual machines, of guests."""
+
+KERNEL_NEEDS = ("initramfs-tools", "kmod", "linux-base")
+"""What is needed to install it, which nobody does."""
+
+KERNEL_FOLDERS = ("drivers/virtio", "drivers/block", "drivers/nvme", "fs", "lib", "crypto")
+"""Of its modules, those that a guest may load."""
+
 
 def main() -> int:
-    missing = [*get_servers(), *get_programs()]
+    missing = [*get_servers(), *get_programs(), *get_otava(), *get_kernel()]
     for line in missing:
         print(f"contend: for the tests, missing: {line}", file=sys.stderr)
     return 0
@@ -74,6 +91,15 @@ def get_programs() -> list[str]:
     return [f"{name}: it could not be installed" for name in wanted if shutil.which(name) is None]
 
 
+def get_otava() -> list[str]:
+    """Get what finds change points. Returns why it could not be had."""
+    try:
+        otava.get(otava.default_environment(), print)
+    except ContendError as error:
+        return [f"Apache Otava: {error}"]
+    return []
+
+
 def install(packages: list[str]) -> None:
     """Install Debian packages as root. A failure shows as a program that is still missing."""
     environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
@@ -84,18 +110,56 @@ def install(packages: list[str]) -> None:
         subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
 
 
+def get_kernel() -> list[str]:
+    """Get the kernel of guests: its image and modules. Returns why it could not be had."""
+    folder = default_cache() / "test-guest"
+    if architecture() != "amd64":
+        return ["a kernel for guests: they are amd64, as what is tested in them would be"]
+    if (folder / "vmlinuz").exists():
+        return []
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix="test-guest-") as made:
+            tree = Path(made)
+            unpack_kernel(tree)
+            shutil.rmtree(folder, ignore_errors=True)
+            (tree / "kernel").rename(folder)
+    except ContendError as error:
+        return [f"a kernel for guests: {error}"]
+    return []
+
+
+def unpack_kernel(tree: Path) -> None:
+    """Fill `tree`/kernel."""
+    for file in download(tree, [KERNEL], stand_ins=KERNEL_NEEDS):
+        unpack(file, tree / "root")
+    kernel = tree / "kernel"
+    (kernel / "modules").mkdir(parents=True)
+    (image,) = (tree / "root/boot").glob("vmlinuz-*")
+    image.rename(kernel / "vmlinuz")
+    (kernel / "release").write_text(image.name.removeprefix("vmlinuz-") + "\n")
+    for folder in KERNEL_FOLDERS:
+        for module in (tree / "root").glob(f"**/kernel/{folder}/**/*.ko*"):
+            module.rename(kernel / "modules" / module.name)
+
+
+def download(tree: Path, packages: list[str], stand_ins: tuple[str, ...] = ()) -> list[Path]:
+    """Packages of the machine's own suite with all they need, but for what stand-ins are for."""
+    machine = debian.read_sources(Path("/"))
+    suite = debian.own_suite(machine, Path("/"))
+    apt = Apt(tree / "apt", render(for_suite(machine, suite, suite), architecture()))
+    apt.pretend_installed(dict.fromkeys(stand_ins, "999"))
+    apt.update(suite)
+    return apt.download(packages, lambda _step, _percent: None)
+
+
 def unpack_programs(wanted: dict[str, tuple[str, str]], packages: list[str]) -> None:
     """Unpack packages with all they need, and write a wrapper for each program."""
     tree = default_cache() / "test-programs"
     shutil.rmtree(tree, ignore_errors=True)
-    machine = debian.read_sources(Path("/"))
-    suite = debian.own_suite(machine, Path("/"))
-    tree.mkdir(parents=True)
-    apt = Apt(tree / "apt", render(for_suite(machine, suite, suite), architecture()))
-    apt.update(suite)
     root = tree / "root"
-    root.mkdir()
-    for file in apt.download(packages, lambda _step, _percent: None):
+    root.mkdir(parents=True)
+    for file in download(tree, packages):
         unpack(file, root)
     shutil.rmtree(tree / "apt")
     libraries = sorted({path.parent for path in root.rglob("*.so*")} | {root / "lib64"})
@@ -109,11 +173,14 @@ def write_wrapper(
 ) -> None:
     """Write a script that runs an unpacked program with its own loader and libraries."""
     path = ":".join(map(str, libraries))
+    told = ARGUMENTS.get(wrapper.name, "").format(root=root)
+    modules = next((str(file.parent) for file in root.rglob("accel-tcg-*.so")), "")
     wrapper.write_text(
         "#!/bin/sh\n"
         f'export XDG_DATA_DIRS="{root}/usr/share:${{XDG_DATA_DIRS:-/usr/share}}"\n'
         f'export VALGRIND_LIB="{root}/usr/libexec/valgrind"\n'
-        f'exec "{loader}" --library-path "{path}" "{program}" "$@"\n'
+        f'export QEMU_MODULE_DIR="{modules}"\n'
+        f'exec "{loader}" --library-path "{path}" "{program}" {told} "$@"\n'
     )
     wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
 

@@ -5,8 +5,11 @@
 //! when one of them does not compute, for example because it waits for a lock.
 
 pub mod calls;
-pub mod memory;
+pub mod chain;
+pub mod matrix;
+pub mod nodes;
 pub mod pairs;
+pub mod stretch;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::hint::black_box;
@@ -36,32 +39,47 @@ fn stay_on(cpu: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// The speed of each of `cpus` while all of them compute: steps in a second.
-///
-/// # Errors
-/// A thread cannot be kept on its CPU.
-pub fn speeds(cpus: &[usize], time: Duration) -> io::Result<Vec<f64>> {
-    let together = Barrier::new(cpus.len());
+/// Runs something on a thread that is kept on a CPU.
+fn on<T: Send>(cpu: usize, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let thread = scope.spawn(move || stay_on(cpu).map(|()| work()));
+        thread.join().unwrap_or_else(|_| Err(ended()))
+    })
+}
+
+fn ended() -> io::Error {
+    io::Error::other("a thread ended by itself")
+}
+
+/// Runs something on each of `cpus` at once, with the place of the CPU among them.
+fn together<T: Send>(cpus: &[usize], work: impl Fn(usize) -> T + Sync) -> io::Result<Vec<T>> {
+    let all = Barrier::new(cpus.len());
     thread::scope(|scope| {
         let threads: Vec<_> = cpus
             .iter()
-            .map(|&cpu| {
-                let together = &together;
+            .enumerate()
+            .map(|(place, &cpu)| {
+                let (all, work) = (&all, &work);
                 scope.spawn(move || {
                     let kept = stay_on(cpu);
-                    together.wait();
-                    kept.map(|()| compute(time))
+                    all.wait();
+                    kept.map(|()| work(place))
                 })
             })
             .collect();
         threads
             .into_iter()
-            .map(|thread| match thread.join() {
-                Ok(speed) => speed,
-                Err(_) => Err(io::Error::other("a thread ended by itself")),
-            })
+            .map(|thread| thread.join().unwrap_or_else(|_| Err(ended())))
             .collect()
     })
+}
+
+/// The speed of each of `cpus` while all of them compute: steps in a second.
+///
+/// # Errors
+/// A thread cannot be kept on its CPU.
+pub fn speeds(cpus: &[usize], time: Duration) -> io::Result<Vec<f64>> {
+    together(cpus, |_| compute(time))
 }
 
 /// Integer work with more than one dependency chain, so that the two threads of a core compete.

@@ -127,6 +127,45 @@ class CpuState(TypedDict):
     memory_ns: float | None
 
 
+class MemoryNode(TypedDict):
+    """A memory node of the host.
+
+    cpus: those that this process may use.
+    no_cpus, no_memory: why the node reads nothing, or its memory is not read; None if it does.
+    """
+
+    node: int
+    cpus: int
+    no_cpus: str | None
+    no_memory: str | None
+
+
+class NodePair(TypedDict):
+    """The CPUs of a node and the memory of a node.
+
+    latency_ns: of one load by one CPU, each waiting for the one before it.
+    bandwidth_gb_s: what all CPUs of the node read in order, in 10^9 bytes a second.
+    None: others had the CPUs meanwhile.
+    """
+
+    cpus_of: int
+    memory_of: int
+    latency_ns: float | None
+    bandwidth_gb_s: float | None
+
+
+class NodeMatrix(TypedDict):
+    """How far the memory of each node is from the CPUs of each node.
+
+    bytes: what was read, of each node; caches_bytes: last-level caches of the node that has most.
+    """
+
+    bytes: int
+    caches_bytes: int
+    nodes: list[MemoryNode]
+    pairs: list[NodePair]
+
+
 class HostState(TypedDict):
     """The CPUs before and after a block, or a run of its own, and what came back from the disk
     meanwhile.
@@ -324,7 +363,9 @@ class LayoutRecord(TypedDict):
 class Probes(TypedDict, total=False):
     """What was seen; a key is missing if there was nothing to see, or if an older contend saw less.
 
-    status: what the counters of SHOW GLOBAL STATUS rose by; a gauge may have fallen.
+    status: what the counters of SHOW GLOBAL STATUS rose by; of an older contend its gauges too.
+    gauges: what the gauges of SHOW GLOBAL STATUS said after the run.
+    innodb_metrics: what the counters of INNODB_METRICS rose by that SHOW GLOBAL STATUS has not.
     key_caches: information_schema.KEY_CACHES, not of MySQL.
     model: what a model server counted.
     variables_that_differ: from their defaults, by name.
@@ -341,6 +382,8 @@ class Probes(TypedDict, total=False):
     """
 
     status: dict[str, int]
+    gauges: dict[str, int]
+    innodb_metrics: dict[str, int]
     key_caches: list[Segment]
     model: ModelCounters
     query_cache_waits: QueryCacheWaits
@@ -418,6 +461,7 @@ class SessionFacts(TypedDict, total=False):
     content_version: of the tables that contend makes.
     missing: dotted names of the host's facts that are None, with the reason.
     doctor: what its short form found when the session began.
+    memory_nodes: measured when the session began.
     """
 
     servers: dict[str, ServerIdentity]
@@ -437,3 +481,4 @@ class SessionFacts(TypedDict, total=False):
     os: dict[str, Any]
     missing: dict[str, str]
     doctor: list[CheckRecord]
+    memory_nodes: NodeMatrix

@@ -63,6 +63,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
         *("calibration", "probes", "undo", "warm", "doctor", "findings", "placement"),
     },
     "report": {"settings", "spec", "stats", "store", "findings"},
+    "history": {"settings", "spec", "stats", "store", "findings", "report"},
     "cli": {
         *("settings", "spec", "stats", "host", "servers", "get", "load", "datasets", "store"),
         *(
@@ -74,6 +75,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
             "findings",
             "lab",
             "report",
+            "history",
             "recipes",
             "placement",
         ),

@@ -50,6 +50,29 @@ def refused(lab: Lab, factors: str, *more: str | Path, head: str = "") -> str:
     return done.stderr
 
 
+def test_a_treatment_is_laid_over_a_cell_and_put_back(lab: Lab) -> None:
+    head = """
+[treatments.set]
+"server.globals.lock_wait_timeout" = 77
+[treatments.started]
+"server.options.lock_wait_timeout" = 78
+"""
+    records = run(lab, 'treatment = ["none", "set", "started"]', head=head)
+    assert len(records) == 6
+    found = {
+        (record.cell["treatment"], (differs.get("lock_wait_timeout") or {}).get("value"))
+        for record in records
+        for differs in [record.probes["variables_that_differ"]]
+    }
+    assert found == {("none", None), ("set", "77"), ("started", "78")}
+
+
+def test_a_variable_that_cannot_be_set_is_refused_at_once(lab: Lab) -> None:
+    head = '[treatments.set]\n"server.globals.innodb_page_size" = 4096\n'
+    said = refused(lab, 'treatment = ["none", "set"]', head=head)
+    assert "innodb_page_size" in said
+
+
 def test_several_servers_are_levels(lab: Lab, mariadb_binary: ServerBinary) -> None:
     other = "mysql@sid"
     factors = f'"server.use" = ["{mariadb_binary.name}", "{other}"]'

@@ -12,6 +12,7 @@ from typing import NoReturn
 import pytest
 
 from contend.errors import RequestError
+from contend.history import otava
 from contend.placement import Placement
 from contend.placement.groups import grouped
 
@@ -26,6 +27,14 @@ def missing(what: str) -> NoReturn:
 def program(name: str) -> str:
     """The path of a program of PATH, which `make test-needs` gets."""
     return shutil.which(name) or missing(f"{name} is missing: `make test-needs` gets it")
+
+
+def otava_environment() -> Path:
+    """Where Apache Otava is, which `make test-needs` gets."""
+    environment = otava.default_environment()
+    if not otava.is_here(environment):
+        missing("Apache Otava is missing: `make test-needs` gets it")
+    return environment
 
 
 def two_cpus() -> tuple[int, ...]:

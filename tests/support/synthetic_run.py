@@ -6,9 +6,12 @@ the key cache costs a little alone and gains much among many connections.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import json
 import math
 import random
+import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -233,6 +236,17 @@ def record_of(
 
 def with_warning(record: RunRecord, code: str, message: str) -> RunRecord:
     return replace(record, warnings=[{"code": code, "message": message}])
+
+
+def with_gate(path: Path, limit: float) -> None:
+    """Give a run folder's experiment a gate. One that has it from the beginning is open-ended, and
+    has no plan beyond its first repeat."""
+    with contextlib.closing(sqlite3.connect(path / "results.sqlite")) as connection, connection:
+        ((text,),) = connection.execute("SELECT value FROM meta WHERE key = 'experiment'")
+        experiment = json.loads(text)
+        experiment["compare"]["fail_if_slower"] = limit
+        change = "UPDATE meta SET value = ? WHERE key = 'experiment'"
+        connection.execute(change, (json.dumps(experiment),))
 
 
 def as_failed(record: RunRecord, message: str, status: str = "failed") -> RunRecord:

@@ -41,7 +41,9 @@ def unit_of(nodeid: str) -> str:
 
 def rank(item: pytest.Item) -> int:
     """The lower, the sooner: tests that run the whole lab are the longest, then those that share
-    the servers of their file, then others with a server, then those with a browser."""
+    the servers of their file, or guests, then others with a server, then those with a browser."""
+    if "guests" in getattr(item, "fixturenames", ()):
+        return 1
     if item.path.parent.name != "server":
         return 3 if item.path.parent.name == "golden" else 4
     if shares_a_server(item.path.name):

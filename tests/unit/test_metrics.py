@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from contend.metrics import ALWAYS_SHOWN, FIXED, Metric, UnknownMetric, metric_of, names_in
+from contend.metrics import (
+    ALWAYS_SHOWN,
+    FIXED,
+    Metric,
+    UnknownMetric,
+    metric_of,
+    names_in,
+)
 
 
 @dataclass
@@ -50,7 +57,25 @@ RUN = Run(
         },
         "client": {"cpu_us": 4000.0},
     },
-    probes={"status": {"Handler_read_key": 1200, "Threads_connected": -3}},
+    probes={
+        "status": {"Handler_read_key": 1200, "Threads_connected": -3},
+        "gauges": {"Threads_connected": 9, "Innodb_redo_log_uuid": 1075899837},
+        "innodb_metrics": {"lock_timeouts": 4},
+        "key_caches": [
+            {"cache": "hot", "segment": 1, "reads": 30},
+            {"cache": "hot", "segment": 2, "reads": 50},
+            {"cache": "default", "segment": None, "reads": 7},
+        ],
+        "host": {
+            "elapsed_s": 2.5,
+            "cpus": 2,
+            "vm": {"pgmajfault": 800},
+            "stall_share": {"io.full": 0.1},
+            "steal_share": 0.02,
+            "iowait_share": 0.0,
+            "throttled_s": None,
+        },
+    },
 )
 
 VALUES = {
@@ -73,6 +98,14 @@ VALUES = {
     "error_share": 0.2,
     "cpus_busy": 0.006,
     "status.Handler_read_key_per_query": 3.0,
+    "status.Threads_connected": 9.0,
+    "innodb.lock_timeouts_per_query": 0.01,
+    "key_cache.hot.reads_per_query": 0.2,
+    "server.voluntary_switches_per_query": 1.75,
+    "client.cpu_us_per_query": 10.0,
+    "host.pgmajfault_per_query": 2.0,
+    "host.stall_us.io.full_per_query": 625.0,
+    "host.steal_us_per_query": 250.0,
     "statement.read.qps": 150.0,
     "statement.read.rows_per_query": 3.0,
     "statement.read.errors_per_query": 0.01,
@@ -96,7 +129,9 @@ def test_a_metric_reads_its_figure(name: str, value: float) -> None:
     [
         "client_ceiling_share",
         "key_misses_per_query",
-        "status.Threads_connected_per_query",
+        "status.Threads_running",
+        "status.Innodb_redo_log_uuid",
+        "key_cache.default.reads_per_query",
         "status.Questions_per_query",
         "statement.move.2.rows_per_query",
         "statement.write.qps",
@@ -127,6 +162,20 @@ DAMAGED = Run(
 @pytest.mark.parametrize("run", [Run(None), Run({}), Run({"measured_s": 0, "queries": 0}), DAMAGED])
 def test_an_empty_run_has_nothing(run: Run) -> None:
     assert names_in(run) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "status.Threads_connected_per_query",  # a gauge has no query to be divided by
+        "status.Handler_read_key",  # a counter since the server started
+        "status.option tracker_per_query",
+        "host.pgmajfault",
+    ],
+)
+def test_a_counter_is_by_the_query_and_a_gauge_is_not(name: str) -> None:
+    with pytest.raises(UnknownMetric):
+        metric_of(name)
 
 
 def test_a_run_knows_what_it_has() -> None:

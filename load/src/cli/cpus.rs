@@ -2,12 +2,15 @@
 
 use super::output::{self, Undone};
 use crate::cpus::calls::{Calls, calls};
-use crate::cpus::memory::latency_ns;
+use crate::cpus::chain::latency_ns;
+use crate::cpus::matrix::{NodeMatrix, matrix, measured};
+use crate::cpus::nodes::HostNodes;
 use crate::cpus::pairs::{Distance, Sample, distance};
 use crate::cpus::{allowed, speeds};
 use crate::outcome::Failure;
 use serde::Serialize;
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -29,6 +32,11 @@ pub struct Arguments {
     /// that has been idle, passing a CPU from a thread to another. It takes some tenths of a second.
     #[arg(long, conflicts_with_all = ["rounds", "milliseconds", "state"])]
     calls: bool,
+    /// Say instead how far the memory of each node is: for each pair of nodes, what a load takes
+    /// by a CPU of one from the memory of the other, and what all its CPUs read in a second. A host
+    /// of two nodes takes about a second; at most 1 GiB of memory is used at a time.
+    #[arg(long, conflicts_with_all = ["rounds", "milliseconds", "state", "calls"])]
+    nodes: bool,
     /// At most so many pairs, always the same ones.
     #[arg(long, value_name = "N", default_value_t = 15, requires = "state", value_parser = clap::value_parser!(u32).range(1..))]
     pairs: u32,
@@ -60,11 +68,14 @@ enum CpusAnswer {
         memory_ns: Option<f64>,
     },
     CpuCalls(Calls),
+    MemoryNodes(NodeMatrix),
 }
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
     let answer = if arguments.calls {
         kernel()
+    } else if arguments.nodes {
+        nodes()
     } else if arguments.state {
         look(arguments)
     } else {
@@ -93,6 +104,11 @@ fn kernel() -> io::Result<CpusAnswer> {
     let cpus = allowed()?;
     let first = cpus.first().copied().unwrap_or_default();
     Ok(CpusAnswer::CpuCalls(calls(first, cpus.get(1).copied())?))
+}
+
+fn nodes() -> io::Result<CpusAnswer> {
+    let host = HostNodes::read(Path::new("/"), &allowed()?);
+    Ok(CpusAnswer::MemoryNodes(matrix(&host, measured)))
 }
 
 fn look(arguments: &Arguments) -> io::Result<CpusAnswer> {

@@ -3,7 +3,7 @@
 //! All are medians, as a batch in which a thread was interrupted says nothing.
 
 use super::pairs::median;
-use super::stay_on;
+use super::{ended, on, stay_on};
 use serde::Serialize;
 use std::hint::spin_loop;
 use std::io;
@@ -77,18 +77,6 @@ pub fn calls(cpu: usize, other: Option<usize>) -> io::Result<Calls> {
         switch_ns: (both_ns - wake_busy_ns).max(0.0),
         idle,
     })
-}
-
-/// Runs something on a thread that is kept on a CPU.
-fn on<T: Send>(cpu: usize, work: impl FnOnce() -> T + Send) -> io::Result<T> {
-    thread::scope(|scope| {
-        let thread = scope.spawn(move || stay_on(cpu).map(|()| work()));
-        thread.join().unwrap_or_else(|_| Err(ended()))
-    })
-}
-
-fn ended() -> io::Error {
-    io::Error::other("a thread ended by itself")
 }
 
 /// Nanoseconds of one of the things that a batch has many of.

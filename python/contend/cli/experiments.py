@@ -8,6 +8,7 @@ import json
 import sys
 from pathlib import Path
 
+from contend.cli.gate import add_gate, check_gate
 from contend.cli.parser import Parser, say
 from contend.cli.try_experiment import (
     CONNECTIONS_USUAL,
@@ -26,6 +27,7 @@ examples:
   contend try sort_buffer_size=256K,4M --sql 'SELECT c FROM sbtest ORDER BY c LIMIT 9'
   contend try --a 'key_cache_segments=0' --b 'key_cache_segments=32 key_buffer_size=64M' \\
       --engine MyISAM --workload random_points
+  contend try --server mariadb@bookworm,/opt/new/bin/mariadbd --fail-if-slower 3%
 """
 
 
@@ -83,12 +85,19 @@ def add_try(parser: Parser) -> None:
         default=[],
         help="a server, as of `contend run`; two, such as mariadb,mysql@sid, are compared",
     )
-    add("--for", dest="time", metavar="TIME", help=f"measure for so long (default: {TIME_USUAL})")
+    add(
+        "--for",
+        dest="time",
+        metavar="TIME",
+        help=f"measure for so long (default: {TIME_USUAL}; a gate: "
+        "until it is certain that nothing is slower, 10 min at most)",
+    )
     add("--until", metavar="WIDTH", help="measure until the answer is so narrow, such as 2%%")
     add("--print", action="store_true", help="print the experiment file, and measure nothing")
     add("--out", metavar="DIR", type=Path, help="the run folder to make, as of `contend run`")
     add("--json", action="store_true", help="print the result as JSON")
     add("--yes", action="store_true", help="do not ask, as of `contend run`")
+    add_gate(parser)
     parser.set_defaults(run=_try, server=None, resume=None, ignore=[], touch_host=False)
 
 
@@ -99,6 +108,7 @@ def _try(args: argparse.Namespace) -> int:
     except NothingToCompare as error:
         raise _with_default(error, kind) from None
     if args.print:
+        check_gate(args, has_gate=args.fail_if_slower is not None)
         sys.stdout.write(experiment.source)
         return 0
     # What the help, a refusal and --print do not wait for.

@@ -1,8 +1,9 @@
 """The front door: runs the subcommand, and turns what went wrong into words.
 
-Exit codes: 0 done, 1 the work failed or was interrupted, 2 what was asked is wrong. A ContendError
-is printed without a traceback; an OSError too, since a full disk or a missing permission is the
-user's business. Anything else is a bug and says so by its traceback."""
+Exit codes: 0 done, 1 the work failed or was interrupted, 2 what was asked is wrong, 3 and 4 of a
+gate: slower, not certain. A ContendError is printed without a traceback; an OSError too, since a
+full disk or a missing permission is the user's business. Anything else is a bug and says so by its
+traceback."""
 
 from __future__ import annotations
 

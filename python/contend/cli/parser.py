@@ -36,7 +36,11 @@ COMMANDS: dict[str, Subcommand] = {
     "run": Subcommand("run", "measure an experiment: a built-in recipe or a file"),
     "show": Subcommand("results", "show what a run folder says"),
     "report": Subcommand("results", "write the HTML report of a run folder"),
+    "compare": Subcommand("compare", "compare run folders: two hosts, versions or days"),
     "export": Subcommand("results", "write a run folder as CSV, JSON or Parquet"),
+    "history": Subcommand(
+        "history", "show runs of one experiment over time: what changed, when, and what else did"
+    ),
     "recipes": Subcommand(
         "experiments", "list the built-in experiments, or print one to start your own from"
     ),

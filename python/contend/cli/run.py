@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from contend.cli.gate import add_gate, check_gate, end_gate
 from contend.cli.parser import confirmed
 from contend.cli.progress import Display, display_on
 from contend.cli.restore import offer, what_is_left
@@ -40,6 +42,9 @@ from contend.store import RunFolder, find_run
 from contend.store.folder import RUNS_ROOT
 from contend.undo import Journal, default_folder
 from contend.undo.variables import always
+
+if TYPE_CHECKING:
+    from contend.report import Report
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
@@ -119,6 +124,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         help="get a server if there is none, load data into one that is not contend's own, and "
         "put back what an earlier command left changed there, without asking",
     )
+    add_gate(parser)
     parser.set_defaults(run=_run)
 
 
@@ -132,9 +138,12 @@ def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = F
     """Make every run of an experiment, and show what they say.
 
     Args:
-        args: as of `contend run`: `out`, `server`, `resume`, `ignore`, `json`, `yes`.
+        args: as of `contend run`: `out`, `server`, `resume`, `ignore`, `json`, `yes`, those of a
+            gate.
         exact: a compared value that the server changes is refused, and no mark of its runs.
     """
+
+    check_gate(args, has_gate=experiment.compare.fail_if_slower is not None)
 
     def begin(program: Path, display: Display) -> Path:
         path: Path = args.out if args.out is not None else _new_path(experiment.name)
@@ -152,8 +161,8 @@ def _shown(args: argparse.Namespace, work: Callable[[Path, Display], Path]) -> i
     with display_on(Console(stderr=True)) as display:
         path = work(program, display)
     with RunFolder.open(path) as folder:
-        _show(folder, as_json=args.json)
-    return 0
+        built = _show(folder, as_json=args.json)
+    return end_gate(args, built.gate, (built.answer.sentence, *built.answer.basis[:1]))
 
 
 def _experiment(args: argparse.Namespace) -> Experiment:
@@ -163,6 +172,8 @@ def _experiment(args: argparse.Namespace) -> Experiment:
         )
     sets = [*args.set, *([f"compare.at_most={args.time}"] if args.time is not None else [])]
     sets += ["check=each_run"] if args.check_each else []
+    limit = args.fail_if_slower
+    sets += [f"compare.fail_if_slower={limit}"] if limit is not None else []
     # A kind of server that comes with contend is no program to look for, but another experiment.
     sets += [f"{KIND.path}={args.server}"] if args.server in OWN else []
     return load_experiment(args.experiment, sets=sets, variant=_variant(args))
@@ -173,6 +184,7 @@ def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
         "--set": args.set,
         "--for": args.time,
         "--check-each": args.check_each,
+        "--fail-if-slower": args.fail_if_slower,
         "--quick": args.quick,
         "--full": args.full,
         "--out": args.out,
@@ -186,6 +198,7 @@ def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
     path = find_run(args.resume)
     take_over(path, default_folder())
     experiment = session.stored_experiment(path)
+    check_gate(args, has_gate=experiment.compare.fail_if_slower is not None)
     before = {
         name: server["source"]
         for name, server in session.stored_servers(path).items()
@@ -380,7 +393,7 @@ def _new_path(name: str) -> Path:
     return next(path for path in (RUNS_ROOT / each for each in names) if not path.exists())
 
 
-def _show(folder: RunFolder, *, as_json: bool) -> None:
+def _show(folder: RunFolder, *, as_json: bool) -> Report:
     # A third of all that is imported, and nothing that a refusal should wait for.
     from contend import report
     from contend.report import html, terminal
@@ -392,7 +405,11 @@ def _show(folder: RunFolder, *, as_json: bool) -> None:
         sys.stderr.write(f"contend: {note}\n")
     if as_json:
         sys.stdout.write(json.dumps(report.as_json(built), indent=2) + "\n")
-        return
+        return built
     console = Console()
     terminal.render(built, console)
     console.print(f"\nReport: {page}", markup=False, highlight=False, soft_wrap=True)
+    if built.gate is not None:
+        # One line whatever the width, for whoever looks at the end of a log.
+        sys.stdout.write(f"{built.gate.line}\n")
+    return built

@@ -20,14 +20,15 @@ from pathlib import Path
 
 from contend import host
 from contend.doctor.model import Measure
-from contend.load import LoadFailed, cpu_state
-from contend.probed import CpuState
+from contend.load import LoadFailed, cpu_state, memory_nodes
+from contend.probed import CpuState, NodeMatrix
 
 UNITS: Mapping[str, tuple[float, str, str]] = {
     "fsync_us": (1, "µs", "a page is written and flushed (fdatasync)"),
     "handover_ns": (1, "ns", "a line of cache goes to another CPU and comes back"),
     "wake_us": (1, "µs", "a thread is woken on another CPU"),
     "memory_ns": (1, "ns", "one load from memory"),
+    "far_memory_ns": (1, "ns", "one load from the memory of another node"),
     "timer_late_us": (1, "µs", "a sleep of 100 µs ends late"),
     "clock_ns": (1, "ns", "the clock is read"),
     "system_call_ns": (1, "ns", "a system call"),
@@ -72,7 +73,7 @@ def measure(
             value = take()
             if value is not None:
                 measured[name] = value
-    return measured | cpus(program)
+    return measured | cpus(program) | nodes(program)
 
 
 def same_disk(one: Path, other: Path) -> bool:
@@ -219,6 +220,18 @@ def cpus(program: Path, ask: Callable[..., CpuState] = cpu_state) -> dict[str, M
     if loads:
         found["memory_ns"] = Measure(statistics.median(loads), min(loads), max(loads))
     return found
+
+
+def nodes(program: Path, ask: Callable[[Path], NodeMatrix] = memory_nodes) -> dict[str, Measure]:
+    """How far the memory of other nodes is; nothing on a host of one."""
+    far: list[float] = []
+    with suppress(LoadFailed, OSError):
+        far = [
+            ns
+            for pair in ask(program)["pairs"]
+            if pair["cpus_of"] != pair["memory_of"] and (ns := pair["latency_ns"]) is not None
+        ]
+    return {"far_memory_ns": Measure(statistics.median(far), min(far), max(far))} if far else {}
 
 
 def _quarters(values: Sequence[float]) -> Measure:

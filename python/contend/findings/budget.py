@@ -106,7 +106,9 @@ def budgets_of(
     return [_beside(records, compared, baseline) for records in last.values()]
 
 
-def _beside(records: Sequence[LookRecord], compared: str | None, baseline: Level) -> list[Budget]:
+def _beside(
+    records: Sequence[LookRecord], compared: str | None, baseline: Level | None
+) -> list[Budget]:
     base = next(
         (
             record

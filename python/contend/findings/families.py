@@ -66,10 +66,11 @@ def rule_of(experiment: Experiment) -> StoppingRule:
     what the lab stops by is what the report prints."""
     compare = experiment.compare
     return StoppingRule(
-        until=compare.until,
+        until=compare.width,
         at_most_s=math.inf if compare.at_most_s is None else compare.at_most_s,
         units_min=compare.repeats,
         confidence=1 - FIRST_SHARE * (1 - compare.confidence),
+        of_cells=compare.is_width_of_cells,
     )
 
 

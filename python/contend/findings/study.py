@@ -141,19 +141,21 @@ def study_of(
     metrics: Sequence[str] = (),
     *,
     percentiles: bool = True,
+    intervals: bool = True,
     by_seconds: Set[str] = frozenset(),
 ) -> Study:
     """Read a run folder into a study that compares `metrics`; without them, the experiment's.
 
     Without `percentiles`, those that are not compared are not shown, and no histogram is read.
-    `by_seconds` has the names of causes that look at a run interval by interval.
+    `by_seconds` has the names of causes that look at a run interval by interval; without
+    `intervals`, nobody does.
     """
     meta = folder.meta()
     experiment = from_dict(meta.experiment)
     compared = tuple(_known(name, folder) for name in metrics or experiment.compare.metric)
     also = (one for one in ALWAYS_SHOWN if percentiles or one.histogram is None)
     # Of runs of their own, hardly anybody looks at the seconds.
-    wanted = _is_in_slices(meta) or experiment.explain in by_seconds
+    wanted = intervals and (_is_in_slices(meta) or experiment.explain in by_seconds)
     records = folder.records(intervals=wanted)
     measured = [record for record in records if record.status == "ok" and record.done]
     by_cell: dict[CellKey, dict[int, list[RunRecord]]] = defaultdict(lambda: defaultdict(list))

@@ -35,11 +35,13 @@ class Side:
     name: what it is called.
     logs: ln of the figure, or of a level's gain over its baseline, unit by unit.
     sessions: what sessions of its host differ by; None if that is not known.
+    of_sessions: a value is that of a whole session, so that their scatter is in the logs.
     """
 
     name: str
     logs: Sequence[float]
     sessions: Between | None = None
+    of_sessions: bool = False
 
 
 def sessions_before(
@@ -84,7 +86,7 @@ def run_over_run(
                 f"{side.name} has {len(side.logs)} unit of {metric.name}, which gives no interval.",
                 hint="Compare runs of two repeats or more.",
             )
-    unknown = [side.name for side in (one, other) if side.sessions is None]
+    unknown = [side.name for side in (one, other) if side.sessions is None and not side.of_sessions]
     change = welch(
         one.logs,
         other.logs,
@@ -93,6 +95,7 @@ def run_over_run(
         confidence=1 - (1 - family.confidence) / members,
         decides=family.decides and not unknown,
     )
-    contrast = Contrast("runs", metric, dict(cell), one.name, other.name, family)
+    units = "sessions" if one.of_sessions and other.of_sessions else "repeats"
+    contrast = Contrast("runs", metric, dict(cell), one.name, other.name, family, units)
     without = MISSING.format(whose=" and ".join(unknown)) if unknown else ""
     return Finding(contrast, change, margin, without=without)

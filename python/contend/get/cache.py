@@ -34,6 +34,9 @@ PLUGIN_OPTIONS = {
     "rocksdb": ("--plugin-load-add=ha_rocksdb",),
     # Its authors never called it more than beta.
     "handlersocket": ("--plugin-maturity=beta", "--plugin-load-add=handlersocket"),
+    "spider": ("--plugin-load-add=ha_spider",),
+    # A library that a node of a cluster is told the path of, and no plugin.
+    "galera": (),
 }
 """What has a server load the plugin of an extra."""
 

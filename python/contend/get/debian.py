@@ -29,7 +29,12 @@ from contend.servers.errors import GetFailed, NotVerified, UnknownServer
 
 PACKAGES = {"mariadb": "mariadb-server-core", "mysql": "mysql-server-core"}
 EXTRAS: dict[str, dict[str, str]] = {
-    "mariadb": {"rocksdb": "mariadb-plugin-rocksdb", "handlersocket": "mariadb-server"},
+    "mariadb": {
+        "rocksdb": "mariadb-plugin-rocksdb",
+        "handlersocket": "mariadb-server",
+        "spider": "mariadb-plugin-spider",
+        "galera": "galera-4",
+    },
     "mysql": {},
 }
 _SERVICE = "mariadb-server"

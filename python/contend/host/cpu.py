@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from contend.host.tree import Facts, Tree, cpu_list, is_whole
+from contend.host.nodes import FOLDER, HostNode, host_nodes
+from contend.host.tree import Facts, Tree, cpu_list
 
 _CPUS = "sys/devices/system/cpu"
-_NODES = "sys/devices/system/node"
 
 
 def record_cpu(facts: Facts) -> None:
@@ -40,9 +40,10 @@ def record_cpu(facts: Facts) -> None:
 def record_numa(facts: Facts) -> None:
     """Everything below `numa.`: one entry a node, with its CPUs, memory and distances."""
     tree = facts.tree
-    nodes = [_node(tree, name) for name in tree.names(_NODES) if _is_numbered(name, "node")]
-    facts.put("numa.nodes", nodes or None, reason=f"/{_NODES} lists no nodes")
-    facts.put("numa.node_count", len(nodes) or None, reason=f"/{_NODES} lists no nodes")
+    nodes = host_nodes(tree)
+    reason = f"/{FOLDER} lists no nodes"
+    facts.put("numa.nodes", [_entry(node) for node in nodes] or None, reason=reason)
+    facts.put("numa.node_count", len(nodes) or None, reason=reason)
     facts.read("numa.balancing", "proc/sys/kernel/numa_balancing", lambda text: bool(int(text)))
     facts.read("numa.zone_reclaim_mode", "proc/sys/vm/zone_reclaim_mode", int)
 
@@ -152,26 +153,13 @@ def _record_idle(facts: Facts) -> None:
     facts.put("cpu.idle_states", states or None, reason=reason)
 
 
-def _node(tree: Tree, name: str) -> dict[str, object]:
-    folder = f"{_NODES}/{name}"
+def _entry(node: HostNode) -> dict[str, object]:
     return {
-        "node": int(name.removeprefix("node")),
-        "cpus": tree.text(f"{folder}/cpulist"),
-        "memory_bytes": _node_memory(tree.text(f"{folder}/meminfo") or ""),
-        "distances": [int(d) for d in (tree.text(f"{folder}/distance") or "").split()],
+        "node": node.number,
+        "cpus": node.cpu_list,
+        "memory_bytes": node.memory_bytes,
+        "distances": list(node.distances),
     }
-
-
-def _node_memory(meminfo: str) -> int | None:
-    for line in meminfo.splitlines():
-        words = line.split()
-        if "MemTotal:" in words and words[-1] == "kB" and is_whole(words[-2]):
-            return int(words[-2]) * 1024
-    return None
-
-
-def _is_numbered(name: str, stem: str) -> bool:
-    return name.startswith(stem) and is_whole(name.removeprefix(stem))
 
 
 def _is_number(text: str) -> bool:

@@ -145,6 +145,8 @@ class BorrowedUnderTest:
 
     def disturbed(self, options: frozenset[str]) -> None:
         self._caches.disturbed(options)
+        if options:
+            self._differing = None
 
     def tables(self) -> tuple[Connection[Any], str]:
         assert self._data is not None

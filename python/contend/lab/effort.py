@@ -323,9 +323,9 @@ class Effort:
             "confidence": 1 - self._p_each,
         }
         for_width: RepeatPlan | None = None
-        if compare.until is not None and not pilot:
+        if compare.width is not None and not pilot:
             components, costs = self.observations.components(), self._costs()
-            for_width = plan_for_width(components, costs, compare.until, **asked)
+            for_width = plan_for_width(components, costs, compare.width, **asked)
         plan: RepeatPlan | TooShort
         if for_width is not None and for_width.seconds <= self.left_s:
             plan = for_width

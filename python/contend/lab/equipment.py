@@ -37,14 +37,20 @@ from contend.lab.sessions import default_history
 from contend.lab.shared_host import SharedHost
 from contend.lab.testbed import Testbed
 from contend.lab.trial import rehearse_options, try_starts
-from contend.load import Address, Lines, LoadProcess, cpu_state, cpus_together
+from contend.load import (
+    Address,
+    Lines,
+    LoadProcess,
+    cpu_state,
+    cpus_together,
+    memory_nodes,
+)
 from contend.probed import DatasetRecord, ServerIdentity
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.dsn import passwords
 from contend.servers.existing import ExistingServer
 from contend.servers.kinds import refuse_unknown
 from contend.settings import launch_of
-from contend.settings.server import MODEL
 from contend.settings.workload import may_ask
 from contend.spec import (
     SCRIPT_SCHEMA,
@@ -102,7 +108,7 @@ def private_equipment(
                     if data.schema == SCRIPT_SCHEMA:
                         server.initialise(layout_options(options))
                         return None
-                    if binary.kind == MODEL:
+                    if server.kind.computes_rows:
                         server.initialise()
                         return computed(data, into)
                     name = imported_name(data.schema)
@@ -185,6 +191,7 @@ def _equipment(
         blocking_script=lambda experiment: blocking_script(experiment, program),
         choose_engine=functools.partial(choose_engine, program),
         cpus_together=functools.partial(cpus_together, program),
+        memory_nodes=functools.partial(memory_nodes, program),
         ask_cpus=lambda memory: cpu_state(program, memory=memory),
         history=default_history(),
         **more,

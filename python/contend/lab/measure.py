@@ -167,6 +167,8 @@ def _of_level(seen: Probes, *, shared: bool) -> Probes:
     """What is known of one level by itself, if all of them may have one server."""
     if shared:
         seen.pop("status", None)
+        seen.pop("gauges", None)
+        seen.pop("innodb_metrics", None)
         seen.pop("key_caches", None)
         seen.pop("model", None)
     return seen

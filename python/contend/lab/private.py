@@ -31,11 +31,9 @@ from contend.probes import Observed
 from contend.servers import Dsn, PrivateServer, Truncated
 from contend.servers.client import LONG_S, LazyControl, run_statement
 from contend.servers.errors import ServerDied, ServerFailed
-from contend.servers.kinds.model import counted
 from contend.servers.variables import Differing
 from contend.settings.before_run import COLD_STARTS
 from contend.settings.model import Launch
-from contend.settings.server import MODEL
 from contend.spec import CellSpec, DataSpec, Level
 from contend.undo import Journal
 from contend.units import format_size
@@ -47,8 +45,8 @@ OF_INNODB = frozenset({".ibd"})
 """Files that a server keeps in memory of its own."""
 
 ONE_NODE = (
-    "this host has one NUMA node, where all of a server's memory lies whatever its policy: what "
-    "was measured is the CPUs that it was given"
+    "this host has one NUMA node with memory, where all of a server's lies whatever its policy: "
+    "what was measured is the CPUs that it was given"
 )
 
 Provide = Callable[[DataSpec, Mapping[str, Level], Path], Dataset | None]
@@ -210,12 +208,14 @@ class PrivateUnderTest:
 
     def disturbed(self, options: frozenset[str]) -> None:
         self._caches.disturbed(options)
+        if options:
+            self._differing = {}
 
     def tables(self) -> tuple[Connection[Any], str]:
         return self._server.connect(read_timeout=LONG_S), self._data.database
 
     def warm(self, how: str, seed: int) -> None:
-        if self.kind == MODEL:
+        if self._server.kind.computes_rows:
             self._caches.load_indexes(self._tables, self.execute)
         elif how not in COLD_STARTS:
             self._caches.fill(how, self, self.database, self._tables)
@@ -294,20 +294,20 @@ class PrivateUnderTest:
                 self._control.connection(),
                 self.kind,
                 self._server.pid,
-                locks=self._counted if self.kind == MODEL else None,
+                locks=self._counted,
             ),
             expected=self._caches.expected(),
             probes=probes,
             warnings=tuple(self._warnings()),
         )
 
-    def _counted(self) -> ModelCounters:
-        return counted(self._server.pid, self._server.log_path)
+    def _counted(self) -> ModelCounters | None:
+        return self._server.kind.counted(self._server.pid, self._server.log_path)
 
     def _warnings(self) -> Iterator[RunWarning]:
         for changed in self._truncated.values():
             yield {"code": "option-truncated", "message": str(changed)}
-        if self._launch.placement.memory not in (None, "default") and len(layout().nodes) == 1:
+        if self._launch.placement.memory not in (None, "default") and len(layout().memory) == 1:
             yield {"code": "one-node", "message": ONE_NODE}
         for said in self._server.misplaced:
             yield {"code": "placement-differs", "message": said}

@@ -43,8 +43,8 @@ from contend.lab.shared_host import SharedHost
 from contend.lab.slices import SliceRunner
 from contend.lab.testbed import Testbed
 from contend.lab.walk import Runner, Schedule, SingleRunner, walk
-from contend.load import LoadDriver
-from contend.probed import CheckRecord, EngineFacts, ServerIdentity, SessionFacts
+from contend.load import LoadDriver, LoadFailed
+from contend.probed import CheckRecord, EngineFacts, NodeMatrix, ServerIdentity, SessionFacts
 from contend.servers.dsn import Dsn, Password
 from contend.settings import SETTINGS
 from contend.settings.load import ends_with_its_work
@@ -86,6 +86,7 @@ class Equipment:
         blocking_script: names a script of the experiment that needs threads of its own.
         choose_engine: says which engine of the load generator all cells get.
         cpus_together: says how much all CPUs do at once, in what one does alone.
+        memory_nodes: says how far each node's memory is from each node.
         ask_cpus: says how far apart the CPUs are now.
         own: the servers are contend's to start and stop.
         passwords: all that are known; no run folder says one.
@@ -103,6 +104,7 @@ class Equipment:
     blocking_script: Callable[[Experiment], str | None] = lambda _experiment: None
     choose_engine: ChooseEngine = lambda _experiment: {}
     cpus_together: Callable[[], float | None] = lambda: None
+    memory_nodes: Callable[[], NodeMatrix | None] = lambda: None
     ask_cpus: AskCpus = lambda _memory: None
     confirm: Callable[[str], bool] = lambda _question: True
     own: bool = True
@@ -419,6 +421,10 @@ def _facts(
     facts["way"] = design.facts()
     if found := equipment.doctor():
         facts["doctor"] = found
+    # That nobody knows it is no reason not to measure.
+    with contextlib.suppress(LoadFailed):
+        if nodes := equipment.memory_nodes():
+            facts["memory_nodes"] = nodes
     if scripts := script_facts(experiment):
         facts["scripts"] = scripts
     return facts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -17,6 +18,8 @@ from contend.placement import Placement
 from contend.probed import Probes, RunWarning
 from contend.probes import Expected, Observed
 from contend.servers.client import StatementFailed
+from contend.servers.options import assignment
+from contend.servers.variables import giving_back, read_global
 from contend.settings import SETTINGS
 from contend.settings.before_run import EACH_RUN, NEVER
 from contend.settings.model import Launch, Need, Setting
@@ -232,6 +235,13 @@ class Testbed:
 
     def set_options(self, options: Mapping[str, Level]) -> None:
         self._server.set_options(options)
+
+    def set_globals(self, values: Mapping[str, Level]) -> None:
+        connection, _database = self._server.tables()
+        with closing(connection):
+            before = {name: read_global(connection, name) for name in values}
+        for name, value in values.items():
+            self.change(assignment(name, value), giving_back(name, before[name]))
 
     def execute(self, statement: str) -> float:
         return self._server.execute(statement)

@@ -3,7 +3,14 @@
 The lab sees only the `LoadDriver` protocol, so its tests need no process.
 """
 
-from contend.load.ask import FillProcess, ScriptProcess, ask_engine, cpu_state, cpus_together
+from contend.load.ask import (
+    FillProcess,
+    ScriptProcess,
+    ask_engine,
+    cpu_state,
+    cpus_together,
+    memory_nodes,
+)
 from contend.load.far import LineFailed, Lines
 from contend.load.plan import Address, ArmSpec, plan_in_slices, plan_of, plan_of_arm
 from contend.load.process import LoadDriver, LoadFailed, LoadProcess

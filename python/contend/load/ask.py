@@ -1,6 +1,6 @@
-"""What contend-load is asked beside a run: which engine it takes for a plan, how far the CPUs are
-apart, what a script is and whether anything in a plan is wrong, `prepare` of a script; and to fill
-the tables of a schema: made, loaded from a seed, keys built."""
+"""What contend-load is asked beside a run: which engine it takes for a plan, how far CPUs and
+memory nodes are apart, what a script is and whether anything in a plan is wrong, `prepare` of a
+script; and to fill the tables of a schema: made, loaded from a seed, keys built."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, cast
 from contend.errors import RequestError
 from contend.load.plan import Address
 from contend.load.process import Child, judge, parse
-from contend.probed import CpuState
+from contend.probed import CpuState, NodeMatrix
 from contend.program import PROGRAM
 from contend.spec.model import DataSpec
 
@@ -74,6 +74,18 @@ def cpu_state(program: Path, *, memory: bool = False) -> CpuState:
     lines, code, tail = _answer(argv)
     said = judge(_last(lines), code, tail, done="cpu_state")
     return cast(CpuState, {name: said[name] for name in CpuState.__annotations__})
+
+
+def memory_nodes(program: Path) -> NodeMatrix:
+    """How far the memory of each node of this host is from each node. A host of one node takes some
+    tenths of a second, one of many at most some ten.
+
+    Raises:
+        LoadFailed: contend-load could not measure it.
+    """
+    lines, code, tail = _answer([str(program), "cpus", "--nodes"])
+    said = judge(_last(lines), code, tail, done="memory_nodes")
+    return cast(NodeMatrix, {name: said[name] for name in NodeMatrix.__annotations__})
 
 
 class ScriptProcess:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Literal
 
 from contend.metrics import read
+from contend.metrics.counters import counter_metric, counters_in
 from contend.metrics.model import SECONDS, THROUGHPUT, Histogram, Metric, Read, Run
 from contend.metrics.tpcc import TPCC
 from contend.outcome import ClassFigures, KindFigures, Percentiles
@@ -373,22 +374,6 @@ def _metrics_of(part: str, name: str) -> dict[str, Metric]:
     return {metric.name: metric for metric in _PARTS[part][1](prefix, name)}
 
 
-def _counter(name: str) -> Metric | None:
-    """`status.COUNTER_per_query`: what a counter of SHOW GLOBAL STATUS rose by, per query."""
-    counter = name.removeprefix("status.").removesuffix("_per_query")
-    if name != f"status.{counter}_per_query" or not counter.isidentifier():
-        return None
-    return Metric(
-        name,
-        f"{counter} per query",
-        "",
-        read.over(read.counter(counter), read.asked),
-        verb="take",
-        noun=f"{counter} per query",
-        counted=True,
-    )
-
-
 class UnknownMetric(Exception):
     """A name that no run can have; `known` are those that it may have been meant for."""
 
@@ -407,7 +392,7 @@ def metric_of(name: str) -> Metric:
     part, _, rest = name.partition(".")
     whose = rest.rpartition(".")[0]
     own = _metrics_of(part, whose) if whose and part in _PARTS else {}
-    metric = FIXED.get(name) or own.get(name) or _counter(name)
+    metric = FIXED.get(name) or own.get(name) or counter_metric(name)
     if metric is not None:
         return metric
     for other, ours in _ALSO_CALLED.items():
@@ -426,6 +411,5 @@ def names_in(run: Run) -> list[str]:
     for part, (parts, _) in _PARTS.items():
         for figures in parts(run):
             metrics += _metrics_of(part, str(figures["name"])).values()
-    counters = (f"status.{name}_per_query" for name in run.probes.get("status") or {})
-    metrics += [metric for name in counters if (metric := _counter(name)) is not None]
+    metrics += [source.metric(counter) for source, counter in counters_in(run)]
     return [metric.name for metric in metrics if metric.value(run) is not None]

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contend.errors import RequestError
+from contend.host.nodes import host_nodes, with_memory
 from contend.host.tree import Tree, cpu_list
 from contend.placement.model import as_list
 
 _CPUS = "sys/devices/system/cpu"
-_NODES = "sys/devices/system/node"
 
 APART, TOGETHER, ONE_EACH = "apart", "together", "one-each"
 RELATIONS = (APART, TOGETHER, ONE_EACH)
@@ -31,9 +31,10 @@ NODE = "node"
 """Of memory: bound to a node, with the CPUs of that node, unless others are named."""
 
 MEMORY_PATTERN = (
-    r"default|local|interleave|node:[0-9]+"
-    r"|(bind|preferred|interleave):[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*"
+    r"default|local|interleave|(node|preferred):[0-9]+"
+    r"|(bind|interleave):[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*"
 )
+"""The kernel prefers one node: of several it takes the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +46,16 @@ class Processors:
         allowed: of these, those that this process may use; in order of node, core and thread.
         cores: the allowed CPUs of each core, in the same order.
         nodes: the CPUs of each node, allowed or not; a host without nodes has one.
+        memory: the nodes that have memory, whoever may take it.
+        allowed_memory: of these, those that this process may take memory from.
     """
 
     online: tuple[int, ...]
     allowed: tuple[int, ...]
     cores: tuple[tuple[int, ...], ...]
     nodes: dict[int, tuple[int, ...]]
+    memory: tuple[int, ...]
+    allowed_memory: tuple[int, ...]
 
 
 def layout(root: Path = Path("/")) -> Processors:
@@ -63,11 +68,10 @@ def layout(root: Path = Path("/")) -> Processors:
         if ":" in line
     )
     may = set(_list(status.get("Cpus_allowed_list", "").strip()) or online)
-    nodes = {
-        int(name.removeprefix("node")): tuple(_list(tree.text(f"{_NODES}/{name}/cpulist")))
-        for name in tree.names(_NODES)
-        if re.fullmatch("node[0-9]+", name)
-    } or {0: online}
+    seen = host_nodes(tree)
+    nodes = {node.number: node.cpus for node in seen} or {0: online}
+    memory = tuple(node.number for node in with_memory(seen)) or tuple(nodes)
+    take = set(_list(status.get("Mems_allowed_list", "").strip()) or memory)
     node_of = {cpu: node for node, cpus in nodes.items() for cpu in cpus}
     cores: dict[tuple[int, str, str], list[int]] = {}
     for cpu in online:
@@ -80,7 +84,9 @@ def layout(root: Path = Path("/")) -> Processors:
     in_order = sorted(cores.items(), key=lambda each: (each[0][0], each[1][0]))
     allowed_cores = [tuple(cpu for cpu in cpus if cpu in may) for _, cpus in in_order]
     kept = tuple(core for core in allowed_cores if core)
-    return Processors(online, tuple(cpu for core in kept for cpu in core), kept, nodes)
+    allowed = tuple(cpu for core in kept for cpu in core)
+    may_take = tuple(node for node in memory if node in take)
+    return Processors(online, allowed, kept, nodes, memory, may_take)
 
 
 def cpus_of(words: str, of: Processors, path: str) -> tuple[int, ...]:
@@ -99,6 +105,11 @@ def cpus_of(words: str, of: Processors, path: str) -> tuple[int, ...]:
     if words.startswith("node:"):
         (node,) = nodes_of(words.removeprefix("node:"), of, path)
         cpus = tuple(cpu for cpu in of.nodes[node] if cpu in of.allowed)
+        if not of.nodes[node]:
+            raise RequestError(
+                f'{path} = "{words}": node {node} has memory and no CPUs',
+                hint=f'Memory alone is bound by place.*.memory = "bind:{node}".',
+            )
         if not cpus:
             raise RequestError(
                 f'{path} = "{words}": this process may use no CPU of node {node}',
@@ -159,13 +170,29 @@ def nodes_of(words: str, of: Processors, path: str) -> tuple[int, ...]:
 
 
 def memory_of(words: str, of: Processors, path: str) -> tuple[str, tuple[int, ...]]:
-    """Policy and nodes that `words` mean, which match `MEMORY_PATTERN`."""
+    """Policy and nodes that `words` mean, which match `MEMORY_PATTERN`.
+
+    Raises:
+        RequestError: there are no such nodes, one has no memory, or this process may not take it.
+    """
     policy, _, named = words.partition(":")
     if policy == NODE:
         policy = "bind"
-    if named:
-        return policy, nodes_of(named, of, path)
-    return policy, tuple(of.nodes) if policy == "interleave" else ()
+    if not named:
+        return policy, of.allowed_memory if policy == "interleave" else ()
+    nodes = nodes_of(named, of, path)
+    if bare := tuple(node for node in nodes if node not in of.memory):
+        raise RequestError(
+            f'{path} = "{words}": node {as_list(bare)} has no memory of its own',
+            hint=f"Nodes with memory: {as_list(of.memory)}.",
+        )
+    if outside := tuple(node for node in nodes if node not in of.allowed_memory):
+        raise RequestError(
+            f'{path} = "{words}": memory of node {as_list(outside)} is outside of what this '
+            "process may use (its control group)",
+            hint=f"It may take memory of {as_list(of.allowed_memory)}.",
+        )
+    return policy, nodes
 
 
 def _wanted(words: str, path: str, what: str) -> Sequence[int]:

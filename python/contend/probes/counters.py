@@ -18,6 +18,7 @@ import pymysql
 from pymysql.connections import Connection
 
 from contend import host, probed
+from contend.metrics.status_variables import GAUGES
 from contend.probed import DelayLine, ModelCounters, Probes, QueryCacheWaits
 from contend.servers.client import fetch
 from contend.servers.errors import ConnectionLost
@@ -32,7 +33,7 @@ class Observed:
         pid: the server's process; None if it does not run on this host.
         others: other servers of the experiment that are loaded at the same time.
         line: asks the delay line before the server what passed since it was last asked.
-        locks: asks a model server what it counted since it started.
+        locks: asks a private server what it counted since it started that no statement shows.
     """
 
     connection: Connection[Any]
@@ -40,7 +41,7 @@ class Observed:
     pid: int | None = None
     others: tuple[int, ...] = ()
     line: Callable[[], DelayLine] | None = None
-    locks: Callable[[], ModelCounters] | None = None
+    locks: Callable[[], ModelCounters | None] | None = None
 
 
 class Probe(Protocol):
@@ -79,17 +80,15 @@ TOLD_EVEN_AT_REST = frozenset(
 
 
 class StatusProbe:
-    """SHOW GLOBAL STATUS: by how much each whole-number counter changed; a few are kept even if
-    they did not."""
+    """SHOW GLOBAL STATUS: by how much each whole-number counter rose; a few are kept even if they
+    did not."""
 
     name = "status"
 
     def look(self, observed: Observed) -> Counters:
-        rows = fetch(observed.connection, "SHOW GLOBAL STATUS")
-        return {name: int(value) for name, value in rows if _is_whole(value)}
+        return _whole_numbers(observed, gauges=False)
 
     def change(self, before: Counters, after: Counters) -> Counters:
-        """Gauges (connections open, pages free) are in it too: their change may be negative."""
         return {
             name: value - before.get(name, 0)
             for name, value in after.items()
@@ -97,8 +96,69 @@ class StatusProbe:
         }
 
 
+class GaugesProbe:
+    """SHOW GLOBAL STATUS: what its gauges (connections open, pages free) say when the run is over.
+    What one rose by would say nothing of the run."""
+
+    name = "gauges"
+
+    def look(self, observed: Observed) -> Counters:
+        return _whole_numbers(observed, gauges=True)
+
+    def change(self, before: Counters, after: Counters) -> Counters:
+        del before
+        return after
+
+
+def _whole_numbers(observed: Observed, *, gauges: bool) -> Counters:
+    rows = fetch(observed.connection, "SHOW GLOBAL STATUS")
+    return {
+        name: int(value) for name, value in rows if (name in GAUGES) == gauges and _is_whole(value)
+    }
+
+
 def _is_whole(text: str) -> bool:
     return text.removeprefix("-").isdecimal()
+
+
+MAY_NOT_LOOK = 1227
+"""A server's code for a login without the PROCESS privilege."""
+
+_COPIES = ("status_counter", "value")
+"""Types of INNODB_METRICS that SHOW GLOBAL STATUS has too: its counters and its gauges."""
+
+_MISTYPED = {"lock_deadlocks": True, "lock_timeouts": True} | dict.fromkeys(
+    ("os_pending_reads", "os_pending_writes"), False
+)
+"""Those that count, and those that do not, whatever their type says (MariaDB 10.11 and 11.8)."""
+
+
+class InnodbMetricsProbe:
+    """information_schema.INNODB_METRICS: by how much each counter rose that is switched on and is
+    not in SHOW GLOBAL STATUS; `innodb_monitor_enable` switches on more of them."""
+
+    name = "innodb_metrics"
+
+    def look(self, observed: Observed) -> Counters | None:
+        if observed.kind == MODEL:
+            return None
+        on = "STATUS = 'enabled'" if observed.kind == "mysql" else "ENABLED = 1"
+        statement = f"SELECT NAME, TYPE, `COUNT` FROM information_schema.INNODB_METRICS WHERE {on}"
+        try:
+            rows = fetch(observed.connection, statement)
+        except pymysql.err.MySQLError as error:
+            if error.args and error.args[0] == MAY_NOT_LOOK:
+                return None
+            raise
+        return {
+            name: int(count)
+            for name, kind, count in rows
+            if _MISTYPED.get(name, kind not in _COPIES)
+        }
+
+    def change(self, before: Counters, after: Counters) -> Counters:
+        """One that was switched on meanwhile has no beginning."""
+        return {name: value - before[name] for name, value in after.items() if name in before}
 
 
 COUNTERS = ("read_requests", "reads", "write_requests", "writes")
@@ -223,6 +283,8 @@ def _risen(before: Any, after: Any) -> Any:
 
 PROBES: tuple[Probe, ...] = (
     StatusProbe(),
+    GaugesProbe(),
+    InnodbMetricsProbe(),
     KeyCachesProbe(),
     HostProbe(),
     LineProbe(),

@@ -257,21 +257,22 @@ def _shown(findings: Sequence[Finding]) -> list[float]:
 def would_take(study: Study, analysis: Analysis, whole: Finding) -> Said:
     """What would narrow a level as a whole to the margin, to stand after `Next:`."""
     change, compare = whole.change, study.experiment.compare
-    width = Given((compare.until or compare.margin) * 100)
+    asked = compare.width or compare.margin
+    width = Given(asked * 100)
     if change.n < 2 or not change.sd_log > 0:
         return Said("at least two repeats; one alone says nothing about chance")
     p_each = next(one.p_each for one in analysis.answer.depths if one.depth == "whole")
-    needed = units_to_reach(compare.until or compare.margin, change, p_each)
+    needed = units_to_reach(asked, change, p_each)
     if needed is None:
         words = "something else; no time that anybody waits for would narrow that to ±{} %"
         return Said(words, width)
     more = max(needed - change.n, 1)
-    time = Said.written(format_duration(_repeat_s(study) * more))
+    time = Said.written(format_duration(repeat_s(study) * more))
     words = "more time; about {} more repeat{} ({}) would narrow that to ±{} %"
     return Said(words, Given(more), "" if more == 1 else "s", time, width)
 
 
-def _repeat_s(study: Study) -> float:
+def repeat_s(study: Study) -> float:
     """What a repeat took, without what lies between its blocks."""
     spans: dict[int, list[RunRecord]] = defaultdict(list)
     for record in study.measured:

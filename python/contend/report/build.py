@@ -15,6 +15,8 @@ from contend.findings import (
     cell_figures,
     compared_of,
     costs_of,
+    counters_of,
+    gate_of,
     study_of,
 )
 from contend.findings.budget import budgets_of
@@ -25,9 +27,12 @@ from contend.report.bounds import bounds_of
 from contend.report.budget import budget_section
 from contend.report.causes import cause_of
 from contend.report.charts import panel_charts, picture_of
+from contend.report.counters import counter_section
+from contend.report.gate import gate_of_study
 from contend.report.host_notes import host_notes_of
 from contend.report.host_state import host_state_section
 from contend.report.locks import locks_section
+from contend.report.memory_nodes import memory_nodes_section
 from contend.report.model import Report
 from contend.report.naming import naming_of
 from contend.report.notices import failures_of, progress_of, warnings_of
@@ -122,6 +127,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
         arrival=arrival,
         progress=progress,
         answer=answer_of(study, naming, analyses, costs, panels, cells, progress),
+        gate=gate_of_study(study, analyses[0], gate_of(study, analyses[0])),
         picture=picture,
         wholes=wholes_of(layout, study.roles, (*compared, *costs)),
         layout=layout,
@@ -144,10 +150,12 @@ def _report(folder: RunFolder, study: Study) -> Report:
                     budget_section(budgets, path),
                     locks_section(study, cells),
                     host_state_section(study, analyses[0]),
+                    memory_nodes_section(study),
                     looked_at,
                 ),
             )
         ),
+        counters=counter_section(study, naming, counters_of(study)),
         cause=cause,
         bounds=bounds_of(
             study, layout, panels, compared[0].comparisons, cause_told=cause is not None
@@ -224,7 +232,7 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
             f"±{settings.margin * 100:g} % equivalent; otherwise, if it excludes no change, faster "
             "or slower (of a cost: higher or lower); otherwise inconclusive, which is an answer.",
         ]
-    if settings.until is not None:
+    if settings.width is not None:
         lines.append(
             "An experiment that stops when its intervals are narrow enough prefers moments at "
             "which they look so; to hold what they promise they are computed at "

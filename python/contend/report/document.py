@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from contend.findings import CellFigures, Compared, Finding
+from contend.findings import FALSE_SHARE, CellFigures, Compared, CounterList, Finding
 from contend.metrics import COSTS, PERCENTILES, THROUGHPUT
 from contend.report.budget import budget_json
+from contend.report.gate import gate_json
 from contend.report.model import Report, Sessions, Shape, Statements
 from contend.stats import Estimate, finite
 
@@ -30,6 +32,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "answer": report.answer.sentence,
         "others": list(report.answer.others),
         "basis": list(report.answer.basis),
+        **({"gate": gate_json(report.gate)} if report.gate else {}),
         "host": [asdict(note) for note in report.host_notes],
         "metrics": [
             {
@@ -52,6 +55,7 @@ def as_json(report: Report) -> dict[str, Any]:
         ),
         **({"shapes": [_shape(report, one) for one in report.shapes]} if report.shapes else {}),
         **({"budgets": budget_json(report.budgets)} if report.budgets else {}),
+        **({"counters": _counters(report.counters.all)} if report.counters else {}),
         "cells": [_cell(report, one) for one in report.cells],
     }
 
@@ -62,6 +66,42 @@ _DEPTHS: dict[str, Callable[[Compared], Sequence[Finding]]] = {
     "rows": lambda compared: compared.rows,
     "comparisons": lambda compared: compared.comparisons,
 }
+
+
+def _counters(found: CounterList) -> dict[str, Any]:
+    """Every counter that differs, at every place; null is infinite, or that it has no bound."""
+    return {
+        "false_share": FALSE_SHARE,
+        "counters": found.counters,
+        "tested": found.tested,
+        "picked": found.picked,
+        "units": found.units,
+        "per_level": list(found.per_level),
+        "per_block": list(found.per_block),
+        "found": [
+            {
+                "metric": one.finding.metric.name,
+                "source": one.source.title,
+                "cell": dict(one.finding.cell),
+                "level": one.finding.level,
+                "baseline": one.finding.baseline,
+                "at_baseline": finite(one.baseline),
+                "at_level": finite(one.level),
+                "only": _ONLY.get(one.finding.change.ratio),
+                "ratio": finite(one.finding.change.ratio),
+                "low": finite(one.finding.change.low),
+                "high": finite(one.finding.change.high),
+                "confidence": one.finding.change.alone.confidence,
+                "n": one.finding.change.n,
+                "verdict": one.finding.word,
+                "by_the_clock": one.by_rate,
+            }
+            for one in found.found
+        ],
+    }
+
+
+_ONLY = {math.inf: "level", 0.0: "baseline"}
 
 
 def _sessions(earlier: Sessions) -> dict[str, Any]:

@@ -165,13 +165,14 @@ def render(report: Report, drawings: Mapping[str, str]) -> str:
         .get_template("report.html.j2")
         .render(
             report=report,
-            css=Markup(_asset("report.css")),
-            script=Markup(_asset("report.js")),
+            css=Markup(asset("report.css")),
+            script=Markup(asset("report.js")),
             palette=PALETTE,
             dark_style=Markup(images.dark_style() if drawings else ""),
             drawings={name: Markup(images.compact(text)) for name, text in drawings.items()},
             without_charts=note(report),
             chart_groups=_by_kind(report.charts),
+            by_kind=_by_kind,
             cause_groups=_by_kind(report.cause.charts if report.cause else ()),
             metric_groups=list(_metric_groups(report)),
             fact_groups=list(_fact_sections(report)),
@@ -189,7 +190,13 @@ def render(report: Report, drawings: Mapping[str, str]) -> str:
 def all_charts(report: Report) -> tuple[Chart, ...]:
     """The picture under the answer first."""
     picture = (report.picture,) if report.picture else ()
-    return (*picture, *(report.cause.charts if report.cause else ()), *report.charts)
+    of_sections = (chart for section in report.sections for chart in section.charts)
+    return (
+        *picture,
+        *(report.cause.charts if report.cause else ()),
+        *of_sections,
+        *report.charts,
+    )
 
 
 def _by_kind(charts: Sequence[Chart]) -> list[list[Chart]]:
@@ -233,5 +240,6 @@ def _environment() -> Environment:
     return environment
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file of style or script that every page has in it."""
     return (resources.files("contend.report") / "templates" / name).read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from contend.findings import CellFigures, Compared, Finding, Said
+from contend.findings import CellFigures, Compared, CounterList, Finding, GateOutcome, Said
 from contend.findings.budget import Budget
 from contend.metrics import Metric
 from contend.spec import Level
@@ -239,6 +239,18 @@ class Section:
     title: str
     lead: str
     tables: tuple[TextTable, ...]
+    charts: tuple[Chart, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CounterSection:
+    """What else differs: a table a level of the largest differences; `all` has every one."""
+
+    title: str
+    lead: str
+    notes: str
+    tables: tuple[TextTable, ...]
+    all: CounterList
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,6 +371,30 @@ class FactGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class GateRow:
+    """One cell of a gate: what changed there (empty if it was not measured), and what that says."""
+
+    place: str
+    outcome: GateOutcome
+    change: str
+    finding: Finding | None
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class GateText:
+    """What a gate says of `title`: its `line` for a log, and a row a cell. `limit` is the slowdown
+    that fails it, as a share."""
+
+    title: str
+    metric: Metric
+    limit: float
+    outcome: GateOutcome
+    line: str
+    rows: tuple[GateRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything a reader is shown, in the order in which it is read. `costs` has what each level
     as a whole costs, `overall` the tables of each metric that is compared, `charts` all that are
@@ -378,6 +414,7 @@ class Report:
     arrival: str
     progress: Progress
     answer: Answer
+    gate: GateText | None
     picture: Chart | None
     wholes: Wholes | None
     layout: Layout
@@ -391,6 +428,7 @@ class Report:
     shapes: tuple[Shape, ...]
     beside: Beside | None
     sections: tuple[Section, ...]
+    counters: CounterSection | None
     cause: CauseText | None
     bounds: tuple[Said, ...]
     charts: tuple[Chart, ...]

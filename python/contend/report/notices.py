@@ -197,7 +197,7 @@ def unsteady(study: Study, cells: Sequence[CellFigures]) -> list[Notice]:
     """The cells that were not steady, by what they were instead."""
     if not study.in_slices:
         return []
-    half_width = max(study.experiment.compare.until or 0.0, DRIFT_MATTERS)
+    half_width = max(study.experiment.compare.width or 0.0, DRIFT_MATTERS)
     gathered: dict[str, list[tuple[CellFigures, Steadiness]]] = defaultdict(list)
     for cell in cells:
         speeds = speeds_of(study.runs_of(cell.cell))

@@ -51,7 +51,7 @@ def _is_same(name: str, one: Any, other: Any) -> bool:
 USED = "server.use"
 """The factor whose levels are servers by their names."""
 
-_NOT_OF_THE_HOST = ("missing", "load_generator", "sessions")
+_NOT_OF_THE_HOST = ("missing", "load_generator", "sessions", "memory_nodes")
 
 
 def host_groups(facts: Mapping[str, Any]) -> tuple[FactGroup, ...]:

@@ -67,6 +67,7 @@ def render(report: Report, console: Console, *, full: bool = False) -> None:
     _statements(report, out, full=full)
     _beside(report, out)
     _cause(report, out, full=full)
+    _counters(report, out, full=full)
     _sections(report, out, full=full)
     _differences(report, out, full=full)
     if full and report.comparisons:
@@ -180,6 +181,8 @@ def _answer(report: Report, out: _Out) -> None:
     answer = report.answer
     out.line()
     out.line(answer.sentence, "bold")
+    if report.gate is not None:
+        out.line(f"{report.gate.line[0].upper()}{report.gate.line[1:]}.")
     for text in answer.others:
         out.line(text)
     if report.progress.state == "unfinished":
@@ -391,6 +394,25 @@ def _cause(report: Report, out: _Out, *, full: bool) -> None:
     if report.bounds:
         out.head("What the machine allows")
         out.line(" ".join(report.bounds))
+
+
+_COUNTERS_SHOWN = 5
+"""Rows of a table of counters, unless all is shown."""
+
+
+def _counters(report: Report, out: _Out, *, full: bool) -> None:
+    """The largest differences of each level, a line each; the page has more, and the JSON all."""
+    if report.counters is None:
+        return
+    out.head(report.counters.title)
+    out.line(report.counters.lead)
+    if full and report.counters.notes:
+        out.line(report.counters.notes)
+    for table in report.counters.tables:
+        out.line(f"{table.caption}:", "dim")
+        for name, *figures in table.rows if full else table.rows[:_COUNTERS_SHOWN]:
+            said = zip(table.columns[1:], figures, strict=True)
+            out.item(f"{name}: {', '.join(f'{head} {figure}' for head, figure in said)}")
 
 
 def _differences(report: Report, out: _Out, *, full: bool) -> None:

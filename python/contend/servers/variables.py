@@ -190,6 +190,19 @@ def read_global(connection: Connection[Any], name: str) -> Read:
     return cast(Read, value)
 
 
+def giving_back(name: str, value: Read) -> str:
+    """The statement that gives a variable a value that `read_global` read; a text stays one,
+    whatever it spells."""
+    if value is None:
+        literal = "NULL"
+    elif isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace("'", "''")
+        literal = f"'{escaped}'"
+    else:
+        literal = as_sql(value)
+    return f"SET GLOBAL {normal_name(name)} = {literal}"
+
+
 def put_global(connection: Connection[Any], name: str, value: Read) -> None:
     """Give a variable a value that `read_global` read; a text stays one, whatever it spells.
 

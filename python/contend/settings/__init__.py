@@ -6,14 +6,19 @@ from contend.settings import before_run, load, model_server, options, server, se
 from contend.settings.host import HOST
 from contend.settings.model import Launch, Setting, Values
 from contend.settings.place import PLACE
+from contend.settings.treatments import TREATMENT, TREATMENTS
 
 SETTINGS: list[Setting] = [
+    # Laid over all others before anything is applied.
+    TREATMENTS,
+    TREATMENT,
     server.KIND,
     server.USE,
     options.CHANGE,
     options.PROFILES,
     options.PROFILE,
     options.OPTIONS,
+    options.GLOBALS,
     model_server.SETTING,
     server.ENVIRONMENT,
     server.WRAP,

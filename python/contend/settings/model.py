@@ -113,6 +113,9 @@ class Target(Protocol):
     def set_options(self, options: Mapping[str, Level]) -> None:
         """Have the running server work with these options."""
 
+    def set_globals(self, values: Mapping[str, Level]) -> None:
+        """Set variables of the running server, and put them back to what they were on undoing."""
+
     def execute(self, statement: str) -> float:
         """Run a statement in the database of the tables; seconds that it took."""
 

@@ -106,6 +106,34 @@ OPTIONS = Options(
 )
 
 
+@dataclass(frozen=True)
+class Globals(Setting):
+    """Variables of a running server by name, whatever it was started with; each is put back to what
+    it was before a cell that does not have it."""
+
+    def apply(self, target: Target, cell: Values) -> None:
+        if cell[self.path]:
+            target.set_globals(cell[self.path])
+
+    def disturbs(self, before: Values, after: Values) -> frozenset[str]:
+        was, wanted = before[self.path], after[self.path]
+        return frozenset(n for n in was.keys() | wanted.keys() if was.get(n) != wanted.get(n))
+
+
+GLOBALS = Globals(
+    "server",
+    Key(
+        "globals",
+        Named("server variable", "a server variable", OPTION_NAME, AnyLevel()),
+        {},
+        "dynamic variables that are set while a server runs (SET GLOBAL), by name, over what it "
+        "was started with; they are put back before a cell that does not have them",
+    ),
+    need=Need.IN_PLACE,
+    tried=True,
+)
+
+
 ANY = "any"
 """The servers of every kind."""
 

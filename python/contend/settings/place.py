@@ -343,11 +343,12 @@ def _cpus_of(cell: Values, section: str) -> tuple[int, ...] | None:
             return server if (section, relation) == (SERVER, words.APART) else client
     elif relation is not None and section in (SERVER, CLIENT):
         return words.both(relation, words.layout(), f"{SERVER}.cpus")[section == CLIENT]
-    named = cell[f"{section}.cpus"]
+    path = f"{section}.cpus"
+    named = cell[path]
     memory = str(cell.get(f"{section}.memory"))
     if named is None and memory.startswith(words.NODE):
-        named = memory
-    return None if named is None else words.cpus_of(named, words.layout(), f"{section}.cpus")
+        named, path = memory, f"{section}.memory"
+    return None if named is None else words.cpus_of(named, words.layout(), path)
 
 
 def _relation(cell: Values) -> str | None:

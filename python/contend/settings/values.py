@@ -214,21 +214,29 @@ class Bounded:
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """Half the width of an interval, as a ratio: 0.02, `"2 %"` or `"±2 %"`."""
+    """A width as a ratio: 0.02, `"2 %"` or, with the sign, `"±2 %"`."""
+
+    sign: str = "±"
+    meaning: str = 'half the width of an interval, such as "±2 %" or 0.02'
+
+    @property
+    def _pattern(self) -> str:
+        sign = f"{self.sign}?" if self.sign else ""
+        return rf"\s*{sign}\s*(\d+(?:\.\d+)?)\s*%\s*"
 
     def read(self, value: object) -> float:
         if isinstance(value, str):
-            match = re.fullmatch(r"\s*±?\s*(\d+(?:\.\d+)?)\s*%\s*", value)
+            match = re.fullmatch(self._pattern, value)
             if match is None:
                 raise Refused(f"must be {self.words()}, not {shown(value)}")
             value = float(match.group(1)) / 100
         return Real(0.0, 1.0).read(value)
 
     def words(self) -> str:
-        return 'half the width of an interval, such as "±2 %" or 0.02'
+        return self.meaning
 
     def schema(self) -> dict[str, object]:
-        text = {"type": "string", "pattern": r"^\s*±?\s*\d+(\.\d+)?\s*%\s*$"}
+        text = {"type": "string", "pattern": f"^{self._pattern}$".replace("(?:", "(")}
         return {"anyOf": [text, Real(0.0, 1.0).schema()]}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
@@ -57,7 +58,7 @@ def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Ex
         question=about["question"],
         base=CellSpec(values),
         factors=factors,
-        compare=CompareSpec(**_fixed(document, "compare"), baseline=_baseline(document, factors)),
+        compare=_compare(document, factors),
         published=read_published(document),
         words=read_words(document),
         explain=about["explain"],
@@ -70,10 +71,37 @@ def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Ex
     return experiment
 
 
+GATE_TIME_S = 600.0
+"""What a gate takes at most, if nobody says how long."""
+
+
+def _compare(document: Document, factors: tuple[Factor, ...]) -> CompareSpec:
+    compare = CompareSpec(**_fixed(document, "compare"), baseline=_baseline(document, factors))
+    limit = compare.fail_if_slower
+    if limit is None:
+        return compare
+    if compare.margin > limit:
+        if "margin" in document.table(("compare",)):
+            document.refuse(
+                ("compare", "margin"),
+                f"compare.margin is {compare.margin:g}, and compare.fail_if_slower {limit:g}: "
+                "what lies within the margin does not matter, and a gate cannot fail for it",
+                hint="Lower compare.margin, or leave it out.",
+            )
+        compare = replace(compare, margin=limit)
+    is_open = compare.until is not None or compare.at_most_s is not None
+    return compare if is_open else replace(compare, at_most_s=GATE_TIME_S)
+
+
 def _check_compare(document: Document, experiment: Experiment) -> None:
     """Refuse ways of comparing if nothing is compared."""
     compare = experiment.compare
-    asked = {"by": compare.by == "slices", "until": compare.until, "layout": compare.layout}
+    asked = {
+        "by": compare.by == "slices",
+        "until": compare.until,
+        "layout": compare.layout,
+        "fail_if_slower": compare.fail_if_slower,
+    }
     for name, wanted in asked.items():
         if wanted and not compare.baseline:
             document.refuse(

@@ -12,6 +12,7 @@ from contend.settings import SETTINGS
 from contend.settings.plan_keys import SCRIPT
 from contend.settings.schemas import SCRIPT_SCHEMA
 from contend.settings.tables import Tagged
+from contend.settings.treatments import treatment_of
 from contend.settings.values import Refused
 from contend.spec.keys import resolve
 from contend.spec.model import Cell, CellSpec, Experiment, Factor, SpecError, cell_key
@@ -51,14 +52,8 @@ def cell_specs(experiment: Experiment) -> Iterator[CellSpec]:
 
 def _computed(experiment: Experiment, cell: Cell) -> CellSpec:
     given = dict(experiment.base.values)
-    for path, level in cell.items():
-        try:
-            target = resolve(path)
-            assert target.setting is not None
-            given[target.setting.path] = target.put(given, level)
-        except Refused as refused:
-            named = "" if refused.whole or path in refused.reason else f"{path} "
-            raise CellError(path, f"{named}{refused.reason}", hint=refused.hint) from None
+    _put(given, cell)
+    _put(given, treatment_of(given))
     values = dict(given)
     for setting in SETTINGS:
         if isinstance(setting.key.kind, Tagged):
@@ -66,6 +61,19 @@ def _computed(experiment: Experiment, cell: Cell) -> CellSpec:
     if values["workload"]["kind"] == SCRIPT:
         _fill_script(experiment, values, given)
     return CellSpec(values)
+
+
+def _put(given: dict[str, Any], values: Mapping[str, Any]) -> None:
+    """Put values where their paths say; raises CellError."""
+    for path, value in values.items():
+        try:
+            target = resolve(path)
+            if target.setting is None:
+                raise Refused(f'"{path}" is nothing that a cell has')
+            given[target.setting.path] = target.put(given, value)
+        except Refused as refused:
+            named = "" if refused.whole or path in refused.reason else f"{path} "
+            raise CellError(path, f"{named}{refused.reason}", hint=refused.hint) from None
 
 
 def cells(experiment: Experiment) -> tuple[Cell, ...]:

@@ -176,6 +176,14 @@ COMPARE = (
         "relative difference within which two levels count as equivalent: 0.02 is 2 percent",
     ),
     Key("confidence", Real(0.5, 1.0), 0.95, "confidence of the intervals"),
+    Key(
+        "fail_if_slower",
+        Width(sign="", meaning='a slowdown, such as "3 %" or 0.03'),
+        None,
+        "a gate: `contend run` ends with exit code 0 if no cell is slower by so much, 3 if one is "
+        "certainly slower, 4 if it is not certain. Without until it goes on until every cell is "
+        "known to 0.7 of that; without at_most for 10 min at most",
+    ),
 )
 
 PLAIN_TABLES: dict[str, tuple[Key, ...]] = {"experiment": EXPERIMENT, "compare": COMPARE}

@@ -135,6 +135,11 @@ class Factor:
     levels: tuple[Level, ...]
 
 
+GATE_WIDTH = 0.7
+"""Of the slowdown from which on a gate fails: an interval with this half-width excludes it in four
+of five experiments if nothing changed."""
+
+
 @dataclass(frozen=True, slots=True)
 class CompareSpec:
     """Every other level of the baseline's factor is compared with the baseline, pair by pair.
@@ -148,6 +153,7 @@ class CompareSpec:
     `adjust` has the disturbances that are allowed for.
     `layout` of the servers' memory is `matched` or `system`, and None if the lab is to choose.
     `margin` is a ratio: 0.02 means that within ±2 % two levels count as equivalent.
+    `fail_if_slower` is that slowdown, as a ratio, from which on a gate fails; None without a gate.
     """
 
     baseline: Mapping[str, Level] = field(default_factory=dict)
@@ -161,6 +167,19 @@ class CompareSpec:
     adjust: tuple[str, ...] = ()
     margin: float = 0.02
     confidence: float = 0.95
+    fail_if_slower: float | None = None
+
+    @property
+    def width(self) -> float | None:
+        """Relative half-width that is narrow enough: `until`, or what lets a gate pass."""
+        if self.until is not None or self.fail_if_slower is None:
+            return self.until
+        return GATE_WIDTH * self.fail_if_slower
+
+    @property
+    def is_width_of_cells(self) -> bool:
+        """Whether that is the width of every cell, and not of each level as a whole."""
+        return self.until is None and self.fail_if_slower is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,10 +330,10 @@ class Experiment:
         return self.base[path] is not None or any(f.path == path for f in self.factors)
 
 
-SPEC_FORMAT = 4
+SPEC_FORMAT = 5
 """Version of the stored form. A change that an older contend would misread raises it.
 2: the load names its engine. 3: the base is the value of each setting, by path; the metrics.
-4: what the levels are called."""
+4: what the levels are called. 5: the gate."""
 
 
 def to_dict(experiment: Experiment) -> dict[str, Any]:

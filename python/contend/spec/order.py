@@ -57,7 +57,7 @@ def planned_runs(experiment: Experiment, *, in_slices: bool = False) -> tuple[Pl
 
 def is_open(experiment: Experiment) -> bool:
     """Whether the number of repeats is found out while they are made."""
-    return experiment.compare.until is not None or experiment.compare.at_most_s is not None
+    return experiment.compare.width is not None or experiment.compare.at_most_s is not None
 
 
 def next_repeat(

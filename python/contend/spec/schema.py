@@ -198,7 +198,7 @@ def key_tables() -> str:
     parts = [_section("experiment", PLAIN_TABLES["experiment"])]
     for section, settings in sections.items():
         if section == "load":
-            parts += [_nested(key.name, key) for key in alone]
+            parts += filter(None, (_nested(key.name, key) for key in alone))
         parts.append(_section(section, tuple(setting.key for setting in settings)))
     parts.append(_section("compare", PLAIN_TABLES["compare"]))
     return "\n".join(parts)

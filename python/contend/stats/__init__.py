@@ -9,6 +9,7 @@ from contend.stats.components import (
     layout_spread,
 )
 from contend.stats.contrasts import Place, TableShape
+from contend.stats.discovery import UNITS_MIN, discover, pair_counts, picked_change
 from contend.stats.estimate import Estimate, estimate, finite
 from contend.stats.histogram import HistogramError, Merged, merge, merge_percentiles
 from contend.stats.planning import (

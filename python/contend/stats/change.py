@@ -184,12 +184,33 @@ def detectable_changes(
     edge = np.log1p(margin) / se
     s, weight = _spread_of_errors(df)
     needed = np.maximum(critical * s, edge - critical * s)
-    low, high = np.zeros_like(se), np.max(needed, axis=0) + 10
+    return np.asarray(np.expm1(np.minimum(_found_in(needed, weight, power) * se, 700.0)))
+
+
+def detectable_slowdowns(
+    se: np.ndarray, df: np.ndarray, critical: np.ndarray, limit: float, power: float = 0.8
+) -> np.ndarray:
+    """The smallest slowdown for which a gate fails with probability `power`: the interval excludes
+    no change, and the estimate is at the limit or beyond.
+
+    Arguments as of `detectable_changes`, and the limit as a share of the baseline.
+
+    Returns:
+        -ln(1 - slowdown), as long as throughput is what gets less. (m)
+    """
+    s, weight = _spread_of_errors(df)
+    needed = np.maximum(critical * s, -np.log1p(-limit) / se)
+    return np.asarray(_found_in(needed, weight, power) * se)
+
+
+def _found_in(needed: np.ndarray, weight: np.ndarray, power: float) -> np.ndarray:
+    """The effect, in standard errors, whose estimate is above `needed` so often."""
+    low, high = np.zeros(needed.shape[1]), np.max(needed, axis=0) + 10
     for _ in range(40):
         middle = (low + high) / 2
         enough = np.sum(weight * _normal_above(needed - middle), axis=0) >= power
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return np.asarray(np.expm1(np.minimum(high * se, 700.0)))
+    return np.asarray(high)
 
 
 def _spread_of_errors(df: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

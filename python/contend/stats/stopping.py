@@ -37,7 +37,7 @@ from contend.stats.change import Change
 from contend.stats.contrasts import TableShape
 from contend.stats.planning import UNITS_MIN, units_for_width
 from contend.stats.student import t_quantile
-from contend.stats.table import WholeLevels, wholes
+from contend.stats.table import WholeLevels, single_cells, wholes
 from contend.units import format_duration
 
 TIGHTER = 0.7
@@ -55,6 +55,7 @@ class StoppingRule:
 
     until: relative half-width of each level as a whole, 0.02 for ±2 %; None: time ends it, and
         without a time the least units do.
+    of_cells: it is that of every cell.
     at_most_s: seconds in all; inf: as long as it takes.
     units_min: `compare.repeats`; no width counts before.
     confidence: what the intervals promise.
@@ -64,6 +65,7 @@ class StoppingRule:
     at_most_s: float = math.inf
     units_min: int = UNITS_MIN
     confidence: float = 0.95
+    of_cells: bool = False
 
     @property
     def interval_confidence(self) -> float:
@@ -77,14 +79,15 @@ class Standing:
 
     stop: whether it is finished.
     reason: why, or why not.
-    half_width: relative, of the widest level as a whole, as it is printed; inf below two units.
-    n: units, of the level that has the fewest.
+    half_width: relative, of the widest level as a whole (or cell), as it is printed; inf below two
+        units.
+    n: units, of the level (or cell) that has the fewest.
     units_more: units still needed to reach the width, an estimate, at least up to the least units;
         0 if reached; None if it cannot be told (fewer than two units, no width asked for) or would
         be more than anybody waits for.
     seconds_more: the time of these; inf if they are None.
     until: the width asked for.
-    p_each: two-sided chance of error that is left to each level as a whole.
+    p_each: two-sided chance of error that is left to each level as a whole (or cell).
     """
 
     stop: bool
@@ -135,7 +138,8 @@ def progress(
     """
     seen = WholeLevels((), 1 - rule.interval_confidence)
     if d.shape[2]:
-        seen = wholes(d, shape, confidence=rule.interval_confidence, covariates=covariates)
+        look = single_cells if rule.of_cells else wholes
+        seen = look(d, shape, confidence=rule.interval_confidence, covariates=covariates)
     n = min((one.n for one in seen.changes), default=len(d))
     half_width = max(map(_half_width, seen.changes), default=math.inf)
     needed: int | None = None

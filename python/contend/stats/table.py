@@ -121,8 +121,8 @@ class TableAnswer:
 
 @dataclass(frozen=True, slots=True)
 class WholeLevels:
-    """The changes of the levels as a whole, without verdicts, and the two-sided chance of error
-    that is left to each (see `DepthFigures`)."""
+    """The changes of the levels as a whole, or of their cells, without verdicts, and the two-sided
+    chance of error that is left to each (see `DepthFigures`)."""
 
     changes: tuple[Change, ...]
     p_each: float
@@ -145,6 +145,34 @@ def wholes(
     family = family_of(units, asked, weights(asked, shape), chance)
     changes = changes_of(family, _ANY_MARGIN, confidence, interim=True)
     return WholeLevels(tuple(changes), family.p_each)
+
+
+def single_cells(
+    d: np.ndarray,
+    shape: TableShape,
+    *,
+    confidence: float = 0.95,
+    covariates: Sequence[np.ndarray] = (),
+) -> WholeLevels:
+    """Of `answer_table` the single cells of all levels, to the last digit.
+
+    Arguments and errors as of `answer_table`.
+    """
+    units = _units(d, shape, covariates, _ANY_MARGIN, confidence)
+    levels = d.shape[2]
+    depth = _depth_of_cells(shape)
+    asked, chance = places(shape, levels)[depth], chances(shape, levels, confidence)[depth]
+    family = family_of(units, asked, weights(asked, shape), chance)
+    found = changes_of(family, _ANY_MARGIN, confidence, interim=True)
+    single = [one for one in found if int(one.place.cells(shape).sum()) == 1]
+    return WholeLevels(tuple(single), family.p_each)
+
+
+def _depth_of_cells(shape: TableShape) -> Depth:
+    """Where the single cells of a table are: those of one row are its columns."""
+    if shape.rows > 1:
+        return "cell" if shape.columns > 1 else "row"
+    return "columns" if shape.columns > 1 else "whole"
 
 
 _ANY_MARGIN = 0.02

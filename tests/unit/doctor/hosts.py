@@ -98,7 +98,7 @@ def machine(
         if nodes > 1
         else "00400000 default file=/usr/bin/x mapped=2 N0=2\n",
         "proc/self/stat": stat(),
-        "proc/self/status": f"Name:\tx\nCpus_allowed_list:\t0-{cpus - 1}\nMems_allowed_list:\t0\n",
+        "proc/self/status": f"Name:\tx\nCpus_allowed_list:\t0-{cpus - 1}\n",
         "proc/self/timerslack_ns": "50000\n",
         "proc/swaps": "Filename\tType\tSize\tUsed\tPriority\n",
         "proc/sys/fs/aio-max-nr": "1048576\n",
@@ -192,6 +192,16 @@ def eight_nodes() -> Files:
     return machine(16, nodes=8, memory_kb=512 << 20)
 
 
+def uneven_nodes() -> Files:
+    """Three nodes: the last has memory and no CPUs, as memory behind a bus has."""
+    files = machine(8, nodes=2)
+    return files | {
+        f"{_NODE}/node2/cpulist": "\n",
+        f"{_NODE}/node2/distance": "21 21 10\n",
+        f"{_NODE}/node2/meminfo": node_meminfo(2, 16 << 20, 15 << 20),
+    }
+
+
 def big_little() -> Files:
     """Four strong and four weak cores, by the capacity that ARM kernels show."""
     files = machine(8, model="Cortex-A76", flags="")
@@ -280,6 +290,7 @@ HOSTS = {
     "bare metal": bare_metal,
     "two nodes": two_nodes,
     "eight nodes": eight_nodes,
+    "uneven nodes": uneven_nodes,
     "big.LITTLE": big_little,
     "aws": aws,
     "docker": docker,

@@ -21,6 +21,7 @@ FOUND = {
     "bare metal": set(),
     "two nodes": {"smt"},
     "eight nodes": set(),
+    "uneven nodes": {"node-memory"},
     "big.LITTLE": {"unequal-cpus", "governor"},
     "aws": {"virtual-machine", "smt", "clock-source", "kernel-regression"},
     "docker": {
@@ -44,6 +45,29 @@ def test_what_is_found_on_a_whole_host(host: str, roots: Path) -> None:
     assert found - {"free-space"} == FOUND[host]
     assert len(document["checks"]) >= 30
     assert all(len(line) <= 100 or " " not in line.strip() for line in lines_of(document))
+
+
+def test_memory_without_cpus_is_no_cpus_without_memory(roots: Path) -> None:
+    def said(**files: str) -> tuple[object, str]:
+        case = Case("uneven nodes", {f"sys/devices/system/node/{k}": v for k, v in files.items()})
+        checks = {one["id"]: one for one in examine(case.subject(roots))["checks"]}
+        return checks["node-memory"]["severity"], checks["node-memory"]["evidence"]
+
+    assert said() == ("note", "node2 has memory and no CPUs: it is far from all of them")
+    bare = {"node1/meminfo": "Node 1 MemTotal: 0 kB\n"}
+    severity, evidence = said(**bare)
+    assert severity == "severe" and evidence.startswith("node1 has CPUs and no memory of its own")
+    # Neither CPUs nor memory: it is nobody's.
+    empty = {"node2/meminfo": "Node 2 MemTotal: 0 kB\n"}
+    assert said(**empty)[0] is None
+
+
+def test_one_node_with_memory_has_nothing_to_interleave(roots: Path) -> None:
+    bare = {"sys/devices/system/node/node1/meminfo": "Node 1 MemTotal: 0 kB\n"}
+    on = {"proc/sys/kernel/numa_balancing": "1\n", "proc/self/numa_maps": "004000 default N0=2\n"}
+    document = examine(Case("two nodes", {**bare, **on}).subject(roots))
+    said = {one["id"]: one["outcome"] for one in document["checks"]}
+    assert (said["numa-interleave"], said["numa-balancing"]) == ("fine", "fine")
 
 
 def test_a_server_on_another_host_says_what_cannot_be_seen(roots: Path) -> None:

@@ -62,6 +62,29 @@ def test_a_load_generator_that_cannot_look_leaves_it_out() -> None:
     assert measures.cpus(Path("x"), ask) == {}
 
 
+def _nodes(*pairs: tuple[int, int, float | None]) -> Any:
+    of = [
+        {"cpus_of": one, "memory_of": other, "latency_ns": ns, "bandwidth_gb_s": 9.0}
+        for one, other, ns in pairs
+    ]
+    return {"bytes": 1, "caches_bytes": 0, "nodes": [], "pairs": of}
+
+
+def test_the_memory_of_other_nodes_is_a_measure_of_its_own() -> None:
+    two = _nodes((0, 0, 90.0), (1, 0, 150.0), (0, 1, 160.0), (1, 1, 95.0), (2, 0, None))
+    found = measures.nodes(Path("x"), lambda _program: two)
+    assert found == {"far_memory_ns": Measure(155.0, 150.0, 160.0)}
+
+
+def test_one_node_has_no_other_and_one_that_cannot_look_says_nothing() -> None:
+    assert measures.nodes(Path("x"), lambda _program: _nodes((0, 0, 90.0))) == {}
+
+    def ask(_program: Path) -> Any:
+        raise LoadFailed("no")
+
+    assert measures.nodes(Path("x"), ask) == {}
+
+
 def test_folders_on_one_disk_are_told_from_others(tmp_path: Path) -> None:
     assert measures.same_disk(tmp_path / "a" / "b", tmp_path)
     assert not measures.same_disk(Path("/proc"), tmp_path)

@@ -188,6 +188,8 @@ def test_the_cache_is_where_the_user_has_it(
     [
         ("mariadb", Wanted("mariadb", (), None)),
         ("mysql@sid", Wanted("mysql", (), "sid")),
+        ("mariadb+spider", Wanted("mariadb", ("spider",), None)),
+        ("mariadb+galera@trixie", Wanted("mariadb", ("galera",), "trixie")),
         ("mariadb+rocksdb+rocksdb@trixie", Wanted("mariadb", ("rocksdb",), "trixie")),
     ],
 )

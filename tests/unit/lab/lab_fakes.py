@@ -101,6 +101,7 @@ class FakeServer:
     def __init__(self, folder: Path) -> None:
         self.kind = KINDS["mariadb"]
         self.data_folder = folder / "data"
+        self.log_path = folder / "server.log"
         self.socket = folder / "s"
         self.key_sockets: tuple[Path, Path] | None = None
         self.pid = 4711

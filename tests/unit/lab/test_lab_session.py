@@ -37,6 +37,8 @@ from contend.lab.session import (
     stored_experiment,
     stored_servers,
 )
+from contend.load import LoadFailed
+from contend.probed import NodeMatrix
 from contend.servers.dsn import Password
 from contend.spec import CellSpec, DataSpec, Experiment
 from contend.store import FolderLocked, RunFolder
@@ -190,6 +192,22 @@ def test_each_session_leaves_its_facts(bench: Bench) -> None:
     bench.resume()
     with RunFolder.open(bench.path) as folder:
         assert len(folder.meta().sessions) == 2
+
+
+def test_the_memory_nodes_are_kept_with_the_facts(bench: Bench) -> None:
+    nodes: NodeMatrix = {"bytes": 1, "caches_bytes": 0, "nodes": [], "pairs": []}
+    bench.begin_with(replace(bench.equipment(), memory_nodes=lambda: nodes))
+    with RunFolder.open(bench.path) as folder:
+        assert folder.meta().facts["memory_nodes"] == nodes
+
+
+def test_memory_nodes_that_cannot_be_measured_stop_no_run(bench: Bench) -> None:
+    def fail() -> NodeMatrix:
+        raise LoadFailed("contend-load was ended by signal 9")
+
+    bench.begin_with(replace(bench.equipment(), memory_nodes=fail))
+    with RunFolder.open(bench.path) as folder:
+        assert folder.meta().finished and "memory_nodes" not in folder.meta().facts
 
 
 class TestRefused:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from contend.errors import RequestError
-from contend.load import Address, ScriptProcess, cpu_state, cpus_together, plan_of
+from contend.load import (
+    Address,
+    ScriptProcess,
+    cpu_state,
+    cpus_together,
+    memory_nodes,
+    plan_of,
+)
 from contend.settings.plan_keys import SCRIPT, STATEMENTS, WORKLOAD
 from contend.spec import CellSpec
 
@@ -53,6 +62,32 @@ def test_what_is_wrong_is_told_in_one_line(
 
 def test_what_all_cpus_do_at_once_is_measured(load_program: Path) -> None:
     assert cpus_together(load_program) > 0
+
+
+def test_how_far_the_memory_of_each_node_is_is_measured(load_program: Path) -> None:
+    found = memory_nodes(load_program)
+    assert found["nodes"] and found["bytes"] >= 128 << 20
+    assert sum(node["cpus"] for node in found["nodes"]) == len(os.sched_getaffinity(0))
+    for node in found["nodes"]:
+        of_it = [pair for pair in found["pairs"] if pair["memory_of"] == node["node"]]
+        assert bool(of_it) != bool(node["no_memory"])
+        assert all((pair["bandwidth_gb_s"] or 0) > 0 for pair in of_it)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--nodes", "--state"], "cannot be used with"),
+        (["--nodes", "--rounds", "3"], "cannot be used with"),
+        (["--node"], "unexpected argument '--node'"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    load_program: Path, options: list[str], said: str
+) -> None:
+    asked = subprocess.run([load_program, "cpus", *options], capture_output=True, text=True)
+    assert asked.returncode == 2 and asked.stdout == ""
+    assert said in asked.stderr
 
 
 def test_how_far_apart_the_cpus_are_is_measured(load_program: Path) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import needs
 import pytest
 
 from contend.errors import RequestError
-from contend.placement.cpus import both, cpus_of, layout, memory_of
+from contend.placement.cpus import MEMORY_PATTERN, both, cpus_of, layout, memory_of
 from contend.placement.groups import make_group, quota_of, real_time_file
 from contend.placement.model import as_list
 from contend.settings import SETTINGS, launch_of
@@ -123,6 +124,46 @@ def test_memory_of_a_node_that_is_not_there(tmp_path: Path) -> None:
         RequestError, match=r"place\.server\.memory names node 1, and this host has"
     ):
         memory_of("bind:0-1", of, "place.server.memory")
+
+
+@pytest.fixture
+def uneven(two_nodes: Path) -> Path:
+    """Node 1 has no memory, node 2 no CPUs."""
+    base = two_nodes / "sys/devices/system/node"
+    (base / "node2").mkdir()
+    (base / "node2/cpulist").write_text("\n")
+    for node, size_kb in enumerate((8000, 0, 4000)):
+        (base / f"node{node}/meminfo").write_text(f"Node {node} MemTotal:  {size_kb} kB\n")
+    return two_nodes
+
+
+def test_memory_is_that_of_nodes_that_have_some(uneven: Path) -> None:
+    of = layout(uneven)
+    assert memory_of("interleave", of, "p") == ("interleave", (0, 2))
+    assert memory_of("bind:2", of, "p") == ("bind", (2,))
+    assert len(cpus_of("node:1", of, "p")) == 8
+    with pytest.raises(RequestError, match="node 1 has no memory of its own") as bare:
+        memory_of("interleave:0-2", of, "p")
+    assert bare.value.hint == "Nodes with memory: 0,2."
+    with pytest.raises(RequestError, match="node 2 has memory and no CPUs"):
+        cpus_of("node:2", of, "p")
+
+
+def test_memory_outside_of_the_control_group(uneven: Path) -> None:
+    (uneven / "proc/self/status").write_text("Cpus_allowed_list:\t0-15\nMems_allowed_list:\t0\n")
+    of = layout(uneven)
+    assert memory_of("interleave", of, "p") == ("interleave", (0,))
+    with pytest.raises(RequestError, match="memory of node 2 is outside of what this process"):
+        memory_of("bind:2", of, "p")
+
+
+@pytest.mark.parametrize(
+    ("memory", "is_one"),
+    [("preferred:1", True), ("preferred:0-1", False), ("preferred:0,1", False), ("bind:0-1", True)],
+)
+def test_one_node_is_preferred(memory: str, is_one: bool) -> None:
+    """Of several the kernel takes the first."""
+    assert (re.fullmatch(MEMORY_PATTERN, memory) is not None) == is_one
 
 
 def test_one_cpu_has_no_two_sides(tmp_path: Path) -> None:

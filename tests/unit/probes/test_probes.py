@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
+import pymysql
 import pytest
 from fake_connection import FakeConnection, Rows
 from fake_load import done_of
@@ -13,7 +14,16 @@ from hypothesis import strategies as st
 
 from contend import host, probes
 from contend.probes import Expected, counters, warnings_of
-from contend.probes.counters import HostProbe, KeyCachesProbe, LocksProbe, Observed, StatusProbe
+from contend.probes.counters import (
+    GaugesProbe,
+    HostProbe,
+    InnodbMetricsProbe,
+    KeyCachesProbe,
+    LocksProbe,
+    Observed,
+    StatusProbe,
+)
+from contend.settings.server import MODEL
 
 PLAN: dict[str, Any] = {"load": {"connections": 1, "measure_s": 1.0}, "watch": {"pid": 1}}
 DONE = done_of(PLAN)
@@ -36,14 +46,60 @@ class TestStatus:
     def test_a_cache_that_missed_nothing_says_so(self) -> None:
         assert StatusProbe().change({"Key_reads": 7}, {"Key_reads": 7}) == {"Key_reads": 0}
 
-    def test_a_gauge_may_fall(self) -> None:
-        assert StatusProbe().change({"Threads_connected": 9}, {"Threads_connected": 1}) == {
-            "Threads_connected": -8
-        }
+    def test_a_gauge_is_kept_as_it_is_and_a_counter_as_what_it_rose_by(self) -> None:
+        looks = [
+            observed([("Threads_connected", one), ("Questions", two), ("Ssl_cipher", "")])
+            for one, two in (("9", "10"), ("1", "30"))
+        ]
+        for probe, kept in (
+            (StatusProbe(), {"Questions": 20}),
+            (GaugesProbe(), {"Threads_connected": 1}),
+        ):
+            before, after = map(probe.look, looks)
+            assert probe.change(before, after) == kept
 
     @given(st.dictionaries(st.text(max_size=6), st.integers()))
     def test_no_change_is_nothing(self, counters: dict[str, int]) -> None:
         assert StatusProbe().change(counters, counters) == {}
+
+
+class TestInnodbMetrics:
+    ROWS: ClassVar[Rows] = [
+        ("lock_timeouts", "value", 3),
+        ("os_pending_reads", "counter", 3),
+        ("buffer_pool_reads", "status_counter", 3),
+        ("buffer_pool_pages_data", "value", 3),
+        ("index_page_splits", "counter", 3),
+        ("adaptive_hash_searches", "set_member", 3),
+    ]
+
+    def test_what_counts_and_stands_nowhere_else_is_kept(self) -> None:
+        probe = InnodbMetricsProbe()
+        before = probe.look(observed(self.ROWS[:-1]))
+        after = probe.look(observed([(name, kind, 5) for name, kind, _ in self.ROWS]))
+        assert before is not None and after is not None
+        assert probe.change(before, after) == {"lock_timeouts": 2, "index_page_splits": 2}
+
+    @pytest.mark.parametrize(
+        ("kind", "asked"), [("mariadb", "ENABLED = 1"), ("mysql", "STATUS = 'enabled'")]
+    )
+    def test_each_kind_says_in_its_way_which_are_on(self, kind: str, asked: str) -> None:
+        looked: Any = observed([], kind)
+        assert InnodbMetricsProbe().look(looked) == {}
+        assert asked in looked.connection.statements[0]
+
+    def test_who_may_not_look_sees_none(self) -> None:
+        class Refuses(FakeConnection):
+            def answer(self, statement: str) -> Rows:
+                raise pymysql.err.OperationalError(self.code, "no")
+
+        refuses: Any = Refuses()
+        refuses.code = 1227
+        assert InnodbMetricsProbe().look(Observed(refuses, "mariadb")) is None
+        refuses.code = 1064
+        with pytest.raises(pymysql.err.OperationalError):
+            InnodbMetricsProbe().look(Observed(refuses, "mariadb"))
+        assert InnodbMetricsProbe().look(observed([], MODEL)) is None
 
 
 class TestKeyCaches:
@@ -114,8 +170,11 @@ class TestHost:
 
 
 def test_what_a_server_does_not_have_is_left_out() -> None:
-    before = probes.look(observed([("Questions", "1")], kind="mysql"))
-    after = probes.look(observed([("Questions", "4")], kind="mysql"))
+    def asked(questions: str) -> Observed:
+        connection: Any = FakeConnection({"SHOW": [("Questions", questions)]})
+        return Observed(connection, "mysql")
+
+    before, after = probes.look(asked("1")), probes.look(asked("4"))
     changes = probes.changes(before, after)
     assert changes["status"] == {"Questions": 3}
     assert "key_caches" not in changes

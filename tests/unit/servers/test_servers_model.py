@@ -15,7 +15,7 @@ from contend.servers.binary import ServerBinary
 from contend.servers.errors import OptionRejected, ServerFailed, WrongKind
 from contend.servers.kinds import KINDS, refuse_unknown
 from contend.servers.kinds.base import Site
-from contend.servers.kinds.model import counted, truth_beside
+from contend.servers.kinds.model import ModelKind, truth_beside
 
 MODEL = KINDS["model"]
 
@@ -97,8 +97,8 @@ def counting(tmp_path: Path) -> Iterator[tuple[int, Path]]:
 
 def test_each_look_is_a_line_of_its_own(counting: tuple[int, Path]) -> None:
     pid, log = counting
-    assert counted(pid, log) == {"queries": 10, "segments": []}
-    assert counted(pid, log) == {"queries": 20, "segments": []}
+    assert ModelKind().counted(pid, log) == {"queries": 10, "segments": []}
+    assert ModelKind().counted(pid, log) == {"queries": 20, "segments": []}
     assert len(truth_beside(log).read_text().splitlines()) == 2
 
 
@@ -106,4 +106,4 @@ def test_one_that_is_gone_is_said(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
     with pytest.raises(ServerFailed, match="ended"):
-        counted(process.pid, tmp_path / "server.log")
+        ModelKind().counted(process.pid, tmp_path / "server.log")

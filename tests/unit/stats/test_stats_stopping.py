@@ -182,3 +182,17 @@ def test_nothing_compared_has_no_width_and_ends_with_its_time() -> None:
     told = progress_of_table(nothing, shape, rule, spent_s=9, unit_s=2)
     assert (told.stop, told.reason, told.n, told.units_more) == (True, "time is up", 3, None)
     assert not progress_of_table(nothing, shape, rule, spent_s=1, unit_s=2).stop
+
+
+def test_a_width_of_cells_waits_for_the_widest_cell() -> None:
+    chance = np.random.default_rng(11)
+    d = chance.normal(0.0, (0.004, 0.05), (12, 2))[:, :, None]
+    of = TableShape(1, 2)
+    whole, cells = (
+        progress_of_table(d, of, StoppingRule(until=0.03, of_cells=each), spent_s=0.0, unit_s=1.0)
+        for each in (False, True)
+    )
+    assert whole.half_width < 0.03 < cells.half_width
+    assert (whole.stop, cells.stop) == (True, False)
+    assert cells.units_more is not None
+    assert cells.units_more > 0

@@ -13,7 +13,13 @@ from scipy import stats as reference
 
 from contend.stats.change import Change, read_verdict
 from contend.stats.contrasts import TableShape
-from contend.stats.table import TableAnswer, advantages, answer_table, answer_tables
+from contend.stats.table import (
+    TableAnswer,
+    advantages,
+    answer_table,
+    answer_tables,
+    single_cells,
+)
 
 MAIN = TableShape(rows=3, columns=7)
 
@@ -373,3 +379,19 @@ def test_what_is_not_a_table_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         refused(d, **options)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (2, 1), (2, 3)])
+def test_single_cells_are_those_of_the_whole_answer(shape: tuple[int, int]) -> None:
+    of = TableShape(*shape)
+    d = np.random.default_rng(5).normal(0.0, 0.02, (9, of.contexts, 2))
+    answer, cells = (
+        answer_table(d, of, confidence=0.96, interim=True),
+        single_cells(d, of, confidence=0.96),
+    )
+    assert len(cells.changes) == 2 * of.contexts
+    for one in cells.changes:
+        place = one.place
+        whole = answer.cell(place.level, place.first_row, place.first_column)
+        assert (one.low, one.high) == (whole.low, whole.high)
+        assert cells.p_each in {each.p_each for each in answer.depths}

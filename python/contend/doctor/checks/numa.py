@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from contend.doctor.model import DoctorCheck, Result, Subject, Unseen, fine, found, missing
+from contend.host.nodes import FOLDER, HostNode, host_nodes, with_memory
 
-_NODES = "sys/devices/system/node"
 _BALANCING = "proc/sys/kernel/numa_balancing"
 _RECLAIM = "proc/sys/vm/zone_reclaim_mode"
 _UNEVEN_RATIO = 1.5
 _EMPTY_SHARE = 0.02
 
 
-def _nodes(subject: Subject) -> list[str]:
-    return [
-        name
-        for name in subject.tree.names(_NODES)
-        if name.startswith("node") and name[4:].isdecimal()
-    ]
-
-
 def _count(subject: Subject) -> Unseen | int:
-    nodes = _nodes(subject)
-    return len(nodes) or Unseen(f"/{_NODES} lists no nodes")
+    """Nodes that memory can be taken from: pages lie on one of these, or move between them."""
+    nodes = host_nodes(subject.tree)
+    return len(with_memory(nodes)) or Unseen(f"/{FOLDER} lists no nodes")
 
 
 def _balancing(subject: Subject) -> Result:
@@ -50,37 +43,39 @@ def _reclaim(subject: Subject) -> Result:
 
 
 def _memory(subject: Subject) -> Result:
-    sizes: dict[str, tuple[int, int]] = {}
-    for node in _nodes(subject):
-        fields = _meminfo(subject.tree.text(f"{_NODES}/{node}/meminfo") or "")
-        if "MemTotal" in fields:
-            sizes[node] = fields["MemTotal"], fields.get("MemFree", 0)
-    if not sizes:
-        return Unseen(f"/{_NODES} shows no memory")
-    said = ", ".join(f"{node} {total >> 20:,} MiB" for node, (total, _) in sizes.items())
+    nodes = [node for node in host_nodes(subject.tree) if node.memory_bytes is not None]
+    if not nodes:
+        return Unseen(f"/{FOLDER} shows no memory")
+    said = ", ".join(f"node{node.number} {_total(node) >> 20:,} MiB" for node in nodes)
     state = {"memory_of_nodes": said}
-    if len(sizes) == 1:
+    if len(nodes) == 1:
         return fine(f"one node: {said}", **state)
-    totals = [total for total, _ in sizes.values()]
-    if min(totals) == 0:
-        bare = ", ".join(node for node, (total, _) in sizes.items() if total == 0)
-        return found("severe", f"{bare} has CPUs and no memory of its own ({said})", **state)
+    # Where the kernel lists no CPUs of any node, none is known to have none.
+    known = any(node.cpus for node in nodes)
+    if bare := [node for node in nodes if not node.has_memory and (node.cpus or not known)]:
+        return found(
+            "severe", f"{_names(bare)} has CPUs and no memory of its own ({said})", **state
+        )
+    beside = [node for node in nodes if node.cpus or not known]
+    totals = [_total(node) for node in beside]
     if max(totals) / min(totals) > _UNEVEN_RATIO:
         return found("warning", f"memory is spread unevenly: {said}", **state)
-    full = [node for node, (total, free) in sizes.items() if free / total < _EMPTY_SHARE]
-    if full and len(full) < len(sizes):
-        return found("note", f"{', '.join(full)} has no free memory and others have", **state)
+    if far := [node for node in nodes if node.has_memory and node not in beside]:
+        return found(
+            "note", f"{_names(far)} has memory and no CPUs: it is far from all of them", **state
+        )
+    full = [node for node in beside if (node.free_bytes or 0) / _total(node) < _EMPTY_SHARE]
+    if full and len(full) < len(beside):
+        return found("note", f"{_names(full)} has no free memory and others have", **state)
     return fine(f"memory is spread evenly: {said}", **state)
 
 
-def _meminfo(text: str) -> dict[str, int]:
-    """`Node 0 MemTotal:  8192000 kB`, in bytes."""
-    found_of = {}
-    for line in text.splitlines():
-        words = line.split()
-        if len(words) == 5 and words[3].isdecimal() and words[4] == "kB":
-            found_of[words[2].rstrip(":")] = int(words[3][:15]) * 1024
-    return found_of
+def _total(node: HostNode) -> int:
+    return node.memory_bytes or 0
+
+
+def _names(nodes: list[HostNode]) -> str:
+    return ", ".join(f"node{node.number}" for node in nodes)
 
 
 def _interleave(subject: Subject) -> Result:
@@ -88,7 +83,7 @@ def _interleave(subject: Subject) -> Result:
     if isinstance(nodes, Unseen):
         return nodes
     if nodes == 1:
-        return fine("one node: there is nothing to interleave", policy="one node")
+        return fine("one node has memory: there is nothing to interleave", policy="one node")
     path = f"proc/{subject.pid}/numa_maps"
     lines = (subject.tree.text(path) or "").splitlines()
     policies = {line.split()[1].partition(":")[0] for line in lines if len(line.split()) > 1}
@@ -115,7 +110,7 @@ CHECKS = (
         costs="Faults and copies while it runs; not measured.",
         mend="sysctl kernel.numa_balancing=0",
         look=_balancing,
-        measure="memory_ns",
+        measure="far_memory_ns",
         files=lambda _subject: {_BALANCING: "0"},
     ),
     DoctorCheck(
@@ -137,7 +132,7 @@ CHECKS = (
         mend="Put memory modules into both sockets alike, or place the server on the node with "
         'memory (place.server.cpus = "node:0").',
         look=_memory,
-        measure="memory_ns",
+        measure="far_memory_ns",
     ),
     DoctorCheck(
         id="numa-interleave",
@@ -148,6 +143,6 @@ CHECKS = (
         mend="numactl --cpunodebind=0 --membind=0 mysqld, or --interleave=all, or "
         "innodb_numa_interleave=ON",
         look=_interleave,
-        measure="memory_ns",
+        measure="far_memory_ns",
     ),
 )

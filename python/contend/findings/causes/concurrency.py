@@ -105,7 +105,11 @@ def _neighbours(evidence: Evidence) -> float:
 
 def _placement(evidence: Evidence) -> Sentence:
     """Whether the study's own answer, placement on memory nodes, can be the answer here."""
-    nodes = (evidence.study.meta.facts.get("numa") or {}).get("node_count")
+    numa = evidence.study.meta.facts.get("numa") or {}
+    nodes = numa.get("node_count")
+    # One without memory is no place for a server's.
+    bare = sum(one.get("memory_bytes") == 0 for one in numa.get("nodes") or ())
+    nodes = None if nodes is None else nodes - bare
     study_said = (
         "On the study's machine with two memory nodes placement was the answer: with 64 clients "
         "16.3 s bound to one node, 27.2 s unbound, 28.7 s interleaved"

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from pymysql.connections import Connection
 
+from contend.probed import ModelCounters
 from contend.servers.binary import ServerBinary
 from contend.servers.options import Value
 from contend.servers.variables import Differing
@@ -49,6 +50,12 @@ class Kind(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def computes_rows(self) -> bool:
+        """Whether its rows are a function of their seed: there is nothing to load and to copy, and
+        of its files only the index is worth warming."""
+        ...
+
     def base_arguments(self, data: Path, temporary: Path) -> list[str]:
         """What the program is told whenever it is run."""
         ...
@@ -79,4 +86,12 @@ class Kind(Protocol):
 
     def differing(self, connection: Connection[Any], binary: ServerBinary) -> Differing:
         """Its variables whose value is not the default."""
+        ...
+
+    def counted(self, pid: int, log: Path) -> ModelCounters | None:
+        """What it has counted since it started that no statement shows; None for nothing.
+
+        Raises:
+            ServerFailed: it did not say.
+        """
         ...

@@ -32,6 +32,7 @@ _POLL_S = 0.002
 
 class ModelKind:
     name = MODEL
+    computes_rows = True
 
     def base_arguments(self, data: Path, temporary: Path) -> list[str]:
         del data, temporary
@@ -64,34 +65,28 @@ class ModelKind:
             if name in there and not same_value(there[name], default)
         }
 
+    def counted(self, pid: int, log: Path) -> ModelCounters:
+        file = truth_beside(log)
+        before = _lines(file)
+        try:
+            os.kill(pid, signal.SIGUSR1)
+        except ProcessLookupError:
+            raise ServerFailed("the model server ended.", hint=f"Its log is {log}.") from None
+        deadline = time.monotonic() + _PATIENCE_S
+        while len(lines := _lines(file)) <= len(before):
+            if time.monotonic() > deadline:
+                raise ServerFailed(
+                    f"the model server did not write what it counted within {_PATIENCE_S:.0f} s.",
+                    hint=f"It should have, to {file}; its log is {log}.",
+                )
+            time.sleep(_POLL_S)
+        told = json.loads(lines[-1])
+        return cast(ModelCounters, {n: told[n] for n in ModelCounters.__annotations__ if n in told})
+
 
 def truth_beside(log: Path) -> Path:
     """Where a server with this log writes what it counted."""
     return log.with_name(TRUTH_NAME)
-
-
-def counted(pid: int, log: Path) -> ModelCounters:
-    """What a model server has counted since it started.
-
-    Raises:
-        ServerFailed: it did not say.
-    """
-    file = truth_beside(log)
-    before = _lines(file)
-    try:
-        os.kill(pid, signal.SIGUSR1)
-    except ProcessLookupError:
-        raise ServerFailed("the model server ended.", hint=f"Its log is {log}.") from None
-    deadline = time.monotonic() + _PATIENCE_S
-    while len(lines := _lines(file)) <= len(before):
-        if time.monotonic() > deadline:
-            raise ServerFailed(
-                f"the model server did not write what it counted within {_PATIENCE_S:.0f} s.",
-                hint=f"It should have, to {file}; its log is {log}.",
-            )
-        time.sleep(_POLL_S)
-    told = json.loads(lines[-1])
-    return cast(ModelCounters, {n: told[n] for n in ModelCounters.__annotations__ if n in told})
 
 
 def _lines(file: Path) -> list[str]:

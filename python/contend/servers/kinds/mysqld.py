@@ -49,9 +49,14 @@ class _Mysqld:
     def known_options(self, binary: ServerBinary) -> frozenset[str]:
         return program_options(binary)
 
+    computes_rows = False
+
     def without_effect(self, options: Mapping[str, Value]) -> list[str]:
         del options
         return []
+
+    def counted(self, pid: int, log: Path) -> None:
+        del pid, log
 
 
 _SYSTEM_TABLES = (

@@ -1,5 +1,5 @@
-"""Records what the checks of doctor read on this host: `python tests/unit/doctor/record.py`. Look
-at what it prints before you keep it: boot parameters and mounts name disks and services."""
+"""Records what the checks of doctor read on this host: `python tests/support/doctor_record.py`.
+Look at what it prints before you keep it: boot parameters and mounts name disks and services."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from contend.doctor import examine
 from contend.doctor.model import Subject
 from contend.host import Tree
+from contend.host.machine import block_device, mount_of
 
 
 class _Recorder(Tree):
@@ -31,8 +32,13 @@ class _Recorder(Tree):
 
 
 def record(root: Path, folder: Path) -> dict[str, str]:
+    """Content by path below `root`; of the disk below `folder` the link that leads to it."""
     tree = _Recorder(root)
     examine(Subject(tree, folder))
+    mount = mount_of(tree, folder)
+    device = None if mount is None else block_device(tree, mount)
+    if mount is not None and device is not None:
+        tree.read[f"sys/dev/block/{mount.device}"] = f"-> sys/block/{device}"
     return dict(sorted(tree.read.items()))
 
 

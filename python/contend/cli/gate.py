@@ -1,0 +1,83 @@
+"""What commands that end in a gate have in common: its options, its files, its exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contend.errors import RequestError
+
+if TYPE_CHECKING:
+    from contend.report.model import GateText
+
+EXIT_CODES = {"passed": 0, "slower": 3, "uncertain": 4}
+
+_UNCERTAIN = {"4": "uncertain", "pass": "passed", "fail": "slower"}
+_IN_JUNIT = {"4": "skipped", "pass": "passed", "fail": "failed"}
+
+
+def add_gate(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("gate")
+    group.add_argument(
+        "--fail-if-slower",
+        metavar="PERCENT",
+        help="end with exit code 3 if any cell is certainly slower, and by so much or more as far "
+        "as can be seen (3%%), with 0 if all of them are certainly not slower by so much, and "
+        "with 4 if it is not certain",
+    )
+    group.add_argument(
+        "--if-not-certain",
+        choices=tuple(_UNCERTAIN),
+        default="4",
+        help="the exit code of a gate that is not certain: 4, pass (0) or fail (3)",
+    )
+    group.add_argument(
+        "--junit", metavar="FILE", type=Path, help="write the gate as JUnit XML, a test a cell"
+    )
+    group.add_argument(
+        "--markdown", metavar="FILE", type=Path, help="write the gate as a comment in Markdown"
+    )
+
+
+def check_gate(args: argparse.Namespace, *, has_gate: bool) -> None:
+    """Refuse what would fail after everything was measured; raises RequestError."""
+    if not has_gate:
+        for option, given in (
+            ("--junit", args.junit),
+            ("--markdown", args.markdown),
+            ("--if-not-certain", args.if_not_certain if args.if_not_certain != "4" else None),
+        ):
+            if given is not None:
+                raise RequestError(
+                    f"{option} is of a gate, and there is none",
+                    hint="Add --fail-if-slower 3%.",
+                )
+    for option, path in (("--junit", args.junit), ("--markdown", args.markdown)):
+        if path is None:
+            continue
+        if path.is_dir():
+            raise RequestError(f"{option}: {path} is a folder", hint="Name a file.")
+        if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+            raise RequestError(
+                f"{option}: {path} cannot be written",
+                hint="Name a file in a folder that is there and yours.",
+            )
+
+
+def end_gate(args: argparse.Namespace, gate: GateText | None, notes: tuple[str, ...] = ()) -> int:
+    """Write the gate's files; the exit code. Without a gate that is 0."""
+    from contend.report.gate import junit_of, markdown_of
+
+    if gate is None:
+        return 0
+    if args.junit is not None:
+        uncertain = _IN_JUNIT[args.if_not_certain]
+        args.junit.write_text(junit_of(gate, uncertain=uncertain), encoding="utf-8")
+    if args.markdown is not None:
+        args.markdown.write_text(markdown_of(gate, notes), encoding="utf-8")
+    outcome: str = gate.outcome
+    if outcome == "uncertain":
+        outcome = _UNCERTAIN[args.if_not_certain]
+    return EXIT_CODES[outcome]

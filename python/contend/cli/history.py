@@ -1,0 +1,83 @@
+"""`contend history`: runs of one experiment over time."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from contend.cli.parser import add_metric, metrics_of, remark, say, say_json
+from contend.errors import RequestError
+
+
+def add_history(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Show runs of one experiment over time: what each level gained and how fast each cell "
+        "was, run by run; from which run on that is certainly another, and what else changed "
+        "there: the server, its variables, contend, the host."
+    )
+    parser.add_argument(
+        "folders",
+        metavar="FOLDER",
+        nargs="*",
+        help="run folders, or folders in which run folders lie",
+    )
+    parser.add_argument(
+        "--experiment", metavar="NAME", help="which one, if the folders have runs of several"
+    )
+    add_metric(parser)
+    parser.add_argument(
+        "--get-otava",
+        action="store_true",
+        help="install Apache Otava, which finds change points, in a folder of its own in your "
+        "cache (about 240 MB, from the Python package index)",
+    )
+    parser.add_argument(
+        "--no-change-points", action="store_true", help="show the series, and look for no changes"
+    )
+    parser.add_argument(
+        "--html", metavar="FILE", type=Path, help="write one page that fetches nothing"
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print the history as JSON")
+    form.add_argument("--full", action="store_true", help="add every series and every run")
+    parser.set_defaults(run=_history)
+
+
+def _history(args: argparse.Namespace) -> int:
+    from contend.history import as_json, build, default_environment, get
+    from contend.history.terminal import lines_of
+
+    environment = default_environment()
+    if args.get_otava and not get(environment, remark):
+        remark(f"contend: Apache Otava is in {environment} already")
+    if not args.folders:
+        if args.get_otava:
+            return 0
+        raise RequestError(
+            "no folder was named.", hint="Name run folders, or the folder they lie in."
+        )
+    if args.html is not None and args.html.is_dir():
+        raise RequestError(f"{args.html} is a folder", hint="Name a file, such as history.html.")
+    history = build(
+        args.folders,
+        experiment=args.experiment,
+        metrics=metrics_of(args),
+        environment=None if args.no_change_points else environment,
+    )
+    if args.html is not None:
+        from contend.history.html import note, write
+
+        write(history, args.html)
+        remark(f"contend: {args.html}")
+        if missing := note(history):
+            remark(f"contend: {missing}")
+    if args.json:
+        say_json(as_json(history))
+        return 0
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
+    for line in lines_of(history, shutil.get_terminal_size().columns, full=args.full):
+        say(line)
+    return 0

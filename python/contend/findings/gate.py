@@ -1,0 +1,163 @@
+"""Is anything slower by more than may be? One answer for all cells, for whoever stops a release.
+
+A gate is read off the intervals that are printed, and off nothing else. It has passed if no cell
+can be slower by the limit: the far end of every interval lies within it. It has failed if one cell
+is certainly slower (its interval excludes no change) and its estimate lies at the limit or beyond.
+Everything else is not certain. The intervals hold together for all cells, so a gate of many cells
+fails falsely no more often than one of a single cell.
+
+It does not wait until the whole interval lies beyond the limit: to find a slowdown of 5 % with a
+limit of 3 % so takes about six times as long.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from contend.findings.changes import Analysis, pairs_of
+from contend.findings.model import Finding
+from contend.findings.study import Study
+from contend.metrics import Metric
+from contend.spec import Level, cell_key
+from contend.stats.change import detectable_slowdowns
+
+GateOutcome = Literal["passed", "slower", "uncertain"]
+
+LIMITED = "client-limited"
+"""A client at its limit hides what a server lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slowdown:
+    """How much slower, as a share of the baseline's figure: less throughput, more time. Below 0 it
+    is faster."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """One cell of a gate.
+
+    finding: None if it was not measured on both sides.
+    why: what is in the way of passing although the interval is not; empty if nothing is.
+    """
+
+    cell: Mapping[str, Level]
+    level: Level
+    finding: Finding | None
+    outcome: GateOutcome
+    why: str = ""
+
+    @property
+    def slowdown(self) -> Slowdown | None:
+        return None if self.finding is None else slowdown_of(self.finding)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseGate:
+    """All cells of a gate; `limit` is the slowdown that fails it."""
+
+    metric: Metric
+    limit: float
+    cells: tuple[Gated, ...]
+
+    @property
+    def outcome(self) -> GateOutcome:
+        found = {one.outcome for one in self.cells}
+        if "slower" in found:
+            return "slower"
+        return "passed" if found == {"passed"} else "uncertain"
+
+    @property
+    def deciding(self) -> tuple[Gated, ...]:
+        """The cells that make the outcome, the worst first."""
+        cells = [one for one in self.cells if one.outcome == self.outcome]
+        return tuple(sorted(cells, key=self._badness, reverse=True))
+
+    def _badness(self, one: Gated) -> float:
+        found = one.slowdown
+        if found is None:
+            return math.inf
+        return found.estimate if self.outcome == "slower" else found.high
+
+
+def slowdown_of(finding: Finding) -> Slowdown:
+    """A change as a slowdown."""
+    change = finding.change
+    if finding.metric.less_is_better:
+        return Slowdown(change.ratio - 1, change.low - 1, change.high - 1)
+    return Slowdown(1 - change.ratio, 1 - change.high, 1 - change.low)
+
+
+def judged(finding: Finding | None, limit: float, why: str = "") -> GateOutcome:
+    """One cell against the limit; `why` is what is in the way of passing."""
+    if finding is None or finding.change.df <= 0 or finding.change.verdict is None:
+        return "uncertain"
+    found = slowdown_of(finding)
+    if found.low > 0 and found.estimate >= limit:
+        return "slower"
+    return "passed" if found.high < limit and not why else "uncertain"
+
+
+def smallest_slowdown(finding: Finding, limit: float) -> float:
+    """What a gate of such units finds in four of five experiments, as a share; the scatter of these
+    units is taken for that of all."""
+    change = finding.change
+    se = change.sd_log / math.sqrt(change.n)
+    if not se > 0 or not change.df > 0:
+        return limit
+    critical = math.log(change.high / change.low) / 2 / se
+    errors, df, half = (np.array([one]) for one in (se, change.df, critical))
+    log = float(detectable_slowdowns(errors, df, half, limit)[0])
+    return math.expm1(log) if finding.metric.less_is_better else -math.expm1(-log)
+
+
+def gate_over(
+    metric: Metric,
+    limit: float,
+    cells: Iterable[tuple[Mapping[str, Level], Level, Finding | None, str]],
+) -> ReleaseGate:
+    """A gate of these cells: where, of what, what was found, and what is in the way of passing."""
+    return ReleaseGate(
+        metric,
+        limit,
+        tuple(
+            Gated(cell, level, found, judged(found, limit, why), why)
+            for cell, level, found, why in cells
+        ),
+    )
+
+
+def gate_of(study: Study, analysis: Analysis | None) -> ReleaseGate | None:
+    """The gate of an experiment that has one, by the metric that decides; None if it has none, or
+    is not finished."""
+    limit = study.experiment.compare.fail_if_slower
+    if limit is None or not study.decides:
+        return None
+    findings = analysis.compared.comparisons if analysis is not None else ()
+    found = {cell_key(one.cell): one for one in findings}
+    roles = study.roles
+    cells = []
+    for (_, at), baseline, cell in pairs_of(roles):
+        one = found.get(cell_key(cell))
+        cells.append((cell, roles.others[at], one, _in_the_way(study, one, (baseline, cell))))
+    return gate_over(study.metrics[0], limit, cells)
+
+
+def _in_the_way(study: Study, one: Finding | None, sides: Sequence[Mapping[str, Level]]) -> str:
+    if one is None:
+        return "it was not measured"
+    if one.lost:
+        return f"{one.lost} of {one.lost + one.change.n} repeats failed"
+    runs = [run for side in sides for run in study.runs_of(side)]
+    if any(warning.get("code") == LIMITED for run in runs for warning in run.warnings):
+        return "the client was at its limit, and would hide a slower server"
+    return ""

@@ -1,0 +1,11 @@
+"""Runs of one experiment over time: series, change points, and what else changed at one.
+
+history = build(["contend-runs"], environment=default_environment())
+history.breaks[0].points[0].finding       # certain, in one family with all series of the page
+history.breaks[0].altered                 # what was one thing before, and another after
+"""
+
+from contend.history.build import build
+from contend.history.document import as_json
+from contend.history.model import RUNS_A_SIDE, Break, ChangePoint, History, PastRun, Series
+from contend.history.otava import NoOtava, default_environment, get, is_here

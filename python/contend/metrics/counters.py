@@ -1,0 +1,168 @@
+"""All that is counted of a run, source by source: by the server, of its process, of the client's,
+of the host.
+
+A counter is compared by the query, so that a faster level does not count more of everything. A
+gauge is compared as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from contend.metrics import read
+from contend.metrics.model import Metric, Read, Run
+from contend.metrics.status_variables import CLOCKS, GAUGES, IDENTITIES, QUERIES
+from contend.outcome import ProcessDelta
+
+Counts = Mapping[str, float]
+
+PER_QUERY = "_per_query"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A place where counters are read.
+
+    name: what the names of its metrics begin with. title: what it is called.
+    counts: by name, what was counted in a run; None if nobody looked. A counter that is missing
+        did not rise, if others of the same server have it.
+    queries: how many there were meanwhile; None of gauges, which are not divided.
+    seconds: how long it was counted; None of gauges.
+    of_block: it tells of a whole block, and in slices nothing of a level.
+    """
+
+    name: str
+    title: str
+    counts: Callable[[Run], Counts | None]
+    queries: Read | None
+    seconds: Read | None
+    of_block: bool = False
+
+    def metric(self, counter: str) -> Metric:
+        """`status.Created_tmp_tables_per_query`; of a gauge `status.Threads_connected`."""
+        if self.queries is None:
+            name = f"{self.name}.{counter}"
+            return Metric(name, counter, "", self._reader(counter))
+        title = f"{counter} per query"
+        return Metric(
+            f"{self.name}.{counter}{PER_QUERY}",
+            title if self.name == "status" else f"{title} ({self.title})",
+            "",
+            read.over(self._reader(counter), self.queries),
+            verb="take",
+            noun=title,
+            counted=True,
+        )
+
+    def _reader(self, counter: str) -> Read:
+        return read.field(self.counts, lambda counts: counts[counter])
+
+
+def _status(run: Run) -> Counts | None:
+    """Older records have gauges among the counters."""
+    found = run.probes.get("status")
+    return found and {name: value for name, value in found.items() if name not in GAUGES}
+
+
+def _gauges(run: Run) -> Counts | None:
+    found = run.probes.get("gauges")
+    return found and {name: value for name, value in found.items() if name not in IDENTITIES}
+
+
+def _innodb(run: Run) -> Counts | None:
+    return run.probes.get("innodb_metrics")
+
+
+def _key_caches(run: Run) -> Counts | None:
+    """Of caches with a name, all segments together; SHOW GLOBAL STATUS has the default one."""
+    segments = run.probes.get("key_caches")
+    if segments is None:
+        return None
+    found: dict[str, float] = {}
+    for one in segments:
+        counted: dict[str, object] = {**one}
+        cache = str(counted.pop("cache", "default"))
+        counted.pop("segment", None)
+        for name, value in counted.items():
+            if cache != "default" and isinstance(value, int):
+                key = f"{cache}.{name}"
+                found[key] = found.get(key, 0) + value
+    return found
+
+
+_USED: dict[str, Callable[[ProcessDelta], float | None]] = {
+    "cpu_us": lambda used: used["cpu_us"],
+    "voluntary_switches": lambda used: used["voluntary_switches"],
+    "involuntary_switches": lambda used: used["involuntary_switches"],
+    "read_bytes": lambda used: used["read_bytes"],
+    "write_bytes": lambda used: used["write_bytes"],
+}
+
+
+def _process(find: read.Find[ProcessDelta]) -> Callable[[Run], Counts | None]:
+    """What a process used over the measured window."""
+    fields = {name: read.field(find, pick) for name, pick in _USED.items()}
+
+    def counts(run: Run) -> Counts | None:
+        found = ((name, value(run)) for name, value in fields.items())
+        return {name: value for name, value in found if value is not None} or None
+
+    return counts
+
+
+def _host(run: Run) -> Counts | None:
+    """Faults and swapping in pages, the rest in microseconds of a CPU or of the clock."""
+    host = run.probes.get("host")
+    if host is None:
+        return None
+    elapsed_us = host["elapsed_s"] * 1e6
+    cpu_us = elapsed_us * host["cpus"]
+    return {
+        **host["vm"],
+        **{f"stall_us.{name}": share * elapsed_us for name, share in host["stall_share"].items()},
+        "steal_us": host["steal_share"] * cpu_us,
+        "iowait_us": host["iowait_share"] * cpu_us,
+        "throttled_us": (host["throttled_s"] or 0.0) * 1e6,
+    }
+
+
+_elapsed_s = read.field(lambda run: run.probes.get("host"), lambda host: host["elapsed_s"])
+
+SOURCES: tuple[Source, ...] = (
+    Source("status", "SHOW GLOBAL STATUS", _status, read.asked, _elapsed_s),
+    Source("status", "SHOW GLOBAL STATUS", _gauges, None, None),
+    Source("innodb", "INNODB_METRICS", _innodb, read.asked, _elapsed_s),
+    Source("key_cache", "KEY_CACHES", _key_caches, read.asked, _elapsed_s),
+    Source("server", "server process", _process(read.server), read.queries, read.measured_s),
+    Source("client", "contend-load", _process(read.client), read.queries, read.measured_s),
+    Source("host", "the host", _host, read.asked, _elapsed_s, of_block=True),
+)
+
+
+def is_guise(source: Source, counter: str) -> bool:
+    """Whether a counter is the throughput by another name: it counts queries, or it ticks by the
+    clock."""
+    return source.name == "status" and counter in (CLOCKS | QUERIES)
+
+
+def counter_metric(name: str) -> Metric | None:
+    """The metric of a name such as `status.Handler_read_key_per_query`; None if it is none."""
+    prefix, _, rest = name.partition(".")
+    counter = rest.removesuffix(PER_QUERY)
+    if not all(word.isidentifier() for word in counter.split(".")):
+        return None
+    if prefix == "status" and (counter in GAUGES) != (rest == counter):
+        return None
+    for source in SOURCES:
+        if source.name == prefix and (rest != counter) == (source.queries is not None):
+            return source.metric(counter)
+    return None
+
+
+def counters_in(run: Run) -> Iterator[tuple[Source, str]]:
+    """Every counter and gauge of a run that can be a metric."""
+    for source in SOURCES:
+        for name in source.counts(run) or {}:
+            if all(word.isidentifier() for word in name.split(".")):
+                yield source, name

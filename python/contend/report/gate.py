@@ -1,0 +1,208 @@
+"""A gate in words: one line for a CI log, JUnit XML for what counts tests, Markdown for a comment.
+
+All three are made of the same rows, so that they say the same.
+"""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+
+from contend.findings import Analysis, Gated, ReleaseGate, Study, slowdown_of
+from contend.report.basis import repeat_s
+from contend.report.model import GateRow, GateText
+from contend.report.words import cell_phrase, gain_text, significant, size_text
+from contend.stats import units_to_reach
+from contend.units import format_duration
+
+MARK = "<!-- contend gate: {} -->"
+"""First line of a comment, by which the next one of the same gate finds it."""
+
+_WORDS = {"passed": "passed", "slower": "slower", "uncertain": "not certain"}
+_NAMED = 3
+
+
+def gate_text(gate: ReleaseGate, title: str, *, more: Mapping[int, str] | None = None) -> GateText:
+    """A gate as rows and a line.
+
+    Args:
+        title: what was measured.
+        more: by the number of a cell, what would make it certain.
+    """
+    more = more or {}
+    rows = tuple(_row(gate, one, more.get(at, "")) for at, one in enumerate(gate.cells))
+    return GateText(
+        title=title,
+        metric=gate.metric,
+        limit=gate.limit,
+        outcome=gate.outcome,
+        line=f"gate {_WORDS[gate.outcome]}: {_line(gate, rows)}",
+        rows=rows,
+    )
+
+
+def gate_of_study(
+    study: Study, analysis: Analysis | None, gate: ReleaseGate | None
+) -> GateText | None:
+    """The gate of an experiment; None if there is none."""
+    if gate is None:
+        return None
+    more = {}
+    for at, one in enumerate(gate.cells):
+        if one.outcome == "uncertain" and analysis is not None:
+            more[at] = _would_take(study, analysis, gate.limit, one)
+    return gate_text(gate, study.experiment.name, more=more)
+
+
+def percent_text(share: float) -> str:
+    """`3 %`, `0.5 %`: a limit as it was given."""
+    return f"{share * 100:.10g} %"
+
+
+def _row(gate: ReleaseGate, one: Gated, more: str) -> GateRow:
+    found = one.finding
+    return GateRow(
+        place=cell_phrase(one.cell),
+        outcome=one.outcome,
+        change="" if found is None else gain_text(found.change),
+        finding=found,
+        says=_says(gate, one, more),
+    )
+
+
+def _says(gate: ReleaseGate, one: Gated, more: str) -> str:
+    limit, found = percent_text(gate.limit), one.slowdown
+    if found is None or not math.isfinite(found.high):
+        return f"not certain: {one.why or 'fewer than two repeats give no interval'}"
+    if one.outcome == "slower":
+        assert one.finding is not None
+        return f"certainly slower, by {size_text(one.finding.change)}; the limit is {limit}"
+    at_most = f"{significant(found.high * 100, 2)} %"
+    if one.outcome == "passed":
+        most = "certainly faster" if found.high <= 0 else f"slower by {at_most} at most"
+        return f"{most}; the limit is {limit}"
+    if one.why:
+        return f"not certain: {one.why}"
+    certain = "certainly slower, but how much is not certain" if found.low > 0 else "not certain"
+    return f"{certain}: slower by up to {at_most}, and the limit is {limit}{more}"
+
+
+def _line(gate: ReleaseGate, rows: tuple[GateRow, ...]) -> str:
+    """What decides it, the worst first."""
+    at = {id(one): row for one, row in zip(gate.cells, rows, strict=True)}
+    deciding = [at[id(one)] for one in gate.deciding]
+    if not deciding:
+        return "nothing was measured"
+    if gate.outcome == "passed":
+        of = f"all {len(rows)} cells" if len(rows) > 1 else deciding[0].place
+        worst = f"the most that is open is at {deciding[0].place}: " if len(rows) > 1 else ""
+        return (
+            f"{of}: {worst}{deciding[0].says}" if not worst else f"{of}; {worst}{deciding[0].says}"
+        )
+    named = "; ".join(f"{row.place}: {row.says}" for row in deciding[:_NAMED])
+    left = len(deciding) - _NAMED
+    return f"{named}; and {left} more" if left > 0 else named
+
+
+def _would_take(study: Study, analysis: Analysis, limit: float, one: Gated) -> str:
+    """How much longer it takes, if what was seen stays: until the interval ends before the limit,
+    or before no change."""
+    found = one.slowdown
+    if found is None or one.finding is None or one.why or not math.isfinite(found.high):
+        return ""
+    depth = one.finding.change.place.depth
+    p_each = next(each.p_each for each in analysis.answer.depths if each.depth == depth)
+    change = one.finding.change
+    distance = found.estimate if found.estimate >= limit else limit - max(found.estimate, 0.0)
+    needed = units_to_reach(distance, change, p_each) if distance > 0 else None
+    if needed is None or needed <= change.n:
+        return ""
+    time = format_duration(repeat_s(study) * (needed - change.n))
+    return f"; about {time} more would tell, if it stays as it is"
+
+
+def junit_of(text: GateText, *, uncertain: str) -> str:
+    """JUnit XML: a test case a cell.
+
+    Args:
+        uncertain: what a cell is that is not certain: skipped, failed or passed.
+    """
+    suite = ET.Element("testsuite", name=text.title)
+    counts = {"failures": 0, "skipped": 0}
+    for row in text.rows:
+        case = ET.SubElement(suite, "testcase", classname=text.title, name=row.place)
+        detail = f"{text.metric.title}: {row.change} %" if row.change else text.metric.title
+        kind = {"passed": "passed", "slower": "failed"}.get(row.outcome, uncertain)
+        if kind == "failed":
+            counts["failures"] += 1
+            ET.SubElement(case, "failure", message=row.says, type=row.outcome).text = detail
+        elif kind == "skipped":
+            counts["skipped"] += 1
+            ET.SubElement(case, "skipped", message=row.says)
+        ET.SubElement(case, "system-out").text = f"{detail}\n{row.says}"
+    numbers = {"tests": str(len(text.rows)), "errors": "0"}
+    numbers |= {name: str(count) for name, count in counts.items()}
+    suite.attrib.update(numbers)
+    top = ET.Element("testsuites", numbers, name="contend")
+    top.append(suite)
+    ET.indent(top)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(top, encoding="unicode")}\n'
+
+
+def markdown_of(text: GateText, notes: tuple[str, ...] = ()) -> str:
+    """A comment: what the gate says, a table of its cells, and what it rests on."""
+    heads = ("cell", f"{text.metric.title}, change in %", "repeats", "")
+    rows = [
+        (
+            row.place,
+            row.change or "not measured",
+            str(row.finding.change.n) if row.finding is not None else "0",
+            row.says,
+        )
+        for row in text.rows
+    ]
+    lines = [
+        MARK.format(text.title.replace("--", "- -")),
+        f"**contend, {_cell(text.title)}: gate {_WORDS[text.outcome]}** "
+        f"(limit: {percent_text(text.limit)} slower)",
+        "",
+        f"| {' | '.join(heads)} |",
+        f"|{'---|' * len(heads)}",
+        *(f"| {' | '.join(map(_cell, row))} |" for row in rows),
+        "",
+        "±: half of the interval. All intervals of the gate hold together, and its outcome is read "
+        "off them.",
+        *(f"\n{_cell(note)}" for note in notes),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    """Nothing that ends a cell of a table, or begins a tag."""
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+
+
+def gate_json(text: GateText) -> dict[str, object]:
+    """Plain values; slowdowns are shares of the baseline's figure, null if not known."""
+    return {
+        "limit": text.limit,
+        "outcome": _WORDS[text.outcome],
+        "line": text.line,
+        "cells": [
+            {
+                "place": row.place,
+                "outcome": _WORDS[row.outcome],
+                "says": row.says,
+                "slowdown": None if row.finding is None else _slowdown_json(row),
+            }
+            for row in text.rows
+        ],
+    }
+
+
+def _slowdown_json(row: GateRow) -> dict[str, float | None]:
+    assert row.finding is not None
+    found = slowdown_of(row.finding)
+    ends = {"estimate": found.estimate, "low": found.low, "high": found.high}
+    return {name: value if math.isfinite(value) else None for name, value in ends.items()}

@@ -1,0 +1,222 @@
+"""Run folders beside one another, in words: the sentence, the table of cells, what differs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from contend.findings import Finding, Given, RunSide, Said, SidesCompared
+from contend.report.differences import DifferenceRow, differences_between
+from contend.report.model import GateText
+from contend.report.words import cell_phrase, gain_text
+from contend.stats import finite
+
+_FEW = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SideTable:
+    """One side over the first: what is said of it, a row a cell, and what else differs."""
+
+    name: str
+    sentence: Said
+    rows: tuple[tuple[str, Finding | None], ...]
+    turn: str
+    differences: tuple[DifferenceRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SidesReport:
+    title: str
+    first: str
+    what: str
+    carries: str
+    units: str
+    tables: tuple[SideTable, ...]
+    left_out: tuple[str, ...]
+    gate: GateText | None = None
+    detectable: str = ""
+
+
+def report_of_sides(
+    sides: Sequence[RunSide],
+    compared: SidesCompared,
+    gate: GateText | None = None,
+    detectable: str = "",
+) -> SidesReport:
+    first = sides[0]
+    experiment = first.studies[0].experiment
+    what = "gain over " + str(first.studies[0].roles.baseline) if compared.by_gains else "figures"
+    sessions = {side.name: len(side.studies) for side in sides}
+    tables = tuple(
+        _table(side, first, compared, compared.findings[side.name]) for side in sides[1:]
+    )
+    return SidesReport(
+        title=experiment.question or experiment.name,
+        first=first.name,
+        what=f"{compared.metric.title}, {what}",
+        carries=_carries(compared, tables),
+        units=", ".join(
+            f"{name}: {count} session{'' if count == 1 else 's'}"
+            for name, count in sessions.items()
+        ),
+        tables=tables,
+        left_out=compared.left_out,
+        gate=gate,
+        detectable=detectable,
+    )
+
+
+def _table(
+    side: RunSide, first: RunSide, compared: SidesCompared, findings: Sequence[Finding | None]
+) -> SideTable:
+    rows = tuple(
+        (str(cell_phrase(cell)) or "all", one)
+        for cell, one in zip(compared.cells, findings, strict=True)
+    )
+    return SideTable(
+        side.name,
+        _sentence(side.name, compared, findings),
+        rows,
+        _turn(side.name, compared.first, rows),
+        differences_between(first.studies[0], side.studies[0]),
+    )
+
+
+def _sentence(name: str, compared: SidesCompared, findings: Sequence[Finding | None]) -> Said:
+    metric, total = compared.metric, Given(len(findings))
+    known = [one for one in findings if one is not None]
+    subject = Said.written(f"{'the gain of ' if compared.by_gains else ''}{name}")
+    over = Said.written(compared.first)
+    better = sum(one.tone == "better" for one in known)
+    worse = sum(one.tone == "worse" for one in known)
+    alike = sum(one.tone == "equivalent" for one in known)
+    parts = [
+        Said("{} in {} of {} cells", word, Given(count), total)
+        for word, count in (
+            (Said.written(metric.changed(metric.better)), better),
+            (Said.written(metric.changed(metric.worse)), worse),
+            (Said("the same"), alike),
+        )
+        if count
+    ]
+    if parts:
+        return Said("Beside {}, {} is {}.", over, subject, Said.joined(", ", parts))
+    without = next((one.without for one in known if one.without), "")
+    if without:
+        return Said(
+            "Beside {}, nothing is decided of {}: {}.", over, subject, Said.written(without)
+        )
+    return Said("Beside {}, nothing is certain of {}.", over, subject)
+
+
+def _turn(name: str, first: str, rows: Sequence[tuple[str, Finding | None]]) -> str:
+    """Where the order turns along the cells: by what is certain, else by the estimates."""
+    found = [(place, one) for place, one in rows if one is not None]
+    certain = [(place, one) for place, one in found if one.is_certain]
+    signs = [(place, one.change.ratio > 1) for place, one in certain]
+    how = ""
+    if len({up for _, up in signs}) < 2:
+        signs = [(place, one.change.ratio > 1) for place, one in found]
+        how = " by what was seen, which is not certain"
+    turns = [
+        f"between {before} and {after}"
+        for (before, up), (after, then) in itertools.pairwise(signs)
+        if up != then
+    ]
+    if not turns:
+        return ""
+    more = "" if len(turns) <= _FEW else f" and {len(turns) - _FEW} times more"
+    return f"The order of {name} and {first} turns {', '.join(turns[:_FEW])}{more}{how}."
+
+
+def _carries(compared: SidesCompared, tables: Sequence[SideTable]) -> str:
+    """What was not interleaved, and what that means."""
+    hosts = any(one.about == "host" for table in tables for one in table.differences)
+    of = "their hosts and of their hours" if hosts else "their hours"
+    if compared.by_gains:
+        return (
+            "These runs were not measured in turn. Each gain is of one host and hour, which both "
+            f"of its levels had; what differs between the gains carries the difference of {of}."
+        )
+    return (
+        "These runs were not measured in turn: the difference carries that of "
+        f"{of}, and only more sessions tell how much that is."
+    )
+
+
+def lines_of_sides(report: SidesReport) -> list[str]:
+    """As a terminal shows it."""
+    lines = [report.title, f"{report.what}; {report.units}", ""]
+    for table in report.tables:
+        lines += [str(table.sentence), *([table.turn] if table.turn else []), ""]
+        width = max(len(place) for place, _ in table.rows)
+        for place, one in table.rows:
+            lines.append(f"  {place.ljust(width)}  {change_text(one)}")
+        lines.append("")
+        if table.differences:
+            lines.append(f"What differs between {report.first} and {table.name}:")
+            lines += [
+                f"  {one.about} {one.name}: {one.one} | {one.other}" for one in table.differences
+            ]
+        else:
+            lines.append("Nothing that was recorded of host, server and experiment differs.")
+        lines.append("")
+    lines.append(report.carries)
+    lines += [f"Not compared: {text}." for text in report.left_out]
+    if report.detectable:
+        lines.append(report.detectable)
+    if report.gate is not None:
+        lines.append(report.gate.line)
+    return lines
+
+
+def change_text(one: Finding | None) -> str:
+    if one is None:
+        return "fewer than two units, no interval"
+    word = f" {one.word}" if one.word else " (no verdict)"
+    return f"{gain_text(one.change)} %{word}, n = {one.change.n} {one.contrast.units}"
+
+
+def sides_json(report: SidesReport) -> dict[str, Any]:
+    return {
+        "title": report.title,
+        "first": report.first,
+        "what": report.what,
+        "carries": report.carries,
+        "not_compared": list(report.left_out),
+        "sides": [
+            {
+                "name": table.name,
+                "sentence": table.sentence,
+                "turn": table.turn or None,
+                "cells": [_cell(place, one) for place, one in table.rows],
+                "differences": [
+                    {"about": d.about, "name": d.name, "one": d.one, "other": d.other}
+                    for d in table.differences
+                ],
+            }
+            for table in report.tables
+        ],
+    }
+
+
+def _cell(place: str, one: Finding | None) -> Mapping[str, Any]:
+    if one is None:
+        return {"place": place, "ratio": None}
+    change = one.change
+    return {
+        "place": place,
+        "cell": dict(one.cell),
+        "ratio": finite(change.ratio),
+        "low": finite(change.low),
+        "high": finite(change.high),
+        "n": change.n,
+        "units": one.contrast.units,
+        "verdict": one.word or None,
+        "without": one.without or None,
+        "detectable": change.detectable if math.isfinite(change.detectable) else None,
+    }

@@ -1,0 +1,98 @@
+"""The options of a gate, what they refuse, and what they write and end with."""
+
+from __future__ import annotations
+
+import argparse
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, with_gate, write_slices
+
+from contend.cli.gate import add_gate, check_gate, end_gate
+from contend.errors import RequestError
+from contend.report import Report, as_json, build
+from contend.spec import load_experiment
+from contend.store import RunFolder
+
+CELLS = (f"{CONNECTIONS}=[8, 64]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=8")
+
+
+def options(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_gate(parser)
+    return parser.parse_args(words)
+
+
+def report(path: Path, gain: float, server_sd: float = 0.005) -> Report:
+    write_slices(
+        path,
+        study(sets=CELLS),
+        gain=lambda _, __, at: gain if at == 8 else 1.0,
+        server_sd=server_sd,
+    )
+    with_gate(path, 0.03)
+    with RunFolder.open(path) as folder:
+        return build(folder)
+
+
+@pytest.mark.parametrize(
+    ("gain", "server_sd", "policy", "code", "junit"),
+    [
+        (1.0, 0.005, "4", 0, (0, 0)),
+        (0.9, 0.005, "pass", 3, (1, 0)),
+        (1.0, 0.05, "4", 4, (0, 2)),
+        (1.0, 0.05, "pass", 0, (0, 0)),
+        (1.0, 0.05, "fail", 3, (2, 0)),
+    ],
+)
+def test_exit_code_and_files(
+    tmp_path: Path, gain: float, server_sd: float, policy: str, code: int, junit: tuple[int, int]
+) -> None:
+    built = report(tmp_path / "run", gain, server_sd)
+    files = {name: tmp_path / name for name in ("junit", "markdown")}
+    args = options("--if-not-certain", policy, *(f"--{n}={path}" for n, path in files.items()))
+    assert end_gate(args, built.gate) == code
+    suite = ET.parse(files["junit"]).getroot()
+    assert (int(suite.attrib["failures"]), int(suite.attrib["skipped"])) == junit
+    assert len(suite.findall(".//testcase")) == 2
+    assert built.gate is not None
+    comment = files["markdown"].read_text()
+    assert comment.startswith("<!-- contend gate: ")
+    assert all(row.says in comment for row in built.gate.rows)
+    assert "\n" not in built.gate.line
+    assert as_json(built)["gate"]["line"] == built.gate.line
+
+
+def test_without_a_gate_the_code_is_0() -> None:
+    assert end_gate(options(), None) == 0
+
+
+def test_what_needs_a_gate_is_refused_without_one(tmp_path: Path) -> None:
+    for words in (["--junit", "x"], ["--markdown", "x"], ["--if-not-certain", "fail"]):
+        with pytest.raises(RequestError, match="is of a gate, and there is none"):
+            check_gate(options(*words), has_gate=False)
+    check_gate(options("--junit", str(tmp_path / "x")), has_gate=True)
+
+
+def test_files_that_cannot_be_written_are_refused_before_anything_is_measured(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(RequestError, match="is a folder"):
+        check_gate(options("--junit", str(tmp_path)), has_gate=True)
+    with pytest.raises(RequestError, match="cannot be written"):
+        check_gate(options("--markdown", str(tmp_path / "no" / "x")), has_gate=True)
+
+
+def test_a_gate_has_a_width_a_time_and_a_margin_that_fit() -> None:
+    def compare(*sets: str):  # type: ignore[no-untyped-def]
+        return load_experiment("segmented-key-cache", variant="full", sets=sets).compare
+
+    assert compare().width is None
+    gate = compare("compare.fail_if_slower=1%")
+    assert (gate.width, gate.is_width_of_cells, gate.margin) == (pytest.approx(0.007), True, 0.01)
+    asked = compare("compare.fail_if_slower=3%", "compare.until=5%", "compare.at_most=1m")
+    assert (asked.width, asked.is_width_of_cells, asked.margin) == (0.05, False, 0.02)
+    assert asked.at_most_s == 60
+    with pytest.raises(RequestError, match=r"compare\.margin is 0\.05"):
+        compare("compare.fail_if_slower=3%", "compare.margin=0.05")

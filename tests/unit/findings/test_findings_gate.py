@@ -1,0 +1,148 @@
+"""A gate: its outcome is what its intervals say, and nothing that is missing lets it pass."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from synthetic_run import (
+    CONNECTIONS,
+    POINTS,
+    SEGMENTS,
+    as_failed,
+    study,
+    with_gate,
+    with_warning,
+    write_slices,
+)
+
+from contend.findings import analysis_of, gate_of, judged, slowdown_of, study_of
+from contend.findings.families import Family
+from contend.findings.model import Contrast, Finding
+from contend.metrics import FIXED
+from contend.stats import welch
+from contend.stats.change import read_verdict
+from contend.store import RunFolder, RunRecord
+
+TWO_CELLS = (f"{CONNECTIONS}=[8, 64]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=8")
+
+
+def finding(metric: str, ratio: float, half: float) -> Finding:
+    """A change with an interval that reaches so far up and down in logarithms."""
+    change = welch([0.0, 0.1, 0.2], [0.0, 0.1, 0.2])
+    low, high = ratio * math.exp(-half), ratio * math.exp(half)
+    verdict = read_verdict(low, high, 0.02)
+    change = replace(change, ratio=ratio, low=low, high=high, verdict=verdict)
+    family = Family("first", 0.95, 0.95)
+    contrast = Contrast("level", FIXED[metric], {}, 1, 0, family)
+    return Finding(contrast, change, 0.02)
+
+
+@pytest.mark.parametrize(
+    ("metric", "ratio", "half", "outcome"),
+    [
+        ("qps", 1.0, 0.02, "passed"),
+        ("qps", 1.0, 0.035, "uncertain"),
+        ("qps", 0.95, 0.02, "slower"),
+        ("qps", 0.95, 0.06, "uncertain"),
+        ("qps", 0.98, 0.005, "passed"),
+        ("qps", 0.975, 0.01, "uncertain"),
+        ("qps", 1.05, 0.02, "passed"),
+        ("response_us_p99", 1.05, 0.02, "slower"),
+        ("response_us_p99", 0.95, 0.02, "passed"),
+        ("response_us_p99", 1.0, 0.05, "uncertain"),
+    ],
+)
+def test_a_cell_is_judged_by_its_interval(
+    metric: str, ratio: float, half: float, outcome: str
+) -> None:
+    assert judged(finding(metric, ratio, half), 0.03) == outcome
+
+
+@given(
+    st.sampled_from(["qps", "response_us_p99"]),
+    st.floats(0.5, 2.0),
+    st.floats(0.0001, 1.0),
+    st.floats(0.001, 0.5),
+)
+def test_an_outcome_and_its_interval_never_contradict(
+    metric: str, ratio: float, half: float, limit: float
+) -> None:
+    one = finding(metric, ratio, half)
+    found, outcome = slowdown_of(one), judged(one, limit)
+    assert found.low <= found.estimate <= found.high
+    if outcome == "passed":
+        assert found.high < limit
+        assert judged(one, limit, "something is in the way") == "uncertain"
+    if outcome == "slower":
+        assert found.low > 0
+        assert found.estimate >= limit
+        assert one.tone in ("worse", "equivalent")
+
+
+def gate_in(path: Path, gains: dict[int, float], *sets: str, **how: Any) -> Any:
+    write_slices(path, study(sets=(*TWO_CELLS, *sets)), gain=lambda _, __, at: gains[at], **how)
+    if not sets:
+        with_gate(path, 0.03)
+    with RunFolder.open(path) as folder:
+        found = study_of(folder)
+        return gate_of(found, analysis_of(found, found.metrics[0]))
+
+
+def outcomes(gate: Any) -> dict[int, str]:
+    return {one.cell[CONNECTIONS]: one.outcome for one in gate.cells}
+
+
+def test_the_worst_cell_decides(tmp_path: Path) -> None:
+    gate = gate_in(tmp_path / "run", {8: 1.0, 64: 0.9})
+    assert outcomes(gate) == {8: "passed", 64: "slower"}
+    assert gate.outcome == "slower"
+    assert [one.cell[CONNECTIONS] for one in gate.deciding] == [64]
+
+
+def test_a_gate_passes_if_every_cell_does(tmp_path: Path) -> None:
+    assert gate_in(tmp_path / "run", {8: 1.0, 64: 1.0}).outcome == "passed"
+
+
+def test_too_wide_is_not_certain(tmp_path: Path) -> None:
+    gate = gate_in(tmp_path / "run", {8: 1.0, 64: 1.0}, server_sd=0.05)
+    assert gate.outcome == "uncertain"
+
+
+def test_an_experiment_without_a_gate_or_an_end_has_none(tmp_path: Path) -> None:
+    gains = {8: 1.0, 64: 1.0}
+    assert gate_in(tmp_path / "without", gains, "compare.margin=0.03") is None
+    assert gate_in(tmp_path / "unfinished", gains, blocks=6, finished=None) is None
+
+
+def at_64(change: Any) -> Any:
+    def changed(record: RunRecord) -> RunRecord:
+        is_it = record.cell[CONNECTIONS] == 64 and record.cell[SEGMENTS] == 32
+        return change(record) if is_it else record
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda one: with_warning(one, "client-limited", "busy"), "the client was at its limit"),
+        (lambda one: as_failed(one, "gone") if one.repeat == 3 else one, "1 of 8 repeats failed"),
+        (lambda one: as_failed(one, "gone"), "it was not measured"),
+    ],
+)
+def test_what_was_not_measured_well_does_not_pass(tmp_path: Path, change: Any, why: str) -> None:
+    gate = gate_in(tmp_path / "run", {8: 1.0, 64: 1.0}, change=at_64(change))
+    assert outcomes(gate) == {8: "passed", 64: "uncertain"}
+    assert why in gate.deciding[0].why
+    assert gate.outcome == "uncertain"
+
+
+def test_what_is_in_the_way_of_passing_is_not_in_that_of_failing(tmp_path: Path) -> None:
+    limited = at_64(lambda one: with_warning(one, "client-limited", "busy"))
+    assert gate_in(tmp_path / "run", {8: 1.0, 64: 0.8}, change=limited).outcome == "slower"
