@@ -39,7 +39,7 @@ from contend.stats import TableShape, answer_table
 
 LIMIT = 0.03
 SLOWER = 0.05
-UNITS = (8, 28, 56)
+UNITS = (8, 28)
 SIDES = (2, 3, 5, 8)
 SESSIONS = Path(__file__).parent / "results" / "sessions" / "2026-11-23.jsonl"
 QPS = FIXED["qps"]

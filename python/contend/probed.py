@@ -453,6 +453,29 @@ class CheckRecord(TypedDict):
     ignored: str | None
 
 
+class TriedRecord(TypedDict):
+    """How a candidate is tried, as it was said beforehand.
+
+    least: share of the difference, as a logarithm, that the whole dose takes away at least.
+    doses, placebo: names of treatments, the doses from the smallest to the whole; `words` of each.
+    """
+
+    candidate: str
+    title: str
+    refuted_by: str
+    least: float
+    doses: list[str]
+    placebo: str
+    words: dict[str, str]
+
+
+class WhyFacts(TypedDict):
+    """What is tried for the cause of a difference, and what is not, with the reason."""
+
+    tried: list[TriedRecord]
+    untested: dict[str, str]
+
+
 class SessionFacts(TypedDict, total=False):
     """What is known when a session of a run folder begins. A key is missing if an older contend did
     not know it. Those from `machine` on are the host's, as `contend.host.facts` has them.
@@ -461,9 +484,11 @@ class SessionFacts(TypedDict, total=False):
     content_version: of the tables that contend makes.
     missing: dotted names of the host's facts that are None, with the reason.
     doctor: what its short form found when the session began.
+    why: of an experiment of treatments that `contend why` made.
     memory_nodes: measured when the session began.
     """
 
+    why: WhyFacts
     servers: dict[str, ServerIdentity]
     content_version: int
     load_generator: EngineFacts

@@ -15,7 +15,7 @@ from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_sli
 from contend.cli.main import main
 
 HERE = Path(__file__).parent
-CELLS = (f"{CONNECTIONS}=[8, 64]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=8")
+CELLS = (f"{CONNECTIONS}=[8, 64]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=3")
 
 Say = Callable[..., None]
 

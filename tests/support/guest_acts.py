@@ -18,9 +18,11 @@ import guest_body
 import guest_init
 
 from contend.errors import ContendError
+from contend.load import memory_nodes
 from contend.placement import Placement, look
 from contend.placement.cpus import layout
 from contend.placement.groups import grouped
+from contend.probed import NodeMatrix
 from contend.settings import SETTINGS, launch_of
 
 BODY_MIB = 8
@@ -40,6 +42,11 @@ def host() -> dict[str, Any]:
         "cores": of.cores,
         "nodes": {str(node): cpus for node, cpus in of.nodes.items()},
     }
+
+
+def nodes_of_memory(program: str) -> NodeMatrix:
+    """What the contend-load at `program` says of the memory nodes."""
+    return memory_nodes(Path(program))
 
 
 def place(asked: Asked, within: Asked | None = None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import re
 import stat
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from needs import missing
@@ -43,17 +43,21 @@ def kernel() -> Path:
     return image if image.exists() else missing("no kernel for guests: `make test-needs` gets it")
 
 
-def write_image(to: Path, imported: tuple[str, ...] = ("guest_acts",)) -> Path:
+def write_image(
+    to: Path, imported: tuple[str, ...] = ("guest_acts",), programs: Sequence[Path] = ()
+) -> Path:
     """Write the file system of guests, as the kernel takes it (cpio, not compressed).
 
     Args:
         imported: modules that are imported before a guest is ready, so that no call waits for it.
+        programs: to be there too, where they are here.
     """
     python = Path(sys.executable).resolve()
     path = [str(PACKAGE.parent), str(SUPPORT), *(entry for entry in sys.path if _is_stdlib(entry))]
     path += [entry for entry in sys.path if entry.endswith("site-packages")]
-    paths = [*_imported(python, path, imported), python, *_contend()]
-    libraries = _libraries([file for file in paths if file == python or ".so" in file.name])
+    paths = [*_imported(python, path, imported), python, *_contend(), *programs]
+    started = (python, *programs)
+    libraries = _libraries([file for file in paths if file in started or ".so" in file.name])
     modules = list(_kernel_modules())
     config = {
         "path": path,

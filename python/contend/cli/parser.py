@@ -34,6 +34,7 @@ COMMANDS: dict[str, Subcommand] = {
         "experiments", "see what other values of a server option change, without a file"
     ),
     "run": Subcommand("run", "measure an experiment: a built-in recipe or a file"),
+    "why": Subcommand("why", "try what may be the cause of a difference that a run found"),
     "show": Subcommand("results", "show what a run folder says"),
     "report": Subcommand("results", "write the HTML report of a run folder"),
     "compare": Subcommand("compare", "compare run folders: two hosts, versions or days"),

@@ -110,6 +110,11 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         help="allow what the experiment's table [host] changes on this host; it is put back in the "
         "end, and after a crash by `contend restore host`",
     )
+    parser.add_argument(
+        "--why",
+        action="store_true",
+        help="try, after the run, what may be the cause of a difference; as `contend why`",
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument(
         "--yes",
@@ -136,16 +141,37 @@ def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = F
         exact: a compared value that the server changes is refused, and no mark of its runs.
     """
 
+    if args.why and args.json:
+        raise RequestError(
+            "--why does not go with --json",
+            hint="`contend why RUN --json` prints as JSON what was tried.",
+        )
     check_gate(args, has_gate=experiment.compare.fail_if_slower is not None)
 
     def begin(program: Path, display: Display) -> Path:
         path: Path = args.out if args.out is not None else _new_path(experiment.name)
-        equipment = _equipment(args, experiment, path, program, display, exact=exact)
+        equipment = equipment_for(args, experiment, path, program, display, exact=exact)
         equipment = _with_doctor(equipment, args)
         session.begin(experiment, path, equipment, display)
+        measured.append(path)
         return path
 
-    return _shown(args, begin)
+    measured: list[Path] = []
+    code = _shown(args, begin)
+    return _explained(measured[0], args, code) if args.why else code
+
+
+def _explained(path: Path, args: argparse.Namespace, code: int) -> int:
+    """Try causes after a run, whose exit code stays: that nothing is tried is no failure."""
+    from contend.cli.why import explain
+    from contend.lab.why import MINUTES, NotTried
+
+    args.minutes, args.plan = MINUTES, False
+    try:
+        explain(path, args)
+    except NotTried as error:
+        sys.stderr.write(f"contend: {error.message}\n")
+    return code
 
 
 def _shown(args: argparse.Namespace, work: Callable[[Path, Display], Path]) -> int:
@@ -197,7 +223,7 @@ def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
         for name, server in session.stored_servers(path).items()
         if "source" in server
     }
-    equipment = _equipment(args, experiment, path, program, display, before=before)
+    equipment = equipment_for(args, experiment, path, program, display, before=before)
     equipment = _with_doctor(equipment, args)
     named = (
         load_experiment(args.experiment, sets=experiment.overrides, variant=experiment.variant)
@@ -208,7 +234,7 @@ def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
     return path
 
 
-def _equipment(
+def equipment_for(
     args: argparse.Namespace,
     experiment: Experiment,
     path: Path,

@@ -19,7 +19,7 @@ from contend.findings.changes import pairs_of
 from contend.findings.families import Family
 from contend.findings.model import Contrast, Finding
 from contend.findings.study import Study
-from contend.metrics.counters import SOURCES, Source, is_guise, is_name
+from contend.metrics.counters import SOURCES, CounterSource, is_guise, is_name
 from contend.spec import Level
 from contend.stats import discover, pair_counts, picked_change
 from contend.store import RunRecord
@@ -38,7 +38,7 @@ class CounterDifference:
     """
 
     finding: Finding
-    source: Source
+    source: CounterSource
     counter: str
     baseline: float
     level: float
@@ -160,7 +160,7 @@ class CountedPair:
 class KeptCounters:
     """The counters of all runs as arrays, in the order of `keys`."""
 
-    def __init__(self, runs: Sequence[RunRecord], left_out: set[Source]) -> None:
+    def __init__(self, runs: Sequence[RunRecord], left_out: set[CounterSource]) -> None:
         self._sources = [n for n, one in enumerate(SOURCES) if one not in left_out]
         by_server: dict[object, set[Key]] = defaultdict(set)
         seen: dict[tuple[object, int], set[str]] = defaultdict(set)

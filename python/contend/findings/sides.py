@@ -21,7 +21,7 @@ from contend.findings.model import Finding
 from contend.findings.study import Study, log_ratio, reading_of
 from contend.findings.unpaired import Side, run_over_run, sessions_before
 from contend.metrics import Metric
-from contend.spec import CellKey, Level, cell_key, same_level
+from contend.spec import CellKey, Level, cell_key, cells, same_level
 
 Cell = Mapping[str, Level]
 
@@ -69,7 +69,7 @@ def compare_sides(
             f"{' and '.join(side.name for side in sides)} have no cell in common",
             hint="Compare runs of one experiment: the same factors, with levels in common.",
         )
-    cells = tuple(cell for key, (cell, _) in values[0].items() if key in common)
+    shared = tuple(cell for key, (cell, _) in values[0].items() if key in common)
     others = sides[1:]
     family = Family("runs", confidence, confidence, all(_is_over(side) for side in sides))
     findings = {
@@ -80,11 +80,11 @@ def compare_sides(
                 (side, own[cell_key(cell)][1]),
                 (sides[0], values[0][cell_key(cell)][1]),
                 family,
-                members=len(cells) * len(others),
+                members=len(shared) * len(others),
                 margin=margin,
                 by_gains=by_gains,
             )
-            for cell in cells
+            for cell in shared
         )
         for side, own in zip(others, values[1:], strict=True)
     }
@@ -96,7 +96,7 @@ def compare_sides(
     names = list(dict.fromkeys(study.experiment.name for side in sides for study in side.studies))
     if len(names) > 1:
         left_out.insert(0, f"these are different experiments: {', '.join(names)}")
-    return SidesCompared(metric, by_gains, sides[0].name, cells, findings, tuple(left_out))
+    return SidesCompared(metric, by_gains, sides[0].name, shared, findings, tuple(left_out))
 
 
 def _is_over(side: RunSide) -> bool:
@@ -145,10 +145,7 @@ def _gains(study: Study, metric: Metric) -> Iterator[tuple[Cell, list[float]]]:
 
 
 def _figures(study: Study, metric: Metric) -> Iterator[tuple[Cell, list[float]]]:
-    seen: dict[CellKey, Cell] = {}
-    for run in study.measured:
-        seen.setdefault(cell_key(run.cell), run.cell)
-    for cell in seen.values():
+    for cell in cells(study.experiment):
         logs = []
         for runs in study.repeats_of(cell).values():
             values = [value for run in runs if (value := metric.value(run))]

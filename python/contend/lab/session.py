@@ -43,7 +43,14 @@ from contend.lab.slices import SliceRunner
 from contend.lab.testbed import Testbed
 from contend.lab.walk import Runner, Schedule, SingleRunner, walk
 from contend.load import LoadDriver, LoadFailed
-from contend.probed import CheckRecord, EngineFacts, NodeMatrix, ServerIdentity, SessionFacts
+from contend.probed import (
+    CheckRecord,
+    EngineFacts,
+    NodeMatrix,
+    ServerIdentity,
+    SessionFacts,
+    WhyFacts,
+)
 from contend.servers.dsn import Dsn, Password
 from contend.settings import SETTINGS
 from contend.settings.load import ends_with_its_work
@@ -113,8 +120,16 @@ class Equipment:
     host: SharedHost | None = None
 
 
-def begin(experiment: Experiment, path: Path, equipment: Equipment, listen: Listener) -> None:
-    """Make the run folder `path` and every run of the experiment."""
+def begin(
+    experiment: Experiment,
+    path: Path,
+    equipment: Equipment,
+    listen: Listener,
+    *,
+    about_why: WhyFacts | None = None,
+) -> None:
+    """Make the run folder `path` and every run of the experiment; `about_why` is kept with
+    its facts."""
     refuse_settings(experiment, own=equipment.own)
     _refuse_host(experiment, equipment)
     design = choose_design(
@@ -140,6 +155,8 @@ def begin(experiment: Experiment, path: Path, equipment: Equipment, listen: List
     planned = planned_runs(experiment, in_slices=design.in_slices)
     engine = equipment.choose_engine(experiment)
     facts = _facts(equipment, experiment, engine, design)
+    if about_why is not None:
+        facts["why"] = about_why
     if (words := found_in_words(facts.get("doctor", []))) is not None:
         listen(Notice(words))
     if (sessions := sessions_of(equipment.history, experiment, facts)) is not None:

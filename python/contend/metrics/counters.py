@@ -21,7 +21,7 @@ PER_QUERY = "_per_query"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CounterSource:
     """A place where counters are read.
 
     name: what the names of its metrics begin with. title: what it is called.
@@ -129,18 +129,18 @@ def _host(run: Run) -> Counts | None:
 
 _elapsed_s = read.field(lambda run: run.probes.get("host"), lambda host: host["elapsed_s"])
 
-SOURCES: tuple[Source, ...] = (
-    Source("status", "SHOW GLOBAL STATUS", _status, read.asked, _elapsed_s),
-    Source("status", "SHOW GLOBAL STATUS", _gauges, None, None),
-    Source("innodb", "INNODB_METRICS", _innodb, read.asked, _elapsed_s),
-    Source("key_cache", "KEY_CACHES", _key_caches, read.asked, _elapsed_s),
-    Source("server", "server process", _process(read.server), read.queries, read.measured_s),
-    Source("client", "contend-load", _process(read.client), read.queries, read.measured_s),
-    Source("host", "the host", _host, read.asked, _elapsed_s, of_block=True),
+SOURCES: tuple[CounterSource, ...] = (
+    CounterSource("status", "SHOW GLOBAL STATUS", _status, read.asked, _elapsed_s),
+    CounterSource("status", "SHOW GLOBAL STATUS", _gauges, None, None),
+    CounterSource("innodb", "INNODB_METRICS", _innodb, read.asked, _elapsed_s),
+    CounterSource("key_cache", "KEY_CACHES", _key_caches, read.asked, _elapsed_s),
+    CounterSource("server", "server process", _process(read.server), read.queries, read.measured_s),
+    CounterSource("client", "contend-load", _process(read.client), read.queries, read.measured_s),
+    CounterSource("host", "the host", _host, read.asked, _elapsed_s, of_block=True),
 )
 
 
-def is_guise(source: Source, counter: str) -> bool:
+def is_guise(source: CounterSource, counter: str) -> bool:
     """Whether a counter is the throughput by another name: it counts queries, or it ticks by the
     clock."""
     return source.name == "status" and counter in (CLOCKS | QUERIES)
@@ -165,7 +165,7 @@ def counter_metric(name: str) -> Metric | None:
     return None
 
 
-def counters_in(run: Run) -> Iterator[tuple[Source, str]]:
+def counters_in(run: Run) -> Iterator[tuple[CounterSource, str]]:
     """Every counter and gauge of a run that can be a metric."""
     for source in SOURCES:
         for name in source.counts(run) or {}:

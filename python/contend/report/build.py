@@ -46,6 +46,7 @@ from contend.report.servers import differences_of
 from contend.report.shape import shape_charts, shapes_of
 from contend.report.statements import statements_of
 from contend.report.tpcc import tpcc_section
+from contend.report.why import why_section
 from contend.spec import CellSpec, without_metric
 from contend.store import RunFolder
 
@@ -145,6 +146,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
                     tpcc_section(study, cells),
                     locks_section(study, cells),
                     host_state_section(study, analyses[0]),
+                    why_section(folder),
                     memory_nodes_section(study),
                     looked_at,
                 ),

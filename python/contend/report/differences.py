@@ -131,7 +131,11 @@ def _experiments(one: Study, other: Study) -> Iterator[DifferenceRow]:
     for path in sorted({**values[0], **values[1]}):
         ours, theirs = (of.get(path) for of in values)
         if ours != theirs and path != "load.engine":
-            yield DifferenceRow("experiment", path, _text(ours), _text(theirs))
+            yield DifferenceRow(
+                "experiment",
+                path,
+                *(_text(one) if one is not None else "not set" for one in (ours, theirs)),
+            )
 
 
 def _text(value: Any) -> str:

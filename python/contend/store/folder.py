@@ -355,8 +355,13 @@ class Rescued:
     planned: int
 
 
+WITHIN = "why"
+"""A run folder within a run folder: what was tried for the cause of what it found."""
+
+
 def rescue(damaged: Path, into: Path) -> Rescued:
-    """Write every run that can be read into a new run folder, which can be shown and resumed."""
+    """Write every run that can be read into a new run folder, which can be shown and resumed, and
+    likewise what was tried for the cause."""
     # A newer format or another program's file is refused here as everywhere.
     with suppress(DamagedStore):
         connect(damaged, write=False).close()
@@ -378,4 +383,6 @@ def rescue(damaged: Path, into: Path) -> Rescued:
             folder.add_session(facts)
         for record in records:
             folder.append(record)
+    if (damaged / WITHIN / RESULTS_NAME).is_file():
+        rescue(damaged / WITHIN, into / WITHIN)
     return Rescued(into, len(records), len(planned))

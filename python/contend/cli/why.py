@@ -1,0 +1,120 @@
+"""`contend why`: what is tried for the cause of a difference, its time, and what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from contend.cli.parser import columns, confirmed, remark, say, say_json
+from contend.errors import RequestError
+from contend.lab.why import MINUTES, NotTried, WhyPlan, plan_of_why
+from contend.store import RunFolder, find_run
+from contend.store.database import RESULTS_NAME
+from contend.store.folder import WITHIN
+
+
+def add_why(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Why do the levels of a run differ? Picks the causes whose signs the run shows, and does "
+        "to both levels alike what would take each away, in two doses where there are two, beside "
+        "a placebo that costs as much. Says beforehand what it will try and how long that takes."
+    )
+    parser.add_argument(
+        "folder", metavar="RUN", help="a run folder, or the name of one under ./contend-runs"
+    )
+    parser.add_argument(
+        "--minutes",
+        metavar="N",
+        type=float,
+        default=MINUTES,
+        help=f"how long to measure (default: {MINUTES:g}); what there is no time for is said",
+    )
+    parser.add_argument("--plan", action="store_true", help="only say what would be tried")
+    parser.add_argument("--json", action="store_true", help="print what came of it as JSON")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.set_defaults(
+        run=_why, server=None, resume=None, ignore=[], touch_host=False, out=None, why=False
+    )
+
+
+def _why(args: argparse.Namespace) -> int:
+    return explain(find_run(args.folder), args)
+
+
+def explain(path: Path, args: argparse.Namespace) -> int:
+    """Try the causes of what a run found, unless that was done; and say what came of it.
+
+    Args:
+        args: as of `contend why`: `minutes`, `plan`, `json`, `yes`, and those of `contend run` that
+            say which server it is.
+    """
+    inner = path / WITHIN
+    if not (inner / RESULTS_NAME).is_file():
+        if not 0.5 <= args.minutes <= 24 * 60:
+            raise RequestError(
+                f"--minutes {args.minutes:g} is not between half a minute and a day",
+                hint="A minute for each candidate is usual.",
+            )
+        plan = plan_of_why(path, minutes=args.minutes)
+        for line in _beforehand(plan):
+            remark(line)
+        if args.plan:
+            return 0
+        if not confirmed("Try it?", yes=args.yes):
+            raise NotTried("nobody agreed to try it", hint="With --yes it is not asked.")
+        _measure(plan, path, inner, args)
+    return _show(path, args)
+
+
+def _beforehand(plan: WhyPlan) -> list[str]:
+    lines = [f"Tried for {plan.seconds / 60:g} min, at both levels alike:"]
+    for one, proposal in plan.tried:
+        lines.append(f"  {one.name}: {one.title}")
+        lines += [f"    dose {n}: {d.words}" for n, d in enumerate(proposal.doses, start=1)]
+        lines.append(f"    placebo: {proposal.placebo.words}")
+        lines.append(f"    foretold: at least {proposal.least:.0%} of the difference goes")
+    if plan.untested:
+        lines.append("Not tried:")
+        lines += [
+            f"  {row}" for row in columns([(f"{n}:", why) for n, why in plan.untested.items()])
+        ]
+    return lines
+
+
+def _measure(plan: WhyPlan, path: Path, inner: Path, args: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from contend.cli.progress import display_on
+    from contend.cli.run import equipment_for
+    from contend.lab import session
+    from contend.load import find_program
+
+    before = {
+        name: server["source"]
+        for name, server in session.stored_servers(path).items()
+        if "source" in server
+    }
+    program = find_program()
+    with display_on(Console(stderr=True)) as display:
+        equipment = equipment_for(args, plan.experiment, inner, program, display, before=before)
+        session.begin(plan.experiment, inner, equipment, display, about_why=plan.facts)
+
+
+def _show(path: Path, args: argparse.Namespace) -> int:
+    from contend.report.why import why_as_json, why_section
+
+    with RunFolder.open(path) as folder:
+        if args.json:
+            say_json(why_as_json(folder))
+            return 0
+        section = why_section(folder)
+    if section is None:
+        raise RequestError(f"nothing was measured in {path / WITHIN}")
+    say(section.lead)
+    for table in section.tables:
+        say("")
+        for row in columns([table.columns, *table.rows]):
+            say(row)
+    sys.stdout.flush()
+    return 0

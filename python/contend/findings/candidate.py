@@ -1,0 +1,256 @@
+"""Candidates: causes that an experiment can try, as data.
+
+A candidate is one `Candidate` in a file of its own (`findings/candidates/`). Its signature says
+what the runs of a comparison show if it is at work; it proposes treatments, which are laid over
+both levels of the comparison, and says beforehand how much of the difference they take away. A
+placebo costs as much and leaves the candidate alone: it shows what any such change does.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from contend.findings.model import Finding
+from contend.findings.study import Study
+from contend.metrics import Metric, Run, metric_of
+from contend.settings.model_server import is_model
+from contend.settings.server import is_dsn
+from contend.spec import CellSpec, Level
+from contend.store import RunRecord
+
+Side = Literal["slower", "faster"]
+
+OPTIONS = "server.options."
+GLOBALS = "server.globals."
+
+
+@dataclass(frozen=True, slots=True)
+class Treatment:
+    """What is done to both levels of a comparison at once.
+
+    words: what that is, for a reader: "without flushing the log".
+    sets: values by the path of their setting.
+    """
+
+    words: str
+    sets: Mapping[str, Any] = field(default_factory=dict)
+
+    def touches(self, compared: str) -> bool:
+        """Whether it changes what is compared, by whichever path."""
+        return _bare(compared) in map(_bare, self.sets)
+
+
+def _bare(path: str) -> str:
+    """An option is the same variable whether a server is started with it or given it later."""
+    return path.removeprefix(GLOBALS).removeprefix(OPTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """How a candidate is tried.
+
+    doses: from the smaller to the whole; one if there is nothing between nothing and all.
+    least: the share of the difference, as a logarithm, that the whole dose takes away at least.
+    """
+
+    doses: tuple[Treatment, ...]
+    placebo: Treatment
+    least: float
+
+    @property
+    def whole(self) -> Treatment:
+        return self.doses[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class HostPowers:
+    """What can be done to this host and to processes on it.
+
+    groups: a control group for a quota can be made.
+    """
+
+    cpus: int = 1
+    root: bool = False
+    groups: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A level and the baseline at one place of a comparison, which differ.
+
+    place: the levels of the other factors.
+    finding: the difference.
+    cells, runs: of the side that is slower by the metric that decides, and of the faster one.
+    kind: of the server, as its record says; empty if that is not known.
+    own: contend starts the server; here: it runs on this host.
+    """
+
+    compared: str
+    place: Mapping[str, Level]
+    finding: Finding
+    cells: Mapping[Side, CellSpec]
+    runs: Mapping[Side, Sequence[RunRecord]]
+    kind: str
+    own: bool
+    here: bool
+    host: HostPowers
+
+    def figure(self, metric: str | Metric, side: Side) -> float | None:
+        """The mean over the runs of one side; None if it was not recorded. A counter that did not
+        change is not recorded, so it is 0 if there were counters at all."""
+        found = metric_of(metric) if isinstance(metric, str) else metric
+        values = [value for run in self.runs[side] if (value := _read(found, run)) is not None]
+        return statistics.fmean(values) if values else None
+
+    def times(self, metric: str | Metric) -> float | None:
+        """How many times the figure of the faster side that of the slower is."""
+        slower, faster = self.figure(metric, "slower"), self.figure(metric, "faster")
+        if slower is None or faster is None:
+            return None
+        if faster == 0:
+            return 1.0 if slower == 0 else math.inf
+        return slower / faster
+
+    def option(self, name: str) -> Level | None:
+        """What the experiment or a record says of an option on the slower side; None if it has its
+        default there."""
+        cell = self.cells["slower"]
+        for table in ("server.globals", "server.options"):
+            if name in cell[table]:
+                found: Level = cell[table][name]
+                return found
+        for run in self.runs["slower"]:
+            differs = run.probes.get("variables_that_differ") or {}
+            if name in differs:
+                return differs[name]["value"]
+        return None
+
+    def number(self, name: str, usual: float) -> float:
+        """The same as a number, `usual` if it has its default."""
+        found = self.option(name)
+        try:
+            return usual if found is None else float(found)
+        except ValueError:
+            return usual
+
+    @property
+    def writes(self) -> bool:
+        """Whether the slower side commits or changes rows."""
+        counters = ("Com_insert", "Com_update", "Com_delete", "Com_replace", "Com_commit")
+        rates = (self.figure(f"status.{name}_per_query", "slower") or 0.0 for name in counters)
+        return sum(rates) > _SELDOM
+
+    @property
+    def engine(self) -> str:
+        return str(self.cells["slower"]["data.engine"]).lower()
+
+    @property
+    def is_model(self) -> bool:
+        return self.kind == "model" or is_model(self.cells["slower"].values)
+
+    @property
+    def connections(self) -> int:
+        return int(self.cells["slower"]["load.connections"])
+
+
+_SELDOM = 0.001
+
+
+def _read(metric: Metric, run: Run) -> float | None:
+    value = metric.value(run)
+    if value is None and metric.name.startswith("status.") and run.probes.get("status"):
+        return 0.0
+    return value
+
+
+def pair_of(study: Study, finding: Finding, host: HostPowers) -> Pair:
+    """The comparison that a finding of a single cell is of."""
+    roles = study.roles
+    assert roles.compared is not None
+    place = {path: one for path, one in finding.cell.items() if path != roles.compared.path}
+    baseline = {**place, roles.compared.path: finding.baseline}
+    level = {**place, roles.compared.path: finding.level}
+    slower, faster = (level, baseline) if finding.tone == "worse" else (baseline, level)
+    runs: dict[Side, Sequence[RunRecord]] = {
+        "slower": study.runs_of(slower),
+        "faster": study.runs_of(faster),
+    }
+    servers = [run.probes.get("server") for run in runs["slower"]]
+    server = next((one for one in servers if one), None)
+    source = "" if server is None else server["source"]
+    own = not is_dsn(source)
+    return Pair(
+        compared=roles.compared.path,
+        place=place,
+        finding=finding,
+        cells={"slower": study.spec_of(slower), "faster": study.spec_of(faster)},
+        runs=runs,
+        kind="" if server is None else server["kind"],
+        own=own,
+        here=own or source.startswith("socket:"),
+        host=host,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """One thing that runs show if a candidate is at work.
+
+    at: the figure of the slower side, of the faster one, of the one that has more of it, or that
+        of the slower over that of the faster.
+    least, most: its bounds, both included.
+    """
+
+    metric: str | Metric
+    at: Literal["slower", "faster", "either", "over"]
+    least: float = -math.inf
+    most: float = math.inf
+
+    def figure(self, pair: Pair) -> float | None:
+        if self.at == "over":
+            return pair.times(self.metric)
+        if self.at == "either":
+            both = (pair.figure(self.metric, "slower"), pair.figure(self.metric, "faster"))
+            return max((one for one in both if one is not None), default=None)
+        return pair.figure(self.metric, self.at)
+
+    def holds(self, pair: Pair) -> bool | None:
+        """None if it was not recorded."""
+        found = self.figure(pair)
+        return None if found is None else self.least <= found <= self.most
+
+    @property
+    def name(self) -> str:
+        return self.metric if isinstance(self.metric, str) else self.metric.name
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A cause that can be tried, as data.
+
+    name: that of its file.
+    title: what slows the slower side, as the end of a sentence: "the server waits for its log".
+    limit: what it sets an upper bound to, and by what.
+    signature: all of it holds if the candidate is at work.
+    propose: how it is tried on a pair, or why it cannot be.
+    refuted_by: what would refute it.
+    """
+
+    name: str
+    title: str
+    limit: str
+    signature: tuple[Sign, ...]
+    propose: Callable[[Pair], Proposal | str]
+    refuted_by: str
+
+    def fits(self, pair: Pair) -> bool | None:
+        """Whether the signature holds; None if something of it was not recorded and nothing
+        speaks against it."""
+        found = [sign.holds(pair) for sign in self.signature]
+        if False in found:
+            return False
+        return None if None in found else True

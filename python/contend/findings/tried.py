@@ -1,0 +1,188 @@
+"""What became of a difference under treatments: each candidate's verdict.
+
+A repeat gives one log-ratio of the two levels under each treatment. What a treatment takes away is
+the difference without it less that with it, repeat by repeat. All contrasts of one comparison are
+one family, which errs by 1 %.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from contend.findings.study import Study, log_ratio, reading_of
+from contend.probed import TriedRecord
+from contend.settings.treatments import UNTREATED
+from contend.stats import Change, Estimate, TableShape, answer_tables
+
+CONFIDENCE = 0.99
+"""Of all contrasts of one comparison together."""
+
+OVER_PLACEBO = 0.5
+"""Of what is foretold, how much must be taken away beyond what the placebo takes."""
+
+TriedVerdict = Literal["confirmed", "refuted", "not certain"]
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateTried:
+    """What was found of one candidate.
+
+    left, left_with_placebo: of the difference under the whole dose and under the placebo, as shares
+        of the untreated one, with the family's intervals; `left_at_doses` by treatment, the mean.
+    more: repeats beside those made that would decide it; None if it is decided, or nobody knows.
+    """
+
+    record: TriedRecord
+    verdict: TriedVerdict
+    left: Estimate
+    left_with_placebo: float
+    left_at_doses: Mapping[str, float]
+    more: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceTried:
+    """The untreated difference in the same minutes, as the logarithm of level over baseline with
+    its sign taken off, and the candidates; `certain` if there is one to explain."""
+
+    log_difference: Estimate
+    certain: bool
+    repeats: int
+    candidates: tuple[CandidateTried, ...]
+
+
+def tried_of(study: Study) -> DifferenceTried | None:
+    """What a run of treatments says; None if nothing was measured of it yet."""
+    about = study.meta.facts.get("why")
+    if about is None or study.roles.baseline is None:
+        return None
+    records = about["tried"]
+    by_treatment = {name: _ratios(study, name) for name in (UNTREATED, *_names(records))}
+    untreated = by_treatment[UNTREATED]
+    if not np.any(np.isfinite(untreated)):
+        return None
+    sign = 1.0 if np.nanmean(untreated) >= 0 else -1.0
+    d = {name: sign * one for name, one in by_treatment.items()}
+    contrasts = [d[UNTREATED]]
+    for one in records:
+        contrasts += _contrasts(d, one)
+    if any(not np.any(np.isfinite(one)) for one in contrasts):
+        return None
+    table = np.stack(contrasts, axis=1)[:, None, :]
+    shape = TableShape(1, 1)
+    (answer,) = answer_tables([table], shape, confidence=CONFIDENCE, only_wholes=True)
+    changes = sorted(answer.changes, key=lambda change: change.place.level)
+    whole, certain = _logs(changes[0]), changes[0].low > 1
+    found = tuple(
+        _verdict(one, d, whole, changes[1 + 4 * at : 5 + 4 * at], certain=certain)
+        for at, one in enumerate(records)
+    )
+    return DifferenceTried(whole, certain, whole.n, found)
+
+
+def _names(records: list[TriedRecord]) -> list[str]:
+    return [name for one in records for name in (*one["doses"], one["placebo"])]
+
+
+def _ratios(study: Study, treatment: str) -> np.ndarray:
+    """ln(level / baseline) under a treatment, by repeat; NaN if it was not measured."""
+    roles, metric = study.roles, study.metrics[0]
+    assert roles.compared is not None and roles.baseline is not None
+    cells = [
+        {"treatment": treatment, roles.compared.path: level}
+        for level in (roles.baseline, roles.others[0])
+    ]
+    pairs = study.blocks_in_common(*cells)
+    return np.array(
+        [
+            log_ratio(metric, [(reading_of(metric, a), reading_of(metric, b)) for a, b in both])
+            for both in pairs.values()
+        ]
+    )
+
+
+def _contrasts(d: Mapping[str, np.ndarray], one: TriedRecord) -> list[np.ndarray]:
+    """What the whole dose takes away; that beyond the placebo; both less what is foretold."""
+    whole, placebo = d[one["doses"][-1]], d[one["placebo"]]
+    removed, beyond = d[UNTREATED] - whole, placebo - whole
+    foretold = one["least"] * d[UNTREATED]
+    return [removed, beyond, removed - foretold, beyond - OVER_PLACEBO * foretold]
+
+
+def _logs(change: Change) -> Estimate:
+    low = math.log(change.low) if change.low > 0 else -math.inf
+    high = math.log(change.high) if math.isfinite(change.high) else math.inf
+    return Estimate(math.log(change.ratio), low, high, change.n, CONFIDENCE)
+
+
+def _verdict(
+    record: TriedRecord,
+    d: Mapping[str, np.ndarray],
+    untreated: Estimate,
+    changes: list[Change],
+    *,
+    certain: bool,
+) -> CandidateTried:
+    removed, beyond, short, beyond_short = map(_logs, changes)
+    is_confirmed = (
+        certain
+        and removed.low > 0
+        and beyond.low > 0
+        and short.mean >= 0
+        and beyond_short.mean >= 0
+        and _grows(d, record)
+    )
+    is_refuted = certain and (short.high < 0 or beyond_short.high < 0)
+    if is_confirmed:
+        needed = []
+    elif short.mean >= 0 and beyond_short.mean >= 0:
+        needed = [(untreated, 1.0), (removed, 1.0), (beyond, 1.0)]
+    else:
+        worse = min(short, beyond_short, key=lambda one: one.mean)
+        needed = [(untreated, 1.0), (worse, -1.0)]
+    mean = untreated.mean
+
+    def left(name: str) -> float:
+        return float(np.nanmean(d[name])) / mean
+
+    return CandidateTried(
+        record=record,
+        verdict="confirmed" if is_confirmed else "refuted" if is_refuted else "not certain",
+        left=Estimate(
+            left(record["doses"][-1]),
+            1 - removed.high / mean,
+            1 - removed.low / mean,
+            removed.n,
+            CONFIDENCE,
+        ),
+        left_with_placebo=left(record["placebo"]),
+        left_at_doses={name: left(name) for name in record["doses"]},
+        more=None if is_confirmed or is_refuted else _more(needed),
+    )
+
+
+def _grows(d: Mapping[str, np.ndarray], record: TriedRecord) -> bool:
+    """A larger dose leaves no more of the difference than a smaller one, but for noise of a tenth
+    of the difference."""
+    left = [float(np.nanmean(d[name])) for name in record["doses"]]
+    slack = 0.1 * float(np.nanmean(d[UNTREATED]))
+    return all(later <= earlier + slack for earlier, later in itertools.pairwise(left))
+
+
+def _more(needed: list[tuple[Estimate, float]]) -> int | None:
+    """How many repeats more bring each mean as far from 0 as its interval is wide, if all stays as
+    it is."""
+    most = 0.0
+    for one, sign in needed:
+        half = (one.high - one.low) / 2
+        if not math.isfinite(half) or one.mean * sign <= 0:
+            return None
+        most = max(most, one.n * (half / one.mean) ** 2)
+    made = min(one.n for one, _ in needed)
+    return max(1, math.ceil(most) - made)

@@ -1,0 +1,263 @@
+"""Why two levels differ: which candidates are tried, and the experiment that tries them.
+
+The pair that differs is measured again, without a treatment, under the doses of each candidate and
+under its placebo, all within one repeat after the other: an experiment of its own, whose run folder
+stands in that of the run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from contend import host
+from contend.errors import ContendError, RequestError
+from contend.findings import compared_of, study_of, surest
+from contend.findings.candidate import Candidate, HostPowers, Pair, Proposal, pair_of
+from contend.findings.candidates import CANDIDATES
+from contend.findings.model import Finding
+from contend.findings.study import Study
+from contend.lab.effort import BLOCK_S, SETTLE_S, SLICE_S, START_S
+from contend.lab.session import refuse_settings
+from contend.probed import TriedRecord, WhyFacts
+from contend.settings.treatments import TREATMENT, TREATMENTS, UNTREATED
+from contend.spec import CellSpec, Experiment, Factor, cell_specs, written
+from contend.spec.keys import resolve
+from contend.store import RunFolder
+
+REPEATS = 8
+ROUNDS_MIN = 5
+MINUTES = 3.0
+
+_WHAT_FITS_NOT = "its signature does not hold"
+
+
+class NotTried(RequestError):
+    """Nothing is tried of this run."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhyPlan:
+    """What will be tried, for how long, and what will not.
+
+    untested: by candidate, with the reason.
+    """
+
+    experiment: Experiment
+    facts: WhyFacts
+    tried: tuple[tuple[Candidate, Proposal], ...]
+    untested: Mapping[str, str]
+    seconds: float
+
+
+def plan_of_why(path: Path, *, minutes: float = MINUTES) -> WhyPlan:
+    """What can be tried of a finished run.
+
+    Raises:
+        NotTried: it is of another host, not finished, compares nothing, or nothing in it
+            certainly differs.
+    """
+    with RunFolder.open(path) as folder:
+        study = study_of(folder, percentiles=False)
+        _require_this_host(study, path)
+        pair = pair_of(study, _difference(study, path), _powers())
+    untested: dict[str, str] = {}
+    proposals = _fitting(pair, untested)
+    chosen = _in_time(pair, proposals, minutes, untested)
+    if not chosen:
+        said = "; ".join(f"{name}: {why}" for name, why in untested.items())
+        raise NotTried(
+            f"no candidate can be tried on {path}",
+            hint="The cause stays unknown to contend.",
+            detail=said.replace("; ", "\n"),
+        )
+    return _plan(study, pair, chosen, untested, minutes * 60)
+
+
+def _require_this_host(study: Study, path: Path) -> None:
+    then = (study.meta.facts.get("machine") or {}).get("id")
+    now = (host.facts().get("machine") or {}).get("id")
+    if then is not None and then != now:
+        raise NotTried(
+            f"{path} was measured on another host, and what would be tried cannot be had here",
+            hint="Use `contend why` on the host that made the run.",
+        )
+
+
+def _difference(study: Study, path: Path) -> Finding:
+    if study.roles.baseline is None:
+        raise NotTried(
+            f"{path} compares nothing, so there is no difference to explain",
+            hint="Give the experiment a baseline ([compare] baseline).",
+        )
+    if any(factor.path == TREATMENT.path for factor in study.experiment.factors):
+        raise NotTried(f"{path} is an experiment of treatments itself")
+    if not study.finished:
+        raise NotTried(
+            f"{path} is not finished, so nothing in it is decided yet",
+            hint=f"`contend run --resume {path}` finishes it.",
+        )
+    (analysis, *_) = compared_of(study)
+    certain = [one for one in (analysis.compared.comparisons if analysis else ()) if one.is_certain]
+    if not certain:
+        raise NotTried(
+            f"nothing in {path} certainly differs, so there is nothing to explain",
+            hint="More repeats may show a difference: `contend run … --for TIME`.",
+        )
+    better = [one for one in certain if one.tone == "better"]
+    found = surest(better) if better else certain[0]
+    assert found is not None
+    return found
+
+
+def _powers() -> HostPowers:
+    return HostPowers(
+        cpus=len(os.sched_getaffinity(0)), root=os.geteuid() == 0, groups=os.geteuid() == 0
+    )
+
+
+def _fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Proposal]]:
+    """The candidates whose signature holds and that can be tried here, in their order."""
+    found: list[tuple[Candidate, Proposal]] = []
+    for one in CANDIDATES.values():
+        fits = one.fits(pair)
+        if not fits:
+            absent = [sign.name for sign in one.signature if sign.holds(pair) is None]
+            untested[one.name] = (
+                _WHAT_FITS_NOT if fits is False else f"{', '.join(absent)} was not recorded"
+            )
+            continue
+        proposal = one.propose(pair)
+        if isinstance(proposal, str):
+            untested[one.name] = proposal
+        elif any(each.touches(pair.compared) for each in (*proposal.doses, proposal.placebo)):
+            untested[one.name] = f"what would be changed is what is compared ({pair.compared})"
+        elif (same := _same(proposal, found)) is not None:
+            untested[one.name] = f"it needs the same as {same}, from which it cannot be told"
+        else:
+            found.append((one, proposal))
+    return found
+
+
+def _same(proposal: Proposal, others: Sequence[tuple[Candidate, Proposal]]) -> str | None:
+    return next((one.name for one, p in others if p.whole.sets == proposal.whole.sets), None)
+
+
+def _in_time(
+    pair: Pair,
+    proposals: Sequence[tuple[Candidate, Proposal]],
+    minutes: float,
+    untested: dict[str, str],
+) -> list[tuple[Candidate, Proposal]]:
+    """As many as there is time for, one at least."""
+    chosen: list[tuple[Candidate, Proposal]] = []
+    seconds = REPEATS * (2 * START_S + _treatment_s(pair, {}))
+    for one, proposal in proposals:
+        treatments = (*proposal.doses, proposal.placebo)
+        more = REPEATS * sum(_treatment_s(pair, each.sets) for each in treatments)
+        if chosen and seconds + more > minutes * 60:
+            untested[one.name] = f"no time was left: --minutes {(seconds + more) / 60:.0f} has some"
+            continue
+        seconds += more
+        chosen.append((one, proposal))
+    return chosen
+
+
+def _treatment_s(pair: Pair, sets: Mapping[str, Any]) -> float:
+    """What a treatment takes in a repeat, both levels together."""
+    starts = any(path.startswith(("server.options.", "place.server.")) for path in sets)
+    cell = pair.cells["slower"]
+    in_slices = any((run.plan.get("load") or {}).get("slices") for run in pair.runs["slower"])
+    measured = (
+        BLOCK_S + ROUNDS_MIN * (SLICE_S + SETTLE_S)
+        if in_slices
+        else float(cell["load.warmup"] + cell["load.measure"])
+    )
+    return 2 * (measured + (START_S if starts else 0.0))
+
+
+def _plan(
+    study: Study,
+    pair: Pair,
+    chosen: Sequence[tuple[Candidate, Proposal]],
+    untested: Mapping[str, str],
+    seconds: float,
+) -> WhyPlan:
+    tables: dict[str, dict[str, Any]] = {}
+    records: list[TriedRecord] = []
+    for one, proposal in chosen:
+        names = [f"{one.name}.{number}" for number in range(1, len(proposal.doses) + 1)]
+        placebo = f"{one.name}.placebo"
+        tables |= {n: dict(dose.sets) for n, dose in zip(names, proposal.doses, strict=True)}
+        tables[placebo] = dict(proposal.placebo.sets)
+        records.append(
+            {
+                "candidate": one.name,
+                "title": one.title,
+                "refuted_by": one.refuted_by,
+                "least": proposal.least,
+                "doses": names,
+                "placebo": placebo,
+                "words": {
+                    **{n: dose.words for n, dose in zip(names, proposal.doses, strict=True)},
+                    placebo: proposal.placebo.words,
+                },
+            }
+        )
+    facts: WhyFacts = {"tried": records, "untested": dict(untested)}
+    experiment = _experiment(study.experiment, pair, tables, seconds)
+    own = pair.own
+    try:
+        refuse_settings(experiment, own=own)
+        list(cell_specs(experiment))
+    except ContendError as error:
+        raise NotTried(f"the treatments cannot be had: {error.message}", hint=error.hint) from (
+            error
+        )
+    return WhyPlan(experiment, facts, tuple(chosen), untested, seconds)
+
+
+def _experiment(
+    original: Experiment, pair: Pair, tables: Mapping[str, Mapping[str, Any]], seconds: float
+) -> Experiment:
+    """The pair again, under each of the treatments."""
+    values = dict(original.base.values)
+    for path, level in pair.place.items():
+        target = resolve(path)
+        assert target.setting is not None
+        values[target.setting.path] = target.put(values, level)
+    values[TREATMENTS.path] = {name: dict(table) for name, table in tables.items()}
+    levels = (pair.finding.baseline, pair.finding.level)
+    return replace(
+        original,
+        name=f"why-{original.name}",
+        question="What becomes of the difference under treatments that are the same for both?",
+        base=CellSpec(values),
+        factors=(
+            Factor(TREATMENT.path, (UNTREATED, *tables)),
+            Factor(pair.compared, levels),
+        ),
+        compare=replace(
+            original.compare,
+            baseline={pair.compared: pair.finding.baseline},
+            metric=original.compare.metric[:1],
+            repeats=REPEATS,
+            until=None,
+            at_most_s=seconds,
+            wait_for_calm_s=None,
+            fail_if_slower=None,
+            adjust=(),
+        ),
+        published=(),
+        explain=None,
+        source=written({f"treatments.{json_name(name)}": table for name, table in tables.items()}),
+        overrides=(),
+    )
+
+
+def json_name(name: str) -> str:
+    """A name with dots as a key of TOML."""
+    return f'"{name}"'

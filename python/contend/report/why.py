@@ -1,0 +1,122 @@
+"""Why the levels differ, as far as that was tried: the run folder in the run folder, in words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+from contend.findings import Said, study_of
+from contend.findings.tried import CandidateTried, DifferenceTried, tried_of
+from contend.probed import WhyFacts
+from contend.report.model import Section, TextTable
+from contend.store import RunFolder
+from contend.store.folder import WITHIN
+from contend.store.model import NotARunFolder
+
+
+def why_of(folder: RunFolder) -> tuple[WhyFacts, DifferenceTried | None] | None:
+    """What was to be tried, and what came of it; None if nothing was tried of this run."""
+    try:
+        with RunFolder.open(folder.path / WITHIN) as inner:
+            study = study_of(inner, percentiles=False)
+    except NotARunFolder:
+        return None
+    about = study.meta.facts.get("why")
+    return None if about is None else (about, tried_of(study))
+
+
+def why_section(folder: RunFolder) -> Section | None:
+    """The sentence, and a table of what was tried and what was not."""
+    found = why_of(folder)
+    if found is None:
+        return None
+    about, tried = found
+    rows = [_row(one) for one in (tried.candidates if tried else ())]
+    tables = [
+        TextTable(
+            "What is left of the difference, in percent (intervals that hold together in 99 of 100 "
+            "comparisons)",
+            ("cause", "verdict", "left at each dose", "left, whole dose", "left, placebo", "n"),
+            tuple(rows),
+        )
+    ]
+    if about["untested"]:
+        untested = tuple(about["untested"].items())
+        tables.append(TextTable("Not tried", ("cause", "because"), untested))
+    return Section("Why: what takes the difference away", sentence_of(tried), tuple(tables))
+
+
+def sentence_of(tried: DifferenceTried | None) -> str:
+    """What was found, in a sentence with its evidence."""
+    if tried is None:
+        return "The cause is unknown: nothing was measured yet."
+    if not tried.certain:
+        return "The cause is unknown: in these minutes no difference was certain."
+    confirmed = sorted(
+        (one for one in tried.candidates if one.verdict == "confirmed"), key=lambda x: x.left.mean
+    )
+    if confirmed:
+        return " ".join(map(_confirmed, confirmed))
+    open_ = [one for one in tried.candidates if one.verdict == "not certain"]
+    refuted = [one.record["candidate"] for one in tried.candidates if one.verdict == "refuted"]
+    said = ["The cause is unknown."]
+    if refuted:
+        said.append(f"Refuted: {', '.join(refuted)}.")
+    said += [_open(one) for one in open_]
+    return Said.written(" ".join(said))
+
+
+def _confirmed(one: CandidateTried) -> str:
+    return (
+        f"Confirmed: {one.record['title']} ({one.record['candidate']}). Of the difference "
+        f"{_interval(one)} % is left with {one.record['words'][one.record['doses'][-1]]}, and "
+        f"{one.left_with_placebo * 100:.0f} % with the placebo (n = {one.left.n})."
+    )
+
+
+def _open(one: CandidateTried) -> str:
+    name = one.record["candidate"]
+    if one.more is None:
+        return f"Not certain: {name}, and how many more repeats it takes is not known."
+    return f"Not certain: {name}, which takes about {one.more} more repeats."
+
+
+def _interval(one: CandidateTried) -> str:
+    left = one.left
+    if not (math.isfinite(left.low) and math.isfinite(left.high)):
+        return f"{left.mean * 100:.0f}"
+    return f"{left.mean * 100:.0f} [{left.low * 100:.0f}, {left.high * 100:.0f}]"
+
+
+def _row(one: CandidateTried) -> tuple[str, ...]:
+    return (
+        one.record["candidate"],
+        one.verdict,
+        ", ".join(f"{left * 100:.0f}" for left in one.left_at_doses.values()),
+        _interval(one),
+        f"{one.left_with_placebo * 100:.0f}",
+        str(one.left.n),
+    )
+
+
+def why_as_json(folder: RunFolder) -> dict[str, Any] | None:
+    """The same for programs."""
+    found = why_of(folder)
+    if found is None:
+        return None
+    about, tried = found
+    return {
+        "sentence": sentence_of(tried),
+        "untested": dict(about["untested"]),
+        "tried": None if tried is None else _finite(asdict(tried)),
+    }
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity."""
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,94 @@
+"""What `contend why` says beforehand, of what was tried, and of runs that it cannot be asked of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from synthetic_run import SEGMENTS, study, write_run, write_slices
+
+from contend import host
+from contend.cli.main import main
+from contend.findings.candidate import HostPowers
+from contend.findings.tried import CandidateTried, DifferenceTried
+from contend.lab import why
+from contend.probed import TriedRecord
+from contend.report.why import sentence_of
+from contend.stats import Estimate
+from contend.store import RunFolder
+
+HERE = Path(__file__).parent
+
+
+def check(name: str, text: str) -> None:
+    path = HERE / f"{name}.txt"
+    if os.environ.get("CONTEND_UPDATE_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    code = main(["why", *arguments])
+    captured = capsys.readouterr()
+    return f"{captured.out}{captured.err}exit {code}\n"
+
+
+def test_of_what_it_cannot_be_asked(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    study_run: Callable[[Path], Path],
+) -> None:
+    texts = [said(capsys, "nowhere")]
+    run = str(study_run(Path("run")))
+    texts.append(said(capsys, run, "--plan"))
+    texts.append(said(capsys, run, "--minutes", "0"))
+    with RunFolder.open(Path(run)) as folder:
+        machine = folder.meta().facts["machine"]
+    monkeypatch.setattr(host, "facts", lambda: {"machine": machine})
+    monkeypatch.setattr(why, "_powers", lambda: HostPowers(cpus=2, root=True, groups=True))
+    texts.append(said(capsys, run, "--plan"))
+    write_slices(Path("equal"), gain=lambda *_: 1.0)
+    texts.append(said(capsys, "equal"))
+    write_run(Path("begun"), runs=10)
+    texts.append(said(capsys, "begun"))
+    alone = study("quick")
+    alone = replace(alone, compare=replace(alone.compare, baseline={}))
+    write_run(Path("alone"), alone)
+    assert SEGMENTS in {factor.path for factor in alone.factors}
+    texts.append(said(capsys, "alone"))
+    check("why-refused", "\n".join(texts))
+
+
+def tried(verdict: str, *, certain: bool = True, more: int | None = None) -> DifferenceTried:
+    record: TriedRecord = {
+        "candidate": "log-flush",
+        "title": "commits wait until the log is on the disk",
+        "refuted_by": "",
+        "least": 0.5,
+        "doses": ["log-flush.1"],
+        "placebo": "log-flush.placebo",
+        "words": {"log-flush.1": "the log written and flushed once a second"},
+    }
+    left = Estimate(0.27, 0.2, 0.34, 8, 0.99)
+    one = CandidateTried(record, verdict, left, 0.99, {"log-flush.1": 0.27}, more)  # type: ignore[arg-type]
+    return DifferenceTried(Estimate(0.97, 0.9, 1.04, 8, 0.99), certain, 8, (one,))
+
+
+def test_the_sentence_of_each_verdict() -> None:
+    found = [
+        tried("confirmed"),
+        tried("refuted"),
+        tried("not certain", more=12),
+        tried("not certain"),
+        tried("not certain", certain=False),
+        None,
+    ]
+    check("why-sentences", "\n".join(map(sentence_of, found)) + "\n")
