@@ -6,17 +6,16 @@ A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 
 import pytest
 from calibration_fakes import HOST, PROGRAM, ceiling, disturbed_by, scripted_program
+from transcripts import check
 
 from contend.calibration import Calibration, file, path_of
 from contend.cli.main import main
 
-HERE = Path(__file__).parent
 SPECIAL = {"kind": "random_points", "points": 10, "distribution": {"kind": "special", "pct": 5}}
 
 
@@ -31,13 +30,6 @@ def one_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("contend.calibration.watched", disturbed_by)
     monkeypatch.setattr("contend.calibration.measure.this_host", lambda: HOST)
     monkeypatch.setattr("contend.calibration.measure.this_program", lambda _path: PROGRAM)
-
-
-def check(name: str, text: str) -> None:
-    path = HERE / f"{name}.txt"
-    if os.environ.get("CONTEND_UPDATE_GOLDEN"):
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
 
 
 def said(capsys: pytest.CaptureFixture[str], cache: Path, *words: str) -> str:

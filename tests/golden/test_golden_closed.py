@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from closed_run import ENGINES, SWEEP, write_closed
-from test_golden_show import check, plain_terminal, shown
+from test_golden_show import plain_terminal, shown
+from transcripts import check
 
 __all__ = ["plain_terminal"]
 

@@ -5,16 +5,15 @@ A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_slices
+from transcripts import check, name_of
 
 from contend.cli.main import main
 
-HERE = Path(__file__).parent
 CELLS = (f"{CONNECTIONS}=[8, 64]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=3")
 
 Say = Callable[..., None]
@@ -40,10 +39,7 @@ def transcript(
         lines.extend(f"# {name}\n{Path(name).read_text(encoding='utf-8')}" for name in files)
 
     yield run
-    path = HERE / f"{request.node.name.removeprefix('test_').replace('_', '-')}.txt"
-    if os.environ.get("CONTEND_UPDATE_GOLDEN"):
-        path.write_text("\n".join(lines), encoding="utf-8")
-    assert path.read_text(encoding="utf-8") == "\n".join(lines)
+    check(name_of(request.node.name), "\n".join(lines))
 
 
 def write(name: str, at_8: float, at_64: float, seed: int, model: str = "Example CPU") -> None:

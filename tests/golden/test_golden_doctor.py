@@ -6,11 +6,11 @@ A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 
 import pytest
+from transcripts import check
 
 from contend.cli.main import main
 from contend.doctor import examine, lines_of
@@ -20,13 +20,6 @@ from contend.doctor.model import Measure
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "unit" / "doctor"))
 from doctor_pairs import Case  # noqa: E402
-
-
-def same(name: str, said: str) -> None:
-    path = HERE / name
-    if os.environ.get("CONTEND_UPDATE_GOLDEN"):
-        path.write_text(said, encoding="utf-8")
-    assert said == path.read_text(encoding="utf-8")
 
 
 def spread(value: float) -> Measure:
@@ -47,7 +40,7 @@ def test_doctor_examines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     document = examine(DOCKER.subject(tmp_path), ignored_of(["cpu-quota=the plan we pay for"]))
     # What is free is of the disk below the tests.
     document["checks"] = [one for one in document["checks"] if one["id"] != "free-space"]
-    same("doctor.txt", "\n".join(lines_of(document)) + "\n")
+    check("doctor", "\n".join(lines_of(document)) + "\n")
 
 
 def test_doctor_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,4 +66,4 @@ def test_doctor_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         out = capsys.readouterr()
         line = " ".join(words).replace(f"{tmp_path}/", "")
         said += f"$ contend doctor {line}\n{out.out}{out.err}exit {code}\n\n"
-    same("doctor-commands.txt", said.replace(f"{tmp_path}/", ""))
+    check("doctor-commands", said.replace(f"{tmp_path}/", ""))

@@ -5,24 +5,15 @@ A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import needs
 import pytest
 from many_runs import write_runs
+from transcripts import check
 
 from contend.cli.main import main
-
-HERE = Path(__file__).parent
-
-
-def check(name: str, text: str) -> None:
-    path = HERE / f"{name}.txt"
-    if os.environ.get("CONTEND_UPDATE_GOLDEN"):
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
 
 
 @pytest.fixture(autouse=True)

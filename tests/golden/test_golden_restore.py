@@ -5,19 +5,18 @@ A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from fake_variables import FakeVariables
+from transcripts import check, name_of
 
 from contend.cli.main import main
 from contend.servers.existing import ExistingServer
 from contend.undo import Journal, default_folder, journals_in, statement_entry
 from contend.undo.variables import change
 
-HERE = Path(__file__).parent
 DSN = "mysql://bench@db1:3306/mine"
 OTHER = "mysql://bench@db2:3306/"
 DIRTY = "innodb_max_dirty_pages_pct"
@@ -56,10 +55,7 @@ def transcript(
         lines.append(f"$ contend {' '.join(words)}\n{said}exit {code}\n")
 
     yield run
-    path = HERE / f"{request.node.name.removeprefix('test_').replace('_', '-')}.txt"
-    if os.environ.get("CONTEND_UPDATE_GOLDEN"):
-        path.write_text("\n".join(lines), encoding="utf-8")
-    assert path.read_text(encoding="utf-8") == "\n".join(lines)
+    check(name_of(request.node.name), "\n".join(lines))
 
 
 def leave(server: FakeVariables, dsn: str = DSN) -> None:

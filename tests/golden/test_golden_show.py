@@ -5,7 +5,6 @@ A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,19 +21,11 @@ from synthetic_run import (
     write_slices,
 )
 from synthetic_tpcc import of_tpcc
+from transcripts import check
 
 from contend.cli.main import main
 from contend.spec import load_experiment
 from contend.store import RunRecord
-
-HERE = Path(__file__).parent
-
-
-def check(name: str, text: str) -> None:
-    path = HERE / f"{name}.txt"
-    if os.environ.get("CONTEND_UPDATE_GOLDEN"):
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
 
 
 @pytest.fixture(autouse=True)

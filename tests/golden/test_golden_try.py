@@ -5,17 +5,14 @@ A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
+from transcripts import check, name_of
 from unrun_server import UNRUN
 
 from contend.cli.main import main
-
-HERE = Path(__file__).parent
 
 Say = Callable[[str], None]
 
@@ -39,10 +36,7 @@ def transcript(
         lines.append(f"$ contend try {line}\n{said.out}{said.err}exit {code}\n")
 
     yield run
-    path = HERE / f"{request.node.name.removeprefix('test_').replace('_', '-')}.txt"
-    if os.environ.get("CONTEND_UPDATE_GOLDEN"):
-        path.write_text("\n".join(lines), encoding="utf-8")
-    assert path.read_text(encoding="utf-8") == "\n".join(lines)
+    check(name_of(request.node.name), "\n".join(lines))
 
 
 def test_try_print(transcript: Say) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from synthetic_run import SEGMENTS, study, write_run, write_slices
+from transcripts import check
 
 from contend import host
 from contend.cli.main import main
@@ -19,15 +19,6 @@ from contend.probed import TriedRecord
 from contend.report.why import sentence_of
 from contend.stats import Estimate
 from contend.store import RunFolder
-
-HERE = Path(__file__).parent
-
-
-def check(name: str, text: str) -> None:
-    path = HERE / f"{name}.txt"
-    if os.environ.get("CONTEND_UPDATE_GOLDEN"):
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
 
 
 @pytest.fixture(autouse=True)

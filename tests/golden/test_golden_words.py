@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from made_up_findings import compared_of
-from test_golden_show import check
+from transcripts import check
 
 from contend.metrics import metric_of
 from contend.report.answer import price_of

@@ -22,6 +22,7 @@ from typing import Any
 from hdrh.histogram import HdrHistogram
 
 from contend.datasets import CONTENT_VERSION
+from contend.probed import HostUse
 from contend.spec import Experiment, Planned, load_experiment, planned_runs, to_dict
 from contend.store import RunFolder, RunRecord
 
@@ -247,6 +248,24 @@ def with_gate(path: Path, limit: float) -> None:
         experiment["compare"]["fail_if_slower"] = limit
         change = "UPDATE meta SET value = ? WHERE key = 'experiment'"
         connection.execute(change, (json.dumps(experiment),))
+
+
+def host_use(steal_share: float = 0.0) -> HostUse:
+    """What the host's probe says of a run: nothing, but for what its hypervisor took."""
+    return {
+        "elapsed_s": 4.0,
+        "cpus": 2,
+        "busy_share": 0.5,
+        "steal_share": steal_share,
+        "iowait_share": 0.0,
+        "stall_share": {},
+        "load_1m_before": None,
+        "vm": {},
+        "throttled_s": None,
+        "thermal_events": None,
+        "own_cpu_s": None,
+        "disturbances": [],
+    }
 
 
 def as_failed(record: RunRecord, message: str, status: str = "failed") -> RunRecord:

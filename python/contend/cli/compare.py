@@ -16,7 +16,7 @@ from contend.store import RunFolder, find_run
 from contend.store.database import RESULTS_NAME
 
 if TYPE_CHECKING:
-    from contend.findings import RunSide, SidesCompared, Study
+    from contend.findings import Finding, RunSide, SidesCompared, Study
     from contend.report.model import GateText
 
 
@@ -157,6 +157,5 @@ def _gate(sides: list[RunSide], found: SidesCompared, limit: float) -> tuple[Gat
     return gate_text(gate, title), said
 
 
-def _why(one: object) -> str:
-    without: str = getattr(one, "without", "")
-    return without or ("" if one is not None else "a side has fewer than two units")
+def _why(one: Finding | None) -> str:
+    return "a side has fewer than two units" if one is None else one.without

@@ -68,11 +68,10 @@ def plan_of_why(path: Path, *, minutes: float = MINUTES) -> WhyPlan:
     proposals = _fitting(pair, untested)
     chosen = _in_time(pair, proposals, minutes, untested)
     if not chosen:
-        said = "; ".join(f"{name}: {why}" for name, why in untested.items())
         raise NotTried(
             f"no candidate can be tried on {path}",
             hint="The cause stays unknown to contend.",
-            detail=said.replace("; ", "\n"),
+            detail="\n".join(f"{name}: {why}" for name, why in untested.items()),
         )
     return _plan(study, pair, chosen, untested, minutes * 60)
 
@@ -209,9 +208,8 @@ def _plan(
         )
     facts: WhyFacts = {"tried": records, "untested": dict(untested)}
     experiment = _experiment(study.experiment, pair, tables, seconds)
-    own = pair.own
     try:
-        refuse_settings(experiment, own=own)
+        refuse_settings(experiment, own=pair.own)
         list(cell_specs(experiment))
     except ContendError as error:
         raise NotTried(f"the treatments cannot be had: {error.message}", hint=error.hint) from (

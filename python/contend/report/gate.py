@@ -95,11 +95,10 @@ def _line(gate: ReleaseGate, rows: tuple[GateRow, ...]) -> str:
     if not deciding:
         return "nothing was measured"
     if gate.outcome == "passed":
-        of = f"all {len(rows)} cells" if len(rows) > 1 else deciding[0].place
-        worst = f"the most that is open is at {deciding[0].place}: " if len(rows) > 1 else ""
-        return (
-            f"{of}: {worst}{deciding[0].says}" if not worst else f"{of}; {worst}{deciding[0].says}"
-        )
+        worst = f"{deciding[0].place}: {deciding[0].says}"
+        if len(rows) == 1:
+            return worst
+        return f"all {len(rows)} cells; the most that is open is at {worst}"
     named = "; ".join(f"{row.place}: {row.says}" for row in deciding[:_NAMED])
     left = len(deciding) - _NAMED
     return f"{named}; and {left} more" if left > 0 else named

@@ -139,12 +139,7 @@ def wholes(
 
     Arguments and errors as of `answer_table`.
     """
-    units = _units(d, shape, covariates, _ANY_MARGIN, confidence)
-    asked = places(shape, d.shape[2])["whole"]
-    chance = chances(shape, d.shape[2], confidence)["whole"]
-    family = family_of(units, asked, weights(asked, shape), chance)
-    changes = changes_of(family, _ANY_MARGIN, confidence, interim=True)
-    return WholeLevels(tuple(changes), family.p_each)
+    return _at_depth("whole", d, shape, confidence, covariates)
 
 
 def single_cells(
@@ -158,14 +153,24 @@ def single_cells(
 
     Arguments and errors as of `answer_table`.
     """
+    found = _at_depth(_depth_of_cells(shape), d, shape, confidence, covariates)
+    single = [one for one in found.changes if int(one.place.cells(shape).sum()) == 1]
+    return WholeLevels(tuple(single), found.p_each)
+
+
+def _at_depth(
+    depth: Depth,
+    d: np.ndarray,
+    shape: TableShape,
+    confidence: float,
+    covariates: Sequence[np.ndarray],
+) -> WholeLevels:
     units = _units(d, shape, covariates, _ANY_MARGIN, confidence)
-    levels = d.shape[2]
-    depth = _depth_of_cells(shape)
-    asked, chance = places(shape, levels)[depth], chances(shape, levels, confidence)[depth]
+    asked = places(shape, d.shape[2])[depth]
+    chance = chances(shape, d.shape[2], confidence)[depth]
     family = family_of(units, asked, weights(asked, shape), chance)
-    found = changes_of(family, _ANY_MARGIN, confidence, interim=True)
-    single = [one for one in found if int(one.place.cells(shape).sum()) == 1]
-    return WholeLevels(tuple(single), family.p_each)
+    changes = changes_of(family, _ANY_MARGIN, confidence, interim=True)
+    return WholeLevels(tuple(changes), family.p_each)
 
 
 def _depth_of_cells(shape: TableShape) -> Depth:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic_run import DESIGN, SEGMENTS, study, write_run, write_slices
+from synthetic_run import DESIGN, SEGMENTS, host_use, study, write_run, write_slices
 
 from contend.findings import CounterList, counters_of, study_of
+from contend.probed import HostUse
 from contend.report import as_json, build
 from contend.store import RunFolder, RunRecord
 
@@ -87,18 +88,8 @@ def test_a_gauge_is_compared_as_it_is(tmp_path: Path) -> None:
     assert "status.Threads_connected" not in metrics(found)
 
 
-HOST: dict[str, Any] = {
-    "elapsed_s": 4.0,
-    "cpus": 2,
-    "vm": {},
-    "stall_share": {},
-    "iowait_share": 0.0,
-    "throttled_s": None,
-}
-
-
-def host(record: RunRecord) -> dict[str, Any]:
-    return {**HOST, "steal_share": 0.2 if record.cell[SEGMENTS] else 0.05}
+def host(record: RunRecord) -> HostUse:
+    return host_use(0.2 if record.cell[SEGMENTS] else 0.05)
 
 
 def test_the_host_tells_of_a_level_by_runs_and_of_a_block_in_slices(tmp_path: Path) -> None:

@@ -8,11 +8,10 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from synthetic_run import latency_histogram, study, write_run, write_slices
+from synthetic_run import host_use, latency_histogram, study, write_run, write_slices
 
 from contend.findings import Reading, analysis_of, log_ratio, rule_of, study_of, table_of
 from contend.lab.observations import Observations
@@ -52,8 +51,7 @@ def test_it_allows_for_what_the_report_allows_for(
 
     def stolen(record: RunRecord) -> RunRecord:
         share = chance.random() / 10
-        host: Any = {"steal_share": share, "own_cpu_s": None, "stall_share": {}}
-        return replace(record, probes={**record.probes, "host": host})
+        return replace(record, probes={**record.probes, "host": host_use(share)})
 
     chance = random.Random(3)
     experiment = study("quick", ['compare.adjust=["steal"]'])

@@ -16,6 +16,7 @@ from synthetic_run import (
     POINTS,
     SEGMENTS,
     Gain,
+    host_use,
     study,
     write_run,
     write_slices,
@@ -278,7 +279,7 @@ def test_what_allowing_for_a_disturbance_bought_is_told(tmp_path: Path) -> None:
     def steal(record: RunRecord) -> RunRecord:
         assert record.done is not None
         share = chance.uniform(0, 0.3)
-        host = {"steal_share": share, "own_cpu_s": None, "stall_share": {}}
+        host = host_use(share)
         done = {**record.done, "qps": record.done["qps"] * (1 - share)}
         return replace(record, probes={**record.probes, "host": host}, done=done)  # type: ignore[arg-type]
 

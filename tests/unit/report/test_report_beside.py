@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from synthetic_run import CONNECTIONS, as_failed, study, write_run
+from synthetic_run import CONNECTIONS, as_failed, host_use, study, write_run
 
 from contend.findings import Finding
 from contend.report import Report, build, html
@@ -85,7 +85,7 @@ def test_what_disturbed_one_kind_more_is_allowed_for_in_the_difference(tmp_path:
     def steal(record: RunRecord) -> RunRecord:
         assert record.done is not None
         share = chance.uniform(0, 0.3)
-        host = {"steal_share": share, "own_cpu_s": None, "stall_share": {}}
+        host = host_use(share)
         done = {**record.done, "qps": record.done["qps"] * (1 - share)}
         return replace(record, probes={**record.probes, "host": host}, done=done)  # type: ignore[arg-type]
 

@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_run, write_slices
+from synthetic_run import (
+    CONNECTIONS,
+    FACTS,
+    POINTS,
+    SEGMENTS,
+    host_use,
+    study,
+    write_run,
+    write_slices,
+)
 
 from contend.report import Report, build
 from contend.report.model import Section
@@ -155,8 +164,7 @@ class TestAllowedFor:
 
     def test_what_never_varied_adjusts_nothing_and_is_told(self, tmp_path: Path) -> None:
         def quiet(record: RunRecord) -> RunRecord:
-            host = {"steal_share": 0.0, "own_cpu_s": None, "stall_share": {}, "vm": {}}
-            return replace(record, probes={**record.probes, "host": host})  # type: ignore[arg-type, typeddict-item]
+            return replace(record, probes={**record.probes, "host": host_use()})
 
         asked = report_of(tmp_path / "asked", 'compare.adjust=["steal"]', change=quiet)
         said = "Not allowed for steal: it was the same in every repeat."
