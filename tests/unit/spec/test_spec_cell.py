@@ -149,6 +149,7 @@ def test_where_the_kind_varies_each_cell_has_its_own_parameters(load: Load) -> N
 OPEN = {"process": ", rate = 5", "rate": ", rate = 4"}
 
 LEVELS: dict[str, tuple[object, object]] = {
+    "treatment": ("more", "more"),
     "server.kind": ("mysql", "mysql"),
     "server.use": ("mysql@sid", "mysql@sid"),
     "server.warm": ("full", "full"),
@@ -284,6 +285,8 @@ def test_every_path_that_can_be_a_factor_reaches_the_cell(load: Load, path: str)
         if ".arrival." in path
         else ""
     )
+    if path == "treatment":
+        text += '[treatments.more]\n"load.connections" = 9\n'
     if kind in SCHEMA_OF:
         text += f'[data]\nschema = "{SCHEMA_OF[kind]}"\n'
     text += f'[workload]\nkind = "{kind}"\n{required.get(kind, "")}'
