@@ -208,8 +208,6 @@ class PrivateUnderTest:
 
     def disturbed(self, options: frozenset[str]) -> None:
         self._caches.disturbed(options)
-        if options:
-            self._differing = {}
 
     def tables(self) -> tuple[Connection[Any], str]:
         return self._server.connect(read_timeout=LONG_S), self._data.database
@@ -277,7 +275,7 @@ class PrivateUnderTest:
             server["without_effect"] = idle
         probes: Probes = {
             "server": server,
-            "variables_that_differ": self._variables_that_differ(),
+            "variables_that_differ": self._variables_that_differ(cell["server.globals"]),
             "dataset": self._about_data(cell),
             "warmed": self._caches.record(),
         }
@@ -351,9 +349,10 @@ class PrivateUnderTest:
             return [table.name for table in self._dataset.tables]
         return self._data.table_names
 
-    def _variables_that_differ(self) -> Differing:
-        # They change only with the options, and asking for all of them takes its time.
-        state = frozenset(self._options.items())
+    def _variables_that_differ(self, variables: Mapping[str, Level]) -> Differing:
+        # They change only with the options and with what is set besides, and asking for all of
+        # them takes its time.
+        state = frozenset({**self._options, **variables}.items())
         if state not in self._differing:
             self._differing[state] = self._server.variables_that_differ()
         return self._differing[state]
