@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-yaml = pytest.importorskip("yaml")
+import yaml
 
 CI = Path(__file__).parents[3] / "ci"
 STAND_IN = """#!/usr/bin/env python3
