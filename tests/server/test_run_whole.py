@@ -57,7 +57,10 @@ def test_each_run_has_what_explains_it(tiny_run: Finished) -> None:
         assert record.probes["variables_that_differ"]["key_buffer_size"]["value"] == "16777216"
         assert record.probes["dataset"]["rows"] == 10_000
         assert record.probes["server"]["kind"] == "mariadb"
-        assert record.probes["warmed"] == {"cache": True, "files": True, "why_not": None}
+        warmed = record.probes["warmed"]
+        assert (warmed["cache"], warmed["why_not"]) == (True, None)
+        # Looked at, and told: the kernel may take a page out again at any time.
+        assert isinstance(warmed["files"], bool)
         segments = record.cell["server.options.key_cache_segments"]
         assert len(record.probes["key_caches"]) == max(1, int(segments))
         if (record.done or {})["queries"]:
