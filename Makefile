@@ -24,7 +24,7 @@ $(VENV)/.programs: pyproject.toml $(RUST_SOURCES)
 	@PYTHON="$(PYTHON)" tools/prerequisites
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "contend: building contend-load and installing both programs in $(VENV) (some minutes the first time)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,export,images,serve]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,export,hosts,images,serve]'
 	@touch $@
 
 .PHONY: demo

@@ -275,6 +275,50 @@ pub struct Done {
     /// Of a run with arms; all other figures are then of all arms together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arms: Vec<ArmFigures>,
+    /// Each host, if several shared the load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostFigures>,
+}
+
+/// What one of the hosts did that shared a load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostFigures {
+    pub name: String,
+    /// Why it was lost; all of its figures are then 0, and no other figure includes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
+    pub connections: u32,
+    pub events: u64,
+    pub failed: u64,
+    pub queries: u64,
+    pub qps: f64,
+    pub latency_us: Percentiles,
+    /// From the intended to the true begin of its events; absent if none can begin late.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag_us: Option<Percentiles>,
+    /// Under an open loop: its events that were due inside the window and had not begun at its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_begun: Option<u64>,
+    pub client: ProcessDelta,
+    pub client_busiest_thread_share: f64,
+    /// How its clocks stood to those of the host that agreed the begin: before the load, and after
+    /// it.
+    #[serde(default)]
+    pub clock_before: ClockOffset,
+    #[serde(default)]
+    pub clock_after: Option<ClockOffset>,
+}
+
+/// What to add to the clocks of the host that asked to get those of the host that answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockOffset {
+    /// Of the steady clocks, which never step: the begin was agreed by these. They count from when
+    /// each host was started.
+    pub steady_us: f64,
+    /// Of the clocks that tell the time of day.
+    pub wall_us: f64,
+    /// No more than this is either of them wrong: half of the shortest round trip.
+    pub error_us: f64,
 }
 
 /// Events of the window that ended after it.

@@ -16,6 +16,8 @@ pub use workload::{Distribution, ITER_MAX, Script, ScriptValue, Workload, ZIPFIA
 pub const PLAN_VERSION: u32 = 1;
 /// The most requests under way on a connection.
 pub const DEPTH_MAX: u32 = 64;
+/// The most hosts that share a load.
+pub const HOSTS_MAX: u32 = 1000;
 
 /// One run of one cell: where to connect, what to ask, how hard, for how long.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -307,6 +309,14 @@ pub enum Compression {
 #[serde(deny_unknown_fields)]
 pub struct Load {
     pub connections: u32,
+    /// Hosts that share the load: each has as many of the connections as the others, and asks the
+    /// events whose number modulo `hosts` is its own.
+    #[serde(default = "default_hosts")]
+    #[schemars(range(min = 1, max = HOSTS_MAX))]
+    pub hosts: u32,
+    /// What becomes of a run that loses one of its hosts.
+    #[serde(default)]
+    pub host_lost: HostLost,
     /// Worker threads; absent: one a CPU, as long as each has a connection.
     #[serde(default)]
     pub threads: Option<u32>,
@@ -370,6 +380,17 @@ impl Load {
         // A list without an end that connections share has this many.
         limits.into_iter().flatten().any(|limit| limit < u64::MAX)
     }
+}
+
+/// What becomes of a run that loses one of its hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HostLost {
+    /// It fails: the others stop at once.
+    #[default]
+    Fail,
+    /// It goes on without that host, and says so.
+    GoOn,
 }
 
 /// When events begin.
@@ -504,6 +525,9 @@ fn default_charset() -> String {
     "utf8mb4".to_owned()
 }
 fn default_depth() -> u32 {
+    1
+}
+fn default_hosts() -> u32 {
     1
 }
 fn default_settle_s() -> f64 {

@@ -28,6 +28,14 @@ class ClassFigures(TypedDict):
     rows: int
 
 
+class ClockOffset(TypedDict):
+    """What to add to the clocks of the host that asked to get those of the host that answered."""
+
+    error_us: float
+    steady_us: float
+    wall_us: float
+
+
 class Done(TypedDict):
     """The measured window."""
 
@@ -50,6 +58,7 @@ class Done(TypedDict):
     events: NotRequired[int]
     failed: NotRequired[int]
     fairness: float
+    hosts: NotRequired[list[HostFigures]]
     kinds: NotRequired[list[KindFigures]]
     lag_us: NotRequired[Percentiles | None]
     latency_hdr_ns: str
@@ -116,6 +125,25 @@ class Hello(TypedDict):
     session: NotRequired[list[str]]
     threads: int
     version: int
+
+
+class HostFigures(TypedDict):
+    """What one of the hosts did that shared a load."""
+
+    client: ProcessDelta
+    client_busiest_thread_share: float
+    clock_after: NotRequired[ClockOffset | None]
+    clock_before: NotRequired[ClockOffset]
+    connections: int
+    events: int
+    failed: int
+    lag_us: NotRequired[Percentiles | None]
+    latency_us: Percentiles
+    lost: NotRequired[str | None]
+    name: str
+    not_begun: NotRequired[int | None]
+    qps: float
+    queries: int
 
 
 class Interval(TypedDict):

@@ -78,6 +78,9 @@ class HandlerSocket(TypedDict):
     socket_wr: NotRequired[str | None]
 
 
+HostLost = Literal["fail", "go_on"]
+
+
 InsertBy = str
 
 
@@ -100,6 +103,8 @@ class Load(TypedDict):
     errors: NotRequired[Errors]
     events: NotRequired[int | None]
     events_each: NotRequired[int | None]
+    host_lost: NotRequired[HostLost]
+    hosts: NotRequired[int]
     idle_connections: NotRequired[int]
     interval_s: NotRequired[float]
     measure_s: NotRequired[float]

@@ -10,7 +10,7 @@
 //! with a limit, the statements of a shared list, the ranges of a scan. A closed loop without such
 //! a limit does not use it.
 
-use super::{Arrivals, Curve};
+use super::{Arrivals, Curve, Share};
 use crate::plan::{Process, Stage};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -58,8 +58,8 @@ impl Schedule {
         }
     }
 
-    fn arrivals(&self) -> Arrivals {
-        Arrivals::new(self.curve.clone(), self.process, self.seed)
+    fn arrivals(&self, share: Share) -> Arrivals {
+        Arrivals::new(self.curve.clone(), self.process, self.seed).of(share)
     }
 }
 
@@ -67,6 +67,8 @@ impl Schedule {
 #[derive(Debug)]
 pub struct Dispenser {
     schedule: Option<Schedule>,
+    /// Which of the events are asked here.
+    share: Share,
     queue: Mutex<DispenserQueue>,
     /// The number that the next event without a schedule gets.
     next: AtomicU64,
@@ -104,12 +106,26 @@ impl Dispenser {
     pub fn new(schedule: Option<Schedule>, limit: Option<u64>) -> Self {
         Self {
             schedule,
+            share: Share::WHOLE,
             queue: Mutex::default(),
             next: AtomicU64::new(0),
             taken: AtomicU64::new(0),
             limit: limit.unwrap_or(u64::MAX),
             is_limited: limit.is_some(),
             open_ns: AtomicU64::new(0),
+        }
+    }
+
+    /// Hands out the events of one host alone. Each has as many of a limit as the others.
+    pub fn of(self, share: Share) -> Self {
+        let limit = match self.limit {
+            u64::MAX => u64::MAX,
+            limit => share.of(limit),
+        };
+        Self {
+            share,
+            limit,
+            ..self
         }
     }
 
@@ -126,7 +142,7 @@ impl Dispenser {
     /// Counts the events of the schedule, if there is one, as they fall due.
     pub fn due_count(&self) -> Option<DueCount> {
         let schedule = self.schedule.as_ref()?;
-        Some(DueCount::new(schedule, self.limit))
+        Some(DueCount::new(schedule, self.limit, self.share))
     }
 
     /// Begins the schedule at `begin_ns`, from its start, and the count towards the limit anew.
@@ -144,7 +160,7 @@ impl Dispenser {
         let mut queue = self.queue();
         queue.number = self.whole_turns(queue.number);
         queue.taken = 0;
-        queue.arrivals = Some(schedule.arrivals());
+        queue.arrivals = Some(schedule.arrivals(self.share));
         queue.begin_ns = begin_ns;
         queue.returned.clear();
         queue.advance();
@@ -176,7 +192,7 @@ impl Dispenser {
             }
             return Next::Event(Due {
                 at_ns: now_ns,
-                number: self.next.fetch_add(1, Relaxed),
+                number: self.share.number(self.next.fetch_add(1, Relaxed)),
             });
         }
         let mut queue = self.queue();
@@ -192,7 +208,7 @@ impl Dispenser {
             }
             queue.taken += 1;
         }
-        let number = queue.number;
+        let number = self.share.number(queue.number);
         queue.number += 1;
         queue.advance();
         Next::Event(Due { at_ns, number })
@@ -247,8 +263,8 @@ pub struct DueCount {
 }
 
 impl DueCount {
-    fn new(schedule: &Schedule, limit: u64) -> Self {
-        let mut arrivals = schedule.arrivals();
+    fn new(schedule: &Schedule, limit: u64, share: Share) -> Self {
+        let mut arrivals = schedule.arrivals(share);
         let next = arrivals.next_arrival().map(|arrival| arrival.offset_ns);
         Self {
             arrivals,
@@ -425,7 +441,41 @@ mod tests {
         assert_eq!(count.before(1_000_000_000), 8);
     }
 
+    /// Everything that is handed out, earliest first.
+    fn handed_out(dispenser: &Dispenser, most: usize) -> Vec<Due> {
+        let next = || match dispenser.take(u64::MAX) {
+            Next::Event(due) => Some(due),
+            _ => None,
+        };
+        std::iter::from_fn(next).take(most).collect()
+    }
+
     proptest! {
+        /// The hosts that share a run have all of its events, each once and when it is due.
+        #[test]
+        fn hosts_share_the_events_of_a_run(hosts in 1u32..6, limit in 6u64..40, is_open: bool) {
+            let dispenser = || {
+                let schedule = is_open.then(|| schedule(1000.0, Process::Poisson));
+                Dispenser::new(schedule, Some(limit))
+            };
+            let whole = dispenser();
+            whole.begin(0, 0);
+            let mut parts = Vec::new();
+            for host in 0..hosts {
+                let part = dispenser().of(Share { host, hosts });
+                part.begin(0, 0);
+                let own = handed_out(&part, 1000);
+                let due = part.due_count().map(|mut due| {
+                    due.open(0);
+                    due.before(u64::MAX)
+                });
+                prop_assert_eq!(due.unwrap_or(own.len() as u64), own.len() as u64);
+                parts.extend(own);
+            }
+            parts.sort_unstable_by_key(|due| due.number);
+            prop_assert_eq!(parts, handed_out(&whole, 1000));
+        }
+
         /// Each free server takes the next event and waits until it is due. The waiting times are
         /// those of one queue in front of so many servers.
         #[test]
@@ -446,7 +496,7 @@ mod tests {
             }
             // The recursion of Kiefer and Wolfowitz: each arrival finds the work left before it.
             let mut work = vec![0u64; servers];
-            let mut arrivals = schedule(1000.0, Process::Poisson).arrivals();
+            let mut arrivals = schedule(1000.0, Process::Poisson).arrivals(Share::WHOLE);
             let mut last = 0;
             for (service, wait) in services.iter().zip(taken) {
                 let at = arrivals.next_arrival().unwrap().offset_ns;

@@ -7,8 +7,10 @@
 //! run to the connections that are free.
 
 mod dispenser;
+mod share;
 
 pub use dispenser::{Dispenser, Due, DueCount, Next, Schedule};
+pub use share::Share;
 
 use crate::plan::{Process, Stage};
 use crate::random::Stream;
@@ -113,6 +115,8 @@ pub struct Arrivals {
     /// The place of the last event on the curve, counted in events.
     position: f64,
     taken: u64,
+    /// Which of the events are handed out.
+    share: Share,
 }
 
 #[derive(Clone, Debug)]
@@ -144,11 +148,26 @@ impl Arrivals {
             piece: 0,
             position: 0.0,
             taken: 0,
+            share: Share::WHOLE,
         }
+    }
+
+    /// The events of one host alone. All are drawn on each.
+    pub fn of(self, share: Share) -> Self {
+        Self { share, ..self }
     }
 
     /// The next event; none if no further event will ever be due.
     pub fn next_arrival(&mut self) -> Option<Arrival> {
+        loop {
+            let arrival = self.next_of_all()?;
+            if self.share.has(arrival.number) {
+                return Some(arrival);
+            }
+        }
+    }
+
+    fn next_of_all(&mut self) -> Option<Arrival> {
         let number = self.taken;
         self.position = match &mut self.spacing {
             Spacing::Even => number as f64,

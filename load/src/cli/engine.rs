@@ -2,6 +2,7 @@
 
 use super::output::{self, Undone};
 use super::plan_file;
+use crate::arrival::Share;
 use crate::plan::Plan;
 use crate::reactor::engine::choice::{Choice, choose};
 use crate::run::of_plan::workers_of;
@@ -44,7 +45,7 @@ fn answer(choice: Choice) -> EngineAnswer {
 /// As the run itself will count them, of one worker.
 fn sockets_of(plan: &Plan) -> usize {
     let load = &plan.load;
-    let workers = workers_of(load);
+    let workers = workers_of(load, Share::WHOLE);
     let most = load.connections.div_ceil(workers) + load.idle_connections.div_ceil(workers);
     most as usize * plan.arms.len().max(1)
 }

@@ -5,16 +5,20 @@
 //! [`CliCommand`].
 
 mod arrivals;
+mod asks;
+mod clock;
 mod cpus;
 mod engine;
 mod far;
 mod fill;
+mod merge;
 mod model_run;
 mod model_server;
 pub mod mysqlslap;
 mod nearest;
 mod null_server;
 mod output;
+mod part;
 pub mod plan_file;
 mod run;
 mod schema;
@@ -43,10 +47,12 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum CliCommand {
     Arrivals(arrivals::Arguments),
+    Clock(clock::Arguments),
     Cpus(cpus::Arguments),
     Engine(engine::Arguments),
     Far(far::Arguments),
     Fill(Box<fill::Arguments>),
+    Merge(merge::Arguments),
     ModelRun(Box<model_run::Arguments>),
     /// Run a mysqlslap command line: options, option files and output as of mysqlslap.
     #[command(disable_help_flag = true, disable_version_flag = true)]
@@ -57,6 +63,7 @@ enum CliCommand {
     },
     ModelServer(Box<model_server::Arguments>),
     NullServer(null_server::Arguments),
+    Part(part::Arguments),
     Run(run::Arguments),
     Schema(schema::Arguments),
     Script(script::Arguments),
@@ -86,16 +93,19 @@ pub fn main() -> ExitCode {
     }
     let done = match arguments.command {
         CliCommand::Arrivals(arguments) => arrivals::main(&arguments),
+        CliCommand::Clock(arguments) => clock::main(&arguments),
         CliCommand::Cpus(arguments) => cpus::main(&arguments),
         CliCommand::Engine(arguments) => engine::main(&arguments),
         CliCommand::Far(arguments) => far::main(&arguments),
         CliCommand::Fill(arguments) => fill::main(&arguments),
+        CliCommand::Merge(arguments) => merge::main(&arguments),
         CliCommand::ModelRun(arguments) => model_run::main(&arguments),
         CliCommand::Mysqlslap { arguments } => {
             return mysqlslap::main("mysqlslap", &words(arguments));
         }
         CliCommand::ModelServer(arguments) => model_server::main(&arguments),
         CliCommand::NullServer(arguments) => null_server::main(&arguments),
+        CliCommand::Part(arguments) => part::main(&arguments),
         CliCommand::Run(arguments) => run::main(&arguments),
         CliCommand::Schema(arguments) => schema::main(&arguments),
         CliCommand::Script(arguments) => script::main(&arguments),

@@ -1,27 +1,26 @@
 //! `contend-load run PLAN`: one plan in, outcomes out as JSON lines.
 
+use super::asks;
 use super::output::{self, Undone};
-use super::plan_file::{self, nodes::route_of};
+use super::plan_file;
 use super::sysbench::planned::{self, Planned};
 use super::tell::OutcomeWriter;
+use crate::arrival::Share;
 use crate::lua::run::Run;
 use crate::lua::workload::ScriptWorkload;
 use crate::outcome::{Failure, Outcome, Validated};
 use crate::plan::{self, Plan, Protocol};
 use crate::run::job::Job;
 use crate::run::measured::Progress;
-use crate::run::of_plan::{ArmAsks, dispenser_of, job_of};
+use crate::run::of_plan::{ArmAsks, job_of};
 use crate::run::run;
 use crate::run::script;
 use crate::run::validate::validate;
-use crate::workload::native::{Retries, Way};
-use crate::workload::{Tongue, Workload};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Run one plan and write what it measured as JSON lines.
 #[derive(Debug, clap::Args)]
@@ -60,13 +59,20 @@ type LogFile = Option<BufWriter<File>>;
 
 fn prepare(arguments: &Arguments) -> Result<(Job, LogFile, Scripts), String> {
     let mut plan = plan_file::read(&arguments.plan)?;
+    let measures = !arguments.check && arguments.validate.is_none();
+    if measures && plan.load.hosts > 1 {
+        return Err(format!(
+            "load.hosts: this is one host of {}; each asks its part with `contend-load part`",
+            plan.load.hosts
+        ));
+    }
     let absolute = |error: std::io::Error| error.to_string();
     // Make paths absolute before a script's folder becomes the current one.
     let log = arguments.hdr_log.as_ref().map(std::path::absolute);
     let log = log.transpose().map_err(absolute)?;
     plan.make_paths_absolute().map_err(absolute)?;
     let mut scripts = Scripts::default();
-    let job = job_of(&plan, &mut |plan| asked(plan, &mut scripts))?;
+    let job = job_of(&plan, Share::WHOLE, &mut |plan| asked(plan, &mut scripts))?;
     if scripts.want_os_threads() {
         script::threads::refuse(&job)?;
     }
@@ -91,50 +97,7 @@ fn asked(plan: &mut Plan, scripts: &mut Scripts) -> Result<ArmAsks, String> {
         let dispenser = Arc::clone(&run.dispenser);
         return Ok((Arc::new(ScriptWorkload::new(run)), dispenser));
     }
-    let way = Way {
-        protocol: plan.load.protocol,
-        init: plan.server.init_sql.clone().into(),
-        retries: Retries {
-            limit: plan.load.errors.retry_limit,
-            pause: Duration::from_secs_f64(plan.load.errors.retry_pause_s),
-        },
-        route: route_of(plan, &*told)?,
-        database: plan.server.database.clone().unwrap_or_default().into(),
-    };
-    let workload = told.build(way)?;
-    if plan.load.protocol == Protocol::HandlerSocket {
-        check_keys(plan, &*workload)?;
-    }
-    Ok((workload, Arc::new(dispenser_of(plan))))
-}
-
-/// Refuses a plan that HandlerSocket cannot run.
-fn check_keys(plan: &Plan, workload: &dyn Workload) -> Result<(), String> {
-    let refuse = |words: String| Err(format!("load.protocol: \"handler_socket\" {words}"));
-    if workload.tongue() != Tongue::HandlerSocket {
-        return refuse(format!(
-            "asks for rows by key, and {} needs SQL; point_select, random_points and \
-             update_non_index can be asked so",
-            plan.workload.kind
-        ));
-    }
-    if plan.server.database.is_none() {
-        return refuse("names the database with each table; add server.database".to_owned());
-    }
-    if !plan.nodes.is_empty()
-        || plan.load.idle_connections > 0
-        || plan.load.reconnect_every.is_some()
-    {
-        return refuse(
-            "has a connection for reading and one for writing to one server, which stay open; \
-             leave nodes, load.idle_connections and load.reconnect_every out"
-                .to_owned(),
-        );
-    }
-    if !plan.server.init_sql.is_empty() {
-        return refuse("knows no statements; leave server.init_sql out".to_owned());
-    }
-    Ok(())
+    asks::of_native(plan, &*told, Share::WHOLE)
 }
 
 /// The scripts of a plan, one for each arm that has one.

@@ -4,13 +4,14 @@ mod figures;
 
 use super::output::{self, ratio};
 use crate::outcome::{
-    ArmFigures, Done, Drained, Hello, Interval, OUTCOME_VERSION, OpenLoop, Outcome, Phase, Slice,
-    Visit,
+    ArmFigures, Done, Drained, Hello, HostFigures, Interval, OUTCOME_VERSION, OpenLoop, Outcome,
+    Phase, Slice, Visit,
 };
 use crate::record::{HdrLog, Latency, OpenTally, Tally};
 use crate::run::job::{ArmJob, Setup};
 use crate::run::measured::{self, Ended, Measured, Progress, Queue};
 use crate::workload::Workload;
+use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::sync::Arc;
@@ -61,7 +62,7 @@ impl OutcomeWriter {
     pub fn new(setup: &Setup, log: Option<BufWriter<File>>) -> Self {
         Self {
             arms: setup.arms.iter().map(ArmWords::of).collect(),
-            connections: setup.connections,
+            connections: setup.own_connections(),
             hops: setup.has_arms(),
             log: log.map_or(HistogramLog::None, HistogramLog::Waiting),
             broken: None,
@@ -74,10 +75,16 @@ impl OutcomeWriter {
     }
 
     pub fn write(&mut self, outcome: &Outcome) {
+        self.write_line(outcome);
+    }
+
+    /// Writes anything as one line of JSON.
+    pub fn write_line(&mut self, line: &impl Serialize) {
         if self.broken.is_some() {
             return;
         }
-        self.broken = output::outcome(outcome).err();
+        let text = serde_json::to_string(line).map_err(io::Error::from);
+        self.broken = text.and_then(|text| output::line(&text)).err();
     }
 
     pub fn tell(&mut self, progress: Progress<'_>) {
@@ -325,7 +332,31 @@ impl OutcomeWriter {
             most_served: served().max().unwrap_or_default(),
             scanned: words.and_then(|arm| arm.workload.scanned()),
             arms: Vec::new(),
+            hosts: Vec::new(),
         }
+    }
+}
+
+/// What one of several hosts measured, without its name, its connections and its clocks.
+pub fn host_figures(measured: &Measured) -> HostFigures {
+    let tally = &measured.tally;
+    let whole = tally.whole();
+    let seconds = measured.measured_ns as f64 / 1e9;
+    let due = tally.is_open().then_some(measured.queue.due);
+    HostFigures {
+        events: whole.events,
+        failed: whole.failed,
+        queries: tally.queries(),
+        qps: ratio(tally.answered_before(&measured.drained) as f64, seconds),
+        latency_us: whole.response.percentiles_us(),
+        lag_us: whole.open.as_ref().map(|open| open.lag.percentiles_us()),
+        not_begun: due.map(|due| due.saturating_sub(tally.begun)),
+        client: measured.client.clone(),
+        client_busiest_thread_share: ratio(
+            measured.busiest_worker_cpu_ns as f64,
+            measured.measured_ns as f64,
+        ),
+        ..HostFigures::default()
     }
 }
 

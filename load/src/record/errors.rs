@@ -1,6 +1,7 @@
 //! Errors by code, each with one example, so that a report says what failed and not only how often.
 
 use crate::outcome::ErrorCount;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// At most so many errors are counted separately, so a server that makes up codes cannot fill our
@@ -36,7 +37,8 @@ impl IgnoredErrors {
 }
 
 /// Counts of errors by code and SQLSTATE.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Vec<ErrorCount>", from = "Vec<ErrorCount>")]
 pub struct ErrorTally {
     kinds: BTreeMap<(u16, [u8; STATE_BYTES]), Seen>,
 }
@@ -46,6 +48,23 @@ struct Seen {
     count: u64,
     message: String,
     statement: String,
+}
+
+impl From<ErrorTally> for Vec<ErrorCount> {
+    fn from(errors: ErrorTally) -> Self {
+        errors.counts()
+    }
+}
+
+impl From<Vec<ErrorCount>> for ErrorTally {
+    fn from(counts: Vec<ErrorCount>) -> Self {
+        let mut errors = Self::default();
+        for error in counts {
+            let key = (error.code, five(&error.sqlstate));
+            errors.add(key, error.count, || (error.message, error.statement));
+        }
+        errors
+    }
 }
 
 impl ErrorTally {

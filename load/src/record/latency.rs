@@ -4,7 +4,10 @@ use crate::outcome::Percentiles;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use serde::de::Error as _;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// The longest time that is recorded; longer ones are counted as this time.
 const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
@@ -103,6 +106,15 @@ impl Latency {
         STANDARD.encode(bytes)
     }
 
+    /// Reads what [`Self::encode`] wrote; none if it is something else.
+    fn decode(text: &str) -> Option<Self> {
+        let bytes = STANDARD.decode(text).ok()?;
+        let histogram = Deserializer::new().deserialize(&mut &*bytes).ok()?;
+        let bounds = |h: &Histogram<u64>| (h.low(), h.high(), h.sigfig());
+        let has_our_bounds = bounds(&histogram) == (1, LATENCY_NS_MAX, SIGNIFICANT_DIGITS);
+        has_our_bounds.then_some(Self { histogram })
+    }
+
     /// Calls `take` with each recorded time in ns, in ascending order, and with its count.
     pub fn each(&self, mut take: impl FnMut(u64, u64)) {
         for step in self.histogram.iter_recorded() {
@@ -116,11 +128,30 @@ impl Latency {
     }
 }
 
+/// Encoded; an empty one is an empty text.
+impl Serialize for Latency {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.histogram.is_empty() {
+            true => serializer.serialize_str(""),
+            false => serializer.serialize_str(&self.encode()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Latency {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        match text.is_empty() {
+            true => Ok(Self::new()),
+            false => Self::decode(&text).ok_or_else(|| D::Error::custom("no histogram of ours")),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use hdrhistogram::serialization::Deserializer;
     use proptest::prelude::*;
 
     fn of(times: &[u64]) -> Latency {
@@ -177,6 +208,14 @@ mod tests {
             let mut merged = of(&a);
             merged.merge(&of(&b));
             prop_assert_eq!(merged, of(&[a, b].concat()));
+        }
+
+        #[test]
+        fn what_is_written_is_read_as_it_was(
+            times in proptest::collection::vec(0u64..LATENCY_NS_MAX, 0..50),
+        ) {
+            let text = serde_json::to_string(&of(&times)).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Latency>(&text).unwrap(), of(&times));
         }
 
         #[test]

@@ -1,12 +1,13 @@
 //! The figures of one worker over one interval, and the sums of such figures.
 
 use super::{ErrorTally, Latency};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::mem::take;
 
 /// What happened in one stretch of time. An *event* is what the workload repeats (a query, or a
 /// whole transaction); a *query* is one request with its answer.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
     shape: TallyShape,
     /// Events that began, whether they ended well, failed, or have not ended.
@@ -30,7 +31,7 @@ pub struct Tally {
 }
 
 /// What a tally counts separately, and which times it records.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TallyShape {
     /// Kinds of event, and statement classes, of the workload.
     pub kinds: usize,
@@ -60,7 +61,7 @@ impl TallyShape {
 }
 
 /// The events of one kind.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KindTally {
     /// Events that ended well.
     pub events: u64,
@@ -80,7 +81,7 @@ pub struct KindTally {
 }
 
 /// Under an open loop, and after think times, the response time has two parts.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpenTally {
     /// From the true start to the end.
     pub service: Latency,
@@ -89,7 +90,7 @@ pub struct OpenTally {
 }
 
 /// The events that were retried and then ended well.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RetriedTally {
     /// Their response times, which [`KindTally::response`] has too.
     pub response: Latency,
@@ -98,7 +99,7 @@ pub struct RetriedTally {
 }
 
 /// The queries of one statement class.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClassTally {
     pub queries: u64,
     pub rows: u64,
@@ -111,7 +112,7 @@ pub struct ClassTally {
 }
 
 /// The figures of one of several servers.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeTally {
     pub queries: ClassTally,
     pub reconnects: u64,
@@ -156,6 +157,12 @@ impl Tally {
 
     pub fn shape(&self) -> TallyShape {
         self.shape
+    }
+
+    /// Whether it holds what a tally of this shape has room for; one that was read may not.
+    pub fn is_of(&self, shape: TallyShape) -> bool {
+        let lengths = (self.kinds.len(), self.classes.len(), self.nodes.len());
+        self.shape == shape && lengths == (shape.kinds, shape.classes, shape.nodes)
     }
 
     /// An empty tally that records the same things.

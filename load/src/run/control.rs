@@ -46,8 +46,18 @@ struct OpenInterval {
     next_due_ns: Option<u64>,
 }
 
+/// When the load begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begin {
+    WhenReady,
+    /// Somebody will say.
+    Awaited,
+    At(u64),
+}
+
 pub(super) struct Controller<'a> {
     pub(super) setup: Arc<Setup>,
+    begin: Begin,
     /// Its name, and how many threads there are of it.
     engine: (&'static str, u32),
     mailboxes: Vec<Arc<Mailbox>>,
@@ -98,8 +108,10 @@ impl<'a> Controller<'a> {
         reports: Receiver<Report>,
         progress: &'a mut dyn FnMut(Progress<'_>),
         interval_ns: u64,
+        begin: Begin,
     ) -> Self {
         Self {
+            begin,
             engine,
             reports,
             progress,
@@ -140,7 +152,8 @@ impl<'a> Controller<'a> {
     /// Controls the run from the first connection to the last.
     pub(super) fn control(&mut self, warmup_ns: u64, measure_ns: u64) -> Result<Measured, Failure> {
         self.wait_for_setup()?;
-        self.begin(0, BEGIN_IN_NS, warmup_ns, measure_ns);
+        let begin_ns = self.wait_for_begin()?;
+        self.begin(0, begin_ns, warmup_ns, measure_ns);
         self.phase("warmup", self.timeline.begin_ns);
         self.listen_until(|controller| controller.timeline.open_ns)?;
         let processes = Processes::of(&self.setup);
@@ -161,9 +174,27 @@ impl<'a> Controller<'a> {
         })
     }
 
-    /// Lets the seats of an arm begin together in `begin_in_ns`.
-    pub(super) fn begin(&mut self, arm: u16, begin_in_ns: u64, warmup_ns: u64, measure_ns: u64) {
-        let begin_ns = clock::now_ns() + begin_in_ns;
+    /// When all seats are to begin, which may be for others to say.
+    fn wait_for_begin(&mut self) -> Result<u64, Failure> {
+        while self.begin == Begin::Awaited && self.ended != Ended::Signal {
+            match self.reports.recv() {
+                Ok(report) => self.take(report)?,
+                Err(_) => return Err(gone()),
+            }
+        }
+        let now_ns = clock::now_ns();
+        match self.begin {
+            Begin::At(at_ns) if at_ns < now_ns => Err(Failure::plain(format!(
+                "the agreed begin had passed by {:.1} ms when this host heard of it",
+                (now_ns - at_ns) as f64 / 1e6
+            ))),
+            Begin::At(at_ns) => Ok(at_ns),
+            Begin::WhenReady | Begin::Awaited => Ok(now_ns + BEGIN_IN_NS),
+        }
+    }
+
+    /// Lets the seats of an arm begin together at `begin_ns`.
+    pub(super) fn begin(&mut self, arm: u16, begin_ns: u64, warmup_ns: u64, measure_ns: u64) {
         let open_ns = begin_ns.saturating_add(warmup_ns);
         self.timeline = Timeline {
             begin_ns,
@@ -398,6 +429,7 @@ impl<'a> Controller<'a> {
                     self.close_at(at_ns, Ended::Events);
                 }
             }
+            Report::Begin { at_ns } => self.begin = Begin::At(at_ns),
             Report::Signal => self.close_at(clock::now_ns(), Ended::Signal),
             Report::Failed(failure) => return Err(*failure),
             Report::Ready { .. } | Report::Ended { .. } => {}

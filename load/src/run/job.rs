@@ -1,6 +1,6 @@
 //! The input of a run: plain data, the same for all of its workers.
 
-use crate::arrival::Dispenser;
+use crate::arrival::{Dispenser, Share};
 use crate::outcome::Failure;
 use crate::plan;
 use crate::reactor::threads;
@@ -9,9 +9,15 @@ use crate::talk::Target;
 use crate::workload::{Tongue, Verdict, Workload};
 use std::sync::Arc;
 
+/// Tells a run that is ready when its load begins, on the clock of this host; none: it is to end.
+pub type TellBegin = Box<dyn FnMut(Option<u64>) + Send>;
+
 /// What to run, for how long, on which engine.
 pub struct Job {
     pub setup: Setup,
+    /// None: the load begins when all are ready. Else this is called with what to tell the begin
+    /// with, which may be done at any time.
+    pub hears_begin: Option<Box<dyn FnOnce(TellBegin) + Send>>,
     pub engine: plan::Engine,
     pub warmup_ns: u64,
     /// `u64::MAX`: until the events are done or a signal comes.
@@ -24,6 +30,7 @@ impl Job {
     pub fn new(setup: Setup) -> Self {
         Self {
             setup,
+            hears_begin: None,
             engine: plan::Engine::Auto,
             warmup_ns: 0,
             measure_ns: u64::MAX,
@@ -106,6 +113,12 @@ impl ArmJob {
             events_each: None,
             sql: None,
         }
+    }
+
+    /// Reads the counters of no process but our own.
+    pub fn watch_nothing(&mut self) {
+        self.watch_pid = None;
+        self.nodes.iter_mut().for_each(|node| node.watch_pid = None);
     }
 
     /// Events may begin later than they were due.
@@ -199,9 +212,10 @@ pub struct Setup {
     pub arms: Several<ArmJob>,
     /// None: one window, in which all that is asked is the first arm.
     pub hops: Option<Hops>,
-    /// Connections that are loaded at the same time, and the workers that they are spread over.
-    /// Each tongue has this many workers of its own.
+    /// Connections that are loaded at the same time, on all hosts together; which of them are ours;
+    /// and the workers that ours are spread over. Each tongue has this many workers of its own.
     pub connections: u32,
+    pub share: Share,
     pub workers: u32,
     pub seed: u64,
     pub errors: ErrorPolicy,
@@ -236,6 +250,7 @@ impl Setup {
             arms,
             hops: None,
             connections,
+            share: Share::WHOLE,
             workers: threads::for_connections(connections),
             seed: 0,
             errors: ErrorPolicy {
@@ -297,9 +312,22 @@ impl Setup {
         self.hops.is_some()
     }
 
-    /// The connections of one worker of a tongue in one arm. Two workers differ by one at most.
+    /// The connections of one worker of a tongue in one arm, numbered through all hosts. Two
+    /// workers differ by one at most.
     pub fn connections_of(&self, worker: u32) -> impl Iterator<Item = u32> + use<> {
-        (worker..self.connections).step_by(self.workers.max(1) as usize)
+        self.of_worker(worker, self.connections)
+    }
+
+    /// What a worker has of so many things.
+    fn of_worker(&self, worker: u32, all: u32) -> impl Iterator<Item = u32> + use<> {
+        let workers = self.workers.max(1) as usize;
+        let ours = self.share.numbers(all);
+        ours.skip(worker as usize).step_by(workers)
+    }
+
+    /// How many of the connections are ours.
+    pub fn own_connections(&self) -> u32 {
+        self.share.of(self.connections.into()) as u32
     }
 
     /// The indices of the seats of a connection in an arm. All seats are numbered through, round by
@@ -313,7 +341,7 @@ impl Setup {
         (0..self.arms.at(arm).depth).map(move |place| connection + place * connections)
     }
 
-    /// The seats that are loaded in an arm.
+    /// The seats that are loaded in an arm, on all hosts.
     pub fn seats(&self, arm: u16) -> u32 {
         self.connections * self.arms.at(arm).depth
     }
@@ -321,8 +349,7 @@ impl Setup {
     /// The idle seats of one worker in one arm, numbered after all others.
     pub fn idle_seats_of(&self, worker: u32, arm: u16) -> impl Iterator<Item = u32> + use<> {
         let first = self.seats(arm);
-        (worker..self.idle_seats)
-            .step_by(self.workers.max(1) as usize)
+        self.of_worker(worker, self.idle_seats)
             .map(move |i| first + i)
     }
 

@@ -3,6 +3,7 @@
 use crate::outcome::ProcessDelta;
 use crate::record::{Latency, Reading, Tally};
 use crate::talk::dialect::SessionFacts;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Instant, SystemTime};
 
@@ -42,7 +43,7 @@ pub enum Progress<'a> {
 }
 
 /// The measured window.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Measured {
     pub ended: Ended,
     pub measured_ns: u64,
@@ -68,8 +69,10 @@ pub struct Measured {
     /// From the begin of the window until the last session has ended.
     pub ended_after_ns: u64,
     /// What sessions have counted by themselves, read after they had ended.
+    #[serde(skip)]
     pub counts: Vec<(u32, Reading)>,
     /// In the order of the arms; empty: the run had none.
+    #[serde(skip)]
     pub arms: Vec<MeasuredArm>,
 }
 
@@ -99,7 +102,7 @@ impl Measured {
 }
 
 /// Events of an open loop that were due and had not begun.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
     /// All events that were due inside the window.
     pub due: u64,
@@ -110,7 +113,7 @@ pub struct Queue {
     pub oldest_wait_ns: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
     Time,
     Events,

@@ -79,6 +79,10 @@ pub enum Report {
         longest_wait_ns: u64,
     },
     Failed(Box<Failure>),
+    /// Not of a worker: the load is to begin at this time.
+    Begin {
+        at_ns: u64,
+    },
     /// Not of a worker: the process was asked to end.
     Signal,
 }

@@ -16,6 +16,7 @@ mod idle;
 pub mod job;
 mod links;
 pub mod measured;
+pub mod merge;
 mod messages;
 pub mod of_plan;
 mod pace;
@@ -42,7 +43,7 @@ use crate::talk::failure;
 use crate::talk::handler_socket::KeyLink;
 use crate::talk::link::Link;
 use crate::workload::Tongue;
-use control::Controller;
+use control::{Begin, Controller};
 use job::{ArmJob, Job, Setup};
 use measured::{Ended, Measured, Progress};
 use messages::{Mailbox, Report};
@@ -112,9 +113,28 @@ fn run_on(
     }
     let mailboxes = start(&setup, &sender)
         .map_err(|error| Failure::plain(format!("starting a worker: {error}")))?;
+    let begin = match job.hears_begin {
+        None => Begin::WhenReady,
+        Some(listen) => {
+            listen(Box::new(move |at_ns| {
+                let report = at_ns.map_or(Report::Signal, |at_ns| Report::Begin { at_ns });
+                // The controller only goes away when the process does.
+                drop(sender.send(report));
+            }));
+            Begin::Awaited
+        }
+    };
     let thinks = setup.arms.iter().any(|arm| arm.workload.thinks());
-    let mut controller =
-        Controller::new(setup, engine, mailboxes, reports, progress, job.interval_ns);
+    let interval_ns = job.interval_ns;
+    let mut controller = Controller::new(
+        setup,
+        engine,
+        mailboxes,
+        reports,
+        progress,
+        interval_ns,
+        begin,
+    );
     let measured = match controller.setup.hops {
         Some(hops) => controller.control_arms(hops, job.warmup_ns),
         None => controller.control(job.warmup_ns, job.measure_ns),

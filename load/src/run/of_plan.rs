@@ -3,7 +3,7 @@
 use super::job::{
     ArmJob, Codes, ErrorPolicy, Hops, Job, NodeJob, Pacing, SETUP_TIMEOUT_NS, Setup, Several,
 };
-use crate::arrival::{Curve, Dispenser, Schedule};
+use crate::arrival::{Curve, Dispenser, Schedule, Share};
 use crate::plan::{Arrival, Compression, Errors, Load, Plan, Server, Watch};
 use crate::reactor::clock::{nanoseconds, seconds_ns};
 use crate::reactor::threads;
@@ -15,17 +15,23 @@ use std::sync::Arc;
 /// What is asked in an arm, and the events that its connections share.
 pub type ArmAsks = (Arc<dyn Workload>, Arc<Dispenser>);
 
-/// What a plan tells a run. Everything that can be refused without a server is. `ask` makes what is
-/// asked of the plan of an arm alone, one after the other; of the whole plan if it has none.
+/// What a plan tells a run, or the share of it that is asked here. Everything that can be refused
+/// without a server is. `ask` makes what is asked of the plan of an arm alone, one after the other;
+/// of the whole plan if it has none.
 ///
 /// # Errors
 /// What cannot be had, in words that name the path in the plan.
 pub fn job_of(
     plan: &Plan,
+    share: Share,
     ask: &mut dyn FnMut(&mut Plan) -> Result<ArmAsks, String>,
 ) -> Result<Job, String> {
     let load = &plan.load;
-    let arms = arms_of(plan, ask)?;
+    let mut arms = arms_of(plan, ask)?;
+    if !share.is_first() {
+        // The processes are those of the first host, if of any.
+        arms.iter_mut().for_each(ArmJob::watch_nothing);
+    }
     let timeout_ns = nanoseconds(arms.first.nodes.first.target.connect_timeout);
     let hops = load.slices.as_ref().map(|slices| Hops {
         slice_ns: seconds_ns(slices.slice_s),
@@ -34,6 +40,7 @@ pub fn job_of(
         rounds: slices.rounds,
     });
     Ok(Job {
+        hears_begin: None,
         engine: load.engine,
         warmup_ns: seconds_ns(load.warmup_s),
         measure_ns: seconds_ns(load.measure_s),
@@ -44,7 +51,8 @@ pub fn job_of(
         setup: Setup {
             hops,
             setup_timeout_ns: timeout_ns.max(SETUP_TIMEOUT_NS),
-            workers: workers_of(load),
+            share,
+            workers: workers_of(load, share),
             seed: plan.seed,
             errors: policy_of(&load.errors),
             reconnect_every: load.reconnect_every,
@@ -168,11 +176,12 @@ fn ports_of(server: &Server) -> Result<Several<Target>, String> {
     })
 }
 
-/// How many workers the connections are spread over.
-pub fn workers_of(load: &Load) -> u32 {
+/// How many workers our share of the connections is spread over.
+pub fn workers_of(load: &Load, share: Share) -> u32 {
+    let connections = share.of(load.connections.into()) as u32;
     let wanted = load.threads;
-    let workers = wanted.unwrap_or_else(|| threads::for_connections(load.connections));
-    workers.min(load.connections)
+    let workers = wanted.unwrap_or_else(|| threads::for_connections(connections));
+    workers.min(connections)
 }
 
 fn pacing_of(load: &Load) -> Pacing {
@@ -189,7 +198,7 @@ fn pacing_of(load: &Load) -> Pacing {
 }
 
 /// The events that all connections share.
-pub fn dispenser_of(plan: &Plan) -> Dispenser {
+pub fn dispenser_of(plan: &Plan, share: Share) -> Dispenser {
     let schedule = match &plan.load.arrival {
         Arrival::Closed { .. } => None,
         Arrival::Open { process, stages } => Some(Schedule {
@@ -198,7 +207,7 @@ pub fn dispenser_of(plan: &Plan) -> Dispenser {
             seed: plan.seed,
         }),
     };
-    Dispenser::new(schedule, plan.load.events)
+    Dispenser::new(schedule, plan.load.events).of(share)
 }
 
 fn policy_of(errors: &Errors) -> ErrorPolicy {

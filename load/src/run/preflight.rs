@@ -65,11 +65,11 @@ struct Wanted {
 impl Wanted {
     /// Adds what is needed at a place.
     fn add(&mut self, setup: &Setup, at: At) {
-        let connections = u64::from(setup.connections);
+        let connections = u64::from(setup.own_connections());
         let each = setup.arms.at(at.arm).workload.prepared_statements() as u64;
         // Idle connections are there once for each arm, and its first node has them.
         let idle = if at.node == 0 { setup.idle_seats } else { 0 };
-        self.connections += connections + u64::from(idle);
+        self.connections += connections + setup.share.of(idle.into());
         self.statements += connections * each;
     }
 }

@@ -50,7 +50,7 @@ impl Controller<'_> {
         for arm in 0..self.setup.copies() {
             if warmup_ns > 0 && self.ended != Ended::Signal {
                 self.enter(&mut controls, arm)?;
-                self.begin(arm, BEGIN_IN_NS, warmup_ns, 0);
+                self.begin(arm, clock::now_ns() + BEGIN_IN_NS, warmup_ns, 0);
                 self.end_visit(arm)?;
             }
         }
@@ -181,7 +181,8 @@ impl Controller<'_> {
         begun_ns: u64,
         entered: Counters,
     ) -> Result<Option<(MeasuredSlice, Counters)>, Failure> {
-        self.begin(place.arm, BEGIN_IN_NS, hops.settle_ns, hops.slice_ns);
+        let begin_ns = clock::now_ns() + BEGIN_IN_NS;
+        self.begin(place.arm, begin_ns, hops.settle_ns, hops.slice_ns);
         self.listen_until(|controller| controller.timeline.open_ns)?;
         let opened = processes.read_cpu();
         self.listen_until(|controller| controller.timeline.close_ns)?;

@@ -1,6 +1,7 @@
-//! Servers of ours: one that answers without looking, one whose truth is known, and a line that
-//! delays what passes.
+//! Servers of ours: one that answers without looking, one whose truth is known, a line that delays
+//! what passes, and one that tells its clocks.
 
+pub mod clock;
 mod event_loop;
 pub mod far;
 pub mod model_server;

@@ -143,6 +143,11 @@ impl Told for Keys {
                 "load.events: workload.parts say how many there are; leave it out".to_owned(),
             );
         }
+        if load.hosts > 1 {
+            return Err(
+                "load.hosts: a scan tells how far it is, which only one host can".to_owned(),
+            );
+        }
         if load.slices.is_some() {
             return Err(
                 "workload.kind: a scan reads each range once, so arms cannot take turns with it"

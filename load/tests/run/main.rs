@@ -12,6 +12,7 @@ mod model_truth;
 mod nodes;
 mod null_server;
 mod pacing;
+mod parts;
 mod program;
 mod refusals;
 mod retries;

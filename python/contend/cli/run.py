@@ -97,6 +97,12 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "there are several",
     )
     parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="of your own Dask cluster, whose workers share the load if load.hosts is more than 1 "
+        "(tcp://10.0.0.1:8786, or tls://...); by default they are processes on this host",
+    )
+    parser.add_argument(
         "--ignore",
         metavar="ID=REASON",
         action="append",
@@ -279,6 +285,7 @@ def equipment_for(
         listen=display,
         exact=exact,
         touch_host=args.touch_host,
+        scheduler=args.scheduler,
     )
 
 
@@ -319,6 +326,7 @@ def _running(
         experiment=experiment,
         exact=exact,
         touch_host=args.touch_host,
+        scheduler=args.scheduler,
     )
     for identity in equipment.servers.values():
         display(Notice(f"server: {identity['source']}, {identity['kind']} {identity['version']}"))

@@ -34,7 +34,14 @@ def add_why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print what came of it as JSON")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.set_defaults(
-        run=_why, server=None, resume=None, ignore=[], touch_host=False, out=None, why=False
+        run=_why,
+        server=None,
+        scheduler=None,
+        resume=None,
+        ignore=[],
+        touch_host=False,
+        out=None,
+        why=False,
     )
 
 

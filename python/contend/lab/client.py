@@ -22,7 +22,7 @@ from contend.calibration.model import Transport
 from contend.datasets import LoadingFailed
 from contend.errors import ContendError, RequestError
 from contend.lab.events import ChangedExperiment, Listener, Notice, OtherEngine, StepProgress
-from contend.load import Address, LoadFailed, ScriptProcess, ask_engine, plan_of
+from contend.load import Address, Fleet, LoadFailed, ScriptProcess, ask_engine, plan_of
 from contend.probed import EngineFacts, ScriptFacts, SessionFacts
 from contend.spec import SCRIPT, SCRIPT_SCHEMA, CellSpec, Experiment, cell_specs, is_file
 from contend.store import Meta
@@ -103,7 +103,9 @@ def calibrate_cells(
     user wrote has no ceiling: it may be edited, and need not work with canned answers.
     """
     address = ADDRESSES[transport]
-    plans = (plan_of(cell, address, seed=0, watch_pid=None) for cell in cells)
+    # Several hosts have no ceiling that this one could measure.
+    alone = (cell for cell in cells if cell["load.hosts"] == 1)
+    plans = (plan_of(cell, address, seed=0, watch_pid=None) for cell in alone)
     shapes = [shape_of(plan) for plan in plans if has_ceiling(plan["workload"])]
     try:
         return ensure(
@@ -124,6 +126,22 @@ def calibrate_cells(
             )
         )
         return None
+
+
+def check_hosts(experiment: Experiment, load: Fleet) -> None:
+    """Look at as many hosts as the experiment wants, before anything is measured.
+
+    Raises:
+        RequestError: there are not so many, or one of them cannot do its part.
+    """
+    most = max(cell["load.hosts"] for cell in cell_specs(experiment))
+    if most == 1:
+        return
+    try:
+        load.hosts(most)
+    except BaseException:
+        load.close()
+        raise
 
 
 FOLDER = "scripts"

@@ -25,6 +25,7 @@ from contend.lab.borrowed import BorrowedUnderTest
 from contend.lab.client import (
     blocking_script,
     calibrate_cells,
+    check_hosts,
     check_workloads,
     choose_engine,
     prepare_tables,
@@ -39,6 +40,7 @@ from contend.lab.testbed import Testbed
 from contend.lab.trial import rehearse_options, try_starts
 from contend.load import (
     Address,
+    Fleet,
     Lines,
     LoadProcess,
     cpu_state,
@@ -87,16 +89,17 @@ def private_equipment(
     listen: Listener,
     exact: bool = False,
     touch_host: bool = False,
+    scheduler: str | None = None,
 ) -> Equipment:
     """Private servers of the given programs, by the experiment's names of them; `exact` as of
-    `try_starts`, `touch_host` as of `SharedHost`."""
+    `try_starts`, `touch_host` as of `SharedHost`, `scheduler` as of `Fleet`."""
     tell = Relay(listen)
     host = SharedHost(listen, cache, touch=touch_host)
-    load = LoadProcess(program)
+    load = Fleet(LoadProcess(program), scheduler)
 
     @contextlib.contextmanager
     def open_testbeds(logs: Path, count: int) -> Iterator[list[Testbed]]:
-        with workspace(cache) as work:
+        with contextlib.closing(load), workspace(cache) as work:
 
             @functools.cache
             def program_of(name: str, number: int) -> PrivateProgram:
@@ -146,6 +149,7 @@ def private_equipment(
     def check(experiment: Experiment) -> None:
         _refuse_unknown_options(experiment, binaries)
         check_workloads(experiment, program)
+        check_hosts(experiment, load)
         require_imports(cache, experiment)
         with workspace(cache) as work:
 
@@ -220,15 +224,16 @@ def borrowed_equipment(
     experiment: Experiment,
     exact: bool = False,
     touch_host: bool = False,
+    scheduler: str | None = None,
 ) -> Equipment:
     """Servers that contend neither starts nor stops, by the experiment's names of them: one, or
     one for each level that is compared, in their order; `exact` as of `rehearse_options`,
-    `touch_host` as of `SharedHost`. What no statement of the experiment asks is not loaded into
-    them."""
+    `touch_host` as of `SharedHost`, `scheduler` as of `Fleet`. What no statement of the experiment
+    asks is not loaded into them."""
     tell = Relay(listen)
     elsewhere = not all(server.is_here() for server in servers.values())
     host = SharedHost(listen, run_folder.parent, touch=touch_host, elsewhere=elsewhere)
-    load = LoadProcess(program)
+    load = Fleet(LoadProcess(program), scheduler)
     asks = any(
         may_ask(cell.values, (*cell.data.table_names, *cell.data.known.views))
         for cell in cell_specs(experiment)
@@ -254,6 +259,7 @@ def borrowed_equipment(
     @contextlib.contextmanager
     def open_testbeds(_logs: Path, _count: int) -> Iterator[list[Testbed]]:
         with contextlib.ExitStack() as stack:
+            stack.enter_context(contextlib.closing(load))
 
             @functools.cache
             def journal_at(_place: str, server: str) -> Journal:
@@ -270,6 +276,7 @@ def borrowed_equipment(
 
     def check(experiment: Experiment) -> None:
         check_workloads(experiment, program)
+        check_hosts(experiment, load)
         for server in servers.values():
             rehearse_options(server, experiment, exact=exact)
 

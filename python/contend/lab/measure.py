@@ -195,6 +195,8 @@ def _record(
     seen: Probes,
     calibration: Calibration | None,
 ) -> RunRecord:
+    if plan["load"].get("hosts", 1) > 1:
+        calibration = None
     ceiling = calibration.of(shape_of(plan)) if calibration is not None else None
     if calibration is not None and ceiling is not None:
         seen["calibration"] = probes.against_ceiling(calibration.record(ceiling), done)

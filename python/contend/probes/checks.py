@@ -55,8 +55,15 @@ def why_client_limited(done: Done, probes: Probes) -> str | None:
     `probes` has what `against_ceiling` gave as its `calibration`, if the host is calibrated.
     """
     reasons = []
+    for host in done.get("hosts", ()):
+        share = float(host["client_busiest_thread_share"])
+        if share > THREAD_SHARE_MAX:
+            reasons.append(
+                f"the busiest thread of contend-load on host {host['name']} computed {share:.0%} "
+                "of the time"
+            )
     share = float(done["client_busiest_thread_share"])
-    if share > THREAD_SHARE_MAX:
+    if share > THREAD_SHARE_MAX and not reasons:
         reasons.append(f"the busiest thread of contend-load computed {share:.0%} of the time")
     ceiling = probes.get("calibration")
     if ceiling is not None and float(ceiling["share"]) > CEILING_SHARE_MAX:
@@ -108,6 +115,38 @@ Check = Callable[[Done, Probes, Expected], list[RunWarning]]
 def client_limited(done: Done, probes: Probes, _expected: Expected) -> list[RunWarning]:
     reason = why_client_limited(done, probes)
     return [] if reason is None else _marked("client-limited", reason)
+
+
+CLOCKS_APART_US_MAX = 1000.0
+"""By how much the steady clocks of two hosts may drift apart in a run; a millisecond is more than
+any clock that is looked after."""
+
+
+def hosts_lost(done: Done, _probes: Probes, _expected: Expected) -> list[RunWarning]:
+    lost = [host for host in done.get("hosts", ()) if "lost" in host]
+    if not lost:
+        return []
+    why = "; ".join(f"host {host['name']} was lost: {host['lost']}" for host in lost)
+    count = len(done["hosts"])
+    return _marked(
+        "host-lost", f"the figures are those of {count - len(lost)} of {count} hosts: {why}"
+    )
+
+
+def clocks_drifted(done: Done, _probes: Probes, _expected: Expected) -> list[RunWarning]:
+    marks = []
+    for host in done.get("hosts", ()):
+        before, after = host.get("clock_before"), host.get("clock_after")
+        if before is None or after is None:
+            continue
+        moved_us = abs(after["steady_us"] - before["steady_us"])
+        if moved_us > CLOCKS_APART_US_MAX + before["error_us"] + after["error_us"]:
+            marks += _marked(
+                "clocks-drifted",
+                f"the clock of host {host['name']} moved by {moved_us / 1000:.1f} ms against the "
+                "one here while the run lasted, so its window was not that of the others",
+            )
+    return marks
 
 
 def queries_failed(done: Done, _probes: Probes, _expected: Expected) -> list[RunWarning]:
@@ -197,6 +236,8 @@ def line_late(_done: Done, probes: Probes, _expected: Expected) -> list[RunWarni
 
 CHECKS: tuple[Check, ...] = (
     client_limited,
+    hosts_lost,
+    clocks_drifted,
     queries_failed,
     ended_early,
     overloaded,

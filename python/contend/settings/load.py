@@ -112,13 +112,32 @@ class ProtocolSetting(Setting):
             )
 
 
+@dataclass(frozen=True)
+class HostsSetting(Setting):
+    """How many hosts share the load."""
+
+    def check(self, cell: Values) -> None:
+        hosts, connections = cell[self.path], cell["load.connections"]
+        if connections % hosts:
+            raise Refused(
+                f"has {hosts} hosts share {connections} connections, which cannot be divided",
+                hint=f"Make load.connections a multiple of {hosts}.",
+            )
+
+    def why_not_in_slices(self, cell: Values) -> str | None:
+        if cell[self.path] == 1:
+            return None
+        return "slices follow one another at other times on each of several hosts"
+
+
 _OF_QUERIES = {"arrival": ArrivalSetting, "depth": Setting, "protocol": ProtocolSetting}
+_OF_LOAD = {"hosts": HostsSetting}
 
 KEYS = _keys()
 LOAD_SETTINGS = tuple(
     _OF_QUERIES[key.name]("load", key, differs=Differs.QUERIES)
     if key.name in _OF_QUERIES
-    else Setting("load", key, differs=Differs.LOAD)
+    else _OF_LOAD.get(key.name, Setting)("load", key, differs=Differs.LOAD)
     for key in KEYS
 )
 WARMUP_IN_SLICES_S = 0.05

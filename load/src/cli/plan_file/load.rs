@@ -1,7 +1,7 @@
 //! Refuses what a plan cannot mean by its `load` and its arms.
 
 use super::{check_members, range, time};
-use crate::plan::{Arrival, DEPTH_MAX, Load, Plan, Slices, Stage};
+use crate::plan::{Arrival, DEPTH_MAX, HOSTS_MAX, Load, Plan, Slices, Stage};
 
 const CONNECTIONS_MAX: u32 = 1_000_000;
 const THREADS_MAX: u32 = 1024;
@@ -52,7 +52,34 @@ pub(super) fn check(load: &Load) -> Result<(), String> {
     }
     time("load.errors.retry_pause_s", load.errors.retry_pause_s, 0.0)?;
     check_depth(load)?;
+    check_hosts(load)?;
     check_arrival(&load.arrival)
+}
+
+/// Refuses what cannot be divided by the hosts.
+fn check_hosts(load: &Load) -> Result<(), String> {
+    range("load.hosts", load.hosts, 1, HOSTS_MAX)?;
+    if !load.connections.is_multiple_of(load.hosts) {
+        return Err(format!(
+            "load.hosts: {} connections cannot be divided by {} hosts; make load.connections a \
+             multiple of load.hosts",
+            load.connections, load.hosts
+        ));
+    }
+    if load.hosts > 1 && load.slices.is_some() {
+        return Err(
+            "load.hosts: slices follow one another at other times on each host; ask each arm in a \
+             run of its own"
+                .to_owned(),
+        );
+    }
+    if load
+        .events
+        .is_some_and(|events| events < u64::from(load.hosts))
+    {
+        return Err("load.events: there are fewer than load.hosts".to_owned());
+    }
+    Ok(())
 }
 
 pub(super) fn check_depth(load: &Load) -> Result<(), String> {

@@ -5,6 +5,7 @@ use super::arguments::{CommandLine, Given, read_known};
 use super::settings::{self, OsThreads};
 use super::table::{self, InPlan, Known};
 use super::{servers, settle_options};
+use crate::arrival::Share;
 use crate::cli::nearest::nearest_of;
 use crate::lua::chunks::{self, Chunks};
 use crate::lua::figures::Figures;
@@ -72,7 +73,7 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
             .collect(),
         command: line.command.clone(),
         script,
-        dispenser: Arc::new(dispenser_of(plan)),
+        dispenser: Arc::new(dispenser_of(plan, Share::WHOLE)),
         draws,
         database,
         // Fatal messages become the failure of the run. Messages below a warning are not wanted.

@@ -1,0 +1,60 @@
+//! What the native kinds of workload make of a plan.
+
+use super::plan_file::nodes::route_of;
+use crate::arrival::Share;
+use crate::plan::{Plan, Protocol};
+use crate::run::of_plan::{ArmAsks, dispenser_of};
+use crate::workload::native::{Retries, Way};
+use crate::workload::told::Told;
+use crate::workload::{Tongue, Workload};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The workload of an arm's plan that is no script, and the dispenser of those of its events that
+/// are asked here.
+pub fn of_native(plan: &Plan, told: &dyn Told, share: Share) -> Result<ArmAsks, String> {
+    let way = Way {
+        protocol: plan.load.protocol,
+        init: plan.server.init_sql.clone().into(),
+        retries: Retries {
+            limit: plan.load.errors.retry_limit,
+            pause: Duration::from_secs_f64(plan.load.errors.retry_pause_s),
+        },
+        route: route_of(plan, told)?,
+        database: plan.server.database.clone().unwrap_or_default().into(),
+    };
+    let workload = told.build(way)?;
+    if plan.load.protocol == Protocol::HandlerSocket {
+        check_keys(plan, &*workload)?;
+    }
+    Ok((workload, Arc::new(dispenser_of(plan, share))))
+}
+
+/// Refuses a plan that HandlerSocket cannot run.
+fn check_keys(plan: &Plan, workload: &dyn Workload) -> Result<(), String> {
+    let refuse = |words: String| Err(format!("load.protocol: \"handler_socket\" {words}"));
+    if workload.tongue() != Tongue::HandlerSocket {
+        return refuse(format!(
+            "asks for rows by key, and {} needs SQL; point_select, random_points and \
+             update_non_index can be asked so",
+            plan.workload.kind
+        ));
+    }
+    if plan.server.database.is_none() {
+        return refuse("names the database with each table; add server.database".to_owned());
+    }
+    if !plan.nodes.is_empty()
+        || plan.load.idle_connections > 0
+        || plan.load.reconnect_every.is_some()
+    {
+        return refuse(
+            "has a connection for reading and one for writing to one server, which stay open; \
+             leave nodes, load.idle_connections and load.reconnect_every out"
+                .to_owned(),
+        );
+    }
+    if !plan.server.init_sql.is_empty() {
+        return refuse("knows no statements; leave server.init_sql out".to_owned());
+    }
+    Ok(())
+}

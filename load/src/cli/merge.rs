@@ -1,0 +1,282 @@
+//! `contend-load merge`: the outcome of a run that several hosts shared, of the lines of its parts.
+
+use super::output::Undone;
+use super::part::job_of_share;
+use super::plan_file;
+use super::tell::{OutcomeWriter, host_figures};
+use crate::arrival::Share;
+use crate::outcome::{ClockOffset, Failure, Hello, HostFigures, Outcome, Phase};
+use crate::plan::{HostLost, Plan};
+use crate::run::measured::{Measured, Progress};
+use crate::run::merge::{PartInterval, Parts};
+use serde::Deserialize;
+use serde_json::Value;
+use std::io::{self, BufRead};
+use std::process::ExitCode;
+
+/// Add up the parts of a run that several hosts shared, and write its outcome.
+///
+/// The first line of standard input is {"plan": PLAN, "hosts": [NAME, ...]}. Each further one is the
+/// number of a host, a tab, and a line that `part` wrote there; or {"type": "lost", "why": TEXT}; or
+/// {"type": "clock", "before": OFFSET, "after": OFFSET}, an OFFSET as `clock` prints it.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {}
+
+#[derive(Deserialize)]
+struct Head {
+    plan: Value,
+    hosts: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Kind {
+    r#type: String,
+}
+
+#[derive(Deserialize)]
+struct Lost {
+    why: String,
+}
+
+#[derive(Deserialize)]
+struct Clock {
+    before: ClockOffset,
+    after: Option<ClockOffset>,
+}
+
+/// What one host has told.
+#[derive(Default)]
+struct HostTold {
+    name: String,
+    hello: Option<Hello>,
+    measured: Option<Box<Measured>>,
+    failure: Option<Failure>,
+    lost: Option<String>,
+    clock: Option<Clock>,
+}
+
+impl HostTold {
+    /// It is one of those whose figures count, as far as is known.
+    fn is_there(&self) -> bool {
+        self.lost.is_none() && self.failure.is_none()
+    }
+}
+
+pub fn main(_: &Arguments) -> Result<ExitCode, Undone> {
+    let mut lines = io::stdin().lock().lines();
+    let head = lines.next().transpose()?.unwrap_or_default();
+    let head: Head = serde_json::from_str(&head).map_err(|error| error.to_string())?;
+    let plan = plan_file::parse(&head.plan.to_string())?;
+    let mut merge = Merge::new(plan, head.hosts)?;
+    for line in lines {
+        let line = line?;
+        let (host, told) = line
+            .split_once('\t')
+            .and_then(|(host, told)| Some((host.parse().ok()?, told)))
+            .ok_or_else(|| "a line has no number of a host before it".to_owned())?;
+        merge.take(host, told)?;
+    }
+    merge.end()
+}
+
+struct Merge {
+    plan: Plan,
+    hosts: Vec<HostTold>,
+    parts: Parts,
+    writer: OutcomeWriter,
+    /// Those that some host has entered, and how many of them are told.
+    phases: Vec<Phase>,
+    phases_told: usize,
+    is_begun: bool,
+}
+
+impl Merge {
+    fn new(plan: Plan, names: Vec<String>) -> Result<Self, String> {
+        let job = job_of_share(&plan, Share::WHOLE)?;
+        let hosts = names.into_iter().map(|name| HostTold {
+            name,
+            ..HostTold::default()
+        });
+        let hosts: Vec<_> = hosts.collect();
+        if hosts.len() != plan.load.hosts as usize {
+            return Err(format!(
+                "there are {} hosts, and load.hosts is {}",
+                hosts.len(),
+                plan.load.hosts
+            ));
+        }
+        Ok(Self {
+            parts: Parts::new(hosts.len(), job.setup.arms.first.shape()),
+            writer: OutcomeWriter::new(&job.setup, None),
+            plan,
+            hosts,
+            phases: Vec::new(),
+            phases_told: 0,
+            is_begun: false,
+        })
+    }
+
+    fn take(&mut self, host: usize, line: &str) -> Result<(), String> {
+        let wrong = |error: serde_json::Error| format!("a line of host {host}: {error}");
+        let Kind { r#type } = serde_json::from_str(line).map_err(wrong)?;
+        let hosts = self.hosts.len();
+        let told = self.hosts.get_mut(host);
+        let told = told.ok_or_else(|| format!("host {host} is none of the {hosts}"))?;
+        match r#type.as_str() {
+            "hello" => told.hello = Some(serde_json::from_str(line).map_err(wrong)?),
+            "phase" => {
+                let phase: Phase = serde_json::from_str(line).map_err(wrong)?;
+                if self.phases.iter().all(|known| known.phase != phase.phase) {
+                    self.phases.push(phase);
+                }
+            }
+            "interval" => {
+                let interval: PartInterval = serde_json::from_str(line).map_err(wrong)?;
+                let writer = &mut self.writer;
+                let tell = &mut |index, sum| tell_interval(writer, index, &sum);
+                self.parts.take(host, interval, tell)?;
+            }
+            "part" => {
+                let measured: Box<Measured> = serde_json::from_str(line).map_err(wrong)?;
+                self.parts.check(&measured.tally)?;
+                self.parts.check(&measured.drained)?;
+                told.measured = Some(measured);
+                self.end_intervals(host)?;
+            }
+            "error" => {
+                told.failure = Some(serde_json::from_str(line).map_err(wrong)?);
+                self.end_intervals(host)?;
+            }
+            "lost" => {
+                let Lost { why } = serde_json::from_str(line).map_err(wrong)?;
+                told.lost = Some(why);
+                self.end_intervals(host)?;
+            }
+            "clock" => told.clock = Some(serde_json::from_str(line).map_err(wrong)?),
+            other => {
+                return Err(format!(
+                    "a line of host {host} is of the unknown type {other}"
+                ));
+            }
+        }
+        self.tell_hello();
+        if self.is_begun {
+            let phases = self.phases.iter().skip(self.phases_told);
+            phases.for_each(|phase| self.writer.write(&Outcome::Phase(phase.clone())));
+            self.phases_told = self.phases.len();
+        }
+        Ok(())
+    }
+
+    fn end_intervals(&mut self, host: usize) -> Result<(), String> {
+        let writer = &mut self.writer;
+        self.parts
+            .end(host, &mut |index, sum| tell_interval(writer, index, &sum))
+    }
+
+    /// When every host has said hello, one is said for all of them.
+    fn tell_hello(&mut self) {
+        let there = || self.hosts.iter().filter(|host| host.is_there());
+        if self.is_begun || !there().all(|host| host.hello.is_some()) {
+            return;
+        }
+        let mut hellos = there().filter_map(|host| host.hello.clone());
+        if let Some(first) = hellos.next() {
+            let threads = hellos.map(|hello| hello.threads).sum::<u32>() + first.threads;
+            self.is_begun = true;
+            self.writer
+                .write(&Outcome::Hello(Hello { threads, ..first }));
+        }
+    }
+
+    fn end(mut self) -> Result<ExitCode, Undone> {
+        let outcome = match self.failure() {
+            Some(failure) => Outcome::Error(failure),
+            None => self.sum(),
+        };
+        self.writer.write(&outcome);
+        match (self.writer.broken(), outcome) {
+            (Some(error), _) => Err(error.into()),
+            (None, Outcome::Error(failure)) => Err(failure.into()),
+            (None, _) => Ok(ExitCode::SUCCESS),
+        }
+    }
+
+    /// Why there is no result: what a host failed with, or a host that was lost.
+    fn failure(&mut self) -> Option<Failure> {
+        for host in &mut self.hosts {
+            if host.measured.is_none() && host.is_there() {
+                host.lost = Some("it ended without a result".to_owned());
+            }
+        }
+        let goes_on = self.plan.load.host_lost == HostLost::GoOn;
+        if goes_on && self.hosts.iter().any(HostTold::is_there) {
+            return None;
+        }
+        // What a server refused says more than that somebody stopped after it.
+        let failed = self.hosts.iter().find_map(|host| {
+            let failure = host.failure.clone()?;
+            let message = format!("host {}: {}", host.name, failure.message);
+            Some(Failure { message, ..failure })
+        });
+        failed.or_else(|| {
+            let (name, why) = self.hosts.iter().find_map(|host| {
+                let why = host.lost.as_ref()?;
+                Some((&host.name, why))
+            })?;
+            Some(Failure::with_hint(
+                format!("host {name} was lost: {why}"),
+                "load.host_lost = \"go_on\" goes on with the others",
+            ))
+        })
+    }
+
+    fn sum(&mut self) -> Outcome {
+        let each = self.plan.load.connections / self.plan.load.hosts.max(1);
+        let (mut figures, mut sum): (Vec<HostFigures>, Option<Measured>) = (Vec::new(), None);
+        for host in &mut self.hosts {
+            let clock = host.clock.as_ref();
+            let mut own = HostFigures::default();
+            match host.measured.take() {
+                Some(measured) if host.is_there() => {
+                    own = HostFigures {
+                        connections: each,
+                        ..host_figures(&measured)
+                    };
+                    match &mut sum {
+                        Some(sum) => sum.merge(*measured),
+                        None => sum = Some(*measured),
+                    }
+                }
+                _ => {
+                    let failed = host.failure.as_ref().map(|failure| failure.message.clone());
+                    own.lost = host.lost.clone().or(failed);
+                }
+            }
+            figures.push(HostFigures {
+                name: host.name.clone(),
+                clock_before: clock.map(|clock| clock.before).unwrap_or_default(),
+                clock_after: clock.and_then(|clock| clock.after),
+                ..own
+            });
+        }
+        let Some(sum) = sum else {
+            return Outcome::Error(Failure::plain("no host measured anything"));
+        };
+        let mut done = self.writer.done(&sum);
+        done.connections = figures.iter().map(|host| host.connections).sum();
+        done.hosts = figures;
+        Outcome::Done(Box::new(done))
+    }
+}
+
+fn tell_interval(writer: &mut OutcomeWriter, index: u32, sum: &PartInterval) {
+    writer.tell(Progress::Interval {
+        index,
+        start_s: sum.start_s,
+        duration_s: sum.duration_s,
+        tally: &sum.tally,
+        counts: &[],
+        backlog: sum.backlog,
+    });
+}

@@ -1,0 +1,122 @@
+//! `contend-load part`: one host's part of a run that several hosts share.
+
+use super::asks;
+use super::output::{self, Undone};
+use super::plan_file;
+use super::tell::OutcomeWriter;
+use crate::arrival::Share;
+use crate::outcome::Outcome;
+use crate::plan::Plan;
+use crate::run::job::{Job, TellBegin};
+use crate::run::measured::Progress;
+use crate::run::merge::PartInterval;
+use crate::run::of_plan::job_of;
+use crate::run::run;
+use serde::Serialize;
+use std::io::{self, BufRead};
+use std::process::ExitCode;
+
+/// Ask one host's part of a plan with load.hosts, and write what `merge` adds up.
+///
+/// The first line of standard input is the plan, as JSON without line breaks. When all connections
+/// are there ("hello"), a line "begin NANOSECONDS" says when the load begins on this host's steady
+/// clock (see `clock`). The end of standard input ends the run.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Which of the hosts this is, from 0.
+    #[arg(long, value_name = "NUMBER")]
+    host: u32,
+}
+
+/// A line that only `merge` reads.
+#[derive(Serialize)]
+struct PartLine<T> {
+    r#type: &'static str,
+    #[serde(flatten)]
+    told: T,
+}
+
+/// A plan is read so far: what is longer is none.
+const LINE_BYTES_MAX: u64 = 64 << 20;
+
+pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+    let job = job_of_input(arguments.host)?;
+    let mut writer = OutcomeWriter::new(&job.setup, None);
+    let measured = run(job, &mut |progress| match progress {
+        Progress::Interval {
+            start_s,
+            duration_s,
+            tally,
+            backlog,
+            ..
+        } => writer.write_line(&PartLine {
+            r#type: "interval",
+            told: PartInterval {
+                start_s,
+                duration_s,
+                backlog,
+                tally: tally.clone(),
+            },
+        }),
+        other => writer.tell(other),
+    });
+    match &measured {
+        Ok(measured) => writer.write_line(&PartLine {
+            r#type: "part",
+            told: measured,
+        }),
+        Err(failure) => writer.write(&Outcome::Error(failure.clone())),
+    }
+    match (writer.broken(), measured) {
+        (Some(error), _) => Err(error.into()),
+        (None, Err(failure)) => Err(failure.into()),
+        (None, Ok(_)) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn job_of_input(host: u32) -> Result<Job, String> {
+    let mut line = String::new();
+    let mut input = io::Read::take(io::stdin().lock(), LINE_BYTES_MAX);
+    let read = input.read_line(&mut line);
+    read.map_err(|error| format!("cannot read the plan: {error}"))?;
+    let mut plan = plan_file::parse(&line)?;
+    let hosts = plan.load.hosts;
+    if host >= hosts {
+        return Err(format!(
+            "--host: {host} is none of the {hosts} of load.hosts"
+        ));
+    }
+    plan.make_paths_absolute()
+        .map_err(|error| error.to_string())?;
+    let job = job_of_share(&plan, Share { host, hosts })?;
+    Ok(Job {
+        hears_begin: Some(Box::new(|tell| {
+            // It goes on reading until the process ends.
+            std::thread::spawn(move || hear(tell));
+        })),
+        ..job
+    })
+}
+
+/// What a plan tells one of its hosts.
+pub fn job_of_share(plan: &Plan, share: Share) -> Result<Job, String> {
+    job_of(plan, share, &mut |plan| {
+        let told = plan_file::read_workload(&plan.workload)?;
+        asks::of_native(plan, &*told, share)
+    })
+}
+
+/// Reads what is said on standard input until it ends.
+fn hear(mut tell: TellBegin) {
+    for line in io::stdin().lock().lines().map_while(Result::ok) {
+        let begin = line.strip_prefix("begin ").map(str::parse);
+        if let Some(Ok(at_ns)) = begin {
+            tell(Some(at_ns));
+        } else if !line.is_empty() {
+            // Whoever says something else would wait for ever.
+            let _ = output::line(&format!("{{\"type\":\"unheard\",\"line\":{line:?}}}"));
+            break;
+        }
+    }
+    tell(None);
+}

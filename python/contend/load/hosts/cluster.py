@@ -1,0 +1,299 @@
+"""The workers that load comes from: processes of our own on this host, or those of the user's
+scheduler. Each is looked at before it is used.
+
+Dask is imported when several hosts are asked for, and not before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import pickle
+import platform
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from contend.errors import RequestError, WorkError
+from contend.load.hosts import clocks
+from contend.load.hosts import worker as shipped
+from contend.outcome import ClockOffset
+
+CONNECT_S = 20.0
+WORKERS_S = 60.0
+"""How long workers may take to come that are fewer than are wanted."""
+
+ANSWER_S = 20.0
+"""A worker answers at once, or hangs."""
+
+SEND_S = 300.0
+INSTALL = "Install it: pip install 'contend[hosts]'."
+
+ARRIVE_HINT = "Start more workers (`dask worker SCHEDULER`), one on each host, or lower load.hosts."
+
+
+class HostGone(WorkError):
+    """A worker does not answer any more."""
+
+
+@dataclass(slots=True)
+class Host:
+    """A worker that was looked at.
+
+    Args:
+        name: in outcomes and messages.
+        address: as its scheduler knows it, `tls://10.0.0.5:40331`.
+        actor: Dask's proxy of a `HostWorker`; every call of it gives a future.
+        facts: what it said of itself.
+    """
+
+    name: str
+    address: str
+    actor: Any
+    facts: dict[str, Any]
+    clock: str = ""
+
+    def ask(self, what: str, *values: Any, limit_s: float = ANSWER_S) -> Any:
+        """What it answers; raises HostGone."""
+        try:
+            return getattr(self.actor, what)(*values).result(timeout=limit_s)
+        except Exception as error:  # Whatever Dask raises, there is no answer.
+            raise HostGone(f"host {self.name} does not answer", detail=repr(error)) from error
+
+    def tell(self, what: str, *values: Any) -> None:
+        """As `ask`, without waiting for the answer."""
+        try:
+            getattr(self.actor, what)(*values)
+        except Exception as error:  # Dask knows already that it has gone.
+            raise HostGone(f"host {self.name} does not answer", detail=repr(error)) from error
+
+    @property
+    def is_here(self) -> bool:
+        """It sees the processes that we see, and their sockets."""
+        return bool(self.facts["processes"] == shipped.processes())
+
+
+class Cluster:
+    """Workers of one scheduler.
+
+    Args:
+        program: contend-load, as it is to run on all of them.
+        scheduler: its address; without one there are as many processes here as are wanted.
+    """
+
+    def __init__(self, program: Path, scheduler: str | None) -> None:
+        self._program = program
+        self._data = program.read_bytes()
+        self._sha256 = hashlib.sha256(self._data).hexdigest()
+        self._scheduler = scheduler
+        self._own: Any = None
+        self._client: Any = None
+        self._hosts: list[Host] = []
+
+    @property
+    def is_private(self) -> bool:
+        """What is sent to its workers is read by nobody else."""
+        return self._own is not None or str(self._scheduler).startswith(("tls://", "wss://"))
+
+    def hosts(self, count: int) -> list[Host]:
+        """So many workers that answer, this host's first.
+
+        Raises:
+            RequestError: there are not so many, or one of them cannot run contend-load.
+            WorkError: one of them cannot be reached, or its clock is far away.
+        """
+        if self._client is None:
+            self._connect(count)
+        addresses = self._addresses(count)
+        self._hosts = [host for host in self._hosts if host.address in addresses]
+        known = {host.address for host in self._hosts}
+        fresh = [self._look_at(each) for each in addresses if each not in known]
+        self._hosts = sorted([*self._hosts, *fresh], key=lambda host: not host.is_here)
+        _name_apart(self._hosts)
+        for host in fresh:
+            clocks.refuse_apart(host.name, self.clock_of(host))
+        return self._hosts[:count]
+
+    def clock_of(self, host: Host) -> ClockOffset:
+        """How its clocks stand to ours; raises WorkError if nobody answers."""
+        where = host.address.rpartition("/")[2].rpartition(":")[0]
+        if not host.clock:
+            inside = "127.0.0.1" if where.startswith("127.") else "0.0.0.0"
+            host.clock = f"{where}:{host.ask('clock_port', inside)}"
+        return clocks.ask_clock(self._program, host.clock)
+
+    def forget(self, host: Host) -> None:
+        """It is not used again."""
+        self._hosts = [each for each in self._hosts if each is not host]
+
+    def close(self) -> None:
+        for host in self._hosts:
+            with contextlib.suppress(HostGone):
+                host.ask("close")
+        self._hosts = []
+        for each in (self._client, self._own):
+            if each is not None:
+                # What is lost already cannot be closed in order.
+                with contextlib.suppress(Exception):
+                    each.close(timeout=5)
+        self._client = self._own = None
+
+    def _connect(self, count: int) -> None:
+        distributed = _dask()
+        if self._scheduler is None:
+            self._own = _local(distributed, count)
+        try:
+            self._client = distributed.Client(
+                self._own or self._scheduler,
+                timeout=CONNECT_S,
+                direct_to_workers=True,
+                set_as_default=True,
+                name="contend",
+            )
+        except (OSError, ValueError, TypeError) as error:
+            raise RequestError(
+                f"no Dask scheduler answers at {self._scheduler}",
+                hint="Start one (`dask scheduler`), and give its address, such as "
+                "--scheduler tcp://10.0.0.1:8786. One with TLS wants Dask's own configuration.",
+                detail=str(error) or None,
+            ) from error
+
+    def _addresses(self, count: int) -> list[str]:
+        """Of all workers there are: one of each machine, then a second one of each, and so on."""
+        if self._own is not None and len(self._own.workers) < count:
+            self._own.scale(count)
+        with contextlib.suppress(TimeoutError):
+            self._client.wait_for_workers(count, timeout=WORKERS_S if self._own else 2)
+        try:
+            workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        except Exception as error:
+            raise WorkError("the Dask scheduler does not answer", detail=repr(error)) from error
+        if len(workers) < count:
+            there = f"{len(workers)} worker{'' if len(workers) == 1 else 's'}"
+            raise RequestError(
+                f"load.hosts = {count}, and the Dask scheduler has {there or 'no worker'}",
+                hint=ARRIVE_HINT,
+            )
+        return _spread(list(workers), known=[host.address for host in self._hosts])[:count]
+
+    def _look_at(self, address: str) -> Host:
+        version = self._client.submit(
+            platform.python_version, workers=[address], pure=False, allow_other_workers=False
+        )
+        place = address.rpartition("/")[2]
+        theirs = self._result(version, place).rpartition(".")[0]
+        ours = ".".join(platform.python_version_tuple()[:2])
+        if theirs != ours:
+            raise RequestError(
+                f"the worker at {place} runs Python {theirs}, and contend runs {ours} here",
+                hint="Dask wants the same Python on all hosts.",
+            )
+        actor = self._result(
+            self._client.submit(
+                pickle.loads,
+                _by_value(),
+                actor=True,
+                workers=[address],
+                allow_other_workers=False,
+                pure=False,
+                key=f"contend-host-{uuid.uuid4().hex}",
+            ),
+            place,
+        )
+        host = Host(place, address, actor, {})
+        host.facts = host.ask("facts")
+        host.name = host.facts["hostname"]
+        self._bring_program(host)
+        return host
+
+    def _result(self, future: Any, place: str) -> Any:
+        try:
+            return future.result(timeout=ANSWER_S)
+        except Exception as error:
+            raise WorkError(
+                f"the worker at {place} does not do what it is asked", detail=repr(error)
+            ) from error
+
+    def _bring_program(self, host: Host) -> None:
+        ours = platform.machine()
+        if host.facts["machine"] != ours:
+            raise RequestError(
+                f"host {host.name} is {host.facts['machine']}, and contend-load is for {ours}",
+                hint="All hosts of a load need the architecture of this one.",
+            )
+        if not host.ask("has", str(self._program), self._sha256):
+            wrong = host.ask("keep", self._data, self._sha256, limit_s=SEND_S)
+            if wrong is not None:
+                raise WorkError(f"contend-load could not be brought to host {host.name}: {wrong}")
+        code, said = host.ask("version")
+        if code != 0:
+            raise RequestError(
+                f"contend-load does not run on host {host.name} ({host.facts['libc']})",
+                hint="Its C library may be older than the one that this contend-load wants.",
+                detail=said or None,
+            )
+
+
+def _dask() -> Any:
+    try:
+        import distributed
+    except ImportError as error:
+        raise RequestError("load.hosts needs Dask.distributed", hint=INSTALL) from error
+    # What matters is said by contend.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    return distributed
+
+
+def _local(distributed: Any, count: int) -> Any:
+    """Processes on this host. Whoever could talk to them could run anything as us, so they talk
+    under keys that nobody else has."""
+    import dask
+
+    with dask.config.set({"distributed.worker.daemon": True}):
+        return distributed.LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=0,
+            dashboard_address=None,
+            worker_dashboard_address=None,
+            protocol="tls://",
+            security=distributed.Security.temporary(),
+            silence_logs=logging.CRITICAL,
+        )
+
+
+def _by_value() -> bytes:
+    """A `HostWorker` with all that it is made of, for workers that have no contend."""
+    import cloudpickle
+
+    cloudpickle.register_pickle_by_value(shipped)
+    try:
+        data: bytes = cloudpickle.dumps(shipped.HostWorker())
+    finally:
+        cloudpickle.unregister_pickle_by_value(shipped)
+    return data
+
+
+def _spread(addresses: Sequence[str], *, known: Sequence[str]) -> list[str]:
+    """Those that are known first, then by machine in turn."""
+    seen: dict[str, int] = {}
+    order: list[tuple[bool, int, str]] = []
+    for address in sorted(addresses):
+        machine = address.rpartition("/")[2].rpartition(":")[0]
+        seen[machine] = seen.get(machine, 0) + 1
+        order.append((address not in known, seen[machine], address))
+    return [address for _, _, address in sorted(order)]
+
+
+def _name_apart(hosts: Sequence[Host]) -> None:
+    """Several on one machine are numbered."""
+    names = [host.facts["hostname"] for host in hosts]
+    for host in hosts:
+        name = host.facts["hostname"]
+        twins = [other for other in hosts if other.facts["hostname"] == name]
+        number = next(place for place, other in enumerate(twins, 1) if other is host)
+        host.name = f"{name}#{number}" if names.count(name) > 1 else name

@@ -1,0 +1,303 @@
+"""Drives the load of a plan with `load.hosts`: every host its part, one begin, one outcome.
+
+contend-load divides the plan, keeps to the begin and adds up: here its lines are carried to and
+fro. A thread carries, so that whoever waits for the outcome hears of it as it comes, and Ctrl-C
+reaches it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, cast
+
+from contend.errors import ContendError, RequestError
+from contend.load.hosts import clocks
+from contend.load.hosts.cluster import Cluster, Host, HostGone
+from contend.load.hosts.secrets import environment_for
+from contend.load.plan import planned_s
+from contend.load.process import (
+    GRACE_S,
+    Child,
+    LoadDriver,
+    LoadProcess,
+    OnEvent,
+    judge,
+    parse,
+)
+from contend.outcome import ClockOffset, Done, Outcome
+from contend.placement import Placed
+from contend.plan import Plan
+
+TICK_S = 0.05
+"""Between two looks at what the hosts have to tell."""
+
+HANG_S = 20.0
+"""A worker that has not answered for so long is lost."""
+
+
+class Fleet:
+    """A `LoadDriver` for plans of any number of hosts: those of one are run here.
+
+    Args:
+        alone: drives the load of this host.
+        scheduler: of the user's Dask cluster; without one the hosts are processes here.
+    """
+
+    def __init__(self, alone: LoadProcess, scheduler: str | None = None) -> None:
+        self._alone: LoadDriver = alone
+        self._program = alone.program
+        self._cluster = Cluster(alone.program, scheduler)
+
+    def run(
+        self,
+        plan: Plan,
+        *,
+        env: Mapping[str, str],
+        on_event: OnEvent,
+        placed: Placed | None = None,
+    ) -> Done:
+        """As of `LoadProcess`.
+
+        Raises:
+            RequestError: there are not so many hosts, or one of them cannot do its part.
+        """
+        count = int(plan["load"].get("hosts", 1))
+        if count == 1:
+            return self._alone.run(plan, env=env, on_event=on_event, placed=placed)
+        if placed is not None:
+            raise RequestError(
+                "place.client says where contend-load runs on this host, and load.hosts has it "
+                "run on several",
+                hint="Leave one of them out.",
+            )
+        hosts = self.hosts(count)
+        for host in hosts:
+            refuse_out_of_reach(host, plan)
+        run = FleetRun(self._program, self._cluster, hosts, plan, env)
+        return run.measure(on_event)
+
+    def hosts(self, count: int) -> list[Host]:
+        """So many hosts that can do their part; raises as `Cluster.hosts`."""
+        return self._cluster.hosts(count)
+
+    def close(self) -> None:
+        self._cluster.close()
+
+
+def refuse_out_of_reach(host: Host, plan: Plan) -> None:
+    """Raise RequestError if a host that is not this one cannot reach a server of the plan."""
+    for server in _servers(plan):
+        socket = server.get("socket")
+        local = str(server.get("host") or "").startswith(("127.", "localhost", "::1"))
+        if socket is not None and not (host.is_here or host.ask("exists", str(socket))):
+            what = f"the socket {socket}"
+        elif socket is None and local and not host.is_here:
+            what = f"{server['host']}, which is each host itself"
+        else:
+            continue
+        raise RequestError(
+            f"host {host.name} cannot reach the server: it is asked at {what}",
+            hint="Use a server that listens on the network: --server mysql://user@host/database.",
+        )
+
+
+def _servers(plan: Plan) -> list[Any]:
+    members: Sequence[Any] = (plan, *plan.get("arms", ()), *plan.get("nodes", ()))
+    return [member["server"] for member in members if member.get("server") is not None]
+
+
+class FleetRun:
+    """One run on hosts that were looked at."""
+
+    def __init__(
+        self,
+        program: Path,
+        cluster: Cluster,
+        hosts: Sequence[Host],
+        plan: Plan,
+        env: Mapping[str, str],
+    ) -> None:
+        self._program, self._cluster, self._hosts = program, cluster, list(hosts)
+        self._plan = plan if hosts[0].is_here else _unwatched(plan)
+        self._env = env
+        connect_s = float(plan["server"].get("connect_timeout_s", 10.0))
+        self._limit_s = planned_s(plan) + connect_s + clocks.LEAD_S + 2 * GRACE_S
+        self._before: dict[int, ClockOffset] = {}
+        self._stopped = threading.Event()
+        self._trouble: ContendError | None = None
+
+    def measure(self, on_event: OnEvent) -> Done:
+        """Drive it to its end."""
+        last: dict[str, Any] | None = None
+        with contextlib.ExitStack() as stack:
+            merge = stack.enter_context(Child([str(self._program), "merge"], {}))
+            carrier = threading.Thread(target=self._carry, args=(merge,), daemon=True)
+            carrier.start()
+            stack.callback(self._end, carrier)
+            for line in merge.lines(limit_s=self._limit_s + 60):
+                last = parse(line)
+                on_event(cast(Outcome, last))
+            code = merge.wait()
+            tail = merge.stderr_tail()
+        if self._trouble is not None:
+            raise self._trouble
+        return cast(Done, judge(last, code, tail))
+
+    def _end(self, carrier: threading.Thread) -> None:
+        self._stopped.set()
+        carrier.join()
+
+    def _carry(self, merge: Child) -> None:
+        try:
+            names = [host.name for host in self._hosts]
+            merge.tell(json.dumps({"plan": self._plan, "hosts": names}).encode() + b"\n")
+            self._carry_parts(merge)
+        except ContendError as error:
+            self._trouble = error
+        finally:
+            for host in self._hosts:
+                with contextlib.suppress(HostGone):
+                    host.ask("stop")
+            merge.send(b"")
+
+    def _carry_parts(self, merge: Child) -> None:
+        ears = [Ear(number, host) for number, host in enumerate(self._hosts)]
+        text = json.dumps(self._plan)
+        for ear in ears:
+            env = environment_for(
+                ear.host, self._plan, self._env, is_private=self._cluster.is_private
+            )
+            ear.host.ask("start", text, ear.number, env)
+        limit = time.monotonic() + self._limit_s
+        begun = False
+        while not self._stopped.is_set() and not all(ear.over for ear in ears):
+            for ear in ears:
+                for line in ear.listen():
+                    merge.tell(f"{ear.number}\t{line}\n".encode())
+                if ear.lost is not None and not ear.told:
+                    self._lose(ear, merge)
+            if self._has_failed(ears):
+                break
+            if not begun and all(ear.ready or ear.over for ear in ears):
+                self._begin(ears)
+                begun = True
+            if time.monotonic() > limit:
+                for ear in ears:
+                    ear.lose("its load did not end in time")
+            self._stopped.wait(TICK_S)
+        self._tell_clocks(ears, merge)
+
+    def _has_failed(self, ears: Sequence[Ear]) -> bool:
+        """A host failed, and the others are not to go on without it."""
+        failed = any(ear.lost is not None or ear.failed for ear in ears)
+        return failed and self._plan["load"].get("host_lost", "fail") == "fail"
+
+    def _lose(self, ear: Ear, merge: Child) -> None:
+        ear.told = True
+        self._cluster.forget(ear.host)
+        lost = json.dumps({"type": "lost", "why": ear.lost})
+        merge.tell(f"{ear.number}\t{lost}\n".encode())
+
+    def _begin(self, ears: Sequence[Ear]) -> None:
+        """All are connected: agree a moment, on the clock of each."""
+        slowest_s = 0.0
+        there = [ear for ear in ears if not ear.over]
+        for ear in there:
+            started = time.monotonic()
+            self._before[ear.number] = self._cluster.clock_of(ear.host)
+            ear.host.ask("exists", "/")
+            slowest_s = max(slowest_s, time.monotonic() - started)
+        at_ns = clocks.begin_ns(slowest_s)
+        for ear in there:
+            try:
+                ear.host.tell("begin", clocks.on_clock(at_ns, self._before[ear.number]))
+            except HostGone as error:
+                ear.lose(f"its worker has gone ({error.detail})")
+
+    def _tell_clocks(self, ears: Sequence[Ear], merge: Child) -> None:
+        for ear in ears:
+            if ear.number not in self._before:
+                continue
+            after = None
+            if ear.lost is None:
+                with contextlib.suppress(ContendError):
+                    after = self._cluster.clock_of(ear.host)
+            told = {"type": "clock", "before": self._before[ear.number], "after": after}
+            merge.tell(f"{ear.number}\t{json.dumps(told)}\n".encode())
+
+
+class Ear:
+    """Listens to one host, and never waits for it.
+
+    Attributes:
+        ready: all of its connections are there.
+        over: nothing more comes.
+        failed: it said why it cannot go on.
+        measured: it told what it measured.
+        lost: why it is lost.
+        told: that was told.
+    """
+
+    def __init__(self, number: int, host: Host) -> None:
+        self.number, self.host = number, host
+        self.ready = self.over = self.failed = self.measured = self.told = False
+        self.lost: str | None = None
+        self._asked: Any = None
+        self._asked_at = 0.0
+
+    def lose(self, why: str) -> None:
+        if not self.over:
+            self.lost, self.over = why, True
+
+    def listen(self) -> list[str]:
+        """The lines that have come."""
+        if self.over:
+            return []
+        try:
+            told = self._told()
+        except Exception as error:  # Whatever Dask raises, the worker is gone.
+            self.lose(f"its worker has gone ({error})")
+            return []
+        if told is None:
+            if time.monotonic() > self._asked_at + HANG_S:
+                self.lose(f"its worker has not answered for {HANG_S:.0f} s")
+            return []
+        lines, code, tail = told
+        kinds = [line[:40] for line in lines]
+        self.ready = self.ready or any('"type":"hello"' in kind for kind in kinds)
+        self.failed = self.failed or any('"type":"error"' in kind for kind in kinds)
+        self.measured = self.measured or any('"type":"part"' in kind for kind in kinds)
+        if code is not None:
+            if not (self.failed or self.measured):
+                self.lose(f"contend-load ended there with {_how(code)}: {tail or 'no word'}")
+            self.over = True
+        return lines
+
+    def _told(self) -> tuple[list[str], int | None, str] | None:
+        """What it answers to the question that is under way; None if it has not yet."""
+        if self._asked is None:
+            self._asked, self._asked_at = self.host.actor.hear(), time.monotonic()
+        if not self._asked.done():
+            return None
+        asked, self._asked = self._asked, None
+        told: tuple[list[str], int | None, str] = asked.result(timeout=1)
+        return told
+
+
+def _how(code: int) -> str:
+    return f"exit code {code}" if code >= 0 else f"signal {-code}"
+
+
+def _unwatched(plan: Plan) -> Plan:
+    """The plan without processes that none of the hosts sees."""
+    plan = deepcopy(plan)
+    plan.pop("watch", None)
+    for node in plan.get("nodes", ()):
+        node.pop("watch", None)
+    return plan
