@@ -1,7 +1,7 @@
 //! `contend-load clock`: how far the clocks of another host are from those of this one.
 
 use super::output::{self, Undone};
-use crate::outcome::{ClockOffset, Failure};
+use crate::outcome::{ClockOffset, Failure, Outcome};
 use crate::stand::clock;
 use serde::Serialize;
 use serde_json::json;
@@ -32,7 +32,7 @@ pub struct Arguments {
 }
 
 #[derive(Serialize)]
-struct Told {
+struct ClockLine {
     r#type: &'static str,
     #[serde(flatten)]
     offset: ClockOffset,
@@ -42,13 +42,18 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
     let (Some(address), times) = (&arguments.address, arguments.times) else {
         return answer(arguments.answer.unwrap_or(([127, 0, 0, 1], 0).into()));
     };
-    let offset = clock::ask(address, times).map_err(|error| {
-        Failure::with_hint(
-            format!("the clock at {address} does not answer: {error}"),
-            "a firewall may stand between the two hosts",
-        )
-    })?;
-    output::whole_json(&Told {
+    let offset = match clock::ask(address, times) {
+        Ok(offset) => offset,
+        Err(error) => {
+            let failure = Failure::with_hint(
+                format!("the clock at {address} does not answer: {error}"),
+                "a firewall may stand between the two hosts",
+            );
+            output::outcome(&Outcome::Error(failure.clone()))?;
+            return Err(failure.into());
+        }
+    };
+    output::whole_json(&ClockLine {
         r#type: "clock",
         offset,
     })

@@ -8,7 +8,7 @@ use crate::arrival::Share;
 use crate::outcome::{ClockOffset, Failure, Hello, HostFigures, Outcome, Phase};
 use crate::plan::{HostLost, Plan};
 use crate::run::measured::{Measured, Progress};
-use crate::run::merge::{PartInterval, Parts};
+use crate::run::merge::{HostParts, PartInterval};
 use serde::Deserialize;
 use serde_json::Value;
 use std::io::{self, BufRead};
@@ -29,7 +29,7 @@ struct Head {
 }
 
 #[derive(Deserialize)]
-struct Kind {
+struct LineKind {
     r#type: String,
 }
 
@@ -82,7 +82,7 @@ pub fn main(_: &Arguments) -> Result<ExitCode, Undone> {
 struct Merge {
     plan: Plan,
     hosts: Vec<HostTold>,
-    parts: Parts,
+    parts: HostParts,
     writer: OutcomeWriter,
     /// Those that some host has entered, and how many of them are told.
     phases: Vec<Phase>,
@@ -106,7 +106,7 @@ impl Merge {
             ));
         }
         Ok(Self {
-            parts: Parts::new(hosts.len(), job.setup.arms.first.shape()),
+            parts: HostParts::new(hosts.len(), job.setup.arms.first.shape()),
             writer: OutcomeWriter::new(&job.setup, None),
             plan,
             hosts,
@@ -118,7 +118,7 @@ impl Merge {
 
     fn take(&mut self, host: usize, line: &str) -> Result<(), String> {
         let wrong = |error: serde_json::Error| format!("a line of host {host}: {error}");
-        let Kind { r#type } = serde_json::from_str(line).map_err(wrong)?;
+        let LineKind { r#type } = serde_json::from_str(line).map_err(wrong)?;
         let hosts = self.hosts.len();
         let told = self.hosts.get_mut(host);
         let told = told.ok_or_else(|| format!("host {host} is none of the {hosts}"))?;
@@ -203,14 +203,10 @@ impl Merge {
     }
 
     /// Why there is no result: what a host failed with, or a host that was lost.
-    fn failure(&mut self) -> Option<Failure> {
-        for host in &mut self.hosts {
-            if host.measured.is_none() && host.is_there() {
-                host.lost = Some("it ended without a result".to_owned());
-            }
-        }
+    fn failure(&self) -> Option<Failure> {
+        let is_whole = |host: &HostTold| host.is_there() && host.measured.is_some();
         let goes_on = self.plan.load.host_lost == HostLost::GoOn;
-        if goes_on && self.hosts.iter().any(HostTold::is_there) {
+        if self.hosts.iter().all(is_whole) || goes_on && self.hosts.iter().any(is_whole) {
             return None;
         }
         // What a server refused says more than that somebody stopped after it.
@@ -219,13 +215,16 @@ impl Merge {
             let message = format!("host {}: {}", host.name, failure.message);
             Some(Failure { message, ..failure })
         });
+        let lost = |host: &HostTold| {
+            let why = host.lost.as_ref()?;
+            Some(format!("host {} was lost: {why}", host.name))
+        };
         failed.or_else(|| {
-            let (name, why) = self.hosts.iter().find_map(|host| {
-                let why = host.lost.as_ref()?;
-                Some((&host.name, why))
-            })?;
+            // The others were stopped then.
+            let first = self.hosts.iter().find_map(lost);
+            let words = first.unwrap_or_else(|| "not every host told its result".to_owned());
             Some(Failure::with_hint(
-                format!("host {name} was lost: {why}"),
+                words,
                 "load.host_lost = \"go_on\" goes on with the others",
             ))
         })
@@ -250,7 +249,8 @@ impl Merge {
                 }
                 _ => {
                     let failed = host.failure.as_ref().map(|failure| failure.message.clone());
-                    own.lost = host.lost.clone().or(failed);
+                    let why = host.lost.clone().or(failed);
+                    own.lost = why.or_else(|| Some("it ended without a result".to_owned()));
                 }
             }
             figures.push(HostFigures {

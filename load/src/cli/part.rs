@@ -1,13 +1,13 @@
 //! `contend-load part`: one host's part of a run that several hosts share.
 
 use super::asks;
-use super::output::{self, Undone};
+use super::output::Undone;
 use super::plan_file;
 use super::tell::OutcomeWriter;
 use crate::arrival::Share;
 use crate::outcome::Outcome;
 use crate::plan::Plan;
-use crate::run::job::{Job, TellBegin};
+use crate::run::job::Job;
 use crate::run::measured::Progress;
 use crate::run::merge::PartInterval;
 use crate::run::of_plan::job_of;
@@ -90,10 +90,7 @@ fn job_of_input(host: u32) -> Result<Job, String> {
         .map_err(|error| error.to_string())?;
     let job = job_of_share(&plan, Share { host, hosts })?;
     Ok(Job {
-        hears_begin: Some(Box::new(|tell| {
-            // It goes on reading until the process ends.
-            std::thread::spawn(move || hear(tell));
-        })),
+        begin_from: Some(Box::new(io::BufReader::new(io::stdin()))),
         ..job
     })
 }
@@ -104,19 +101,4 @@ pub fn job_of_share(plan: &Plan, share: Share) -> Result<Job, String> {
         let told = plan_file::read_workload(&plan.workload)?;
         asks::of_native(plan, &*told, share)
     })
-}
-
-/// Reads what is said on standard input until it ends.
-fn hear(mut tell: TellBegin) {
-    for line in io::stdin().lock().lines().map_while(Result::ok) {
-        let begin = line.strip_prefix("begin ").map(str::parse);
-        if let Some(Ok(at_ns)) = begin {
-            tell(Some(at_ns));
-        } else if !line.is_empty() {
-            // Whoever says something else would wait for ever.
-            let _ = output::line(&format!("{{\"type\":\"unheard\",\"line\":{line:?}}}"));
-            break;
-        }
-    }
-    tell(None);
 }

@@ -7,17 +7,15 @@ use crate::reactor::threads;
 use crate::record::{Tally, TallyShape};
 use crate::talk::Target;
 use crate::workload::{Tongue, Verdict, Workload};
+use std::io::BufRead;
 use std::sync::Arc;
-
-/// Tells a run that is ready when its load begins, on the clock of this host; none: it is to end.
-pub type TellBegin = Box<dyn FnMut(Option<u64>) + Send>;
 
 /// What to run, for how long, on which engine.
 pub struct Job {
     pub setup: Setup,
-    /// None: the load begins when all are ready. Else this is called with what to tell the begin
-    /// with, which may be done at any time.
-    pub hears_begin: Option<Box<dyn FnOnce(TellBegin) + Send>>,
+    /// None: the load begins when all are ready. Else a line of this says when, `begin NANOSECONDS`
+    /// of this host's steady clock, and the end of it ends the run.
+    pub begin_from: Option<Box<dyn BufRead + Send>>,
     pub engine: plan::Engine,
     pub warmup_ns: u64,
     /// `u64::MAX`: until the events are done or a signal comes.
@@ -30,7 +28,7 @@ impl Job {
     pub fn new(setup: Setup) -> Self {
         Self {
             setup,
-            hears_begin: None,
+            begin_from: None,
             engine: plan::Engine::Auto,
             warmup_ns: 0,
             measure_ns: u64::MAX,

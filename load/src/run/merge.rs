@@ -19,8 +19,8 @@ pub struct PartInterval {
 
 /// The hosts of a run, as far as they have told.
 #[derive(Debug)]
-pub struct Parts {
-    hosts: Vec<Part>,
+pub struct HostParts {
+    hosts: Vec<HostPart>,
     shape: TallyShape,
     /// How many intervals all of them have told.
     told: u32,
@@ -28,18 +28,18 @@ pub struct Parts {
 
 /// What one host has told.
 #[derive(Debug, Default)]
-struct Part {
+struct HostPart {
     /// Those that not every host has told.
     intervals: VecDeque<PartInterval>,
     /// Nothing more comes of it.
     is_over: bool,
 }
 
-impl Parts {
+impl HostParts {
     /// Of so many hosts, whose tallies have this shape.
     pub fn new(hosts: usize, shape: TallyShape) -> Self {
         let mut parts = Vec::new();
-        parts.resize_with(hosts, Part::default);
+        parts.resize_with(hosts, HostPart::default);
         Self {
             hosts: parts,
             shape,
@@ -89,14 +89,14 @@ impl Parts {
         }
     }
 
-    fn part(&mut self, host: usize) -> Result<&mut Part, String> {
+    fn part(&mut self, host: usize) -> Result<&mut HostPart, String> {
         let hosts = self.hosts.len();
         let part = self.hosts.get_mut(host);
         part.ok_or_else(|| format!("host {host} is none of the {hosts}"))
     }
 
     fn tell(&mut self, tell: &mut dyn FnMut(u32, PartInterval)) {
-        let has_told = |part: &Part| part.is_over || !part.intervals.is_empty();
+        let has_told = |part: &HostPart| part.is_over || !part.intervals.is_empty();
         while self.hosts.iter().all(has_told) {
             let next = self.hosts.iter_mut();
             let next = next.filter_map(|part| part.intervals.pop_front());

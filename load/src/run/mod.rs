@@ -47,6 +47,7 @@ use control::{Begin, Controller};
 use job::{ArmJob, Job, Setup};
 use measured::{Ended, Measured, Progress};
 use messages::{Mailbox, Report};
+use std::io::BufRead;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -113,14 +114,11 @@ fn run_on(
     }
     let mailboxes = start(&setup, &sender)
         .map_err(|error| Failure::plain(format!("starting a worker: {error}")))?;
-    let begin = match job.hears_begin {
+    let begin = match job.begin_from {
         None => Begin::WhenReady,
-        Some(listen) => {
-            listen(Box::new(move |at_ns| {
-                let report = at_ns.map_or(Report::Signal, |at_ns| Report::Begin { at_ns });
-                // The controller only goes away when the process does.
-                drop(sender.send(report));
-            }));
+        Some(input) => {
+            spawn("begin".to_owned(), &sender, move |told| hear(input, &told))
+                .map_err(|error| Failure::plain(format!("starting a thread: {error}")))?;
             Begin::Awaited
         }
     };
@@ -143,6 +141,19 @@ fn run_on(
     let measured = measured?;
     let nothing = given_up(&measured.tally).or_else(|| still_thinking(thinks, &measured));
     nothing.map_or(Ok(measured), Err)
+}
+
+/// Hands on what is said of the begin, and in the end that nobody is there any more.
+fn hear(input: Box<dyn BufRead + Send>, told: &Sender<Report>) {
+    for line in input.lines().map_while(Result::ok) {
+        let at_ns = line.strip_prefix("begin ").map(str::parse);
+        let Some(Ok(at_ns)) = at_ns else {
+            break;
+        };
+        // The controller only goes away when the process does.
+        drop(told.send(Report::Begin { at_ns }));
+    }
+    drop(told.send(Report::Signal));
 }
 
 /// The failure of a run in which every connection was still thinking when it ended: no event began.

@@ -40,7 +40,7 @@ pub fn job_of(
         rounds: slices.rounds,
     });
     Ok(Job {
-        hears_begin: None,
+        begin_from: None,
         engine: load.engine,
         warmup_ns: seconds_ns(load.warmup_s),
         measure_ns: seconds_ns(load.measure_s),

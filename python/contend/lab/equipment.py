@@ -40,6 +40,7 @@ from contend.lab.testbed import Testbed
 from contend.lab.trial import rehearse_options, try_starts
 from contend.load import (
     Address,
+    Cluster,
     Fleet,
     Lines,
     LoadProcess,
@@ -92,10 +93,10 @@ def private_equipment(
     scheduler: str | None = None,
 ) -> Equipment:
     """Private servers of the given programs, by the experiment's names of them; `exact` as of
-    `try_starts`, `touch_host` as of `SharedHost`, `scheduler` as of `Fleet`."""
+    `try_starts`, `touch_host` as of `SharedHost`, `scheduler` as of `Cluster`."""
     tell = Relay(listen)
     host = SharedHost(listen, cache, touch=touch_host)
-    load = Fleet(LoadProcess(program), scheduler)
+    load = Fleet(LoadProcess(program), Cluster(program, scheduler))
 
     @contextlib.contextmanager
     def open_testbeds(logs: Path, count: int) -> Iterator[list[Testbed]]:
@@ -228,12 +229,12 @@ def borrowed_equipment(
 ) -> Equipment:
     """Servers that contend neither starts nor stops, by the experiment's names of them: one, or
     one for each level that is compared, in their order; `exact` as of `rehearse_options`,
-    `touch_host` as of `SharedHost`, `scheduler` as of `Fleet`. What no statement of the experiment
-    asks is not loaded into them."""
+    `touch_host` as of `SharedHost`, `scheduler` as of `Cluster`. What no statement of the
+    experiment asks is not loaded into them."""
     tell = Relay(listen)
     elsewhere = not all(server.is_here() for server in servers.values())
     host = SharedHost(listen, run_folder.parent, touch=touch_host, elsewhere=elsewhere)
-    load = Fleet(LoadProcess(program), scheduler)
+    load = Fleet(LoadProcess(program), Cluster(program, scheduler))
     asks = any(
         may_ask(cell.values, (*cell.data.table_names, *cell.data.known.views))
         for cell in cell_specs(experiment)

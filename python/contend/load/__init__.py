@@ -12,7 +12,7 @@ from contend.load.ask import (
     memory_nodes,
 )
 from contend.load.far import LineFailed, Lines
-from contend.load.hosts import Fleet
+from contend.load.hosts import Cluster, Fleet
 from contend.load.plan import Address, ArmSpec, plan_in_slices, plan_of, plan_of_arm
 from contend.load.process import LoadDriver, LoadFailed, LoadProcess
 from contend.program import find_program

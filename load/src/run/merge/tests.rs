@@ -1,4 +1,4 @@
-//! Parts of a run, written and read, add up to the whole.
+//! HostParts of a run, written and read, add up to the whole.
 
 #![allow(clippy::unwrap_used)]
 use super::*;
@@ -130,7 +130,7 @@ proptest! {
         order in proptest::collection::vec(0usize..3, 0..40),
         ends in 0usize..40,
     ) {
-        let mut parts = Parts::new(3, SHAPE);
+        let mut parts = HostParts::new(3, SHAPE);
         let mut told: Vec<(u32, u64)> = Vec::new();
         let mut given: [Vec<u64>; 3] = Default::default();
         for (step, host) in order.into_iter().enumerate() {
@@ -162,7 +162,7 @@ proptest! {
 
 #[test]
 fn what_is_of_another_run_is_refused() {
-    let mut parts = Parts::new(2, SHAPE);
+    let mut parts = HostParts::new(2, SHAPE);
     let other = Tally::new(TallyShape { kinds: 1, ..SHAPE });
     assert!(parts.check(&other).is_err());
     assert!(parts.check(&Tally::new(SHAPE)).is_ok());

@@ -7,4 +7,5 @@ clocks     how their clocks stand to ours
 secrets    how a password gets to them
 """
 
+from contend.load.hosts.cluster import Cluster
 from contend.load.hosts.fleet import Fleet

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
-import pickle
 import platform
 import uuid
 from collections.abc import Sequence
@@ -40,7 +39,7 @@ class HostGone(WorkError):
 
 
 @dataclass(slots=True)
-class Host:
+class LoadHost:
     """A worker that was looked at.
 
     Args:
@@ -86,19 +85,19 @@ class Cluster:
 
     def __init__(self, program: Path, scheduler: str | None) -> None:
         self._program = program
-        self._data = program.read_bytes()
-        self._sha256 = hashlib.sha256(self._data).hexdigest()
+        self._data = b""
+        self._sha256 = ""
         self._scheduler = scheduler
         self._own: Any = None
         self._client: Any = None
-        self._hosts: list[Host] = []
+        self._hosts: list[LoadHost] = []
 
     @property
     def is_private(self) -> bool:
         """What is sent to its workers is read by nobody else."""
         return self._own is not None or str(self._scheduler).startswith(("tls://", "wss://"))
 
-    def hosts(self, count: int) -> list[Host]:
+    def hosts(self, count: int) -> list[LoadHost]:
         """So many workers that answer, this host's first.
 
         Raises:
@@ -117,7 +116,7 @@ class Cluster:
             clocks.refuse_apart(host.name, self.clock_of(host))
         return self._hosts[:count]
 
-    def clock_of(self, host: Host) -> ClockOffset:
+    def clock_of(self, host: LoadHost) -> ClockOffset:
         """How its clocks stand to ours; raises WorkError if nobody answers."""
         where = host.address.rpartition("/")[2].rpartition(":")[0]
         if not host.clock:
@@ -125,7 +124,7 @@ class Cluster:
             host.clock = f"{where}:{host.ask('clock_port', inside)}"
         return clocks.ask_clock(self._program, host.clock)
 
-    def forget(self, host: Host) -> None:
+    def forget(self, host: LoadHost) -> None:
         """It is not used again."""
         self._hosts = [each for each in self._hosts if each is not host]
 
@@ -143,6 +142,8 @@ class Cluster:
 
     def _connect(self, count: int) -> None:
         distributed = _dask()
+        self._data = self._program.read_bytes()
+        self._sha256 = hashlib.sha256(self._data).hexdigest()
         if self._scheduler is None:
             self._own = _local(distributed, count)
         try:
@@ -179,7 +180,7 @@ class Cluster:
             )
         return _spread(list(workers), known=[host.address for host in self._hosts])[:count]
 
-    def _look_at(self, address: str) -> Host:
+    def _look_at(self, address: str) -> LoadHost:
         version = self._client.submit(
             platform.python_version, workers=[address], pure=False, allow_other_workers=False
         )
@@ -191,9 +192,11 @@ class Cluster:
                 f"the worker at {place} runs Python {theirs}, and contend runs {ours} here",
                 hint="Dask wants the same Python on all hosts.",
             )
+        import cloudpickle
+
         actor = self._result(
             self._client.submit(
-                pickle.loads,
+                cloudpickle.loads,
                 _by_value(),
                 actor=True,
                 workers=[address],
@@ -203,7 +206,7 @@ class Cluster:
             ),
             place,
         )
-        host = Host(place, address, actor, {})
+        host = LoadHost(place, address, actor, {})
         host.facts = host.ask("facts")
         host.name = host.facts["hostname"]
         self._bring_program(host)
@@ -217,7 +220,7 @@ class Cluster:
                 f"the worker at {place} does not do what it is asked", detail=repr(error)
             ) from error
 
-    def _bring_program(self, host: Host) -> None:
+    def _bring_program(self, host: LoadHost) -> None:
         ours = platform.machine()
         if host.facts["machine"] != ours:
             raise RequestError(
@@ -289,7 +292,7 @@ def _spread(addresses: Sequence[str], *, known: Sequence[str]) -> list[str]:
     return [address for _, _, address in sorted(order)]
 
 
-def _name_apart(hosts: Sequence[Host]) -> None:
+def _name_apart(hosts: Sequence[LoadHost]) -> None:
     """Several on one machine are numbered."""
     names = [host.facts["hostname"] for host in hosts]
     for host in hosts:

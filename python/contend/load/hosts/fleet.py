@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from contend.errors import ContendError, RequestError
 from contend.load.hosts import clocks
-from contend.load.hosts.cluster import Cluster, Host, HostGone
+from contend.load.hosts.cluster import Cluster, HostGone, LoadHost
 from contend.load.hosts.secrets import environment_for
 from contend.load.plan import planned_s
 from contend.load.process import (
@@ -46,13 +46,13 @@ class Fleet:
 
     Args:
         alone: drives the load of this host.
-        scheduler: of the user's Dask cluster; without one the hosts are processes here.
+        cluster: where the hosts of all others are; nothing is started before they are wanted.
     """
 
-    def __init__(self, alone: LoadProcess, scheduler: str | None = None) -> None:
+    def __init__(self, alone: LoadProcess, cluster: Cluster) -> None:
         self._alone: LoadDriver = alone
         self._program = alone.program
-        self._cluster = Cluster(alone.program, scheduler)
+        self._cluster = cluster
 
     def run(
         self,
@@ -82,7 +82,7 @@ class Fleet:
         run = FleetRun(self._program, self._cluster, hosts, plan, env)
         return run.measure(on_event)
 
-    def hosts(self, count: int) -> list[Host]:
+    def hosts(self, count: int) -> list[LoadHost]:
         """So many hosts that can do their part; raises as `Cluster.hosts`."""
         return self._cluster.hosts(count)
 
@@ -90,7 +90,7 @@ class Fleet:
         self._cluster.close()
 
 
-def refuse_out_of_reach(host: Host, plan: Plan) -> None:
+def refuse_out_of_reach(host: LoadHost, plan: Plan) -> None:
     """Raise RequestError if a host that is not this one cannot reach a server of the plan."""
     for server in _servers(plan):
         socket = server.get("socket")
@@ -119,7 +119,7 @@ class FleetRun:
         self,
         program: Path,
         cluster: Cluster,
-        hosts: Sequence[Host],
+        hosts: Sequence[LoadHost],
         plan: Plan,
         env: Mapping[str, str],
     ) -> None:
@@ -244,7 +244,7 @@ class Ear:
         told: that was told.
     """
 
-    def __init__(self, number: int, host: Host) -> None:
+    def __init__(self, number: int, host: LoadHost) -> None:
         self.number, self.host = number, host
         self.ready = self.over = self.failed = self.measured = self.told = False
         self.lost: str | None = None

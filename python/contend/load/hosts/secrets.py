@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from contend.errors import RequestError
-from contend.load.hosts.cluster import Host
+from contend.load.hosts.cluster import LoadHost
 
 
 def environment_for(
-    host: Host, plan: Any, env: Mapping[str, str], *, is_private: bool
+    host: LoadHost, plan: Any, env: Mapping[str, str], *, is_private: bool
 ) -> dict[str, str]:
     """What contend-load there is to find in its environment beside what it has.
 

@@ -34,7 +34,7 @@ class HostWorker:
 
     def __init__(self) -> None:
         self._program: str | None = None
-        self._load: Load | None = None
+        self._load: PartProcess | None = None
         self._clock: Any = None
 
     def facts(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class HostWorker:
     def start(self, plan: str, host: int, env: dict[str, str]) -> None:
         """Begin this host's part of a plan: connect, and wait for the begin."""
         self.stop()
-        self._load = Load([str(self._program)], plan, host, env)
+        self._load = PartProcess([str(self._program)], plan, host, env)
 
     def begin(self, at_ns: int) -> None:
         """Say when the load begins, by the steady clock of this host."""
@@ -123,10 +123,11 @@ class HostWorker:
         if self._clock is not None:
             self._clock.kill()
             self._clock.wait()
+            self._clock.stdout.close()
             self._clock = None
 
 
-class Load:
+class PartProcess:
     """contend-load at its part of a plan."""
 
     def __init__(self, argv: list[str], plan: str, host: int, env: dict[str, str]) -> None:
@@ -177,12 +178,14 @@ class Load:
             self._child.wait()
 
     def _read_lines(self) -> None:
-        for line in self._child.stdout:
-            self._lines.append(line.decode().rstrip("\n"))
+        with self._child.stdout as stream:
+            for line in stream:
+                self._lines.append(line.decode().rstrip("\n"))
 
     def _read_stderr(self) -> None:
-        for line in self._child.stderr:
-            self._stderr = (self._stderr + line)[-STDERR_BYTES_KEPT:]
+        with self._child.stderr as stream:
+            for line in stream:
+                self._stderr = (self._stderr + line)[-STDERR_BYTES_KEPT:]
 
     def _watch(self) -> None:
         while self._child.poll() is None:
