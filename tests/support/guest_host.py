@@ -45,7 +45,9 @@ STATE = (
 
 
 def with_disk() -> None:
-    """Mount the guest's disk."""
+    """Mount the guest's disk, if it is not yet."""
+    if DATA.is_mount():
+        return
     names = (path.name for path in Path("/sys/block").iterdir())
     disk = next(name for name in names if name.startswith(("vd", "nvme")))
     guest_init.mount("ext4", str(DATA), device=f"/dev/{disk}")
@@ -119,6 +121,7 @@ def roles(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _host() -> SharedHost:
+    with_disk()
     return SharedHost(lambda _event: None, DATA, touch=True, journals=JOURNALS)
 
 
