@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 from pathlib import Path
 
 from contend.cli.parser import columns, confirmed, remark, say, say_json
 from contend.errors import RequestError
+from contend.findings.tried import by_reason
 from contend.lab.why import MINUTES, NotTried, WhyPlan, plan_of_why
 from contend.store import RunFolder, find_run
 from contend.store.database import RESULTS_NAME
 from contend.store.folder import WITHIN
+
+WIDTH = 100
+"""Of a line that lists many names."""
 
 
 def add_why(parser: argparse.ArgumentParser) -> None:
@@ -76,9 +81,10 @@ def _beforehand(plan: WhyPlan) -> list[str]:
         lines.append(f"    foretold: at least {proposal.least:.0%} of the difference goes")
     if plan.untested:
         lines.append("Not tried:")
-        lines += [
-            f"  {row}" for row in columns([(f"{n}:", why) for n, why in plan.untested.items()])
-        ]
+        for name, why in by_reason(plan.untested):
+            lines += textwrap.wrap(
+                f"  {name}: {why}", WIDTH, subsequent_indent="    ", break_on_hyphens=False
+            )
     return lines
 
 

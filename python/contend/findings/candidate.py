@@ -83,11 +83,14 @@ class HostPowers:
     """What can be done to this host and to processes on it.
 
     groups: a control group for a quota can be made.
+    nodes: with memory; frequency: that of its CPUs can be chosen.
     """
 
     cpus: int = 1
     root: bool = False
     groups: bool = False
+    nodes: int = 1
+    frequency: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,8 +113,14 @@ def _difference(study: Study, path: Path) -> Finding:
 
 
 def _powers() -> HostPowers:
+    facts = host.facts()
+    is_root = os.geteuid() == 0
     return HostPowers(
-        cpus=len(os.sched_getaffinity(0)), root=os.geteuid() == 0, groups=os.geteuid() == 0
+        cpus=len(os.sched_getaffinity(0)),
+        root=is_root,
+        groups=is_root,
+        nodes=(facts.get("numa") or {}).get("node_count") or 1,
+        frequency=is_root and (facts.get("cpu") or {}).get("governor") is not None,
     )
 
 
