@@ -47,12 +47,13 @@ def _why(args: argparse.Namespace) -> int:
     return explain(find_run(args.folder), args)
 
 
-def explain(path: Path, args: argparse.Namespace) -> int:
+def explain(path: Path, args: argparse.Namespace, *, agreed: bool = False) -> int:
     """Try the causes of what a run found, unless that was done; and say what came of it.
 
     Args:
         args: as of `contend why`: `minutes`, `plan`, `json`, `yes`, and those of `contend run` that
             say which server it is.
+        agreed: whoever asked for it before the run is not asked again.
     """
     inner = path / WITHIN
     if not (inner / RESULTS_NAME).is_file():
@@ -66,7 +67,7 @@ def explain(path: Path, args: argparse.Namespace) -> int:
             remark(line)
         if args.plan:
             return 0
-        if not confirmed("Try it?", yes=args.yes):
+        if not confirmed("Try it?", yes=args.yes or agreed):
             raise NotTried("nobody agreed to try it", hint="With --yes it is not asked.")
         _measure(plan, path, inner, args)
     return _show(path, args)

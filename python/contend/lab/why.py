@@ -7,6 +7,7 @@ stands in that of the run.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from typing import Any
 
 from contend import host
 from contend.errors import ContendError, RequestError
-from contend.findings import compared_of, study_of, surest
+from contend.findings import compared_of, study_of
 from contend.findings.candidate import Candidate, HostPowers, Pair, Proposal, pair_of
 from contend.findings.candidates import CANDIDATES
 from contend.findings.model import Finding
@@ -106,10 +107,14 @@ def _difference(study: Study, path: Path) -> Finding:
             f"nothing in {path} certainly differs, so there is nothing to explain",
             hint="More repeats may show a difference: `contend run … --for TIME`.",
         )
-    better = [one for one in certain if one.tone == "better"]
-    found = surest(better) if better else certain[0]
-    assert found is not None
-    return found
+    return max(certain, key=_surely)
+
+
+def _surely(found: Finding) -> float:
+    """How large a difference is at least, as a logarithm, by the near end of its interval. A server
+    that is four times slower at many connections is asked about, and not what it gains at one."""
+    low, high = found.change.low, found.change.high
+    return math.log(low) if low > 1 else -math.log(high)
 
 
 def _powers() -> HostPowers:
@@ -264,6 +269,7 @@ def _experiment(
         ),
         published=(),
         explain=None,
+        why=False,
         source=written({f"treatments.{json_name(name)}": table for name, table in tables.items()}),
         overrides=(),
     )
