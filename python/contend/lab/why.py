@@ -21,6 +21,7 @@ from contend.findings.candidate import Candidate, HostPowers, Pair, Proposal, pa
 from contend.findings.candidates import CANDIDATES
 from contend.findings.model import Finding
 from contend.findings.study import Study
+from contend.findings.tried import logs_of, more_repeats
 from contend.lab.effort import BLOCK_S, SETTLE_S, SLICE_S, START_S
 from contend.lab.session import refuse_settings
 from contend.probed import TriedRecord, WhyFacts
@@ -105,9 +106,31 @@ def _difference(study: Study, path: Path) -> Finding:
     if not certain:
         raise NotTried(
             f"nothing in {path} certainly differs, so there is nothing to explain",
-            hint="More repeats may show a difference: `contend run … --for TIME`.",
+            hint=_repeats_missing(analysis.compared.comparisons if analysis else ()),
         )
     return max(certain, key=_surely)
+
+
+MANY = 100
+"""So many repeats more are no advice."""
+
+
+def _repeats_missing(comparisons: Sequence[Finding]) -> str:
+    """How many more would make the first difference certain."""
+    found: list[tuple[int, int]] = []
+    for one in comparisons:
+        log = logs_of(one.change)
+        more = more_repeats([(log, math.copysign(1.0, log.mean))])
+        if more is not None and more <= MANY and one.change.verdict != "equivalent":
+            found.append((more, one.change.n))
+    if not found:
+        return "More repeats may show a difference: `contend run … --for TIME`."
+    more, made = min(found)
+    return (
+        f"About {more} more repeats would show one, if all stays as it is: "
+        f"`contend run … --set compare.repeats={made + more}`, and --for TIME if its time is "
+        "limited."
+    )
 
 
 def _surely(found: Finding) -> float:
@@ -135,7 +158,7 @@ def _fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Prop
     for one in CANDIDATES.values():
         fits = one.fits(pair)
         if not fits:
-            absent = [sign.name for sign in one.signature if sign.holds(pair) is None]
+            absent = dict.fromkeys(s.name for s in one.signature if s.holds(pair) is None)
             untested[one.name] = (
                 _WHAT_FITS_NOT if fits is False else f"{', '.join(absent)} was not recorded"
             )
