@@ -42,6 +42,7 @@ from contend.findings.gate import (
     smallest_slowdown,
 )
 from contend.findings.model import Compared, Contrast, Figure, Finding
+from contend.findings.scaling import Sweep, sweeps_of
 from contend.findings.sentence import AtLevel, Given, Said, Sentence, say
 from contend.findings.sides import RunSide, SidesCompared, compare_sides
 from contend.findings.slices import SliceRatios, noise_of
