@@ -440,6 +440,7 @@ class CheckRecord(TypedDict):
     severity: severe, warning or note; None if it found nothing.
     cost: in words, and whether it was measured here.
     touches: which verdicts it bears on: all, writes, latency, tcp.
+    measure: the quantity of the host in which its cost shows, of `metrics.host`; None if in none.
     ignored: the reason that the user gave to set it aside.
     """
 
@@ -450,6 +451,7 @@ class CheckRecord(TypedDict):
     cost: str
     mend: str
     touches: list[str]
+    measure: str | None
     ignored: str | None
 
 
