@@ -91,8 +91,12 @@ def quarters(values: Sequence[float]) -> Measure:
     return Measure(middle, low, high)
 
 
+LOOKS_MIN = 4
+"""Fewer have no quarters, and say nothing of how far looks differ."""
+
+
 def measured_beside(runs: Iterable[Run]) -> dict[str, Measure]:
-    """What the looks at the host around the runs told, run by run."""
+    """What the looks at the host around the runs told, if they were `LOOKS_MIN` or more."""
     found: dict[str, list[float]] = {}
 
     def add(name: str, value: float | None) -> None:
@@ -111,4 +115,4 @@ def measured_beside(runs: Iterable[Run]) -> dict[str, Measure]:
             add("steal_share", use["steal_share"])
             held = use["throttled_s"]
             add("throttled_share", None if held is None else held / use["elapsed_s"])
-    return {name: quarters(values) for name, values in found.items()}
+    return {name: quarters(values) for name, values in found.items() if len(values) >= LOOKS_MIN}

@@ -101,8 +101,8 @@ def _gains(study: Study, published: Published, metric: Metric) -> Iterator[Publi
         one = by_cell.get(cell_key(cell))
         if one is not None:
             ours = f"{gain_text(one.change)} %"
-            ends = ((end - 1) * 100 for end in (one.change.low, one.change.high))
-            yield PublishedCell(_place(cell), ours, f"{plain_gain(value)} %", *ends, value)
+            low, high = ((end - 1) * 100 for end in (one.change.low, one.change.high))
+            yield PublishedCell(_place(cell), ours, f"{plain_gain(value)} %", low, high, value)
 
 
 def _figures(study: Study, published: Published, metric: Metric) -> Iterator[PublishedCell]:
@@ -110,8 +110,8 @@ def _figures(study: Study, published: Published, metric: Metric) -> Iterator[Pub
         found = cell_figures(study, cell)
         one = found.figures.get(metric.name) if found else None
         if one is not None:
-            texts = estimate_text(one), significant(value, 3)
-            yield PublishedCell(_place(cell), *texts, one.low, one.high, value)
+            ours, theirs = estimate_text(one), significant(value, 3)
+            yield PublishedCell(_place(cell), ours, theirs, one.low, one.high, value)
 
 
 def _published(study: Study, published: Published) -> Iterator[tuple[Mapping[str, Level], float]]:
