@@ -233,11 +233,11 @@ def _difference_lines(differences: Sequence[DifferenceRow]) -> Iterator[str]:
             yield f"    {one.cost}"
     cheap = [one for one in differences if not one.is_measured]
     if cheap:
-        yield f"  {NOT_MEASURED}:"
+        yield f"  {_NOT_MEASURED}:"
         yield from (f"    {one.about} {one.name}: {one.one} | {one.other}" for one in cheap)
 
 
-NOT_MEASURED = "What these cost was not measured"
+_NOT_MEASURED = "What these cost was not measured"
 
 
 def change_text(one: Finding | None) -> str:
