@@ -62,8 +62,8 @@ def plan_of_why(path: Path, *, minutes: float = MINUTES) -> WhyPlan:
     """
     with RunFolder.open(path) as folder:
         study = study_of(folder, percentiles=False)
-        _require_this_host(study, path)
-        pair = pair_of(study, _difference(study, path), _powers())
+        require_here(study, path, "contend why")
+        pair = pair_of(study, _difference(study, path), host_powers())
     untested: dict[str, str] = {}
     proposals = _fitting(pair, untested)
     chosen = _in_time(pair, proposals, minutes, untested)
@@ -76,17 +76,19 @@ def plan_of_why(path: Path, *, minutes: float = MINUTES) -> WhyPlan:
     return _plan(study, pair, chosen, untested, minutes * 60)
 
 
-def _require_this_host(study: Study, path: Path) -> None:
+def require_here(study: Study, path: Path, command: str) -> None:
+    """Raise NotTried unless the run is of this host, compares something and is finished.
+
+    Args:
+        command: that wants to measure its pair again.
+    """
     then = (study.meta.facts.get("machine") or {}).get("id")
     now = (host.facts().get("machine") or {}).get("id")
     if then is not None and then != now:
         raise NotTried(
             f"{path} was measured on another host, and what would be tried cannot be had here",
-            hint="Use `contend why` on the host that made the run.",
+            hint=f"Use `{command}` on the host that made the run.",
         )
-
-
-def _difference(study: Study, path: Path) -> Finding:
     if study.roles.baseline is None:
         raise NotTried(
             f"{path} compares nothing, so there is no difference to explain",
@@ -99,6 +101,9 @@ def _difference(study: Study, path: Path) -> Finding:
             f"{path} is not finished, so nothing in it is decided yet",
             hint=f"`contend run --resume {path}` finishes it.",
         )
+
+
+def _difference(study: Study, path: Path) -> Finding:
     (analysis, *_) = compared_of(study)
     certain = [one for one in (analysis.compared.comparisons if analysis else ()) if one.is_certain]
     if not certain:
@@ -112,7 +117,8 @@ def _difference(study: Study, path: Path) -> Finding:
     return found
 
 
-def _powers() -> HostPowers:
+def host_powers() -> HostPowers:
+    """What can be done to this host."""
     return HostPowers(
         cpus=len(os.sched_getaffinity(0)), root=os.geteuid() == 0, groups=os.geteuid() == 0
     )
@@ -214,7 +220,14 @@ def _plan(
             }
         )
     facts: WhyFacts = {"tried": records, "untested": dict(untested)}
-    experiment = _experiment(study.experiment, pair, tables, seconds)
+    experiment = pair_again(
+        study.experiment,
+        pair,
+        tables,
+        seconds,
+        name=f"why-{study.experiment.name}",
+        question="What becomes of the difference under treatments that are the same for both?",
+    )
     try:
         refuse_settings(experiment, own=pair.own)
         list(cell_specs(experiment))
@@ -225,10 +238,17 @@ def _plan(
     return WhyPlan(experiment, facts, tuple(chosen), untested, seconds)
 
 
-def _experiment(
-    original: Experiment, pair: Pair, tables: Mapping[str, Mapping[str, Any]], seconds: float
+def pair_again(
+    original: Experiment,
+    pair: Pair,
+    tables: Mapping[str, Mapping[str, Any]],
+    seconds: float,
+    *,
+    name: str,
+    question: str,
+    repeats: int = REPEATS,
 ) -> Experiment:
-    """The pair again, under each of the treatments."""
+    """An experiment of a pair of another one, without a treatment and under each of `tables`."""
     values = dict(original.base.values)
     for path, level in pair.place.items():
         target = resolve(path)
@@ -238,8 +258,8 @@ def _experiment(
     levels = (pair.finding.baseline, pair.finding.level)
     return replace(
         original,
-        name=f"why-{original.name}",
-        question="What becomes of the difference under treatments that are the same for both?",
+        name=name,
+        question=question,
         base=CellSpec(values),
         factors=(
             Factor(TREATMENT.path, (UNTREATED, *tables)),
@@ -249,7 +269,7 @@ def _experiment(
             original.compare,
             baseline={pair.compared: pair.finding.baseline},
             metric=original.compare.metric[:1],
-            repeats=REPEATS,
+            repeats=repeats,
             until=None,
             at_most_s=seconds,
             wait_for_calm_s=None,

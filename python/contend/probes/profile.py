@@ -6,7 +6,7 @@ from typing import Self
 
 from contend.errors import WorkError
 from contend.host.profiler import Profiler
-from contend.probed import ProfileRecord, Probes
+from contend.probed import Probes, ProfileRecord
 from contend.probes.counters import Observed
 
 _ELSEWHERE = "the server does not run on this host"
