@@ -50,19 +50,20 @@ def _profile(args: argparse.Namespace) -> int:
     return profile(find_run(args.folder), args)
 
 
-def profile(path: Path, args: argparse.Namespace) -> int:
+def profile(path: Path, args: argparse.Namespace, *, agreed: bool = False) -> int:
     """Profile the pair of a run, unless that was done; and say what was seen.
 
     Args:
         args: as of `contend profile`: `hz`, `minutes`, `json`, `yes`, and those of `contend run`
             that say which server it is.
+        agreed: whoever asked for it before the run is not asked again.
     """
     inner = path / WITHIN_PROFILE
     if not (inner / RESULTS_NAME).is_file():
         _check(args)
         plan = plan_of_profile(path, hz=args.hz, minutes=args.minutes)
         remark(_beforehand(plan))
-        if not confirmed("Profile it?", yes=args.yes):
+        if not confirmed("Profile it?", yes=args.yes or agreed):
             raise NotTried("nobody agreed to profile it", hint="With --yes it is not asked.")
         measure_within(path, inner, plan.experiment, args)
     return _show(path, as_json=args.json)

@@ -166,7 +166,7 @@ def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = F
     code = _shown(args, begin)
     if args.profile:
         _look_again(lambda: _profiled(measured[0], args))
-    if args.why:
+    if args.why or (experiment.why and not args.json):
         _look_again(lambda: _explained(measured[0], args))
     return code
 
@@ -179,6 +179,7 @@ def _look_again(work: Callable[[], object]) -> None:
         work()
     except NotTried as error:
         sys.stderr.write(f"contend: {error.message}\n")
+        sys.stderr.write(f"  hint: {error.hint}\n" if error.hint else "")
 
 
 def _explained(path: Path, args: argparse.Namespace) -> None:
@@ -186,7 +187,7 @@ def _explained(path: Path, args: argparse.Namespace) -> None:
     from contend.lab.why import MINUTES
 
     args.minutes, args.plan = MINUTES, False
-    explain(path, args)
+    explain(path, args, agreed=True)
 
 
 def _profiled(path: Path, args: argparse.Namespace) -> None:
@@ -194,7 +195,7 @@ def _profiled(path: Path, args: argparse.Namespace) -> None:
     from contend.lab.profiling import HZ, MINUTES
 
     args.minutes, args.hz = MINUTES, HZ
-    profile(path, args)
+    profile(path, args, agreed=True)
 
 
 def _shown(args: argparse.Namespace, work: Callable[[Path, Display], Path]) -> int:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contend.cli.parser import columns, confirmed, remark, say, say_json
 from contend.errors import RequestError
+from contend.findings.tried import by_reason
 from contend.lab.why import MINUTES, NotTried, WhyPlan, plan_of_why
 from contend.probed import WhyFacts
 from contend.spec import Experiment
@@ -18,6 +20,9 @@ from contend.store.folder import WITHIN
 
 if TYPE_CHECKING:
     from contend.report.model import Section
+
+WIDTH = 100
+"""Of a line that lists many names."""
 
 
 def add_why(parser: argparse.ArgumentParser) -> None:
@@ -46,12 +51,13 @@ def _why(args: argparse.Namespace) -> int:
     return explain(find_run(args.folder), args)
 
 
-def explain(path: Path, args: argparse.Namespace) -> int:
+def explain(path: Path, args: argparse.Namespace, *, agreed: bool = False) -> int:
     """Try the causes of what a run found, unless that was done; and say what came of it.
 
     Args:
         args: as of `contend why`: `minutes`, `plan`, `json`, `yes`, and those of `contend run` that
             say which server it is.
+        agreed: whoever asked for it before the run is not asked again.
     """
     inner = path / WITHIN
     if not (inner / RESULTS_NAME).is_file():
@@ -65,7 +71,7 @@ def explain(path: Path, args: argparse.Namespace) -> int:
             remark(line)
         if args.plan:
             return 0
-        if not confirmed("Try it?", yes=args.yes):
+        if not confirmed("Try it?", yes=args.yes or agreed):
             raise NotTried("nobody agreed to try it", hint="With --yes it is not asked.")
         measure_within(path, inner, plan.experiment, args, about_why=plan.facts)
     return _show(path, args)
@@ -80,9 +86,10 @@ def _beforehand(plan: WhyPlan) -> list[str]:
         lines.append(f"    foretold: at least {proposal.least:.0%} of the difference goes")
     if plan.untested:
         lines.append("Not tried:")
-        lines += [
-            f"  {row}" for row in columns([(f"{n}:", why) for n, why in plan.untested.items()])
-        ]
+        for name, why in by_reason(plan.untested):
+            lines += textwrap.wrap(
+                f"  {name}: {why}", WIDTH, subsequent_indent="    ", break_on_hyphens=False
+            )
     return lines
 
 
