@@ -78,7 +78,7 @@ class LookCost:
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class CpuProfile:
     """functions: those of either level, the largest change in CPU time first, what is certain
         before what is not; their times add up to the CPU time of a query.
     samples: of the baseline and of the level. cpu_us: CPU time a query, of each.
@@ -101,7 +101,7 @@ class Profile:
     why_not: tuple[str, ...]
 
 
-def profile_of(study: Study) -> Profile | None:
+def profile_of(study: Study) -> CpuProfile | None:
     """What a run of `contend profile` says; None if no sample was kept on both sides."""
     roles = study.roles
     if roles.compared is None or roles.baseline is None:
@@ -150,7 +150,7 @@ def profile_of(study: Study) -> Profile | None:
     functions.sort(key=lambda one: (one.finding is None, -abs(one.more_us), one.function))
     every = [run for pairs in runs for pair in pairs for run in pair]
     profiles = [run.probes["profile"] for run in every if "profile" in run.probes]
-    return Profile(
+    return CpuProfile(
         baseline=roles.baseline,
         level=level,
         metric=study.metrics[0],

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from contend.findings import Study, study_of
-from contend.findings.profile import LookCost, Profile, profile_of
+from contend.findings.profile import CpuProfile, LookCost, profile_of
 from contend.metrics import THROUGHPUT
 from contend.report.flame_graph import flame_graph
 from contend.report.model import Section, TextTable
@@ -22,7 +22,7 @@ LISTED = 15
 """Functions that the page has; the rest is in the JSON."""
 
 
-def _profiled(folder: RunFolder) -> tuple[Study, Profile | None] | None:
+def _profiled(folder: RunFolder) -> tuple[Study, CpuProfile | None] | None:
     """None if nothing was profiled of this run."""
     try:
         with RunFolder.open(folder.path / WITHIN_PROFILE) as inner:
@@ -57,7 +57,7 @@ def _nothing(study: Study) -> str:
     return f"No sample was kept: {why}."
 
 
-def _lead(profile: Profile, names: tuple[str, str]) -> str:
+def _lead(profile: CpuProfile, names: tuple[str, str]) -> str:
     less, more = profile.cpu_us
     said = [
         f"By {profile.samples[0]:,} and {profile.samples[1]:,} samples of the server, "
@@ -97,7 +97,7 @@ def _holds_none(one: Estimate) -> bool:
     return one.low <= 1 <= one.high
 
 
-def _table(profile: Profile, names: tuple[str, str]) -> TextTable:
+def _table(profile: CpuProfile, names: tuple[str, str]) -> TextTable:
     rows = tuple(
         (
             one.function,
@@ -126,7 +126,7 @@ def _signed(value: float) -> str:
     return f"{'-' if value < 0 else '+'}{text}"
 
 
-def _cost_table(profile: Profile, names: tuple[str, str]) -> tuple[TextTable, ...]:
+def _cost_table(profile: CpuProfile, names: tuple[str, str]) -> tuple[TextTable, ...]:
     cost = profile.cost
     if cost is None:
         return ()

@@ -9,23 +9,23 @@ import pytest
 from profiled_run import HZ, write_profile
 
 from contend.findings import study_of
-from contend.findings.profile import Profile, profile_of
+from contend.findings.profile import CpuProfile, profile_of
 from contend.store import RunFolder
 
 
-def read(path: Path) -> Profile | None:
+def read(path: Path) -> CpuProfile | None:
     with RunFolder.open(path) as folder:
         return profile_of(study_of(folder, percentiles=False))
 
 
 @pytest.fixture(scope="module")
-def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
+def profile(tmp_path_factory: pytest.TempPathFactory) -> CpuProfile:
     found = read(write_profile(tmp_path_factory.mktemp("profile") / "run", slower=1.25))
     assert found is not None
     return found
 
 
-def test_the_function_that_takes_less_comes_first(profile: Profile) -> None:
+def test_the_function_that_takes_less_comes_first(profile: CpuProfile) -> None:
     first, *others = profile.functions
     assert first.function == "lock" and first.more_us < 0
     assert first.finding is not None and first.finding.word == "lower"
@@ -34,7 +34,7 @@ def test_the_function_that_takes_less_comes_first(profile: Profile) -> None:
     assert next(one for one in others if one.function == "rare").finding is None
 
 
-def test_the_times_of_all_functions_are_the_cpu_time_of_a_query(profile: Profile) -> None:
+def test_the_times_of_all_functions_are_the_cpu_time_of_a_query(profile: CpuProfile) -> None:
     sums = [
         math.fsum(one.baseline_us for one in profile.functions),
         math.fsum(one.level_us for one in profile.functions),
@@ -47,7 +47,7 @@ def test_the_times_of_all_functions_are_the_cpu_time_of_a_query(profile: Profile
     assert by_stack == pytest.approx(profile.cpu_us)
 
 
-def test_what_the_profiler_did_is_told(profile: Profile) -> None:
+def test_what_the_profiler_did_is_told(profile: CpuProfile) -> None:
     assert (profile.hz, profile.units) == (HZ, 6)
     cost = profile.cost
     assert cost is not None
