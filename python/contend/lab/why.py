@@ -7,10 +7,13 @@ stands in that of the run.
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +69,10 @@ def plan_of_why(path: Path, *, minutes: float = MINUTES) -> WhyPlan:
         study = study_of(folder, percentiles=False)
         require_here(study, path, "contend why")
         pair = pair_of(study, _difference(study, path), host_powers())
+        took_s = _block_s(study)
     untested: dict[str, str] = {}
     proposals = _fitting(pair, untested)
-    chosen = _in_time(pair, proposals, minutes, untested)
+    chosen = _in_time(pair, proposals, minutes, took_s, untested)
     if not chosen:
         raise NotTried(
             f"no candidate can be tried on {path}",
@@ -196,14 +200,15 @@ def _in_time(
     pair: Pair,
     proposals: Sequence[tuple[Candidate, Proposal]],
     minutes: float,
+    took_s: float,
     untested: dict[str, str],
 ) -> list[tuple[Candidate, Proposal]]:
     """As many as there is time for, one at least."""
     chosen: list[tuple[Candidate, Proposal]] = []
-    seconds = REPEATS * (2 * START_S + _treatment_s(pair, {}))
+    seconds = REPEATS * (2 * START_S + _treatment_s(pair, {}, took_s))
     for one, proposal in proposals:
         treatments = (*proposal.doses, proposal.placebo)
-        more = REPEATS * sum(_treatment_s(pair, each.sets) for each in treatments)
+        more = REPEATS * sum(_treatment_s(pair, each.sets, took_s) for each in treatments)
         if chosen and seconds + more > minutes * 60:
             untested[one.name] = f"no time was left: --minutes {(seconds + more) / 60:.0f} has some"
             continue
@@ -212,8 +217,9 @@ def _in_time(
     return chosen
 
 
-def _treatment_s(pair: Pair, sets: Mapping[str, Any]) -> float:
-    """What a treatment takes in a repeat, both levels together."""
+def _treatment_s(pair: Pair, sets: Mapping[str, Any], took_s: float) -> float:
+    """What a treatment takes in a repeat, both levels together: as long as a block took in the run
+    (`took_s`), if that is more than on a quiet host."""
     starts = any(path.startswith(("server.options.", "place.server.")) for path in sets)
     cell = pair.cells["slower"]
     in_slices = any((run.plan.get("load") or {}).get("slices") for run in pair.runs["slower"])
@@ -222,7 +228,18 @@ def _treatment_s(pair: Pair, sets: Mapping[str, Any]) -> float:
         if in_slices
         else float(cell["load.warmup"] + cell["load.measure"])
     )
-    return 2 * (measured + (START_S if starts else 0.0))
+    usual = 2 * (measured + (START_S if starts else 0.0))
+    # In slices both levels are measured in one run of the load generator.
+    return max(usual, took_s * (1 if in_slices else 2))
+
+
+def _block_s(study: Study) -> float:
+    """What a block took in the run, with all that the lab did until the next one began; 0 if there
+    was one only."""
+    starts = sorted({run.block: run.started_at for run in study.measured}.values())
+    times = [datetime.fromisoformat(one) for one in starts]
+    gaps = [(after - before).total_seconds() for before, after in itertools.pairwise(times)]
+    return statistics.median(gaps) if gaps else 0.0
 
 
 def _plan(
