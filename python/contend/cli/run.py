@@ -172,6 +172,7 @@ def _explained(path: Path, args: argparse.Namespace, code: int) -> int:
         explain(path, args, agreed=True)
     except NotTried as error:
         sys.stderr.write(f"contend: {error.message}\n")
+        sys.stderr.write(f"  hint: {error.hint}\n" if error.hint else "")
     return code
 
 

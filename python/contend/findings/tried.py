@@ -85,7 +85,7 @@ def tried_of(study: Study) -> DifferenceTried | None:
         [table], TableShape(1, 1), confidence=1 - chance * len(contrasts), only_wholes=True
     )
     changes = sorted(answer.changes, key=lambda change: change.place.level)
-    whole, certain = _logs(changes[0]), changes[0].low > 1
+    whole, certain = logs_of(changes[0]), changes[0].low > 1
     found = tuple(
         _verdict(one, d, whole, changes[1 + 2 * at : 3 + 2 * at], chance, certain=certain)
         for at, one in enumerate(measured)
@@ -126,7 +126,8 @@ def _contrasts(d: Mapping[str, np.ndarray], one: TriedRecord) -> list[np.ndarray
     return [beyond, beyond - OVER_PLACEBO * one["least"] * d[UNTREATED]]
 
 
-def _logs(change: Change) -> Estimate:
+def logs_of(change: Change) -> Estimate:
+    """Its ratio and its interval as logarithms."""
     low = math.log(change.low) if change.low > 0 else -math.inf
     high = math.log(change.high) if math.isfinite(change.high) else math.inf
     return Estimate(math.log(change.ratio), low, high, change.n, CONFIDENCE)
@@ -141,7 +142,7 @@ def _verdict(
     *,
     certain: bool,
 ) -> CandidateTried:
-    beyond, beyond_short = map(_logs, changes)
+    beyond, beyond_short = map(logs_of, changes)
     none, whole = d[UNTREATED], d[record["doses"][-1]]
     left = ratio_of_means(whole, none, chance=chance, confidence=CONFIDENCE)
     most = 1 - record["least"]
@@ -166,7 +167,7 @@ def _verdict(
         left=left,
         left_with_placebo=share(record["placebo"]),
         left_at_doses={name: share(name) for name in record["doses"]},
-        more=None if is_confirmed or is_refuted else _more(needed),
+        more=None if is_confirmed or is_refuted else more_repeats(needed),
     )
 
 
@@ -182,7 +183,7 @@ def _grows(d: Mapping[str, np.ndarray], record: TriedRecord) -> bool:
     return all(later <= earlier + slack for earlier, later in itertools.pairwise(left))
 
 
-def _more(needed: list[tuple[Estimate, float]]) -> int | None:
+def more_repeats(needed: list[tuple[Estimate, float]]) -> int | None:
     """How many repeats more bring each mean as far from 0 as its interval is wide, if all stays as
     it is."""
     most = 0.0

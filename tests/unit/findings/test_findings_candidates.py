@@ -15,6 +15,7 @@ from contend.findings.candidate import Candidate, HostPowers, Pair, Proposal, Tr
 from contend.findings.candidates import CANDIDATES
 from contend.findings.tried import by_reason
 from contend.probed import TriedRecord
+from contend.settings.server import is_on_this_host
 from contend.spec import Experiment, Factor, cell_specs, load_experiment
 
 ONLY_TOLD = {
@@ -265,3 +266,30 @@ def test_many_that_were_not_tried_for_one_reason_are_in_one_row() -> None:
     untested = {"a": "no root", "b": "no sign", "c": "no sign", "d": "no sign", "e": "no sign"}
     assert by_reason(untested) == (("a", "no root"), ("4 more", "no sign: b, c, d, e"))
     assert by_reason({"b": "no sign", "c": "no sign"}) == (("b", "no sign"), ("c", "no sign"))
+
+
+@pytest.mark.parametrize(
+    ("source", "here"),
+    [
+        ("/usr/sbin/mariadbd", True),
+        ("socket:/run/s.sock", True),
+        ("mysql://root@/?socket=/tmp/s", True),
+        ("mysql://u@127.0.0.1:3307/db", True),
+        ("mysql://u@db.example/", False),
+        ("mysql://u@db.example/socket", False),
+    ],
+)
+def test_a_server_of_this_host_is_known_by_its_name(source: str, here: bool) -> None:
+    assert is_on_this_host(source) is here
+
+
+def test_an_index_is_tried_where_k_is_asked_for() -> None:
+    has_it, _ = SIGNS["missing-index"]
+    propose = CANDIDATES["missing-index"].propose
+
+    def asking(text: str) -> Proposal | str:
+        cell = has_it.cells["slower"].having(workload={"kind": "sql", "text": text})
+        return propose(replace(has_it, cells={"slower": cell, "faster": cell}))
+
+    assert isinstance(asking("SELECT c FROM sbtest WHERE k IN (1, 2);"), Proposal)
+    assert isinstance(asking("SELECT c FROM sbtest WHERE id = 1;"), str)
