@@ -160,7 +160,7 @@ def add_recipes(parser: argparse.ArgumentParser) -> None:
         help="print a recipe's file",
         description="Print a recipe's file: a start for an experiment of your own.",
     )
-    show.add_argument("name", help="name of the recipe")
+    show.add_argument("name", metavar="RECIPE", help="its name")
     parser.set_defaults(run=_recipes)
 
 

@@ -67,6 +67,7 @@ COMMANDS: dict[str, Subcommand] = {
     "calibrate": Subcommand(
         "calibrate", "measure what the load generator itself can do on this host"
     ),
+    "completion": Subcommand("completion", "print what your shell needs to complete commands"),
     "mysqlslap": Subcommand(
         "main", "run a mysqlslap command line: its options, option files, output"
     ),
