@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from contend.doctor.compare import Difference
 from contend.doctor.examine import HostDocument, Looked
-from contend.doctor.measures import UNITS, in_words
-from contend.doctor.model import NOT_MEASURED, SEVERITIES, DoctorCheck, Measure
+from contend.doctor.model import NOT_MEASURED, SEVERITIES, DoctorCheck
 from contend.host.counters import OTHERS_SHARE_MAX
+from contend.metrics.host import UNITS, Measure, in_words
 from contend.units import format_size
 
 _WIDTH = 100

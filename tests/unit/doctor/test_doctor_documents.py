@@ -23,9 +23,9 @@ from contend.doctor import (
 )
 from contend.doctor.dated import WRITTEN, end_of, regressions_of
 from contend.doctor.examine import ignored_of
-from contend.doctor.measures import UNITS
-from contend.doctor.model import Found, Measure
+from contend.doctor.model import Found
 from contend.errors import RequestError
+from contend.metrics.host import UNITS, Measure
 from contend.probed import CheckRecord
 
 

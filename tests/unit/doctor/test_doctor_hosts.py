@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contend.doctor import CHECKS, examine, lines_of
-from contend.doctor.measures import UNITS
-from contend.doctor.model import Fine, Found, Measure, Subject, Unseen
+from contend.doctor.model import Fine, Found, Subject, Unseen
 from contend.host import Tree
+from contend.metrics.host import UNITS, Measure
 
 FOUND = {
     "bare metal": set(),
