@@ -8,14 +8,15 @@ from collections.abc import Iterator
 
 from contend.doctor.compare import Difference
 from contend.doctor.examine import HostDocument, Looked
-from contend.doctor.measures import UNITS, in_words
-from contend.doctor.model import SEVERITIES, DoctorCheck, Measure
+from contend.doctor.model import NOT_MEASURED, SEVERITIES, DoctorCheck
 from contend.host.counters import OTHERS_SHARE_MAX
+from contend.metrics.host import UNITS, Measure, in_words
 from contend.units import format_size
 
 _WIDTH = 100
 _INDENT = 4
 _HEADS = {"severe": "severe", "warning": "warnings", "note": "notes"}
+_MORE = ": why each matters, and what mends it, says `contend doctor --explain ID`"
 
 
 def lines_of(document: HostDocument) -> Iterator[str]:
@@ -30,7 +31,7 @@ def lines_of(document: HostDocument) -> Iterator[str]:
         of_it = [check for check in shown if check["severity"] == severity]
         if of_it:
             yield ""
-            yield f"{_HEADS[severity]} ({len(of_it)})"
+            yield f"{_HEADS[severity]} ({len(of_it)}){_MORE if severity == 'note' else ''}"
             for check in of_it:
                 yield from _finding(check, whole=severity != "note")
     if not shown:
@@ -45,6 +46,12 @@ def lines_of(document: HostDocument) -> Iterator[str]:
                 f"{check['id']}: {check['evidence']} [{check['severity']}; {check['ignored']}]", 2
             )
     unseen = [check for check in document["checks"] if check["outcome"] == "unseen"]
+    left = [] if document["measured"] else [check for check in unseen if _is_left(check)]
+    if left:
+        yield ""
+        yield f"not measured, as --short asks ({len(left)})"
+        yield from _wrapped(", ".join(check["id"] for check in left), 2)
+    unseen = [check for check in unseen if check not in left]
     if unseen:
         yield ""
         yield f"not seen ({len(unseen)})"
@@ -56,6 +63,10 @@ def lines_of(document: HostDocument) -> Iterator[str]:
         yield f"fine ({len(fine)})"
         yield from _wrapped(", ".join(fine), 2)
     yield from _measured(document)
+
+
+def _is_left(check: Looked) -> bool:
+    return check["evidence"].startswith(NOT_MEASURED)
 
 
 def _measured(document: HostDocument) -> Iterator[str]:
@@ -94,6 +105,13 @@ def lines_of_comparison(
 ) -> Iterator[str]:
     yield from _wrapped(f"A: {_head(first)}", 0)
     yield from _wrapped(f"B: {_head(second)}", 0)
+    bare = [name for name, one in (("A", first), ("B", second)) if not one["measured"]]
+    if bare:
+        yield from _wrapped(
+            f"Nothing was measured of {' and '.join(bare)} (--short), so settings alone are laid "
+            "side by side.",
+            0,
+        )
     for label, of in (
         ("measured, dearest first", [one for one in differences if one.ratio not in (None, 1.0)]),
         ("measured, and alike on both", [one for one in differences if one.ratio == 1.0]),

@@ -11,6 +11,7 @@ from contend.stats.components import (
 from contend.stats.contrasts import Place, TableShape
 from contend.stats.discovery import UNITS_MIN, discover, pair_counts, picked_change
 from contend.stats.estimate import Estimate, estimate, finite
+from contend.stats.fieller import ratio_of_means
 from contend.stats.histogram import HistogramError, Merged, merge, merge_percentiles
 from contend.stats.planning import (
     Costs,
@@ -31,4 +32,5 @@ from contend.stats.sessions import (
 from contend.stats.steady import Steadiness, look_for_trend
 from contend.stats.stopping import Standing, StoppingRule, progress, units_to_reach
 from contend.stats.table import TableAnswer, advantages, answer_table, answer_tables, wholes
+from contend.stats.usl import FIT_COLUMNS_MIN, FIT_UNITS_MIN, UslCurve, UslFit, fit_usl
 from contend.stats.welch import welch

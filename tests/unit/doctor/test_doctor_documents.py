@@ -23,9 +23,9 @@ from contend.doctor import (
 )
 from contend.doctor.dated import WRITTEN, end_of, regressions_of
 from contend.doctor.examine import ignored_of
-from contend.doctor.measures import UNITS
-from contend.doctor.model import Found, Measure
+from contend.doctor.model import Found
 from contend.errors import RequestError
+from contend.metrics.host import UNITS, Measure
 from contend.probed import CheckRecord
 
 
@@ -140,6 +140,31 @@ def test_measures_that_overlap_are_no_difference(roots: Path) -> None:
     assert "nothing differs that doctor looks at" in words
 
 
+@pytest.mark.parametrize(("measured", "says"), [(("A",), "of B ("), ((), "of A and B (")])
+def test_a_comparison_says_where_nothing_was_measured(
+    roots: Path, measured: tuple[str, ...], says: str
+) -> None:
+    one, other = (
+        document(
+            roots, "bare metal", **({"wake_us": Measure(20, 15, 25)} if of in measured else {})
+        )
+        for of in ("A", "B")
+    )
+    words = "\n".join(lines_of_comparison(one, other, compare(one, other)))
+    assert f"Nothing was measured {says}--short), so settings alone are laid side by side." in words
+
+
+def test_the_short_form_names_what_it_did_not_measure_in_a_line(roots: Path) -> None:
+    def said(found: HostDocument) -> list[str]:
+        lines = "\n".join(lines_of(found))
+        assert ("not measured, as --short asks" in lines) == (not found["measured"])
+        return [one for one in lines.splitlines() if "steal" in one and "it was not" in one]
+
+    assert said(document(roots, "bare metal")) == []
+    # What could not be measured is told with its reason.
+    assert said(document(roots, "bare metal", wake_us=Measure(20, 15, 25))) != []
+
+
 def test_two_servers_are_compared_by_their_settings(roots: Path) -> None:
     subject = served().subject(roots)
     one, other = (
@@ -163,17 +188,20 @@ def test_the_end_of_a_version_is_told_with_the_date_of_the_table(roots: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("version", "end"),
+    ("kind", "version", "end"),
     [
-        ("10.11.19-MariaDB-1", date(2028, 2, 16)),
-        ("10.1.48-MariaDB", date(2020, 10, 17)),
-        ("12.3.1-MariaDB", None),
-        ("1000.1", None),
-        ("", None),
+        ("mariadb", "10.11.19-MariaDB-1", date(2028, 2, 16)),
+        ("mariadb", "10.1.48-MariaDB", date(2020, 10, 17)),
+        ("mariadb", "11.8.6-MariaDB-0+deb13u1", date(2028, 6, 4)),
+        ("mariadb", "12.3.1-MariaDB", None),
+        ("mysql", "9.7.0", date(2034, 4, 21)),
+        ("mysql", "8.4.9", date(2032, 4, 30)),
+        ("mysql", "1000.1", None),
+        ("mysql", "", None),
     ],
 )
-def test_the_series_of_a_version_is_found(version: str, end: date | None) -> None:
-    assert end_of("mariadb", version) == end
+def test_the_series_of_a_version_is_found(kind: str, version: str, end: date | None) -> None:
+    assert end_of(kind, version) == end
 
 
 @pytest.mark.parametrize(
