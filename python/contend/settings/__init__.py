@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from contend.settings import before_run, load, model_server, options, server, setup, workload
+from contend.settings import (
+    before_run,
+    load,
+    model_server,
+    options,
+    server,
+    setup,
+    topology,
+    workload,
+)
 from contend.settings.host import HOST
 from contend.settings.model import Launch, Setting, Values
 from contend.settings.place import PLACE
@@ -22,6 +31,7 @@ SETTINGS: list[Setting] = [
     model_server.SETTING,
     server.ENVIRONMENT,
     server.WRAP,
+    *topology.MEMBERS,
     server.ROUND_TRIP,
     # After what says its environment and options, to which they add.
     *PLACE,
@@ -35,6 +45,7 @@ SETTINGS: list[Setting] = [
     before_run.WARM,
     before_run.BEFORE_RUN,
     *load.LOAD_SETTINGS,
+    topology.ROUTE,
     *load.SLICES,
     load.SEED,
 ]
