@@ -46,7 +46,7 @@ retry_pause = "2ms"
 by = "runs"
 baseline = { "load.route" = "first" }
 metric = "new_orders_per_minute"
-repeats = 1
+repeats = 2
 """
 
 GALERA = (

@@ -200,7 +200,8 @@ def _asked(cell: CellSpec) -> Workload:
     asked = {"kind": cell.workload.kind, **_tables(cell), **cell.workload.parameters}
     if cell[ROUTE.path] == BY_KEY:
         # A route by key is refused if nobody says which keys there are.
-        asked.setdefault(cell.data.known.size_key, cell.data.size[0])
+        count, name = cell.data.size
+        asked[name] = asked.get(name) or count
     return cast(Workload, asked)
 
 

@@ -31,6 +31,14 @@ _POLL_S = 0.02
 _CACHE = "64M"
 """Of write sets, for each node."""
 
+_PATIENCE = (
+    "evs.suspect_timeout=PT15S",
+    "evs.inactive_timeout=PT30S",
+    "evs.install_timeout=PT15S",
+    "gmcast.peer_timeout=PT15S",
+)
+"""All nodes share one machine: one that has no CPU for some seconds has not gone."""
+
 _TRANSFER = "wsrep_sst_contend"
 _TRANSFER_SCRIPT = """\
 #!/bin/sh
@@ -172,6 +180,7 @@ def _start(nodes: Sequence[PrivateServer], options: dict[str, Value]) -> list[Tr
                 f"ist.recv_addr=127.0.0.1:{transfer}",
                 f"gcache.size={_CACHE}",
                 "socket.ssl=NO",
+                *_PATIENCE,
             )
         )
         told = node.start(
