@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from contend.metrics import read
 from contend.metrics.model import Metric, Run
 
@@ -20,13 +23,13 @@ def _of_all(run: Run, *names: str) -> float | None:
 def crossing_share(run: Run) -> float | None:
     """Of the events, those that went through a front because their keys have several owners. None
     unless each event goes to the owner of its keys."""
-    route = run.plan.get("load", {}).get("route") or {}
+    route: Mapping[str, Any] = run.plan.get("load", {}).get("route") or {}
     fronts = route.get("through")
     if not fronts or run.done is None:
         return None
     counts = {node["name"]: node.get("events", 0) for node in run.done.get("nodes") or ()}
     everything = sum(counts.values())
-    through = sum(counts.get(str(name), 0) for name in fronts)  # type: ignore[attr-defined]
+    through = sum(counts.get(str(name), 0) for name in fronts)
     return through / everything if everything else None
 
 

@@ -84,14 +84,18 @@ def test_nodes_that_have_all_rows_need_no_front(load: Load) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('schema = "tpcc"\nwarehouses = 5', "rows = 5", "shares out tables by their warehouse"),
+        (
+            'schema = "tpcc"\nwarehouses = 5\n[workload]\nkind = "tpcc"',
+            'rows = 5\n[workload]\nkind = "point_select"',
+            "shares out tables by their warehouse",
+        ),
         ("warehouses = 5", "warehouses = 1", "wants a warehouse for each of 2 backends"),
         ("warehouses = 5", "warehouses = 5\nforeign_keys = true", "exclude one another"),
         ("warehouses = 5", 'warehouses = 5\nengine = "Aria"', "holds rows of InnoDB"),
         ("backends = 2", 'warm = "cold"', "only a server that is alone"),
         ("backends = 2", "backends = 9", "backends"),
         ('topology = "spider"', "", "has one"),
-        ('topology = "spider"', 'topology = "spyder"', 'did you mean "spider"'),
+        ('topology = "spider"', 'topology = "spyder"', 'must be "single", "spider" or "galera"'),
         ('kind = "tpcc"', 'kind = "sql"\ntext = "SELECT 1"', "goes by the warehouse"),
     ],
 )
@@ -115,7 +119,7 @@ def test_what_the_server_at_hand_cannot_be_is_refused(load: Load) -> None:
 
 
 def test_shares_that_are_not_among_the_warehouses_are_refused(load: Load) -> None:
-    text = '[data]\nschema = "tpcc"\nwarehouses = 3\n'
+    text = '[workload]\nkind = "tpcc"\n[data]\nschema = "tpcc"\nwarehouses = 3\n'
     with pytest.raises(SpecError, match="warehouses 2 to 4 are not among the 3"):
         load(f"{text}first_warehouse = 2\nlast_warehouse = 4\n")
     assert load(f"{text}first_warehouse = 2\n") is not None
