@@ -21,9 +21,9 @@ from contend.errors import RequestError
 from contend.host.tree import Tree
 from contend.placement.model import Placement
 
-PERIOD_US = 20_000
-"""Of a quota. The kernel's usual 100 ms would hold a server back for longer than a slice lasts; it
-takes periods from 1 ms on."""
+PERIOD_US = 5_000
+"""Of a quota. The kernel's usual 100 ms would hold a server back for longer than a slice lasts, and
+a statement for longer than any of its own work takes; it takes periods from 1 ms on."""
 
 QUOTA_MIN_US = 1_000
 

@@ -58,7 +58,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 is_own() {
-  case $1 in galera.cache|grastate.dat|gvwstate.dat|tables_flushed|transfer) return 0 ;; esac
+  case $1 in galera.cache|grastate.dat*|gvwstate.dat*|tables_flushed*|transfer*) return 0 ;; esac
   return 1
 }
 # Waits for a file with something in it, as long as the server lives that started this.
