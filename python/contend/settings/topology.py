@@ -23,7 +23,7 @@ _NODES_MAX = 5
 
 
 @dataclass(frozen=True)
-class Topology(Setting):
+class TopologySetting(Setting):
     """Which servers there are. Its number of members has keys of its own."""
 
     def check(self, cell: Values) -> None:
@@ -87,7 +87,7 @@ def _check_shares(cell: Values) -> None:
         )
 
 
-TOPOLOGY = Topology(
+TOPOLOGY = TopologySetting(
     "server",
     Key(
         "topology",

@@ -13,10 +13,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import pymysql
+
 from contend.servers.client import fetch
 from contend.servers.deployment import Deployment, Member, all_or_none, last_keys
 from contend.servers.error_log import Truncated
-from contend.servers.errors import ServerFailed, UnusableServer
+from contend.servers.errors import (
+    ConnectionLost,
+    ConnectionRefused,
+    ServerFailed,
+    UnusableServer,
+)
 from contend.servers.folder import free_port
 from contend.servers.options import Value
 from contend.servers.private import PrivateServer
@@ -145,9 +152,14 @@ def require_synced(nodes: Sequence[PrivateServer], *, within_s: float = SYNCED_S
 
 
 def _not_synced(node: PrivateServer, size: int) -> str | None:
-    """What the node says of itself, if that is not that all is well."""
-    with node.connect() as connection:
-        rows = fetch(connection, "SHOW GLOBAL STATUS LIKE 'wsrep%'")
+    """What the node says of itself, if that is not that all is well; raises ServerDied."""
+    node.check()
+    try:
+        with node.connect() as connection:
+            rows = fetch(connection, "SHOW GLOBAL STATUS LIKE 'wsrep%'")
+    except (ConnectionLost, ConnectionRefused, pymysql.err.MySQLError) as error:
+        # While it takes the rows of another one it may break connections off.
+        return f"it does not answer ({error.args[-1]})"
     told = {str(name): str(value) for name, value in rows}
     state = [told.get(name, "") for name in _STATES]
     if state == ["ON", "Synced", str(size)]:
