@@ -7,19 +7,24 @@ stands in that of the run.
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from contend import host
 from contend.errors import ContendError, RequestError
-from contend.findings import compared_of, study_of, surest
+from contend.findings import compared_of, study_of
 from contend.findings.candidate import Candidate, HostPowers, Pair, Proposal, pair_of
 from contend.findings.candidates import CANDIDATES
 from contend.findings.model import Finding
 from contend.findings.study import Study
+from contend.findings.tried import logs_of, more_repeats
 from contend.lab.effort import BLOCK_S, SETTLE_S, SLICE_S, START_S
 from contend.lab.session import refuse_settings
 from contend.probed import TriedRecord, WhyFacts
@@ -64,9 +69,10 @@ def plan_of_why(path: Path, *, minutes: float = MINUTES) -> WhyPlan:
         study = study_of(folder, percentiles=False)
         _require_this_host(study, path)
         pair = pair_of(study, _difference(study, path), _powers())
+        took_s = _block_s(study)
     untested: dict[str, str] = {}
     proposals = _fitting(pair, untested)
-    chosen = _in_time(pair, proposals, minutes, untested)
+    chosen = _in_time(pair, proposals, minutes, took_s, untested)
     if not chosen:
         raise NotTried(
             f"no candidate can be tried on {path}",
@@ -104,17 +110,49 @@ def _difference(study: Study, path: Path) -> Finding:
     if not certain:
         raise NotTried(
             f"nothing in {path} certainly differs, so there is nothing to explain",
-            hint="More repeats may show a difference: `contend run … --for TIME`.",
+            hint=_repeats_missing(analysis.compared.comparisons if analysis else ()),
         )
-    better = [one for one in certain if one.tone == "better"]
-    found = surest(better) if better else certain[0]
-    assert found is not None
-    return found
+    return max(certain, key=_surely)
+
+
+MANY = 100
+"""So many repeats more are no advice."""
+
+
+def _repeats_missing(comparisons: Sequence[Finding]) -> str:
+    """How many more would make the first difference certain."""
+    found: list[tuple[int, int]] = []
+    for one in comparisons:
+        log = logs_of(one.change)
+        more = more_repeats([(log, math.copysign(1.0, log.mean))])
+        if more is not None and more <= MANY and one.change.verdict != "equivalent":
+            found.append((more, one.change.n))
+    if not found:
+        return "More repeats may show a difference: `contend run … --for TIME`."
+    more, made = min(found)
+    return (
+        f"About {more} more repeats would show one, if all stays as it is: "
+        f"`contend run … --set compare.repeats={made + more}`, and --for TIME if its time is "
+        "limited."
+    )
+
+
+def _surely(found: Finding) -> float:
+    """How large a difference is at least, as a logarithm, by the near end of its interval. A server
+    that is four times slower at many connections is asked about, and not what it gains at one."""
+    low, high = found.change.low, found.change.high
+    return math.log(low) if low > 1 else -math.log(high)
 
 
 def _powers() -> HostPowers:
+    facts = host.facts()
+    is_root = os.geteuid() == 0
     return HostPowers(
-        cpus=len(os.sched_getaffinity(0)), root=os.geteuid() == 0, groups=os.geteuid() == 0
+        cpus=len(os.sched_getaffinity(0)),
+        root=is_root,
+        groups=is_root,
+        nodes=(facts.get("numa") or {}).get("node_count") or 1,
+        frequency=is_root and (facts.get("cpu") or {}).get("governor") is not None,
     )
 
 
@@ -124,7 +162,7 @@ def _fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Prop
     for one in CANDIDATES.values():
         fits = one.fits(pair)
         if not fits:
-            absent = [sign.name for sign in one.signature if sign.holds(pair) is None]
+            absent = dict.fromkeys(s.name for s in one.signature if s.holds(pair) is None)
             untested[one.name] = (
                 _WHAT_FITS_NOT if fits is False else f"{', '.join(absent)} was not recorded"
             )
@@ -132,13 +170,20 @@ def _fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Prop
         proposal = one.propose(pair)
         if isinstance(proposal, str):
             untested[one.name] = proposal
-        elif any(each.touches(pair.compared) for each in (*proposal.doses, proposal.placebo)):
-            untested[one.name] = f"what would be changed is what is compared ({pair.compared})"
+        elif (touched := _touched(pair, proposal)) is not None:
+            untested[one.name] = f"what would be changed is what is compared ({touched})"
         elif (same := _same(proposal, found)) is not None:
             untested[one.name] = f"it needs the same as {same}, from which it cannot be told"
         else:
             found.append((one, proposal))
     return found
+
+
+def _touched(pair: Pair, proposal: Proposal) -> str | None:
+    """What is compared and would be changed, or made void, by a treatment."""
+    compared = sorted(pair.compared_names)
+    found = (each.touches(compared) for each in (*proposal.doses, proposal.placebo))
+    return next(filter(None, found), None)
 
 
 def _same(proposal: Proposal, others: Sequence[tuple[Candidate, Proposal]]) -> str | None:
@@ -149,14 +194,15 @@ def _in_time(
     pair: Pair,
     proposals: Sequence[tuple[Candidate, Proposal]],
     minutes: float,
+    took_s: float,
     untested: dict[str, str],
 ) -> list[tuple[Candidate, Proposal]]:
     """As many as there is time for, one at least."""
     chosen: list[tuple[Candidate, Proposal]] = []
-    seconds = REPEATS * (2 * START_S + _treatment_s(pair, {}))
+    seconds = REPEATS * (2 * START_S + _treatment_s(pair, {}, took_s))
     for one, proposal in proposals:
         treatments = (*proposal.doses, proposal.placebo)
-        more = REPEATS * sum(_treatment_s(pair, each.sets) for each in treatments)
+        more = REPEATS * sum(_treatment_s(pair, each.sets, took_s) for each in treatments)
         if chosen and seconds + more > minutes * 60:
             untested[one.name] = f"no time was left: --minutes {(seconds + more) / 60:.0f} has some"
             continue
@@ -165,8 +211,9 @@ def _in_time(
     return chosen
 
 
-def _treatment_s(pair: Pair, sets: Mapping[str, Any]) -> float:
-    """What a treatment takes in a repeat, both levels together."""
+def _treatment_s(pair: Pair, sets: Mapping[str, Any], took_s: float) -> float:
+    """What a treatment takes in a repeat, both levels together: as long as a block took in the run
+    (`took_s`), if that is more than on a quiet host."""
     starts = any(path.startswith(("server.options.", "place.server.")) for path in sets)
     cell = pair.cells["slower"]
     in_slices = any((run.plan.get("load") or {}).get("slices") for run in pair.runs["slower"])
@@ -175,7 +222,18 @@ def _treatment_s(pair: Pair, sets: Mapping[str, Any]) -> float:
         if in_slices
         else float(cell["load.warmup"] + cell["load.measure"])
     )
-    return 2 * (measured + (START_S if starts else 0.0))
+    usual = 2 * (measured + (START_S if starts else 0.0))
+    # In slices both levels are measured in one run of the load generator.
+    return max(usual, took_s * (1 if in_slices else 2))
+
+
+def _block_s(study: Study) -> float:
+    """What a block took in the run, with all that the lab did until the next one began; 0 if there
+    was one only."""
+    starts = sorted({run.block: run.started_at for run in study.measured}.values())
+    times = [datetime.fromisoformat(one) for one in starts]
+    gaps = [(after - before).total_seconds() for before, after in itertools.pairwise(times)]
+    return statistics.median(gaps) if gaps else 0.0
 
 
 def _plan(
@@ -251,6 +309,7 @@ def _experiment(
         ),
         published=(),
         explain=None,
+        why=False,
         source=written({f"treatments.{json_name(name)}": table for name, table in tables.items()}),
         overrides=(),
     )
