@@ -128,10 +128,13 @@ class Galera:
 
 
 def deployment(cell: Values, make: Callable[[str], PrivateServer]) -> Deployment:
-    """As many nodes as the cell wants. Each owns as many warehouses as the others."""
+    """As many nodes as the cell wants. Each owns as many warehouses as the others; if there are
+    fewer warehouses than nodes, some own none."""
     names = [f"node-{number}" for number in range(1, cell["server.nodes"] + 1)]
     lasts = last_keys(cell["data.warehouses"], len(names))
-    owners = zip(names, lasts, strict=True)
+    before = [0, *lasts]
+    owned = [last if last > one else None for last, one in zip(lasts, before, strict=False)]
+    owners = zip(names, owned, strict=True)
     return Deployment(
         Galera(), tuple(Member(name, "node", make(name), last) for name, last in owners)
     )
