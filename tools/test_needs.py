@@ -37,6 +37,7 @@ PROGRAMS = {
     "mariadb-slap": ("mariadb-client", "usr/bin/mariadb-slap"),
     "chromium": ("chromium", "usr/lib/chromium/chromium"),
     "chromedriver": ("chromium-driver", "usr/bin/chromedriver"),
+    "perf": ("linux-perf", "usr/bin/perf"),
     "valgrind": ("valgrind", "usr/bin/valgrind"),
     "fish": ("fish", "usr/bin/fish"),
     "zsh": ("zsh", "usr/bin/zsh"),

@@ -98,7 +98,8 @@ def add_try(parser: Parser) -> None:
     add("--json", action="store_true", help="print the result as JSON")
     add("--yes", action="store_true", help="do not ask, as of `contend run`")
     add_gate(parser)
-    parser.set_defaults(run=_try, server=None, resume=None, ignore=[], touch_host=False, why=False)
+    parser.set_defaults(run=_try, server=None, resume=None, ignore=[], touch_host=False)
+    parser.set_defaults(why=False, profile=False)
 
 
 def _try(args: argparse.Namespace) -> int:

@@ -67,8 +67,8 @@ def plan_of_why(path: Path, *, minutes: float = MINUTES) -> WhyPlan:
     """
     with RunFolder.open(path) as folder:
         study = study_of(folder, percentiles=False)
-        _require_this_host(study, path)
-        pair = pair_of(study, _difference(study, path), _powers())
+        require_here(study, path, "contend why")
+        pair = pair_of(study, _difference(study, path), host_powers())
         took_s = _block_s(study)
     untested: dict[str, str] = {}
     proposals = _fitting(pair, untested)
@@ -82,17 +82,19 @@ def plan_of_why(path: Path, *, minutes: float = MINUTES) -> WhyPlan:
     return _plan(study, pair, chosen, untested, minutes * 60)
 
 
-def _require_this_host(study: Study, path: Path) -> None:
+def require_here(study: Study, path: Path, command: str) -> None:
+    """Raise NotTried unless the run is of this host, compares something and is finished.
+
+    Args:
+        command: that wants to measure its pair again.
+    """
     then = (study.meta.facts.get("machine") or {}).get("id")
     now = (host.facts().get("machine") or {}).get("id")
     if then is not None and then != now:
         raise NotTried(
             f"{path} was measured on another host, and what would be tried cannot be had here",
-            hint="Use `contend why` on the host that made the run.",
+            hint=f"Use `{command}` on the host that made the run.",
         )
-
-
-def _difference(study: Study, path: Path) -> Finding:
     if study.roles.baseline is None:
         raise NotTried(
             f"{path} compares nothing, so there is no difference to explain",
@@ -105,6 +107,9 @@ def _difference(study: Study, path: Path) -> Finding:
             f"{path} is not finished, so nothing in it is decided yet",
             hint=f"`contend run --resume {path}` finishes it.",
         )
+
+
+def _difference(study: Study, path: Path) -> Finding:
     (analysis, *_) = compared_of(study)
     certain = [one for one in (analysis.compared.comparisons if analysis else ()) if one.is_certain]
     if not certain:
@@ -144,7 +149,8 @@ def _surely(found: Finding) -> float:
     return math.log(low) if low > 1 else -math.log(high)
 
 
-def _powers() -> HostPowers:
+def host_powers() -> HostPowers:
+    """What can be done to this host."""
     facts = host.facts()
     is_root = os.geteuid() == 0
     return HostPowers(
@@ -265,7 +271,14 @@ def _plan(
             }
         )
     facts: WhyFacts = {"tried": records, "untested": dict(untested)}
-    experiment = _experiment(study.experiment, pair, tables, seconds)
+    experiment = pair_again(
+        study.experiment,
+        pair,
+        tables,
+        seconds,
+        name=f"why-{study.experiment.name}",
+        question="What becomes of the difference under treatments that are the same for both?",
+    )
     try:
         refuse_settings(experiment, own=pair.own)
         list(cell_specs(experiment))
@@ -276,10 +289,17 @@ def _plan(
     return WhyPlan(experiment, facts, tuple(chosen), untested, seconds)
 
 
-def _experiment(
-    original: Experiment, pair: Pair, tables: Mapping[str, Mapping[str, Any]], seconds: float
+def pair_again(
+    original: Experiment,
+    pair: Pair,
+    tables: Mapping[str, Mapping[str, Any]],
+    seconds: float,
+    *,
+    name: str,
+    question: str,
+    repeats: int = REPEATS,
 ) -> Experiment:
-    """The pair again, under each of the treatments."""
+    """An experiment of a pair of another one, without a treatment and under each of `tables`."""
     values = dict(original.base.values)
     for path, level in pair.place.items():
         target = resolve(path)
@@ -289,8 +309,8 @@ def _experiment(
     levels = (pair.finding.baseline, pair.finding.level)
     return replace(
         original,
-        name=f"why-{original.name}",
-        question="What becomes of the difference under treatments that are the same for both?",
+        name=name,
+        question=question,
         base=CellSpec(values),
         factors=(
             Factor(TREATMENT.path, (UNTREATED, *tables)),
@@ -300,7 +320,7 @@ def _experiment(
             original.compare,
             baseline={pair.compared: pair.finding.baseline},
             metric=original.compare.metric[:1],
-            repeats=REPEATS,
+            repeats=repeats,
             until=None,
             at_most_s=seconds,
             wait_for_calm_s=None,

@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from contend.findings import CellFigures, Compared, CounterList, Finding, GateOutcome, Said
+from contend.findings import (
+    CellFigures,
+    Compared,
+    CounterList,
+    Finding,
+    GateOutcome,
+    Said,
+    Sweep,
+)
 from contend.metrics import Metric
 from contend.spec import Level
 from contend.stats import Between, Change, Estimate
@@ -200,6 +208,7 @@ class Chart:
     """One chart: a Vega-Lite specification and the words that stand for it.
 
     Charts of one `kind` share its name and its caption; `label` tells them apart.
+    is_broad: it takes the whole width of the page.
     """
 
     id: str
@@ -208,6 +217,7 @@ class Chart:
     caption: str
     alt: str
     spec: dict[str, Any]
+    is_broad: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,6 +435,7 @@ class Report:
     cells: tuple[CellFigures, ...]
     statements: Statements | None
     shapes: tuple[Shape, ...]
+    sweeps: tuple[Sweep, ...]
     beside: Beside | None
     sections: tuple[Section, ...]
     counters: CounterSection | None
