@@ -11,6 +11,7 @@ from contend.findings import FALSE_SHARE, CellFigures, Compared, CounterList, Fi
 from contend.metrics import COSTS, PERCENTILES, THROUGHPUT
 from contend.report.gate import gate_json
 from contend.report.model import Report, Sessions, Shape, Statements
+from contend.report.scaling import scaling_json
 from contend.stats import Estimate, finite
 
 
@@ -53,6 +54,7 @@ def as_json(report: Report) -> dict[str, Any]:
             {"statements": _statements_json(report, report.statements)} if report.statements else {}
         ),
         **({"shapes": [_shape(report, one) for one in report.shapes]} if report.shapes else {}),
+        **({"scaling": [scaling_json(one) for one in report.sweeps]} if report.sweeps else {}),
         **({"counters": _counters(report.counters.all)} if report.counters else {}),
         "cells": [_cell(report, one) for one in report.cells],
     }

@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from contend.findings import CellFigures, Compared, CounterList, Finding, GateOutcome, Said
+from contend.findings import (
+    CellFigures,
+    Compared,
+    CounterList,
+    Finding,
+    GateOutcome,
+    Said,
+    Sweep,
+)
 from contend.metrics import Metric
 from contend.spec import Level
 from contend.stats import Between, Change, Estimate
@@ -427,6 +435,7 @@ class Report:
     cells: tuple[CellFigures, ...]
     statements: Statements | None
     shapes: tuple[Shape, ...]
+    sweeps: tuple[Sweep, ...]
     beside: Beside | None
     sections: tuple[Section, ...]
     counters: CounterSection | None
