@@ -72,6 +72,10 @@ pub enum Route {
         /// `upto`. None: every node owns as many keys as the others, in the order of the plan.
         #[serde(default)]
         owners: Vec<Owner>,
+        /// Nodes that reach all keys. An event that asks for keys of several owners goes to one of
+        /// them, in turn by its number. None: the owner of its first key has all that it asks for.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        through: Vec<String>,
     },
 }
 
@@ -489,6 +493,10 @@ pub enum Protocol {
 #[serde(deny_unknown_fields)]
 pub struct Watch {
     pub pid: u32,
+    /// More processes of the same server, such as those behind a front: what is told of it is the
+    /// sum of all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<u32>,
 }
 
 fn default_port() -> u16 {

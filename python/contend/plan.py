@@ -150,6 +150,7 @@ class Route(TypedDict):
 
     by: Literal["round_robin", "chance", "key"]
     owners: NotRequired[list[Owner]]
+    through: NotRequired[list[str]]
     weights: NotRequired[dict[str, float]]
 
 
@@ -208,6 +209,7 @@ TlsMode = Literal["disabled", "preferred", "required", "verify-ca", "verify-iden
 
 
 class Watch(TypedDict):
+    more: NotRequired[list[int]]
     pid: int
 
 

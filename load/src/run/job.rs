@@ -54,8 +54,8 @@ pub struct ArmJob {
     pub nodes: Several<NodeJob>,
     /// Statements on entering the arm.
     pub enter: Vec<String>,
-    /// The process whose counters are read for all of its nodes together.
-    pub watch_pid: Option<u32>,
+    /// The processes whose counters are read for all of its nodes together.
+    pub watch_pids: Vec<u32>,
     pub workload: Arc<dyn Workload>,
     pub pacing: Pacing,
     /// Hands out the events that all seats share: those of a schedule, or of a run whose number of
@@ -75,8 +75,8 @@ pub struct NodeJob {
     /// Empty if it has no figures of its own.
     pub name: String,
     pub target: Target,
-    /// The process whose counters are read for this node.
-    pub watch_pid: Option<u32>,
+    /// The processes whose counters are read for this node.
+    pub watch_pids: Vec<u32>,
 }
 
 impl ArmJob {
@@ -86,7 +86,7 @@ impl ArmJob {
         let nodes = targets.map(|target| NodeJob {
             name: String::new(),
             target,
-            watch_pid: None,
+            watch_pids: Vec::new(),
         });
         Self::of_nodes(nodes, workload)
     }
@@ -98,7 +98,7 @@ impl ArmJob {
             name: String::new(),
             nodes,
             enter: Vec::new(),
-            watch_pid: None,
+            watch_pids: Vec::new(),
             workload,
             pacing: Pacing::WITHOUT_PAUSE,
             dispenser: Arc::new(Dispenser::new(None, None)),
