@@ -43,6 +43,8 @@ pub struct Hops {
     pub rest_ns: u64,
     /// In each round every arm has one slice.
     pub rounds: u32,
+    /// So many looks a second at the threads of the watched process, in every other round.
+    pub look_reads_per_s: Option<u32>,
 }
 
 /// What is asked, of which servers, and when: one of the arms that a run hops between. A run

@@ -1,6 +1,6 @@
 //! The progress that a run reports, and its result: plain data.
 
-use crate::outcome::ProcessDelta;
+use crate::outcome::{ProcessDelta, ThreadTimes};
 use crate::record::{Latency, Reading, Tally};
 use crate::talk::dialect::SessionFacts;
 use std::collections::BTreeMap;
@@ -145,6 +145,8 @@ pub struct MeasuredSlice {
     /// CPU time that the nodes of the slice's arm used inside the slice.
     pub node_cpu_us: Vec<Option<f64>>,
     pub visit: MeasuredVisit,
+    /// If it was looked at.
+    pub look: Option<ThreadTimes>,
 }
 
 /// From entering an arm until the last answer: settling, slice and drain. No query is in progress

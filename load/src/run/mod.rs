@@ -15,6 +15,7 @@ mod group;
 mod idle;
 pub mod job;
 mod links;
+mod look;
 pub mod measured;
 mod messages;
 pub mod of_plan;

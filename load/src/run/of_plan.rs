@@ -32,6 +32,7 @@ pub fn job_of(
         settle_ns: seconds_ns(slices.settle_s),
         rest_ns: seconds_ns(slices.rest_s),
         rounds: slices.rounds,
+        look_reads_per_s: slices.look_reads_per_s,
     });
     Ok(Job {
         engine: load.engine,

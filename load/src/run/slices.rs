@@ -7,6 +7,7 @@
 
 use super::control::{Controller, Left};
 use super::job::{ArmJob, At, Hops};
+use super::look::{self, LookedAt, Looking};
 use super::measured::{
     ArmSum, Ended, Inside, Measured, MeasuredArm, MeasuredSlice, MeasuredVisit, Progress,
 };
@@ -63,6 +64,11 @@ impl Controller<'_> {
         let begun_ns = clock::now_ns();
         let (mut index, mut measured_ns, mut busiest_ns) = (0, 0, 0);
         let mut left: Option<Counters> = None;
+        let looked = |arm: &ArmJob| arm.watch_pid.map(LookedAt::new);
+        let mut looks: Vec<Option<LookedAt>> = match hops.look_reads_per_s {
+            Some(_) => self.setup.arms.iter().map(looked).collect(),
+            None => Vec::new(),
+        };
         'rounds: for round in 0..hops.rounds {
             shuffle(&mut order, &mut stream);
             for (position, &arm) in order.iter().enumerate() {
@@ -79,8 +85,10 @@ impl Controller<'_> {
                     round,
                     position: position as u16,
                 };
+                let looked = looks.get_mut(usize::from(arm)).and_then(Option::as_mut);
+                let looked = looked.filter(|_| look::is_looked(round));
                 let Some((slice, after)) =
-                    self.slice(place, hops, &processes, begun_ns, entered)?
+                    self.slice(place, hops, &processes, begun_ns, entered, looked)?
                 else {
                     break 'rounds;
                 };
@@ -180,10 +188,21 @@ impl Controller<'_> {
         processes: &Processes,
         begun_ns: u64,
         entered: Counters,
+        looked: Option<&mut LookedAt>,
     ) -> Result<Option<(MeasuredSlice, Counters)>, Failure> {
+        let prepared = looked.map(LookedAt::prepare);
         self.begin(place.arm, BEGIN_IN_NS, hops.settle_ns, hops.slice_ns);
         self.listen_until(|controller| controller.timeline.open_ns)?;
         let opened = processes.read_cpu();
+        let (reads, seed) = (hops.look_reads_per_s.unwrap_or(1), self.setup.seed);
+        let looking = prepared.map(|look| look.begin(reads, seed, place.index));
+        if looking.is_some() {
+            self.listen_until(|controller| {
+                let timeline = controller.timeline;
+                look::until_ns(timeline.open_ns, timeline.close_ns)
+            })?;
+        }
+        let look = looking.map(Looking::end);
         self.listen_until(|controller| controller.timeline.close_ns)?;
         let closed = processes.read_cpu();
         let (inside, drained) = self.end_visit(place.arm)?;
@@ -220,6 +239,7 @@ impl Controller<'_> {
                 nodes: used.nodes_of(place.arm),
                 watched: used.servers(),
             },
+            look,
         };
         Ok(Some((slice, left)))
     }

@@ -11,7 +11,8 @@ from contend.errors import ContendError
 from contend.lab.design import MemoryLayout, entering, layout_of
 from contend.lab.effort import Effort
 from contend.lab.events import Listener
-from contend.lab.measure import measure_in_slices
+from contend.lab.looks import look_at
+from contend.lab.measure import arms_of, measure_in_slices
 from contend.lab.testbed import Ready, Testbed
 from contend.load import LoadDriver
 from contend.probed import Probes
@@ -28,7 +29,7 @@ from contend.spec import (
     same_level,
     turn_of,
 )
-from contend.store import RunRecord
+from contend.store import LookRecord, RunRecord
 
 DRIFT_MAX = 0.05
 """Rows that may have changed, over all rows: with more, all levels get tables anew."""
@@ -94,21 +95,39 @@ class SliceRunner:
 
     def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
         cells = [cell_spec(self._experiment, run.cell) for run in runs]
-        switch = entering(cells) if self._is_switched else [()] * len(cells)
-        enter = [
-            (*first, *(cell["server.before_run"] if ends_with_its_work(cell.values) else ()))
-            for first, cell in zip(switch, cells, strict=True)
-        ]
+        enter = self._entering(cells)
         slices = self._effort.slices(runs[0].cell, cells)
         records = measure_in_slices(
             runs, cells, readies, enter, self._load, self._listen, slices, self._calibration
         )
-        if self._is_switched:
-            # The testbed believes that it is at the level it was brought to last.
-            for statement in switch[-1]:
-                self._testbeds[0].execute(statement)
+        self._come_back(cells)
         self._look_at_drift(cells, records)
         return records
+
+    def look(self, runs: Sequence[Planned], name: str, block: int) -> list[LookRecord]:
+        """Look at all levels of a block, in turn."""
+        readies = self.set(runs)
+        cells = [cell_spec(self._experiment, run.cell) for run in runs]
+        slices = self._effort.slices(runs[0].cell, cells)
+        try:
+            arms = arms_of(runs, cells, readies, self._entering(cells))
+            return look_at(name, block, runs, arms, readies, self._load, slices)
+        finally:
+            self._come_back(cells)
+
+    def _entering(self, cells: Sequence[CellSpec]) -> list[tuple[str, ...]]:
+        """For each level the statements that are run on entering it."""
+        switch = entering(cells) if self._is_switched else [()] * len(cells)
+        return [
+            (*first, *(cell["server.before_run"] if ends_with_its_work(cell.values) else ()))
+            for first, cell in zip(switch, cells, strict=True)
+        ]
+
+    def _come_back(self, cells: Sequence[CellSpec]) -> None:
+        """The testbed believes that it is at the level it was brought to last."""
+        if self._is_switched:
+            for statement in entering(cells)[-1]:
+                self._testbeds[0].execute(statement)
 
     @property
     def _is_switched(self) -> bool:

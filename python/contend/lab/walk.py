@@ -26,7 +26,8 @@ from contend.lab.design import Design
 from contend.lab.effort import Effort
 from contend.lab.events import Listener, RunBegan, RunEnded, TooManyFailures
 from contend.lab.host_state import HostWatch
-from contend.lab.measure import measure, now, seed_of, without_result
+from contend.lab.looks import look_at
+from contend.lab.measure import arms_of, measure, now, seed_of, without_result
 from contend.lab.slices import SliceRunner
 from contend.lab.testbed import Ready, Testbed
 from contend.load import LoadDriver
@@ -41,7 +42,7 @@ from contend.spec import (
     next_repeat,
     without_metric,
 )
-from contend.store import Ended, RunFolder, RunRecord
+from contend.store import Ended, LookRecord, RunFolder, RunRecord
 
 
 class Schedule:
@@ -189,6 +190,15 @@ class SingleRunner:
             )
             for run, ready in zip(runs, readies, strict=True)
         ]
+
+    def look(self, runs: Sequence[Planned], name: str, block: int) -> list[LookRecord]:
+        """Look at each run by itself, one after the other."""
+        found = []
+        for run in runs:
+            readies, cell = self.set([run]), cell_spec(self.experiment, run.cell)
+            arms = arms_of([run], [cell], readies, [()])
+            found += look_at(name, block, [run], arms, readies, self.load)
+        return found
 
     def death(self) -> ContendError | None:
         return self.testbed.death()

@@ -19,10 +19,12 @@ from contend.findings import (
     gate_of,
     study_of,
 )
+from contend.findings.budget import budgets_of
 from contend.report.answer import answer_of, leading_level
 from contend.report.basis import sessions_of
 from contend.report.beside import beside_of
 from contend.report.bounds import bounds_of
+from contend.report.budget import budget_section
 from contend.report.causes import cause_of
 from contend.report.charts import panel_charts, picture_of
 from contend.report.counters import counter_section
@@ -108,6 +110,8 @@ def _report(folder: RunFolder, study: Study) -> Report:
         *panel_charts(study.metrics, panels, layout, arrival),
     )
     costs = _comparable(costs_of(study), study)
+    path = None if study.roles.compared is None else study.roles.compared.path
+    budgets = budgets_of(folder.looks(), path, study.roles.baseline)
     picture = picture_of(study.roles, layout, panels, compared[0], charts)
     return Report(
         name=experiment.name,
@@ -144,6 +148,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
                 None,
                 (
                     tpcc_section(study, cells),
+                    budget_section(budgets, path),
                     locks_section(study, cells),
                     host_state_section(study, analyses[0]),
                     why_section(folder),
@@ -166,6 +171,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
         facts=fact_groups(study),
         variables=variables_table(study, naming),
         differences=differences_of(study),
+        budgets=tuple(map(tuple, budgets)),
         spec_text=experiment.source,
         overrides=experiment.overrides,
     )

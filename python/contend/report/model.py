@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from contend.findings import CellFigures, Compared, CounterList, Finding, GateOutcome, Said
+from contend.findings.budget import Budget
 from contend.metrics import Metric
 from contend.spec import Level
 from contend.stats import Between, Change, Estimate
@@ -439,6 +440,7 @@ class Report:
     facts: tuple[FactGroup, ...]
     variables: TextTable | None
     differences: Differences | None
+    budgets: tuple[tuple[Budget, ...], ...]
     spec_text: str
     overrides: tuple[str, ...] = field(default=())
 

@@ -1,0 +1,252 @@
+"""Where the time of a query goes: the parts of a look at the threads of a server, each in mean
+microseconds an event, reconciled with the response time.
+
+What a thread did comes from two sources. The scheduler counts how long it ran and waited for a CPU.
+Looks at threads drawn at random say in which share of the time they ran or were about to, waited
+for the next command, or waited elsewhere, and where. The second says how long the server had a
+query (all but waiting for the next command), and with the response time, which contend-load
+measures, how long it was outside. What the looks call running and the scheduler does not count,
+less what the hypervisor stole, is left over: the remainder. It is shown and is in no part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from contend.spec import Level, same_level
+from contend.stats import Estimate, estimate
+from contend.store import LookRecord
+
+BUDGET = "budget"
+
+TO_BE_SENT, CLIENT, WIRE = "waiting to be sent", "client", "wire and waiting to be read"
+USER, SYSTEM = "server on CPU, user", "server on CPU, system"
+FOR_CPU, STOLEN, REMAINDER = "waiting for a CPU", "stolen", "remainder"
+BLOCKED = {
+    "futex": "blocked: futex",
+    "disk": "blocked: disk",
+    "socket": "blocked: socket",
+    "page_fault": "blocked: page fault",
+    "other": "blocked: other",
+}
+PARTS = (
+    *(TO_BE_SENT, CLIENT, WIRE, USER, SYSTEM, FOR_CPU),
+    *BLOCKED.values(),
+    *(STOLEN, REMAINDER),
+)
+"""In the order in which they are shown. All that is measured sums to the response time."""
+
+HOT_SHARE, HOT_TIME = 0.5, 0.1
+"""One address is a hot lock if it has this share of all waits for memory, and they this share of
+the response time."""
+
+SEATED = 0.9
+"""In a closed loop every connection has a thread of its own if so many of them have."""
+
+
+@dataclass(frozen=True, slots=True)
+class HotLock:
+    """One word of the server's memory for which threads wait.
+
+    Args:
+        share: of all waits for such words.
+        of_response: of the response time that these waits take together.
+        reads: looks that found a thread waiting for a word of memory.
+    """
+
+    address: str
+    share: float
+    of_response: float
+    reads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The time of an event in one cell, in microseconds; n counts rounds that were looked at.
+
+    Args:
+        parts: by name, in the order of PARTS; one that is not known is missing.
+        unknown: what could not be seen, and why.
+        speed: what the look did to queries a second: with it over without it.
+        effect: what it did to the ratio of this level to the baseline; None for the baseline.
+        reads: looks at threads.
+        look_cpu_share: of one CPU that the look took.
+    """
+
+    cell: Mapping[str, Level]
+    response_us: Estimate
+    parts: Mapping[str, Estimate]
+    unknown: tuple[str, ...]
+    speed: Estimate
+    effect: Estimate | None
+    hot_lock: HotLock | None
+    reads: int
+    look_cpu_share: float
+
+
+Rounds = Sequence[Mapping[str, Any]]
+
+
+def budgets_of(
+    looks: Sequence[LookRecord], compared: str | None, baseline: Level | None
+) -> list[list[Budget]]:
+    """A budget of each cell that was looked at, those side by side together. Of a cell that was
+    looked at again the last look counts."""
+    of_block: dict[int, list[LookRecord]] = {}
+    for record in looks:
+        if record.look == BUDGET and record.error is None and record.figures.get("rounds"):
+            of_block.setdefault(record.block, []).append(record)
+    last: dict[str, list[LookRecord]] = {}
+    for records in of_block.values():
+        last[repr(sorted(records[0].cell.items(), key=str))] = records
+    return [_beside(records, compared, baseline) for records in last.values()]
+
+
+def _beside(
+    records: Sequence[LookRecord], compared: str | None, baseline: Level | None
+) -> list[Budget]:
+    base = next(
+        (
+            record
+            for record in records
+            if compared is not None
+            and baseline is not None
+            and same_level(record.cell[compared], baseline)
+        ),
+        None,
+    )
+    return [budget_of(record, None if record is base else base) for record in records]
+
+
+def budget_of(record: LookRecord, base: LookRecord | None = None) -> Budget:
+    """The budget of one cell; `base` is that of the baseline, looked at in the same block."""
+    figures = record.figures
+    rounds: Rounds = figures["rounds"]
+    looked = [one for one in rounds if one.get("look") and one["begun"] > 0]
+    unknown = _unknown(figures, looked)
+    parts = [_parts(one, figures) for one in looked]
+    names = [name for name in PARTS if parts and all(name in one for one in parts)]
+    response = [one["latency_us"]["mean"] for one in looked or rounds]
+    return Budget(
+        cell=record.cell,
+        response_us=estimate(response),
+        parts={name: estimate([one[name] for one in parts]) for name in names},
+        unknown=unknown,
+        speed=_ratio(_logs_of_speed(rounds)),
+        effect=None if base is None else _effect(rounds, base.figures["rounds"]),
+        hot_lock=_hot_lock(looked, figures),
+        reads=sum(one["look"]["reads"] for one in looked),
+        look_cpu_share=_share(
+            sum(one["look"]["look_cpu_us"] for one in looked),
+            sum(one["look"]["duration_s"] for one in looked) * 1e6,
+        ),
+    )
+
+
+def _unknown(figures: Mapping[str, Any], looked: Rounds) -> tuple[str, ...]:
+    if not figures.get("is_here"):
+        return ("the inside of the server: it does not run on this host",)
+    if not looked:
+        return ("the inside of the server: no round was looked at",)
+    said = []
+    refused = next((r for one in looked if (r := one["look"].get("refused"))), None)
+    if refused is not None:
+        said.append(f"where threads wait: {refused}")
+    if not all(one["look"]["scheduled"] for one in looked):
+        said.append("time on a CPU and waiting for one: the kernel counts none (schedstat)")
+    if refused is None and not _has_threads(looked, figures):
+        said.append("what is outside the server: its threads are not one for each connection")
+    return tuple(said)
+
+
+def _has_threads(looked: Rounds, figures: Mapping[str, Any]) -> bool:
+    """Whether every connection has a thread of its own; of an open loop some may rest."""
+    if figures.get("arrival") != "closed-loop":
+        return all(one["look"]["threads"] > 0 for one in looked)
+    wanted = SEATED * float(figures.get("connections") or 1)
+    return all(one["look"]["threads"] >= wanted for one in looked)
+
+
+def _parts(one: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, float]:
+    """The parts of one round that was looked at, in microseconds an event."""
+    look = one["look"]
+    # As many events as fell into the look, which is a little shorter than the round.
+    events = one["begun"] / one["duration_s"] * look["duration_s"]
+    response = one["latency_us"]["mean"]
+    lag = figures.get("lag_us_mean")
+    parts = {} if lag is None else {TO_BE_SENT: float(lag)}
+    parts[CLIENT] = max(0.0, one["client_cpu_us"] - look["look_cpu_us"]) / one["begun"]
+    if look["scheduled"] and look["threads"]:
+        user, system = (look.get(name) or 0.0 for name in ("user_us", "system_us"))
+        of_user = _share(user, user + system)
+        parts[USER] = look["run_us"] / events * of_user
+        parts[SYSTEM] = look["run_us"] / events * (1 - of_user)
+        parts[FOR_CPU] = look["wait_us"] / events
+    if look["reads"] and look.get("refused") is None:
+        each_us = look["threads"] * look["duration_s"] * 1e6 / look["reads"] / events
+        for place, name in BLOCKED.items():
+            parts[name] = look["blocked"].get(place, 0) * each_us
+        if _has_threads([one], figures):
+            inside = (look["running"] + sum(look["blocked"].values())) * each_us
+            parts[WIRE] = response - (lag or 0.0) - parts[CLIENT] - inside
+    busy, stolen = look.get("host_busy_us"), look.get("host_stolen_us")
+    if busy and stolen is not None:
+        # The hypervisor takes from whoever runs.
+        parts[STOLEN] = stolen * min(1.0, look["run_us"] / busy) / events
+    if WIRE in parts and FOR_CPU in parts:
+        parts[REMAINDER] = response - sum(parts.values())
+    return parts
+
+
+def _hot_lock(looked: Rounds, figures: Mapping[str, Any]) -> HotLock | None:
+    addresses: Counter[str] = Counter()
+    waits = reads = 0
+    of_response = []
+    for one in looked:
+        look = one["look"]
+        for futex in look["futexes"]:
+            addresses[futex["address"]] += futex["reads"]
+        waits += look["blocked"].get("futex", 0)
+        reads += look["reads"]
+        name = BLOCKED["futex"]
+        parts = _parts(one, figures)
+        if name in parts:
+            of_response.append(_share(parts[name], one["latency_us"]["mean"]))
+    if not waits or not of_response:
+        return None
+    (address, found), *_ = addresses.most_common(1)
+    share, time = found / waits, sum(of_response) / len(of_response)
+    if share < HOT_SHARE or time < HOT_TIME:
+        return None
+    return HotLock(address, share, time, waits)
+
+
+def _logs_of_speed(rounds: Rounds) -> list[float]:
+    """Of each group of four rounds, two of which were looked at, the logarithm of queries a second
+    with the look over without it."""
+    logs = []
+    for first in range(0, len(rounds) - 3, 4):
+        four = rounds[first : first + 4]
+        looked = [one["qps"] for one in four if one.get("look")]
+        plain = [one["qps"] for one in four if not one.get("look")]
+        if len(looked) == len(plain) == 2 and min(*looked, *plain) > 0:
+            logs.append(sum(map(math.log, looked)) / 2 - sum(map(math.log, plain)) / 2)
+    return logs
+
+
+def _effect(rounds: Rounds, base: Rounds) -> Estimate:
+    """What the look did to the ratio of the two."""
+    pairs = zip(_logs_of_speed(rounds), _logs_of_speed(base), strict=False)
+    return _ratio([one - other for one, other in pairs])
+
+
+def _ratio(logs: Sequence[float]) -> Estimate:
+    return estimate([math.exp(log) for log in logs], log_scale=True)
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 0.0

@@ -1,0 +1,163 @@
+"""The time of a query: parts of a look, reconciled with the response time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contend.findings import budget
+from contend.findings.budget import Budget, budget_of, budgets_of
+from contend.store import LookRecord
+
+
+def look(**changes: Any) -> dict[str, Any]:
+    """Two threads for one second, a quarter of it on a CPU, a tenth waiting for one."""
+    usual: dict[str, Any] = {
+        **{"duration_s": 1.0, "threads": 2, "scheduled": True},
+        **{"run_us": 500_000.0, "wait_us": 200_000.0},
+        **{"other_run_us": 0.0, "other_wait_us": 0.0, "user_us": 300.0, "system_us": 100.0},
+        **{"minor_faults": 0, "major_faults": 0, "host_busy_us": 1e6, "host_stolen_us": 0.0},
+        **{"reads": 1000, "running": 350, "idle": 400, "blocked": {"futex": 250}},
+        **{"futexes": [{"address": "0x7f", "reads": 240}], "refused": None, "look_cpu_us": 5e3},
+    }
+    return {**usual, **changes}
+
+
+def rounds(count: int = 4, slowed: float = 1.0, **changes: Any) -> list[dict[str, Any]]:
+    """1000 events in each second, so that each takes two milliseconds on two connections."""
+    found = []
+    for number in range(count):
+        looked = number % 4 in (1, 2)
+        one = {
+            **{"round": number, "duration_s": 1.0, "begun": 1000, "events": 1000},
+            **{"qps": 1000.0 * (slowed if looked else 1.0), "client_cpu_us": 105_000.0},
+            "latency_us": {"mean": 2000.0},
+        }
+        found.append({**one, "look": look(**changes)} if looked else one)
+    return found
+
+
+def record(all_rounds: list[dict[str, Any]], **more: Any) -> LookRecord:
+    figures = {
+        **{"rounds": all_rounds, "is_here": True, "connections": 2, "depth": 1},
+        **{"arrival": "closed-loop", "lag_us_mean": None, **more},
+    }
+    return LookRecord("budget", 1, {"a": 1}, "2026-01-01", "2026-01-01", figures)
+
+
+def means(found: Budget) -> dict[str, float]:
+    return {name: part.mean for name, part in found.parts.items()}
+
+
+def test_parts_sum_to_the_response_time() -> None:
+    found = budget_of(record(rounds()))
+    parts = means(found)
+    assert parts[budget.USER] == pytest.approx(375)
+    assert parts[budget.SYSTEM] == pytest.approx(125)
+    assert parts[budget.FOR_CPU] == pytest.approx(200)
+    assert parts["blocked: futex"] == pytest.approx(500)
+    assert parts[budget.CLIENT] == pytest.approx(100)
+    # 40 % of the time each thread waits for the next command: 800 us an event.
+    assert parts[budget.WIRE] == pytest.approx(700)
+    assert parts[budget.REMAINDER] == pytest.approx(0, abs=1e-6)
+    assert found.unknown == ()
+
+
+def test_what_no_counter_has_is_the_remainder_and_in_no_part() -> None:
+    parts = means(budget_of(record(rounds(run_us=300_000.0))))
+    assert parts[budget.REMAINDER] == pytest.approx(200)
+    assert parts["blocked: futex"] == pytest.approx(500)
+
+
+def test_stolen_time_is_a_part_of_its_own() -> None:
+    parts = means(budget_of(record(rounds(run_us=400_000.0, host_stolen_us=100_000.0))))
+    assert parts[budget.STOLEN] == pytest.approx(40)
+    assert parts[budget.REMAINDER] == pytest.approx(60)
+
+
+def test_an_open_loop_waits_to_be_sent() -> None:
+    found = budget_of(record(rounds(), arrival="open-loop", lag_us_mean=150.0))
+    parts = means(found)
+    assert parts[budget.TO_BE_SENT] == 150
+    assert parts[budget.WIRE] == pytest.approx(550)
+
+
+def test_one_address_that_has_the_waits_is_a_hot_lock() -> None:
+    hot = budget_of(record(rounds())).hot_lock
+    assert hot is not None
+    assert (hot.address, hot.reads) == ("0x7f", 500)
+    assert (hot.share, hot.of_response) == (pytest.approx(0.96), pytest.approx(0.25))
+    scattered = [{"address": hex(n), "reads": 30} for n in range(8)]
+    assert budget_of(record(rounds(futexes=scattered))).hot_lock is None
+    seldom = rounds(blocked={"futex": 25, "disk": 225}, futexes=[{"address": "0x7f", "reads": 25}])
+    assert budget_of(record(seldom)).hot_lock is None
+
+
+def test_threads_that_may_not_be_seen_leave_what_the_scheduler_counts() -> None:
+    refused = rounds(refused="syscall: Permission denied", reads=0, running=0, blocked={})
+    found = budget_of(record(refused))
+    assert budget.FOR_CPU in found.parts
+    assert budget.WIRE not in found.parts and budget.REMAINDER not in found.parts
+    assert found.unknown == ("where threads wait: syscall: Permission denied",)
+
+
+def test_a_server_elsewhere_has_a_budget_without_its_inside() -> None:
+    plain = [{k: v for k, v in one.items() if k != "look"} for one in rounds()]
+    found = budget_of(record(plain, is_here=False))
+    assert found.parts == {} and found.response_us.mean == 2000
+    assert "does not run on this host" in found.unknown[0]
+
+
+def test_a_pool_of_threads_has_no_outside() -> None:
+    found = budget_of(record(rounds(), connections=64))
+    assert budget.WIRE not in found.parts
+    assert "one for each connection" in found.unknown[0]
+
+
+def test_a_kernel_without_schedstat_is_told() -> None:
+    found = budget_of(record(rounds(scheduled=False, run_us=0.0)))
+    assert budget.FOR_CPU not in found.parts
+    assert any("schedstat" in said for said in found.unknown)
+
+
+def test_rounds_without_the_look_say_what_it_did() -> None:
+    slowed, base = record(rounds(8, 0.5)), record(rounds(8, 0.8))
+    found = budget_of(slowed, base)
+    assert found.speed.mean == pytest.approx(0.5)
+    assert found.effect is not None and found.effect.mean == pytest.approx(0.625)
+    assert budget_of(base).effect is None
+
+
+def test_the_last_look_at_a_cell_counts_and_one_that_failed_does_not() -> None:
+    first, again = record(rounds()), record(rounds(run_us=1.0))
+    second = LookRecord("budget", 2, {"a": 1}, "", "", again.figures)
+    failed = LookRecord("budget", 3, {"a": 1}, "", "", error="no server")
+    ((found,),) = budgets_of([first, second, failed], "a", 1)
+    assert found.parts[budget.USER].mean < 1
+    assert budgets_of([failed], "a", 1) == []
+
+
+@given(
+    threads=st.integers(0, 3),
+    reads=st.integers(0, 5),
+    running=st.integers(0, 5),
+    run_us=st.floats(0, 1e7),
+    stolen=st.floats(0, 1e7) | st.none(),
+    user=st.floats(0, 1e6) | st.none(),
+)
+def test_no_look_breaks_it(
+    threads: int, reads: int, running: int, run_us: float, stolen: float | None, user: float | None
+) -> None:
+    odd = rounds(
+        threads=threads, reads=reads, running=running, run_us=run_us, host_stolen_us=stolen
+    )
+    for one in odd:
+        if "look" in one:
+            one["look"]["user_us"] = user
+    found = budget_of(record(odd))
+    if budget.REMAINDER in found.parts:
+        total = sum(part.mean for part in found.parts.values())
+        assert total == pytest.approx(2000, abs=1e-3)
