@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,8 @@ PARTS = (
     *(STOLEN, REMAINDER),
 )
 """In the order in which they are shown. All that is measured sums to the response time."""
+
+RESPONSE = "response time"
 
 HOT_SHARE, HOT_TIME = 0.5, 0.1
 """One address is a hot lock if it has this share of all waits for memory, and they this share of
@@ -73,6 +75,8 @@ class Budget:
         unknown: what could not be seen, and why.
         speed: what the look did to queries a second: with it over without it.
         effect: what it did to the ratio of this level to the baseline; None for the baseline.
+        changes: from the baseline to this level, by name, RESPONSE among them: a difference of
+            neighbours in each round. Empty for the baseline.
         reads: looks at threads.
         look_cpu_share: of one CPU that the look took.
     """
@@ -83,6 +87,7 @@ class Budget:
     unknown: tuple[str, ...]
     speed: Estimate
     effect: Estimate | None
+    changes: Mapping[str, Estimate]
     hot_lock: HotLock | None
     reads: int
     look_cpu_share: float
@@ -106,6 +111,12 @@ def budgets_of(
     return [_beside(records, compared, baseline) for records in last.values()]
 
 
+def failed_looks(looks: Sequence[LookRecord]) -> list[LookRecord]:
+    """Of each cell whose last look failed, or saw nothing of it, that look."""
+    last = {repr(sorted(one.cell.items(), key=str)): one for one in looks if one.look == BUDGET}
+    return [one for one in last.values() if one.error is not None]
+
+
 def _beside(
     records: Sequence[LookRecord], compared: str | None, baseline: Level | None
 ) -> list[Budget]:
@@ -127,17 +138,17 @@ def budget_of(record: LookRecord, base: LookRecord | None = None) -> Budget:
     figures = record.figures
     rounds: Rounds = figures["rounds"]
     looked = [one for one in rounds if one.get("look") and one["begun"] > 0]
-    unknown = _unknown(figures, looked)
-    parts = [_parts(one, figures) for one in looked]
-    names = [name for name in PARTS if parts and all(name in one for one in parts)]
+    parts = _by_round(record)
+    names = _known(parts.values())
     response = [one["latency_us"]["mean"] for one in looked or rounds]
     return Budget(
         cell=record.cell,
         response_us=estimate(response),
-        parts={name: estimate([one[name] for one in parts]) for name in names},
-        unknown=unknown,
+        parts={name: estimate([one[name] for one in parts.values()]) for name in names},
+        unknown=_unknown(figures, looked),
         speed=_ratio(_logs_of_speed(rounds)),
         effect=None if base is None else _effect(rounds, base.figures["rounds"]),
+        changes={} if base is None else _changes(parts, _by_round(base)),
         hot_lock=_hot_lock(looked, figures),
         reads=sum(one["look"]["reads"] for one in looked),
         look_cpu_share=_share(
@@ -145,6 +156,31 @@ def budget_of(record: LookRecord, base: LookRecord | None = None) -> Budget:
             sum(one["look"]["duration_s"] for one in looked) * 1e6,
         ),
     )
+
+
+def _by_round(record: LookRecord) -> dict[int, dict[str, float]]:
+    """The parts of each round that was looked at."""
+    return {
+        one["round"]: _parts(one, record.figures)
+        for one in record.figures["rounds"]
+        if one.get("look") and one["begun"] > 0
+    }
+
+
+def _known(rounds: Collection[Mapping[str, float]]) -> list[str]:
+    """Those parts that every round knows."""
+    return [name for name in PARTS if rounds and all(name in one for one in rounds)]
+
+
+def _changes(
+    of_level: Mapping[int, Mapping[str, float]], of_base: Mapping[int, Mapping[str, float]]
+) -> dict[str, Estimate]:
+    pairs = [(one, of_base[number]) for number, one in of_level.items() if number in of_base]
+    known = _known([one for pair in pairs for one in pair])
+    return {
+        name: estimate([one[name] - other[name] for one, other in pairs])
+        for name in (*((RESPONSE,) if pairs else ()), *known)
+    }
 
 
 def _unknown(figures: Mapping[str, Any], looked: Rounds) -> tuple[str, ...]:
@@ -199,7 +235,7 @@ def _parts(one: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, floa
         parts[STOLEN] = stolen * min(1.0, look["run_us"] / busy) / events
     if WIRE in parts and FOR_CPU in parts:
         parts[REMAINDER] = response - sum(parts.values())
-    return parts
+    return {RESPONSE: response, **parts}
 
 
 def _hot_lock(looked: Rounds, figures: Mapping[str, Any]) -> HotLock | None:

@@ -1,5 +1,6 @@
 """Where the time of a query goes, as a section: a table for the cells beside one another, from the
-response time through its parts to the remainder, and what the look itself did."""
+response time through its parts to the remainder, bars and waterfalls of them, and what the look
+itself did."""
 
 from __future__ import annotations
 
@@ -7,26 +8,40 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from contend.findings import Said
-from contend.findings.budget import BLOCKED, PARTS, REMAINDER, Budget
+from contend.findings.budget import RESPONSE, Budget
+from contend.findings.server_says import ServerCount
+from contend.report.budget_charts import bars_chart, context_of, head_of, parts_of, waterfalls
 from contend.report.model import Section, TextTable
 from contend.report.words import cell_phrase, estimate_text, half_of, significant
 from contend.spec import Level
 from contend.stats import Estimate, finite
-
-_BAR = 24
-"""Characters of the longest bar."""
+from contend.store import LookRecord
 
 
-def budget_section(groups: Sequence[Sequence[Budget]], compared: str | None) -> Section | None:
-    """The section; None if nobody looked."""
-    if not groups:
+def budget_section(
+    groups: Sequence[Sequence[Budget]],
+    says: Sequence[Sequence[ServerCount]],
+    failed: Sequence[LookRecord],
+    compared: str | None,
+) -> Section | None:
+    """The section; None if nobody looked. `says` has what the server counted, group by group."""
+    if not groups and not failed:
         return None
-    lead = " ".join(said for group in groups for one in group for said in _said(one))
-    tables = [table for group in groups for table in _tables(group, compared)]
+    said = [said for group in groups for one in group for said in _said(one)]
+    said += [str(Said.written(f"A look failed{_at(one.cell)}: {one.error}.")) for one in failed]
+    lead = " ".join(said)
+    tables = [
+        table
+        for group, counts in zip(groups, says, strict=True)
+        for table in _tables(group, counts, compared)
+    ]
+    charts = [bars_chart(group, compared) for group in groups]
+    charts += [fall for group in groups for fall in waterfalls(group, compared)]
     return Section(
         "Where the time of a query goes",
         lead or "Blocks of their own after the measured ones; none of their figures is above.",
         tuple(tables),
+        tuple(charts),
     )
 
 
@@ -52,30 +67,44 @@ def _at(cell: Mapping[str, Level]) -> str:
     return f" with {phrase}" if phrase else ""
 
 
-def _tables(group: Sequence[Budget], compared: str | None) -> list[TextTable]:
-    """The parts of the cells side by side, a bar for each, and what the look cost."""
-    context = {path: level for path, level in group[0].cell.items() if path != compared}
-    heads = [_head(one, compared) for one in group]
-    names = [name for name in PARTS if any(name in one.parts for one in group)]
-    names = [name for name in names if not _is_nothing(name, group)]
-    differs = len(group) == 2
-    rows = [_row("response time", [one.response_us for one in group], differs)]
-    rows += [_row(name, [one.parts.get(name) for one in group], differs) for name in names]
-    longest = max(one.response_us.mean for one in group)
-    bars = [
-        (name, *(_bar(one.parts.get(name), longest) for one in group))
-        for name in names
-        if name != REMAINDER
-    ]
-    where = _at(context)
-    beside = (*heads, *(("difference",) if differs else ()))
+def _tables(
+    group: Sequence[Budget], counts: Sequence[ServerCount], compared: str | None
+) -> list[TextTable]:
+    """The parts of the cells side by side, what differs, what the server itself says, and what the
+    look cost."""
+    where = _at(context_of(group[0], compared))
+    heads = [head_of(one, compared) for one in group]
+    names = [RESPONSE, *parts_of(group)]
+    levels = [one for one in group if one.changes]
+    base = next((head_of(one, compared) for one in group if not one.changes), "")
     return [
         TextTable(
             f"Mean microseconds of an event{where} (intervals after ±; n counts rounds)",
-            ("part", *beside),
-            tuple(rows),
+            ("part", *heads, *(f"{head_of(one, compared)} less {base}" for one in levels)),
+            tuple(
+                (
+                    name,
+                    *(
+                        _text(one.response_us if name == RESPONSE else one.parts.get(name))
+                        for one in group
+                    ),
+                    *(_signed(one.changes.get(name)) for one in levels),
+                )
+                for name in names
+            ),
         ),
-        TextTable(f"The same as bars{where}", ("part", *heads), tuple(bars)),
+        *(
+            [
+                TextTable(
+                    f"What the server says of a query{where} (of the measured runs; n counts "
+                    "repeats)",
+                    ("counter", *heads),
+                    tuple((one.name, *map(_text, one.figures)) for one in counts),
+                )
+            ]
+            if counts
+            else ()
+        ),
         TextTable(
             f"What the look itself did{where}",
             ("", *heads),
@@ -92,36 +121,15 @@ def _tables(group: Sequence[Budget], compared: str | None) -> list[TextTable]:
     ]
 
 
-def _head(one: Budget, compared: str | None) -> str:
-    return "all" if compared is None else str(one.cell[compared])
+def _text(one: Estimate | None) -> str:
+    return "not known" if one is None else str(estimate_text(one))
 
 
-def _is_nothing(name: str, group: Sequence[Budget]) -> bool:
-    """A place where nobody waited needs no row."""
-    known = [one.parts[name].mean for one in group if name in one.parts]
-    return name in BLOCKED.values() and not any(known)
-
-
-def _row(name: str, values: Sequence[Estimate | None], differs: bool) -> tuple[str, ...]:
-    cells = ["not known" if one is None else str(estimate_text(one)) for one in values]
-    if differs:
-        first, second = values
-        known = first is not None and second is not None
-        cells.append(_difference(first, second) if known and first and second else "")
-    return (name, *cells)
-
-
-def _difference(first: Estimate, second: Estimate) -> str:
-    """With an interval as if both varied by themselves: that of neighbours is no wider."""
-    half = (half_of(first) ** 2 + half_of(second) ** 2) ** 0.5
-    mean = second.mean - first.mean
-    text = str(estimate_text(Estimate(mean, mean - half, mean + half, first.n, first.confidence)))
+def _signed(change: Estimate | None) -> str:
+    if change is None:
+        return "not known"
+    text = str(estimate_text(change))
     return text if text.startswith("-") else f"+{text}"
-
-
-def _bar(part: Estimate | None, longest: float) -> str:
-    share = 0.0 if part is None or longest <= 0 else max(0.0, part.mean) / longest
-    return "█" * round(share * _BAR) or "·"
 
 
 def _times(ratio: Estimate) -> str:
@@ -140,6 +148,7 @@ def budget_json(groups: Sequence[Sequence[Budget]]) -> list[dict[str, Any]]:
             "factors": dict(one.cell),
             "response_us": _figure(one.response_us),
             "parts_us": {name: _figure(part) for name, part in one.parts.items()},
+            "changes_us": {name: _figure(part) for name, part in one.changes.items()},
             "unknown": list(one.unknown),
             "hot_lock": None
             if one.hot_lock is None

@@ -19,7 +19,8 @@ from contend.findings import (
     gate_of,
     study_of,
 )
-from contend.findings.budget import budgets_of
+from contend.findings.budget import budgets_of, failed_looks
+from contend.findings.server_says import server_says
 from contend.report.answer import answer_of, leading_level
 from contend.report.basis import sessions_of
 from contend.report.beside import beside_of
@@ -111,7 +112,9 @@ def _report(folder: RunFolder, study: Study) -> Report:
     )
     costs = _comparable(costs_of(study), study)
     path = None if study.roles.compared is None else study.roles.compared.path
-    budgets = budgets_of(folder.looks(), path, study.roles.baseline)
+    looks = folder.looks()
+    budgets = budgets_of(looks, path, study.roles.baseline)
+    says = [server_says(study, [one.cell for one in group]) for group in budgets]
     picture = picture_of(study.roles, layout, panels, compared[0], charts)
     return Report(
         name=experiment.name,
@@ -148,7 +151,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
                 None,
                 (
                     tpcc_section(study, cells),
-                    budget_section(budgets, path),
+                    budget_section(budgets, says, failed_looks(looks), path),
                     locks_section(study, cells),
                     host_state_section(study, analyses[0]),
                     why_section(folder),
