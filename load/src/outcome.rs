@@ -8,7 +8,7 @@ mod fill;
 mod look;
 
 pub use fill::{FillDone, FillOutcome, FillProgress, FilledTable, TableProgress};
-pub use look::{FutexReads, ThreadTimes};
+pub use look::{FutexReads, SlowTimes, ThreadTimes};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

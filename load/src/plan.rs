@@ -497,6 +497,11 @@ pub enum Protocol {
 #[serde(deny_unknown_fields)]
 pub struct Watch {
     pub pid: u32,
+    /// A statement that answers the numbers of the server's connections, each with the number that
+    /// the kernel has for its thread. With it a look at threads (`load.slices.look_reads_per_s`)
+    /// tells what those of the slowest hundredth of events did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<String>,
 }
 
 fn default_port() -> u16 {

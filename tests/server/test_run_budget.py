@@ -22,7 +22,7 @@ LEVELS = 2
 
 
 def run(lab: Lab, *more: str | Path) -> None:
-    done = lab.contend("run", lab.file, "--out", lab.out, "--budget", *more)
+    done = lab.run(*more)
     assert done.returncode == 0, done.stderr
 
 
@@ -34,7 +34,7 @@ def budgets(lab: Lab) -> list[dict[str, Any]]:
 
 
 def test_the_parts_are_known_and_sum_to_the_response_time(lab: Lab) -> None:
-    run(lab, "--server", lab.server)
+    run(lab, "--budget")
     found = budgets(lab)
     assert len(found) == 2 * LEVELS
     for one in found:
@@ -44,6 +44,9 @@ def test_the_parts_are_known_and_sum_to_the_response_time(lab: Lab) -> None:
         assert parts[CLIENT] > 0 and parts[USER] > 0
         assert one["look"]["reads"] > 100 and 0 < one["look"]["cpu_share"] < 0.2
         assert one["unknown"] == []
+        # The server says which thread serves whom.
+        assert one["slow"] is None or one["slow"]["events"] > 0
+    assert any(one["slow"] for one in found)
     compared = [one for one in found if one["changes_us"]]
     assert len(compared) == LEVELS
     assert "Where the time of a query goes" in (lab.out / "report.html").read_text()
@@ -51,8 +54,7 @@ def test_the_parts_are_known_and_sum_to_the_response_time(lab: Lab) -> None:
 
 
 def test_a_run_that_is_complete_is_looked_at_later_and_is_as_it_was(lab: Lab) -> None:
-    done = lab.contend("run", lab.file, "--out", lab.out, "--server", lab.server)
-    assert done.returncode == 0, done.stderr
+    run(lab)
     before = lab.records()
     assert "budgets" not in json.loads(lab.contend("show", lab.out, "--json").stdout)
     done = lab.contend("run", "--resume", lab.out, "--budget", "--server", lab.server)
@@ -61,21 +63,21 @@ def test_a_run_that_is_complete_is_looked_at_later_and_is_as_it_was(lab: Lab) ->
     assert lab.records() == before
 
 
-def without_rights(lab: Lab, before: str = "") -> None:
+def without_rights(lab: Lab) -> None:
     """Have contend-load run as root without what root may."""
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         missing("root, and setpriv to lose its rights")
     wrapper = lab.folder / "contend-load-without-rights"
     lose = "setpriv --bounding-set=-all --inh-caps=-all"
     load = lab.environment["CONTEND_LOAD"]
-    wrapper.write_text(f'#!/bin/sh\n{before}exec {lose} {load} "$@"\n')
+    wrapper.write_text(f'#!/bin/sh\nexec {lose} {load} "$@"\n')
     wrapper.chmod(0o755)
     lab.environment["CONTEND_LOAD"] = str(wrapper)
 
 
 def test_who_may_not_trace_sees_what_the_scheduler_counts(lab: Lab) -> None:
     without_rights(lab)
-    run(lab, "--server", lab.server)
+    run(lab, "--budget")
     for one in budgets(lab):
         assert FOR_CPU in one["parts_us"] and WIRE not in one["parts_us"]
         (said,) = one["unknown"]
@@ -83,16 +85,14 @@ def test_who_may_not_trace_sees_what_the_scheduler_counts(lab: Lab) -> None:
 
 
 def test_a_server_that_dies_in_a_look_loses_that_look_alone(lab: Lab) -> None:
-    done = lab.contend("run", lab.file, "--out", lab.out, "--server", lab.server)
-    assert done.returncode == 0, done.stderr
+    run(lab)
     before = lab.records()
     started = lab.start("run", "--resume", lab.out, "--budget", "--server", lab.server)
     assert started.stderr is not None
-    for line in started.stderr:
-        if "a look at" in line:
-            break
-    wait_for(lambda: bool(lab.server_pids()), "a server")
-    os.kill(lab.server_pids()[0], signal.SIGKILL)
+    assert any("a look at" in line for line in started.stderr)
+    lab.wait_for_load(started)
+    wait_for(lambda: bool(lab.servers_alive()))
+    os.kill(lab.servers_alive()[0], signal.SIGKILL)
     _, said = started.communicate(timeout=300)
     assert started.returncode == 0, said
     assert "the look failed" in said

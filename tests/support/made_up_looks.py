@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from contend.spec import Level
-from contend.store import LookRecord
+from contend.spec import Level, Planned
+from contend.store import LookRecord, RunFolder
 
 
 def look(**changes: Any) -> dict[str, Any]:
@@ -34,6 +36,54 @@ def rounds(count: int = 4, slowed: float = 1.0, **changes: Any) -> list[dict[str
         }
         found.append({**one, "look": look(**changes)} if looked else one)
     return found
+
+
+def slow(**changes: Any) -> dict[str, Any]:
+    """Ten events of ten milliseconds, whose threads were met 40 times, mostly at a lock."""
+    usual: dict[str, Any] = {
+        **{"over_us": 8000.0, "events": 10, "response_us": 10_000.0, "lag_us": 0.0},
+        **{"reads": 40, "running": 8, "idle": 2, "blocked": {"futex": 30}},
+    }
+    return {**usual, **changes}
+
+
+_WAITS: Sequence[dict[str, Any]] = (
+    {"blocked": {"futex": 250, "disk": 0}},
+    {"blocked": {"futex": 60, "disk": 10}},
+)
+
+
+def _shorter(place: int, all_rounds: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The response time without what other levels wait less."""
+    for one in all_rounds:
+        mean = (2000.0 if place == 0 else 1640.0) + one["round"] % 3
+        one["latency_us"] = {"mean": mean}
+    return all_rounds
+
+
+def add_looks(path: Path, planned: Sequence[Planned], compared: str) -> None:
+    """Put made-up looks into a run folder: one block of each context, in which other levels than
+    the first wait less for a lock. The look at the last one failed."""
+    contexts: dict[str, list[Planned]] = {}
+    for run in planned:
+        context = {name: level for name, level in run.cell.items() if name != compared}
+        block = contexts.setdefault(repr(context), [])
+        if all(run.cell != one.cell for one in block):
+            block.append(run)
+    with RunFolder.open(path, write=True) as folder:
+        for number, block in enumerate(contexts.values(), 1):
+            block.sort(key=lambda run: str(run.cell[compared]))
+            looks = [
+                record(
+                    _shorter(place, rounds(16, 0.99, **_WAITS[min(place, 1)], slow=slow())),
+                    run.cell,
+                    number,
+                )
+                for place, run in enumerate(block)
+            ]
+            if number == len(contexts):
+                looks = [replace(one, figures={}, error="the server ended") for one in looks]
+            folder.add_looks(*looks)
 
 
 def record(

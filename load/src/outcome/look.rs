@@ -43,6 +43,28 @@ pub struct ThreadTimes {
     pub refused: Option<String>,
     /// CPU time that the look took by itself; `client_cpu_us` of the slice has it too.
     pub look_cpu_us: f64,
+    /// Of the slowest hundredth of events by themselves; null if it is not known which thread works
+    /// for which connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow: Option<SlowTimes>,
+}
+
+/// What threads did while they worked for slow events: those that took longer than 99 of 100 of the
+/// rounds before.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SlowTimes {
+    /// An event is slow if it takes longer.
+    pub over_us: f64,
+    pub events: u64,
+    /// Their mean response time, from the intended start, and of it the time until they were sent.
+    pub response_us: f64,
+    pub lag_us: f64,
+    /// Looks at a thread while its connection was in one of these events, and what it did, as in a
+    /// look at all.
+    pub reads: u32,
+    pub running: u32,
+    pub idle: u32,
+    pub blocked: BTreeMap<String, u32>,
 }
 
 /// A word of the process's memory, and how often somebody was found waiting for it.

@@ -58,6 +58,8 @@ pub struct ArmJob {
     pub enter: Vec<String>,
     /// The process whose counters are read for all of its nodes together.
     pub watch_pid: Option<u32>,
+    /// A statement that answers the numbers of its connections, each with that of its thread.
+    pub watch_threads: Option<String>,
     pub workload: Arc<dyn Workload>,
     pub pacing: Pacing,
     /// Hands out the events that all seats share: those of a schedule, or of a run whose number of
@@ -101,6 +103,7 @@ impl ArmJob {
             nodes,
             enter: Vec::new(),
             watch_pid: None,
+            watch_threads: None,
             workload,
             pacing: Pacing::WITHOUT_PAUSE,
             dispenser: Arc::new(Dispenser::new(None, None)),

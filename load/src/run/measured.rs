@@ -242,6 +242,11 @@ impl ArmSum {
         }
     }
 
+    /// What 99 of 100 events of the slices so far took no longer than.
+    pub(super) fn slow_ns(&self) -> u64 {
+        self.sum.tally.whole().response.quantile_ns(0.99)
+    }
+
     /// How many of the last slices, in a row, had only events that ended after the slice.
     pub(super) fn empty_in_a_row(&self) -> u32 {
         self.empty_in_a_row

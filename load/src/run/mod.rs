@@ -26,6 +26,7 @@ pub mod script;
 pub mod seat;
 mod shared;
 mod slices;
+mod slow;
 mod steps;
 mod turns;
 pub mod validate;

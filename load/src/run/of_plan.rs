@@ -58,6 +58,10 @@ pub fn job_of(
     })
 }
 
+fn threads_of(watch: Option<&Watch>) -> Option<String> {
+    watch.and_then(|watch| watch.threads.clone())
+}
+
 fn pid_of(watch: Option<&Watch>) -> Option<u32> {
     watch.map(|watch| watch.pid)
 }
@@ -108,6 +112,7 @@ fn arm_of(
     if workload.tongue() == Tongue::HandlerSocket {
         return Ok(ArmJob {
             watch_pid: pid_of(plan.watch.as_ref()),
+            watch_threads: threads_of(plan.watch.as_ref()),
             pacing: pacing_of(&plan.load),
             dispenser,
             depth,
@@ -139,6 +144,7 @@ fn arm_of(
     }
     Ok(ArmJob {
         watch_pid: pid_of(plan.watch.as_ref()),
+        watch_threads: threads_of(plan.watch.as_ref()),
         pacing: pacing_of(&plan.load),
         dispenser,
         depth,

@@ -66,6 +66,29 @@ class HotLock:
     reads: int
 
 
+SLOW_INSIDE = "on a CPU or waiting for one"
+OUTSIDE = "client, wire and waiting to be read"
+SLOW_PARTS = (TO_BE_SENT, OUTSIDE, SLOW_INSIDE, *BLOCKED.values())
+"""Of slow events, by looks at threads alone: the scheduler's counts are of no single event."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowBudget:
+    """The time of the slowest hundredth of events, in microseconds; n counts rounds.
+
+    Args:
+        parts: by name, in the order of SLOW_PARTS.
+        over_us: an event is slow if it takes longer; of the last round.
+        events, reads: how many there were, and looks at their threads meanwhile.
+    """
+
+    response_us: Estimate
+    parts: Mapping[str, Estimate]
+    over_us: float
+    events: int
+    reads: int
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """The time of an event in one cell, in microseconds; n counts rounds that were looked at.
@@ -77,6 +100,8 @@ class Budget:
         effect: what it did to the ratio of this level to the baseline; None for the baseline.
         changes: from the baseline to this level, by name, RESPONSE among them: a difference of
             neighbours in each round. Empty for the baseline.
+        slow: of the slowest hundredth of events; None if it is not known which thread works for
+            which connection.
         reads: looks at threads.
         look_cpu_share: of one CPU that the look took.
     """
@@ -89,6 +114,7 @@ class Budget:
     effect: Estimate | None
     changes: Mapping[str, Estimate]
     hot_lock: HotLock | None
+    slow: SlowBudget | None
     reads: int
     look_cpu_share: float
 
@@ -150,6 +176,7 @@ def budget_of(record: LookRecord, base: LookRecord | None = None) -> Budget:
         effect=None if base is None else _effect(rounds, base.figures["rounds"]),
         changes={} if base is None else _changes(parts, _by_round(base)),
         hot_lock=_hot_lock(looked, figures),
+        slow=_slow(looked),
         reads=sum(one["look"]["reads"] for one in looked),
         look_cpu_share=_share(
             sum(one["look"]["look_cpu_us"] for one in looked),
@@ -259,6 +286,36 @@ def _hot_lock(looked: Rounds, figures: Mapping[str, Any]) -> HotLock | None:
     if share < HOT_SHARE or time < HOT_TIME:
         return None
     return HotLock(address, share, time, waits)
+
+
+def _slow(looked: Rounds) -> SlowBudget | None:
+    """Rounds in which no look met a slow event say nothing of them."""
+    seen = [slow for one in looked if (slow := one["look"].get("slow")) and slow["reads"]]
+    if not seen:
+        return None
+    parts = [_slow_parts(one) for one in seen]
+    return SlowBudget(
+        response_us=estimate([one["response_us"] for one in seen]),
+        parts={
+            name: estimate([one[name] for one in parts])
+            for name in SLOW_PARTS
+            if any(one[name] for one in parts)
+        },
+        over_us=seen[-1]["over_us"],
+        events=sum(one["events"] for one in seen),
+        reads=sum(one["reads"] for one in seen),
+    )
+
+
+def _slow_parts(slow: Mapping[str, Any]) -> dict[str, float]:
+    """The parts of slow events in one round, which sum to their response time."""
+    each = (slow["response_us"] - slow["lag_us"]) / slow["reads"]
+    return {
+        TO_BE_SENT: slow["lag_us"],
+        OUTSIDE: slow["idle"] * each,
+        SLOW_INSIDE: slow["running"] * each,
+        **{name: slow["blocked"].get(place, 0) * each for place, name in BLOCKED.items()},
+    }
 
 
 def _logs_of_speed(rounds: Rounds) -> list[float]:

@@ -18,6 +18,7 @@ from contend.lab.testbed import Ready
 from contend.load import ArmSpec, LoadDriver, plan_in_slices
 from contend.outcome import Outcome, Slice
 from contend.placement import Placed
+from contend.servers.variables import CONNECTION_THREADS
 from contend.settings.load import Slicing, ends_with_its_work
 from contend.spec import Planned, cell_key
 from contend.store import LookRecord, RunFolder
@@ -94,6 +95,10 @@ def look_at(
         LoadFailed: contend-load gave no result.
     """
     cut = _longer(arms[0], slices)
+    arms = [
+        replace(arm, watch_threads=CONNECTION_THREADS.get(ready.observed.kind))
+        for arm, ready in zip(arms, readies, strict=True)
+    ]
     plan = plan_in_slices(arms, cut, seed=block)
     rounds: list[list[dict[str, Any]]] = [[] for _ in arms]
 

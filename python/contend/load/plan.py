@@ -78,6 +78,7 @@ class ArmSpec:
 
     Args:
         enter: statements that bring it about, run each time while nothing is asked.
+        watch_threads: a statement that answers which thread serves which connection.
     """
 
     name: str
@@ -85,12 +86,15 @@ class ArmSpec:
     address: Address
     watch_pid: int | None = None
     enter: tuple[str, ...] = ()
+    watch_threads: str | None = None
 
     def as_plan(self, plan: Plan, slices: Slicing) -> plans.Arm:
         """The arm, as far as it differs from the plan."""
         arm: plans.Arm = {"name": self.name, "server": self.address.as_plan()}
         if self.watch_pid is not None:
             arm["watch"] = {"pid": self.watch_pid}
+            if self.watch_threads is not None:
+                arm["watch"]["threads"] = self.watch_threads
         if self.enter:
             arm["enter"] = list(self.enter)
         workload, load = _asked(self.cell), cast(Load, load_in_slices(self.cell.values, slices))

@@ -8,9 +8,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from contend.findings import Said
-from contend.findings.budget import RESPONSE, Budget
+from contend.findings.budget import RESPONSE, SLOW_PARTS, Budget, SlowBudget
 from contend.findings.server_says import ServerCount
-from contend.report.budget_charts import bars_chart, context_of, head_of, parts_of, waterfalls
+from contend.report.budget_charts import (
+    bars_chart,
+    context_of,
+    head_of,
+    parts_of,
+    slow_chart,
+    waterfalls,
+)
 from contend.report.model import Section, TextTable
 from contend.report.words import cell_phrase, estimate_text, half_of, significant
 from contend.spec import Level
@@ -36,6 +43,7 @@ def budget_section(
         for table in _tables(group, counts, compared)
     ]
     charts = [bars_chart(group, compared) for group in groups]
+    charts += [chart for group in groups if (chart := slow_chart(group, compared)) is not None]
     charts += [fall for group in groups for fall in waterfalls(group, compared)]
     return Section(
         "Where the time of a query goes",
@@ -93,6 +101,7 @@ def _tables(
                 for name in names
             ),
         ),
+        *_slow_table(group, where, compared),
         *(
             [
                 TextTable(
@@ -115,9 +124,43 @@ def _tables(
                     *("" if one.effect is None else _times(one.effect) for one in group),
                 ),
                 ("looks at threads", *(str(one.reads) for one in group)),
-                ("of one CPU", *(f"{one.look_cpu_share * 100:.2f} %" for one in group)),
+                (
+                    "CPU time of the look, of one CPU",
+                    *(f"{one.look_cpu_share * 100:.2f} %" for one in group),
+                ),
             ),
         ),
+    ]
+
+
+def _slow_table(group: Sequence[Budget], where: str, compared: str | None) -> list[TextTable]:
+    """The slowest hundredth of events, by looks at their threads."""
+    known = [(head_of(one, compared), one.slow) for one in group if one.slow is not None]
+    if not known:
+        return []
+    names = [name for name in SLOW_PARTS if any(name in slow.parts for _, slow in known)]
+    return [
+        TextTable(
+            f"The slowest hundredth of events{where}: mean microseconds (intervals after ±; n "
+            "counts rounds)",
+            ("part", *(head for head, _ in known)),
+            (
+                (RESPONSE, *(_text(slow.response_us) for _, slow in known)),
+                *(
+                    # A place where nobody was seen to wait.
+                    (
+                        name,
+                        *(
+                            _text(slow.parts[name]) if name in slow.parts else "0"
+                            for _, slow in known
+                        ),
+                    )
+                    for name in names
+                ),
+                ("slow from, us", *(significant(slow.over_us, 3) for _, slow in known)),
+                ("looks at their threads", *(str(slow.reads) for _, slow in known)),
+            ),
+        )
     ]
 
 
@@ -158,6 +201,7 @@ def budget_json(groups: Sequence[Sequence[Budget]]) -> list[dict[str, Any]]:
                 "share_of_response": one.hot_lock.of_response,
                 "reads": one.hot_lock.reads,
             },
+            "slow": None if one.slow is None else _slow(one.slow),
             "look": {
                 "speed_ratio": _figure(one.speed),
                 "effect_ratio": None if one.effect is None else _figure(one.effect),
@@ -168,6 +212,16 @@ def budget_json(groups: Sequence[Sequence[Budget]]) -> list[dict[str, Any]]:
         for group in groups
         for one in group
     ]
+
+
+def _slow(slow: SlowBudget) -> dict[str, Any]:
+    return {
+        "over_us": slow.over_us,
+        "response_us": _figure(slow.response_us),
+        "parts_us": {name: _figure(part) for name, part in slow.parts.items()},
+        "events": slow.events,
+        "reads": slow.reads,
+    }
 
 
 def _figure(one: Estimate) -> dict[str, Any]:

@@ -8,9 +8,12 @@ from contend.findings.budget import (
     BLOCKED,
     CLIENT,
     FOR_CPU,
+    OUTSIDE,
     PARTS,
     REMAINDER,
     RESPONSE,
+    SLOW_INSIDE,
+    SLOW_PARTS,
     STOLEN,
     SYSTEM,
     TO_BE_SENT,
@@ -28,6 +31,8 @@ _LOOKS: Mapping[str, tuple[str, float]] = {
     TO_BE_SENT: (PALETTE[5], 0.5),
     CLIENT: (PALETTE[1], 1.0),
     WIRE: (PALETTE[1], 0.45),
+    OUTSIDE: (PALETTE[1], 0.7),
+    SLOW_INSIDE: (PALETTE[3], 0.75),
     USER: (PALETTE[3], 1.0),
     SYSTEM: (PALETTE[3], 0.5),
     FOR_CPU: (PALETTE[2], 1.0),
@@ -70,41 +75,71 @@ def parts_of(group: Sequence[Budget]) -> list[str]:
 _PLACES = frozenset(BLOCKED.values())
 
 
+Bars = Sequence[tuple[str, Estimate, Mapping[str, Estimate]]]
+"""Of each bar: what it is called, the whole, and its parts."""
+
+
 def bars_chart(group: Sequence[Budget], compared: str | None) -> Chart:
     """A bar for each of the cells side by side."""
-    place = str(cell_phrase(context_of(group[0], compared)))
-    names = parts_of(group)
+    bars = [(head_of(one, compared), one.response_us, one.parts) for one in group]
+    return _bars(
+        "Where the time of a query goes",
+        "Mean microseconds of an event, by where they go. A remainder below zero is not drawn: the "
+        "parts are more than the response time then.",
+        str(cell_phrase(context_of(group[0], compared))),
+        bars,
+        parts_of(group),
+        compared,
+    )
+
+
+def slow_chart(group: Sequence[Budget], compared: str | None) -> Chart | None:
+    """The same of the slowest hundredth of events; None if nobody knows."""
+    known = [(head_of(one, compared), one.slow) for one in group if one.slow is not None]
+    if not known:
+        return None
+    return _bars(
+        "The slowest hundredth of events",
+        "Mean microseconds of an event that takes longer than 99 of 100, by looks at its thread "
+        "alone: the scheduler's counts are of no single event.",
+        str(cell_phrase(context_of(group[0], compared))),
+        [(head, slow.response_us, slow.parts) for head, slow in known],
+        [name for name in SLOW_PARTS if any(name in slow.parts for _, slow in known)],
+        compared,
+    )
+
+
+def _bars(
+    kind: str, caption: str, place: str, bars: Bars, names: Sequence[str], compared: str | None
+) -> Chart:
+    rows = _row_title(compared)
     values = [
         {
-            "cell": head_of(one, compared),
+            "cell": head,
             "part": name,
             "order": order,
             "us": max(0.0, part.mean),
-            "said": f"{_row_title(compared)}: {head_of(one, compared)}; {name}, us: "
-            f"{estimate_text(part)}; of the response time: {_share(part, one):.1%}",
+            "said": f"{rows}: {head}; {name}, us: {estimate_text(part)}; of the response time: "
+            f"{_share(part, whole):.1%}",
         }
-        for one in group
+        for head, whole, parts in bars
         for order, name in enumerate(names)
-        if (part := one.parts.get(name)) is not None
+        if (part := parts.get(name)) is not None
     ]
-    looks = [_LOOKS[name] for name in names]
-    hue: Spec = {"field": "part", "type": "nominal", "title": None}
-    heads = [head_of(one, compared) for one in group]
-    kind = "A bar a cell"
+    hue: Spec = {"field": "part", "type": "nominal", "title": None, "legend": {"columns": 2}}
+    scale: Spec = {"type": "ordinal", "domain": names}
+    title = chart_title(kind, place)
     return Chart(
-        id=slug(f"budget {place}"),
+        id=slug(f"budget {kind} {place}"),
         kind=kind,
         label=place,
-        caption="Mean microseconds of an event, by where they go. A remainder below zero is not "
-        "drawn: the parts are more than the response time then.",
-        alt=f"{chart_title('Where the time of a query goes', place)}: a bar of each "
-        f"{_row_title(compared)}, divided into parts. The figures are in the table of the same "
-        "name.",
+        caption=caption,
+        alt=f"{title}: a bar of each {rows}, divided into parts. The figures are in the table.",
         spec={
             "$schema": VEGA_LITE,
-            "title": chart_title("Where the time of a query goes", place),
+            "title": title,
             "width": WIDTH,
-            "height": _BAR * len(group),
+            "height": _BAR * len(bars),
             "data": {"values": values},
             "mark": {"type": "bar", "aria": True},
             "encoding": {
@@ -117,18 +152,14 @@ def bars_chart(group: Sequence[Budget], compared: str | None) -> Chart:
                 "y": {
                     "field": "cell",
                     "type": "nominal",
-                    "sort": heads,
-                    "title": _row_title(compared),
+                    "sort": [head for head, _, _ in bars],
+                    "title": rows,
                 },
                 "order": {"field": "order", "type": "ordinal"},
-                "fill": {
+                "fill": {**hue, "scale": {**scale, "range": [_LOOKS[name][0] for name in names]}},
+                "opacity": {
                     **hue,
-                    "scale": {"domain": names, "range": [colour for colour, _ in looks]},
-                    "legend": {"columns": 2},
-                },
-                "fillOpacity": {
-                    **hue,
-                    "scale": {"domain": names, "range": [strength for _, strength in looks]},
+                    "scale": {**scale, "range": [_LOOKS[name][1] for name in names]},
                 },
                 "description": {"field": "said", "type": "nominal"},
             },
@@ -136,9 +167,8 @@ def bars_chart(group: Sequence[Budget], compared: str | None) -> Chart:
     )
 
 
-def _share(part: Estimate, one: Budget) -> float:
-    whole = one.response_us.mean
-    return part.mean / whole if whole > 0 else 0.0
+def _share(part: Estimate, whole: Estimate) -> float:
+    return part.mean / whole.mean if whole.mean > 0 else 0.0
 
 
 def _row_title(compared: str | None) -> str:

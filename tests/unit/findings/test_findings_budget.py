@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_looks import record, rounds
+from made_up_looks import record, rounds, slow
 
 from contend.findings import budget
 from contend.findings.budget import Budget, budget_of, budgets_of
@@ -93,6 +93,30 @@ def test_rounds_without_the_look_say_what_it_did() -> None:
     assert found.speed.mean == pytest.approx(0.5)
     assert found.effect is not None and found.effect.mean == pytest.approx(0.625)
     assert budget_of(base).effect is None
+
+
+def test_slow_events_have_a_budget_by_looks_alone() -> None:
+    assert budget_of(record(rounds())).slow is None
+    assert budget_of(record(rounds(slow=slow(reads=0)))).slow is None
+    found = budget_of(record(rounds(slow=slow(lag_us=2000.0)))).slow
+    assert found is not None
+    assert (found.events, found.reads, found.response_us.mean) == (20, 80, 10_000)
+    parts = {name: part.mean for name, part in found.parts.items()}
+    assert parts["blocked: futex"] == pytest.approx(6000)
+    assert parts[budget.TO_BE_SENT] == 2000 and parts[budget.SLOW_INSIDE] == pytest.approx(1600)
+    assert sum(parts.values()) == pytest.approx(10_000)
+
+
+def test_changes_are_of_neighbours_in_each_round() -> None:
+    level = rounds()
+    level[2]["latency_us"] = {"mean": 1900.0}
+    found = budget_of(record(level), record(rounds()))
+    assert found.changes[budget.RESPONSE].mean == pytest.approx(-50)
+    assert found.changes[budget.RESPONSE].n == 2
+    assert found.changes[budget.USER].mean == pytest.approx(0)
+    rest = sum(one.mean for name, one in found.changes.items() if name != budget.RESPONSE)
+    assert rest == pytest.approx(-50)
+    assert budget_of(record(rounds())).changes == {}
 
 
 def test_the_last_look_at_a_cell_counts_and_one_that_failed_does_not() -> None:

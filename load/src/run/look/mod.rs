@@ -7,12 +7,15 @@
 mod files;
 mod places;
 mod sampler;
+mod slow;
 
 use crate::outcome::{FutexReads, ThreadTimes};
 use crate::reactor::clock;
 use files::{HostTicks, ProcessFiles, ProcessStat, Scheduled, ThreadState};
-use sampler::{Sampled, ThreadSampler};
+use sampler::{Sampled, Sight, ThreadSampler};
+pub(super) use slow::{Connections, connections_in};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The addresses of memory that most waits are for; the rest is told as one number.
@@ -39,6 +42,8 @@ pub(super) struct LookedAt {
     files: ProcessFiles,
     /// Threads that were seen to wait for the next command of a client.
     serving: BTreeSet<u32>,
+    /// Whom each thread serves, if the server tells.
+    connections: Option<Arc<Connections>>,
 }
 
 /// What is to be looked at in a slice.
@@ -58,6 +63,13 @@ pub(super) struct Looking {
     cpu_ns: u64,
 }
 
+/// A look that is over.
+pub(super) struct Looked {
+    pub(super) times: ThreadTimes,
+    sampled: Sampled,
+    threads: Vec<u32>,
+}
+
 /// The counters at one edge of a look.
 struct Edge {
     at_ns: u64,
@@ -67,12 +79,18 @@ struct Edge {
 }
 
 impl LookedAt {
-    pub(super) fn new(pid: u32) -> Self {
+    pub(super) fn new(pid: u32, connections: Option<Connections>) -> Self {
         Self {
+            connections: connections.map(Arc::new),
             pid,
             files: ProcessFiles::of(pid),
             serving: BTreeSet::new(),
         }
+    }
+
+    /// The connection of each thread, if the server tells.
+    pub(super) fn connections(&self) -> Option<Arc<Connections>> {
+        self.connections.clone()
     }
 
     /// Finds the threads while nothing is asked of the server: those of its clients wait then, each
@@ -155,16 +173,20 @@ impl LookReady {
 
 impl Looking {
     /// Ends the look.
-    pub(super) fn end(self) -> ThreadTimes {
+    pub(super) fn end(self) -> Looked {
         let begun_ns = clock::thread_cpu_ns();
         let sampled = self.sampler.map(ThreadSampler::stop).unwrap_or_default();
         let after = self.prepared.edge();
         let own_ns = clock::thread_cpu_ns().saturating_sub(begun_ns) + self.cpu_ns;
         let cpu_us = us(own_ns.saturating_add(sampled.cpu_ns));
         let times = times(&self.prepared, &self.before, &after, &sampled);
-        ThreadTimes {
-            look_cpu_us: cpu_us,
-            ..times
+        Looked {
+            times: ThreadTimes {
+                look_cpu_us: cpu_us,
+                ..times
+            },
+            sampled,
+            threads: self.prepared.threads,
         }
     }
 }
@@ -216,7 +238,7 @@ fn times(prepared: &LookReady, before: &Edge, after: &Edge, sampled: &Sampled) -
         ..ThreadTimes::default()
     };
     let mut futexes: BTreeMap<u64, u32> = BTreeMap::new();
-    for (place, found) in &sampled.found {
+    for Sight { place, found, .. } in &sampled.found {
         // A thread that did nothing serves nobody now.
         if serving
             .get(*place as usize)
@@ -224,27 +246,15 @@ fn times(prepared: &LookReady, before: &Edge, after: &Edge, sampled: &Sampled) -
         {
             continue;
         }
-        let place = match found {
+        match found {
             ThreadState::Gone => continue,
-            ThreadState::Running => {
-                told.running += 1;
-                None
-            }
-            ThreadState::Receive | ThreadState::ReceiveAny => {
-                told.idle += 1;
-                None
-            }
-            ThreadState::Futex(address) => {
-                *futexes.entry(*address).or_default() += 1;
-                Some("futex")
-            }
-            ThreadState::Disk => Some("disk"),
-            ThreadState::Send => Some("socket"),
-            ThreadState::PageFault => Some("page_fault"),
-            ThreadState::Other => Some("other"),
-        };
+            ThreadState::Running => told.running += 1,
+            ThreadState::Receive | ThreadState::ReceiveAny => told.idle += 1,
+            ThreadState::Futex(address) => *futexes.entry(*address).or_default() += 1,
+            _ => {}
+        }
         told.reads += 1;
-        if let Some(place) = place {
+        if let Some(place) = place_of(*found) {
             *told.blocked.entry(place.to_owned()).or_default() += 1;
         }
     }
@@ -258,6 +268,21 @@ fn times(prepared: &LookReady, before: &Edge, after: &Edge, sampled: &Sampled) -
         })
         .collect();
     told
+}
+
+/// Where a thread is blocked, as it is told; none if it is not.
+fn place_of(found: ThreadState) -> Option<&'static str> {
+    match found {
+        ThreadState::Running
+        | ThreadState::Receive
+        | ThreadState::ReceiveAny
+        | ThreadState::Gone => None,
+        ThreadState::Futex(_) => Some("futex"),
+        ThreadState::Disk => Some("disk"),
+        ThreadState::Send => Some("socket"),
+        ThreadState::PageFault => Some("page_fault"),
+        ThreadState::Other => Some("other"),
+    }
 }
 
 fn us(ns: u64) -> f64 {
@@ -322,8 +347,13 @@ mod tests {
         ]);
         // The second one did not run, and the third has ended.
         found.extend([(1, ThreadState::Futex(3)), (0, ThreadState::Gone)]);
-        let sampled = Sampled {
+        let sight = |(place, found)| Sight {
+            place,
             found,
+            at_ns: 0,
+        };
+        let sampled = Sampled {
+            found: found.into_iter().map(sight).collect(),
             ..Sampled::default()
         };
         let told = times(&prepared, &before, &after, &sampled);
@@ -342,9 +372,9 @@ mod tests {
 
     #[test]
     fn a_process_that_is_gone_is_told() {
-        let prepared = LookedAt::new(u32::MAX).prepare();
+        let prepared = LookedAt::new(u32::MAX, None).prepare();
         assert!(prepared.refused.is_some());
-        let told = prepared.begin(100, 1, 0).end();
+        let told = prepared.begin(100, 1, 0).end().times;
         assert!(told.refused.is_some() && !told.scheduled);
         assert_eq!((told.reads, told.threads), (0, 0));
     }

@@ -15,11 +15,18 @@ const WAIT_MEANS_MAX: f64 = 8.0;
 /// The random stream of draws; no other long stream of a seed has this number.
 const DRAW_STREAM: u64 = (1 << 50) + 2;
 
+/// One look at a thread: its place in the list, what it did, and when.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sight {
+    pub(super) place: u32,
+    pub(super) found: ThreadState,
+    pub(super) at_ns: u64,
+}
+
 /// What was found, until it was stopped.
 #[derive(Debug, Default)]
 pub(super) struct Sampled {
-    /// The place of the thread in the list, and what it did.
-    pub(super) found: Vec<(u32, ThreadState)>,
+    pub(super) found: Vec<Sight>,
     /// Why a thread could not be looked at; nothing was read after that.
     pub(super) refused: Option<String>,
     pub(super) cpu_ns: u64,
@@ -105,7 +112,11 @@ fn sample(
                 break 'looks;
             };
             match files.look(*thread) {
-                Ok(found) => sampled.found.push((place, found)),
+                Ok(found) => sampled.found.push(Sight {
+                    place,
+                    found,
+                    at_ns: clock::now_ns(),
+                }),
                 Err(error) => {
                     sampled.refused = Some(format!("/proc/PID/task/TID/syscall: {error}"));
                     break 'looks;
