@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from contend.findings.model import Finding
 from contend.findings.study import Study
 from contend.metrics import Metric, Run, metric_of
 from contend.settings.model_server import is_model
+from contend.settings.options import ANY, options_of
 from contend.settings.server import is_dsn
 from contend.spec import CellSpec, Level
 from contend.store import RunRecord
@@ -34,19 +35,30 @@ class Treatment:
 
     words: what that is, for a reader: "without flushing the log".
     sets: values by the path of their setting.
+    voids: other settings, or variables of a server, that do nothing under it.
     """
 
     words: str
     sets: Mapping[str, Any] = field(default_factory=dict)
+    voids: tuple[str, ...] = ()
 
-    def touches(self, compared: str) -> bool:
-        """Whether it changes what is compared, by whichever path."""
-        return _bare(compared) in map(_bare, self.sets)
+    def touches(self, compared: Collection[str]) -> str | None:
+        """What it changes, or makes void, of the settings and variables that are compared."""
+        touched = (*map(bare, self.sets), *self.voids)
+        return next((name for name in compared if _is_of(name, touched)), None)
 
 
-def _bare(path: str) -> str:
-    """An option is the same variable whether a server is started with it or given it later."""
-    return path.removeprefix(GLOBALS).removeprefix(OPTIONS)
+def _is_of(name: str, touched: Collection[str]) -> bool:
+    return any(name == one or name.startswith(f"{one}.") for one in touched)
+
+
+def bare(path: str) -> str:
+    """An option is the same variable whether a server is started with it or given it later, and
+    however it is spelled."""
+    name = path.removeprefix(GLOBALS).removeprefix(OPTIONS)
+    if name == path:
+        return path
+    return name.replace("-", "_").removeprefix("loose_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +110,21 @@ class Pair:
     own: bool
     here: bool
     host: HostPowers
+
+    @property
+    def compared_names(self) -> frozenset[str]:
+        """The settings, and the variables of a server, by which the two levels differ because the
+        experiment says so: of a profile those that the other has not, or has otherwise."""
+        names = {bare(self.compared)}
+        one, other = (self._profile(side) for side in ("slower", "faster"))
+        names |= {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
+        return frozenset(names)
+
+    def _profile(self, side: Side) -> dict[str, Level]:
+        cell = self.cells[side]
+        by_kind = options_of(cell.values)
+        options = {**by_kind.get(ANY, {}), **by_kind.get(self.kind, {})}
+        return {bare(f"{OPTIONS}{name}"): value for name, value in options.items()}
 
     def figure(self, metric: str | Metric, side: Side) -> float | None:
         """The mean over the runs of one side; None if it was not recorded. A counter that did not

@@ -18,7 +18,7 @@ import numpy as np
 from contend.findings.study import Study, log_ratio, reading_of
 from contend.probed import TriedRecord
 from contend.settings.treatments import UNTREATED
-from contend.stats import Change, Estimate, TableShape, answer_tables
+from contend.stats import Change, Estimate, TableShape, answer_tables, estimate, ratio_of_means
 
 CONFIDENCE = 0.99
 """Of all contrasts of one comparison together."""
@@ -34,7 +34,8 @@ class CandidateTried:
     """What was found of one candidate.
 
     left, left_with_placebo: of the difference under the whole dose and under the placebo, as shares
-        of the untreated one, with the family's intervals; `left_at_doses` by treatment, the mean.
+        of the untreated one, which is as uncertain as they are; `left_at_doses` by treatment. The
+        interval is of the family.
     more: repeats beside those made that would decide it; None if it is decided, or nobody knows.
     """
 
@@ -74,13 +75,17 @@ def tried_of(study: Study) -> DifferenceTried | None:
         contrasts += _contrasts(d, one)
     if any(not np.any(np.isfinite(one)) for one in contrasts):
         return None
+    # Of each candidate two contrasts are in the table, and the share that is left is apart.
+    members = len(contrasts) + len(records)
+    chance = (1 - CONFIDENCE) / members
     table = np.stack(contrasts, axis=1)[:, None, :]
-    shape = TableShape(1, 1)
-    (answer,) = answer_tables([table], shape, confidence=CONFIDENCE, only_wholes=True)
+    (answer,) = answer_tables(
+        [table], TableShape(1, 1), confidence=1 - chance * len(contrasts), only_wholes=True
+    )
     changes = sorted(answer.changes, key=lambda change: change.place.level)
     whole, certain = _logs(changes[0]), changes[0].low > 1
     found = tuple(
-        _verdict(one, d, whole, changes[1 + 4 * at : 5 + 4 * at], certain=certain)
+        _verdict(one, d, whole, changes[1 + 2 * at : 3 + 2 * at], chance, certain=certain)
         for at, one in enumerate(records)
     )
     return DifferenceTried(whole, certain, whole.n, found)
@@ -108,11 +113,9 @@ def _ratios(study: Study, treatment: str) -> np.ndarray:
 
 
 def _contrasts(d: Mapping[str, np.ndarray], one: TriedRecord) -> list[np.ndarray]:
-    """What the whole dose takes away; that beyond the placebo; both less what is foretold."""
-    whole, placebo = d[one["doses"][-1]], d[one["placebo"]]
-    removed, beyond = d[UNTREATED] - whole, placebo - whole
-    foretold = one["least"] * d[UNTREATED]
-    return [removed, beyond, removed - foretold, beyond - OVER_PLACEBO * foretold]
+    """What goes beyond what the placebo takes; the same less what must at least."""
+    beyond = d[one["placebo"]] - d[one["doses"][-1]]
+    return [beyond, beyond - OVER_PLACEBO * one["least"] * d[UNTREATED]]
 
 
 def _logs(change: Change) -> Estimate:
@@ -126,45 +129,41 @@ def _verdict(
     d: Mapping[str, np.ndarray],
     untreated: Estimate,
     changes: list[Change],
+    chance: float,
     *,
     certain: bool,
 ) -> CandidateTried:
-    removed, beyond, short, beyond_short = map(_logs, changes)
+    beyond, beyond_short = map(_logs, changes)
+    none, whole = d[UNTREATED], d[record["doses"][-1]]
+    left = ratio_of_means(whole, none, chance=chance, confidence=CONFIDENCE)
+    most = 1 - record["least"]
+    as_foretold = left.mean <= most and beyond_short.mean >= 0
     is_confirmed = (
-        certain
-        and removed.low > 0
-        and beyond.low > 0
-        and short.mean >= 0
-        and beyond_short.mean >= 0
-        and _grows(d, record)
+        certain and as_foretold and left.high < 1 and beyond.low > 0 and _grows(d, record)
     )
-    is_refuted = certain and (short.high < 0 or beyond_short.high < 0)
-    if is_confirmed:
-        needed = []
-    elif short.mean >= 0 and beyond_short.mean >= 0:
-        needed = [(untreated, 1.0), (removed, 1.0), (beyond, 1.0)]
+    is_refuted = certain and (left.low > most or beyond_short.high < 0)
+    if as_foretold:
+        needed = [(untreated, 1.0), (_mean(none - whole, chance), 1.0), (beyond, 1.0)]
     else:
+        short = _mean(most * none - whole, chance)
         worse = min(short, beyond_short, key=lambda one: one.mean)
         needed = [(untreated, 1.0), (worse, -1.0)]
-    mean = untreated.mean
 
-    def left(name: str) -> float:
-        return float(np.nanmean(d[name])) / mean
+    def share(name: str) -> float:
+        return float(np.nanmean(d[name])) / untreated.mean
 
     return CandidateTried(
         record=record,
         verdict="confirmed" if is_confirmed else "refuted" if is_refuted else "not certain",
-        left=Estimate(
-            left(record["doses"][-1]),
-            1 - removed.high / mean,
-            1 - removed.low / mean,
-            removed.n,
-            CONFIDENCE,
-        ),
-        left_with_placebo=left(record["placebo"]),
-        left_at_doses={name: left(name) for name in record["doses"]},
+        left=left,
+        left_with_placebo=share(record["placebo"]),
+        left_at_doses={name: share(name) for name in record["doses"]},
         more=None if is_confirmed or is_refuted else _more(needed),
     )
+
+
+def _mean(values: np.ndarray, chance: float) -> Estimate:
+    return estimate(values[np.isfinite(values)], 1 - chance)
 
 
 def _grows(d: Mapping[str, np.ndarray], record: TriedRecord) -> bool:

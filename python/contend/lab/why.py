@@ -132,13 +132,20 @@ def _fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Prop
         proposal = one.propose(pair)
         if isinstance(proposal, str):
             untested[one.name] = proposal
-        elif any(each.touches(pair.compared) for each in (*proposal.doses, proposal.placebo)):
-            untested[one.name] = f"what would be changed is what is compared ({pair.compared})"
+        elif (touched := _touched(pair, proposal)) is not None:
+            untested[one.name] = f"what would be changed is what is compared ({touched})"
         elif (same := _same(proposal, found)) is not None:
             untested[one.name] = f"it needs the same as {same}, from which it cannot be told"
         else:
             found.append((one, proposal))
     return found
+
+
+def _touched(pair: Pair, proposal: Proposal) -> str | None:
+    """What is compared and would be changed, or made void, by a treatment."""
+    compared = sorted(pair.compared_names)
+    found = (each.touches(compared) for each in (*proposal.doses, proposal.placebo))
+    return next(filter(None, found), None)
 
 
 def _same(proposal: Proposal, others: Sequence[tuple[Candidate, Proposal]]) -> str | None:

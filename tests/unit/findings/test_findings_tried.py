@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from contend.findings import tried
-from contend.findings.candidate import HostPowers, Pair
+from contend.findings.candidate import HostPowers, Pair, Proposal, Treatment
 from contend.findings.candidates import CANDIDATES
 from contend.probed import TriedRecord
 from contend.spec import CellSpec
@@ -37,6 +38,12 @@ def found(
     chance = np.random.default_rng(7)
     shares = dict(zip(("none", "a.1", "a.2", "a.placebo"), (1.0, *left), strict=True))
     values = {n: gain * s + noise * chance.standard_normal(repeats) for n, s in shares.items()}
+    return of_values(monkeypatch, values)
+
+
+def of_values(
+    monkeypatch: pytest.MonkeyPatch, values: dict[str, np.ndarray]
+) -> tried.DifferenceTried:
     monkeypatch.setattr(tried, "_ratios", lambda _study, name: values[name])
     study: Any = SimpleNamespace(
         meta=SimpleNamespace(facts={"why": {"tried": [RECORD], "untested": {}}}),
@@ -77,6 +84,35 @@ def test_without_a_difference_nothing_is_confirmed(monkeypatch: pytest.MonkeyPat
     result = found(monkeypatch, (0.5, 0.1, 1.0), gain=0.0)
     assert not result.certain
     assert [one.verdict for one in result.candidates] == ["not certain"]
+
+
+def test_the_share_that_is_left_is_as_uncertain_as_the_difference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a difference that is hardly certain nobody knows well what share of it is left, even if
+    it is known to the last digit what went."""
+    chance = np.random.default_rng(3)
+    untreated = 0.3 + 0.06 * chance.standard_normal(8)
+    values = {
+        "none": untreated,
+        "a.1": 0.5 * untreated,
+        "a.2": untreated - 0.15 + 0.001 * chance.standard_normal(8),
+        "a.placebo": untreated,
+    }
+    result = of_values(monkeypatch, values)
+    assert result.certain
+    (one,) = result.candidates
+    spread = (result.log_difference.high - result.log_difference.low) / result.log_difference.mean
+    assert one.left.high - one.left.low > 0.5 * one.left.mean * spread
+
+
+def test_intervals_and_verdicts_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    for share in np.linspace(0, 1.2, 25):
+        (one,) = found(monkeypatch, (share, share, 1.0), noise=0.03).candidates
+        if one.verdict == "refuted":
+            assert one.left.low > 0.5
+        if one.verdict == "confirmed":
+            assert one.left.high < 1
 
 
 def run(status: dict[str, int], **done: float) -> Any:
@@ -147,3 +183,49 @@ def test_a_model_server_has_no_log() -> None:
     has_it, _ = SIGNS["log-flush"]
     model = Pair(**{**{f: getattr(has_it, f) for f in Pair.__slots__}, "kind": "model"})
     assert "model server" in str(CANDIDATES["log-flush"].propose(model))
+
+
+def test_a_variable_of_a_compared_profile_is_not_treated() -> None:
+    """What the two levels have otherwise is what is compared, whoever names it."""
+    profiles = {
+        "old": {"any": {"sync_binlog": 1}, "mariadb": {"query-cache-type": 0}},
+        "new": {"any": {"sync_binlog": 1}, "mysql": {"query-cache-type": 1}},
+    }
+    cells = {
+        side: CellSpec({"server.profiles": profiles, "server.profile": name})
+        for side, name in (("slower", "old"), ("faster", "new"))
+    }
+    one = replace(pair(run({}), run({})), cells=cells)  # type: ignore[arg-type]
+    assert one.compared_names == {"server.profile", "query_cache_type"}
+
+    def touched(path: str, *voids: str) -> str | None:
+        return Treatment("", {path: 0}, voids).touches(one.compared_names)
+
+    assert touched("server.globals.query_cache_type") == "query_cache_type"
+    assert touched("server.globals.query_cache_size", "query_cache_type") == "query_cache_type"
+    assert touched("server.options.loose_query-cache-type") == "query_cache_type"
+    assert touched("server.globals.sync_binlog") is None
+    assert touched("server.profile") == "server.profile"
+
+
+def test_a_treatment_of_all_steps_touches_each_of_them() -> None:
+    assert Treatment("", {"setup": []}).touches({"setup.index"}) == "setup.index"
+    assert Treatment("", {"setup": []}).touches({"setups"}) is None
+
+
+@pytest.mark.parametrize("name", ["key-cache-lock", "cpu-contention"])
+def test_a_cause_that_many_make_is_tried_with_fewer_first(name: str) -> None:
+    has_it, _ = SIGNS[name]
+    for run_ in (*has_it.runs["slower"], *has_it.runs["faster"]):
+        run_.plan["workload"] = {"kind": "random_points"}
+        run_.probes["status"] |= {"Handler_read_key": 1000, "Key_read_requests": 9000}
+    proposal = CANDIDATES[name].propose(has_it)
+    assert isinstance(proposal, Proposal)
+    smaller, whole = proposal.doses
+    assert smaller.sets == {"load.connections": 6}
+    assert whole.sets.keys() <= {"server.globals.eq_range_index_dive_limit", "place.server.cpus"}
+    many = replace(has_it, host=HostPowers(cpus=8, root=True, groups=True))
+    if name == "cpu-contention":
+        found = CANDIDATES[name].propose(many)
+        assert isinstance(found, Proposal)
+        assert [one.sets["place.server.cpus"] for one in found.doses] == ["0-3", "0"]

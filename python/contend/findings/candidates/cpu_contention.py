@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from contend.findings.candidate import Candidate, Pair, Proposal, Sign, Treatment
-from contend.findings.candidates._common import NOT_OURS, ONE_CPU
+from contend.findings.candidates._common import NOT_OURS, ONE_CPU, fewer
+
+_CPUS = "place.server.cpus"
 
 
 def _propose(pair: Pair) -> Proposal | str:
@@ -15,8 +17,14 @@ def _propose(pair: Pair) -> Proposal | str:
         return "its placebo is a quota of CPU time, which takes a control group (root)"
     if pair.connections < 2:
         return "one connection keeps one CPU busy at a time"
+    half = pair.host.cpus // 2
+    smaller = (
+        (Treatment(f"the server on {half} CPUs", {_CPUS: f"0-{half - 1}"}),)
+        if half > 1
+        else fewer(pair)
+    )
     return Proposal(
-        doses=(Treatment("the server on one CPU", {"place.server.cpus": "0"}),),
+        doses=(*smaller, Treatment("the server on one CPU", {_CPUS: "0"})),
         placebo=Treatment(
             "the server on all CPUs, with a quota of one", {"place.server.cpu_quota": 1.0}
         ),

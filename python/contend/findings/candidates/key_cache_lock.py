@@ -3,7 +3,28 @@
 from __future__ import annotations
 
 from contend.findings.candidate import Candidate, Pair, Proposal, Sign
-from contend.findings.candidates._common import NO_DATABASE, NOTHING, is_database, setting
+from contend.findings.candidates._common import (
+    NO_DATABASE,
+    NOTHING,
+    fewer,
+    is_database,
+    setting,
+)
+
+ONE_WALK = setting(
+    "one walk down the index for each point in place of three, so a third of the visits to the "
+    "key cache",
+    eq_range_index_dive_limit=1,
+)
+
+
+def no_walks_to_leave_out(pair: Pair) -> str | None:
+    """Why queries cannot be had with fewer visits; None if they can."""
+    if pair.figure("key_requests_per_point", "slower") is None:
+        return "the queries are not known to look for points, whose estimates could be left out"
+    if pair.number("eq_range_index_dive_limit", 200) == 1:
+        return "the server makes no estimates by walks as it is (eq_range_index_dive_limit = 1)"
+    return None
 
 
 def _propose(pair: Pair) -> Proposal | str:
@@ -11,22 +32,10 @@ def _propose(pair: Pair) -> Proposal | str:
         return NO_DATABASE
     if pair.connections < 2:
         return "one connection waits for nobody's lock"
-    requests = pair.figure("key_requests_per_point", "slower")
-    if requests is None:
-        return "the queries are not known to look for points, whose estimates could be left out"
-    if pair.number("eq_range_index_dive_limit", 200) == 1:
-        return "the server makes no estimates by walks as it is (eq_range_index_dive_limit = 1)"
-    return Proposal(
-        doses=(
-            setting(
-                "one walk down the index for each point in place of three, so a third of the "
-                "visits to the lock",
-                eq_range_index_dive_limit=1,
-            ),
-        ),
-        placebo=NOTHING,
-        least=0.3,
-    )
+    why_not = no_walks_to_leave_out(pair)
+    if why_not is not None:
+        return why_not
+    return Proposal(doses=(*fewer(pair), ONE_WALK), placebo=NOTHING, least=0.3)
 
 
 CANDIDATE = Candidate(
