@@ -19,7 +19,8 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from contend.findings.budget import BUDGET, REMAINDER, Budget, budget_of
+from contend.findings.budget import BUDGET, Budget, budget_of
+from contend.findings.budget_parts import REMAINDER
 from contend.report.words import estimate_text, significant
 from contend.stats import Estimate, estimate
 from contend.store import RunFolder

@@ -13,7 +13,7 @@ import pytest
 from needs import missing
 from run_lab import RUNS, Lab, wait_for
 
-from contend.findings.budget import CLIENT, FOR_CPU, REMAINDER, USER, WIRE
+from contend.findings.budget_parts import CLIENT, FOR_CPU, REMAINDER, USER, WIRE
 from contend.store import RunFolder
 
 pytestmark = pytest.mark.timeout(600)

@@ -1,13 +1,5 @@
-"""Where the time of a query goes: the parts of a look at the threads of a server, each in mean
-microseconds an event, reconciled with the response time.
-
-What a thread did comes from two sources. The scheduler counts how long it ran and waited for a CPU.
-Looks at threads drawn at random say in which share of the time they ran or were about to, waited
-for the next command, or waited elsewhere, and where. The second says how long the server had a
-query (all but waiting for the next command), and with the response time, which contend-load
-measures, how long it was outside. What the looks call running and the scheduler does not count,
-less what the hypervisor stole, is left over: the remainder. It is shown and is in no part.
-"""
+"""Where the time of a query goes, cell by cell: what a look at the threads of a server found, as
+estimates over its rounds, what differs from the baseline, and what the look itself did."""
 
 from __future__ import annotations
 
@@ -17,37 +9,25 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from contend.findings.budget_parts import (
+    BLOCKED,
+    PARTS,
+    RESPONSE,
+    SLOW_PARTS,
+    has_threads,
+    parts_of_round,
+    share_of,
+    slow_parts_of_round,
+)
 from contend.spec import Level, same_level
 from contend.stats import Estimate, estimate
 from contend.store import LookRecord
 
 BUDGET = "budget"
 
-TO_BE_SENT, CLIENT, WIRE = "waiting to be sent", "client", "wire and waiting to be read"
-USER, SYSTEM = "server on CPU, user", "server on CPU, system"
-FOR_CPU, STOLEN, REMAINDER = "waiting for a CPU", "stolen", "remainder"
-BLOCKED = {
-    "futex": "blocked: futex",
-    "disk": "blocked: disk",
-    "socket": "blocked: socket",
-    "page_fault": "blocked: page fault",
-    "other": "blocked: other",
-}
-PARTS = (
-    *(TO_BE_SENT, CLIENT, WIRE, USER, SYSTEM, FOR_CPU),
-    *BLOCKED.values(),
-    *(STOLEN, REMAINDER),
-)
-"""In the order in which they are shown. All that is measured sums to the response time."""
-
-RESPONSE = "response time"
-
 HOT_SHARE, HOT_TIME = 0.5, 0.1
 """One address is a hot lock if it has this share of all waits for memory, and they this share of
 the response time."""
-
-SEATED = 0.9
-"""In a closed loop every connection has a thread of its own if so many of them have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +44,6 @@ class HotLock:
     share: float
     of_response: float
     reads: int
-
-
-SLOW_INSIDE = "on a CPU or waiting for one"
-OUTSIDE = "client, wire and waiting to be read"
-SLOW_PARTS = (TO_BE_SENT, OUTSIDE, SLOW_INSIDE, *BLOCKED.values())
-"""Of slow events, by looks at threads alone: the scheduler's counts are of no single event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +152,7 @@ def budget_of(record: LookRecord, base: LookRecord | None = None) -> Budget:
         hot_lock=_hot_lock(looked, figures),
         slow=_slow(looked),
         reads=sum(one["look"]["reads"] for one in looked),
-        look_cpu_share=_share(
+        look_cpu_share=share_of(
             sum(one["look"]["look_cpu_us"] for one in looked),
             sum(one["look"]["duration_s"] for one in looked) * 1e6,
         ),
@@ -188,7 +162,7 @@ def budget_of(record: LookRecord, base: LookRecord | None = None) -> Budget:
 def _by_round(record: LookRecord) -> dict[int, dict[str, float]]:
     """The parts of each round that was looked at."""
     return {
-        one["round"]: _parts(one, record.figures)
+        one["round"]: parts_of_round(one, record.figures)
         for one in record.figures["rounds"]
         if one.get("look") and one["begun"] > 0
     }
@@ -221,48 +195,9 @@ def _unknown(figures: Mapping[str, Any], looked: Rounds) -> tuple[str, ...]:
         said.append(f"where threads wait: {refused}")
     if not all(one["look"]["scheduled"] for one in looked):
         said.append("time on a CPU and waiting for one: the kernel counts none (schedstat)")
-    if refused is None and not _has_threads(looked, figures):
+    if refused is None and not has_threads(looked, figures):
         said.append("what is outside the server: its threads are not one for each connection")
     return tuple(said)
-
-
-def _has_threads(looked: Rounds, figures: Mapping[str, Any]) -> bool:
-    """Whether every connection has a thread of its own; of an open loop some may rest."""
-    if figures.get("arrival") != "closed-loop":
-        return all(one["look"]["threads"] > 0 for one in looked)
-    wanted = SEATED * float(figures.get("connections") or 1)
-    return all(one["look"]["threads"] >= wanted for one in looked)
-
-
-def _parts(one: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, float]:
-    """The parts of one round that was looked at, in microseconds an event."""
-    look = one["look"]
-    # As many events as fell into the look, which is a little shorter than the round.
-    events = one["begun"] / one["duration_s"] * look["duration_s"]
-    response = one["latency_us"]["mean"]
-    lag = figures.get("lag_us_mean")
-    parts = {} if lag is None else {TO_BE_SENT: float(lag)}
-    parts[CLIENT] = max(0.0, one["client_cpu_us"] - look["look_cpu_us"]) / one["begun"]
-    if look["scheduled"] and look["threads"]:
-        user, system = (look.get(name) or 0.0 for name in ("user_us", "system_us"))
-        of_user = _share(user, user + system)
-        parts[USER] = look["run_us"] / events * of_user
-        parts[SYSTEM] = look["run_us"] / events * (1 - of_user)
-        parts[FOR_CPU] = look["wait_us"] / events
-    if look["reads"] and look.get("refused") is None:
-        each_us = look["threads"] * look["duration_s"] * 1e6 / look["reads"] / events
-        for place, name in BLOCKED.items():
-            parts[name] = look["blocked"].get(place, 0) * each_us
-        if _has_threads([one], figures):
-            inside = (look["running"] + sum(look["blocked"].values())) * each_us
-            parts[WIRE] = response - (lag or 0.0) - parts[CLIENT] - inside
-    busy, stolen = look.get("host_busy_us"), look.get("host_stolen_us")
-    if busy and stolen is not None:
-        # The hypervisor takes from whoever runs.
-        parts[STOLEN] = stolen * min(1.0, look["run_us"] / busy) / events
-    if WIRE in parts and FOR_CPU in parts:
-        parts[REMAINDER] = response - sum(parts.values())
-    return {RESPONSE: response, **parts}
 
 
 def _hot_lock(looked: Rounds, figures: Mapping[str, Any]) -> HotLock | None:
@@ -276,9 +211,9 @@ def _hot_lock(looked: Rounds, figures: Mapping[str, Any]) -> HotLock | None:
         waits += look["blocked"].get("futex", 0)
         reads += look["reads"]
         name = BLOCKED["futex"]
-        parts = _parts(one, figures)
+        parts = parts_of_round(one, figures)
         if name in parts:
-            of_response.append(_share(parts[name], one["latency_us"]["mean"]))
+            of_response.append(share_of(parts[name], one["latency_us"]["mean"]))
     if not waits or not of_response:
         return None
     (address, found), *_ = addresses.most_common(1)
@@ -293,7 +228,7 @@ def _slow(looked: Rounds) -> SlowBudget | None:
     seen = [slow for one in looked if (slow := one["look"].get("slow")) and slow["reads"]]
     if not seen:
         return None
-    parts = [_slow_parts(one) for one in seen]
+    parts = [slow_parts_of_round(one) for one in seen]
     return SlowBudget(
         response_us=estimate([one["response_us"] for one in seen]),
         parts={
@@ -305,17 +240,6 @@ def _slow(looked: Rounds) -> SlowBudget | None:
         events=sum(one["events"] for one in seen),
         reads=sum(one["reads"] for one in seen),
     )
-
-
-def _slow_parts(slow: Mapping[str, Any]) -> dict[str, float]:
-    """The parts of slow events in one round, which sum to their response time."""
-    each = (slow["response_us"] - slow["lag_us"]) / slow["reads"]
-    return {
-        TO_BE_SENT: slow["lag_us"],
-        OUTSIDE: slow["idle"] * each,
-        SLOW_INSIDE: slow["running"] * each,
-        **{name: slow["blocked"].get(place, 0) * each for place, name in BLOCKED.items()},
-    }
 
 
 def _logs_of_speed(rounds: Rounds) -> list[float]:
@@ -339,7 +263,3 @@ def _effect(rounds: Rounds, base: Rounds) -> Estimate:
 
 def _ratio(logs: Sequence[float]) -> Estimate:
     return estimate([math.exp(log) for log in logs], log_scale=True)
-
-
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole > 0 else 0.0

@@ -92,9 +92,11 @@ class ArmSpec:
         """The arm, as far as it differs from the plan."""
         arm: plans.Arm = {"name": self.name, "server": self.address.as_plan()}
         if self.watch_pid is not None:
-            arm["watch"] = {"pid": self.watch_pid}
-            if self.watch_threads is not None:
-                arm["watch"]["threads"] = self.watch_threads
+            threads = self.watch_threads
+            arm["watch"] = {
+                "pid": self.watch_pid,
+                **({} if threads is None else {"threads": threads}),
+            }
         if self.enter:
             arm["enter"] = list(self.enter)
         workload, load = _asked(self.cell), cast(Load, load_in_slices(self.cell.values, slices))

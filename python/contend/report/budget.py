@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from contend.findings import Said
-from contend.findings.budget import RESPONSE, SLOW_PARTS, Budget, SlowBudget
+from contend.findings.budget import Budget, SlowBudget
+from contend.findings.budget_parts import RESPONSE, SLOW_PARTS
 from contend.findings.server_says import ServerCount
 from contend.report.budget_charts import (
     bars_chart,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from contend.findings.budget import (
+from contend.findings.budget import Budget
+from contend.findings.budget_parts import (
     BLOCKED,
     CLIENT,
     FOR_CPU,
@@ -19,7 +20,6 @@ from contend.findings.budget import (
     TO_BE_SENT,
     USER,
     WIRE,
-    Budget,
 )
 from contend.report.chart_style import PALETTE, VEGA_LITE, WIDTH, Spec, chart_title
 from contend.report.model import Chart

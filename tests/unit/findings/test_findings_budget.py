@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up_looks import record, rounds, slow
 
-from contend.findings import budget
+from contend.findings import budget_parts as budget
 from contend.findings.budget import Budget, budget_of, budgets_of
 from contend.store import LookRecord
 
