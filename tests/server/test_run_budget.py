@@ -47,6 +47,13 @@ def test_the_parts_are_known_and_sum_to_the_response_time(lab: Lab) -> None:
         # The server says which thread serves whom.
         assert one["slow"] is None or one["slow"]["events"] > 0
     assert any(one["slow"] for one in found)
+    locks = json.loads(lab.contend("show", lab.out, "--json").stdout)["locks"]
+    assert len(locks) == len(found)
+    for one in locks:
+        # Every query takes the lock of the one cache, or those of its segments.
+        (key_cache,) = [name for name in one["waits_us"] if "KEY_CACHE" in name]
+        assert one["counts"][key_cache]["mean"] > 1
+        assert one["qps"]["mean"] > 0 and one["plain_qps"]["mean"] > 0
     compared = [one for one in found if one["changes_us"]]
     assert len(compared) == LEVELS
     assert "Where the time of a query goes" in (lab.out / "report.html").read_text()

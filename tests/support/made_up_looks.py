@@ -84,6 +84,29 @@ def add_looks(path: Path, planned: Sequence[Planned], compared: str) -> None:
             if number == len(contexts):
                 looks = [replace(one, figures={}, error="the server ended") for one in looks]
             folder.add_looks(*looks)
+        for number, block in enumerate(contexts.values(), len(contexts) + 1):
+            folder.add_looks(*(_locks(run, place, number) for place, run in enumerate(block)))
+
+
+def _locks(run: Planned, place: int, block: int) -> LookRecord:
+    """What performance_schema counts: one lock with waits, one with next to none."""
+    parts = [
+        {
+            "qps": 900.0 + 300 * place + 2 * number,
+            "locks": [
+                {
+                    "lock": "mutex/mysys/KEY_CACHE::cache_lock",
+                    "wait_us": (400.0 if place == 0 else 40.0) + number,
+                    "count": 140.0,
+                },
+                {"lock": "mutex/sql/THD::LOCK_thd_data", "wait_us": 0.5, "count": 4.0},
+                {"lock": "mutex/sql/LOCK_plugin", "wait_us": 0.01, "count": 1.0},
+            ],
+        }
+        for number in range(4)
+    ]
+    when = "2026-03-01T11:05:00.000+00:00"
+    return LookRecord("locks", block, run.cell, when, when, {"parts": parts})
 
 
 def record(

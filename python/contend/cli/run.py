@@ -27,6 +27,7 @@ from contend.get.find import OWN
 from contend.lab import session
 from contend.lab.equipment import borrowed_equipment, private_equipment, servers_named
 from contend.lab.events import Notice
+from contend.lab.lock_look import LOCKS
 from contend.lab.looks import BUDGET
 from contend.lab.session import Equipment, take_over
 from contend.load import find_program
@@ -243,7 +244,7 @@ def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
 
 def _looks(args: argparse.Namespace) -> tuple[str, ...]:
     """Which looks at causes are asked for."""
-    return (BUDGET,) if getattr(args, "budget", False) else ()
+    return (BUDGET, LOCKS) if getattr(args, "budget", False) else ()
 
 
 def equipment_for(

@@ -53,13 +53,13 @@ def take_looks(
         for runs in blocks_to_look_at(folder.meta().planned, compared):
             number += 1
             listen(Notice(f"{name}: a look at {len(runs)} cells beside one another"))
-            started_at = _now()
+            started_at = now()
             try:
                 found = runner.look(runs, name, number)
             except ContendError as error:
                 listen(Notice(f"{name}: the look failed: {error.message}"))
                 found = [
-                    LookRecord(name, number, run.cell, started_at, _now(), error=error.message)
+                    LookRecord(name, number, run.cell, started_at, now(), error=error.message)
                     for run in runs
                 ]
             folder.add_looks(*found)
@@ -108,7 +108,7 @@ def look_at(
 
     placed = Placed(readies[0].client) if readies[0].client else None
     env = {key: value for ready in readies for key, value in ready.env.items()}
-    started_at = _now()
+    started_at = now()
     done = load.run(plan, env=env, on_event=on_event, placed=placed)
     return [
         LookRecord(
@@ -116,7 +116,7 @@ def look_at(
             block,
             run.cell,
             started_at,
-            _now(),
+            now(),
             {
                 "rounds": rounds[place],
                 "is_here": arm.watch_pid is not None,
@@ -157,5 +157,6 @@ def _longer(arm: ArmSpec, slices: Slicing | None) -> Slicing:
     return replace(cut, look_reads_per_s=READS_PER_S)
 
 
-def _now() -> str:
+def now() -> str:
+    """As it is stored."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")

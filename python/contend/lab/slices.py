@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from contend.calibration import Calibration
@@ -11,7 +11,7 @@ from contend.errors import ContendError
 from contend.lab.design import MemoryLayout, entering, layout_of
 from contend.lab.effort import Effort
 from contend.lab.events import Listener
-from contend.lab.looks import look_at
+from contend.lab.kinds_of_looks import LOOKS
 from contend.lab.measure import arms_of, measure_in_slices
 from contend.lab.testbed import Ready, Testbed
 from contend.load import LoadDriver
@@ -23,6 +23,7 @@ from contend.spec import (
     CellKey,
     CellSpec,
     Experiment,
+    Level,
     Planned,
     cell_key,
     cell_spec,
@@ -59,6 +60,7 @@ class SliceRunner:
         self._listen = listen
         self._calibration = calibration
         self._repeat = 0
+        self._having: Mapping[str, Level] = {}
         self._blocks: Counter[CellKey] = Counter()
         """How many blocks each context has had in this repeat."""
         self._layout = MemoryLayout()
@@ -105,13 +107,20 @@ class SliceRunner:
         return records
 
     def look(self, runs: Sequence[Planned], name: str, block: int) -> list[LookRecord]:
-        """Look at all levels of a block, in turn."""
-        readies = self.set(runs)
-        cells = [cell_spec(self._experiment, run.cell) for run in runs]
+        """Look at all levels of a block, in turn; on servers that are started anew if the look
+        wants other ones than there are."""
+        look, own = LOOKS[name], self._testbeds[0].own
+        asked = look.asked(runs, own=own)
+        if own and look.having != self._having:
+            for testbed in self._testbeds:
+                testbed.start_anew(self._layout.apply)
+            self._having = look.having
+        readies = self.set(asked)
+        cells = [cell_spec(self._experiment, run.cell) for run in asked]
         slices = self._effort.slices(runs[0].cell, cells)
         try:
             arms = arms_of(runs, cells, readies, self._entering(cells))
-            return look_at(name, block, runs, arms, readies, self._load, slices)
+            return look.take(name, block, runs, arms, readies, self._load, slices)
         finally:
             self._come_back(cells)
 

@@ -26,7 +26,7 @@ from contend.lab.design import Design
 from contend.lab.effort import Effort
 from contend.lab.events import Listener, RunBegan, RunEnded, TooManyFailures
 from contend.lab.host_state import HostWatch
-from contend.lab.looks import look_at
+from contend.lab.kinds_of_looks import LOOKS
 from contend.lab.measure import arms_of, measure, now, seed_of, without_result
 from contend.lab.slices import SliceRunner
 from contend.lab.testbed import Ready, Testbed
@@ -193,11 +193,14 @@ class SingleRunner:
 
     def look(self, runs: Sequence[Planned], name: str, block: int) -> list[LookRecord]:
         """Look at each run by itself, one after the other."""
-        found = []
+        look, found = LOOKS[name], []
         for run in runs:
-            readies, cell = self.set([run]), cell_spec(self.experiment, run.cell)
+            (asked,) = look.asked([run], own=self.testbed.own)
+            if asked.cell != run.cell:
+                self.testbed.start_anew(lambda _launch: None)
+            readies, cell = self.set([asked]), cell_spec(self.experiment, asked.cell)
             arms = arms_of([run], [cell], readies, [()])
-            found += look_at(name, block, [run], arms, readies, self.load)
+            found += look.take(name, block, [run], arms, readies, self.load)
         return found
 
     def death(self) -> ContendError | None:

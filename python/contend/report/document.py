@@ -11,6 +11,7 @@ from contend.findings import FALSE_SHARE, CellFigures, Compared, CounterList, Fi
 from contend.metrics import COSTS, PERCENTILES, THROUGHPUT
 from contend.report.budget import budget_json
 from contend.report.gate import gate_json
+from contend.report.lock_waits import locks_json
 from contend.report.model import Report, Sessions, Shape, Statements
 from contend.stats import Estimate, finite
 
@@ -54,6 +55,7 @@ def as_json(report: Report) -> dict[str, Any]:
             {"statements": _statements_json(report, report.statements)} if report.statements else {}
         ),
         **({"shapes": [_shape(report, one) for one in report.shapes]} if report.shapes else {}),
+        **({"locks": locks_json(report.locks)} if report.locks else {}),
         **({"budgets": budget_json(report.budgets)} if report.budgets else {}),
         **({"counters": _counters(report.counters.all)} if report.counters else {}),
         "cells": [_cell(report, one) for one in report.cells],

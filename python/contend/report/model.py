@@ -12,6 +12,7 @@ from typing import Any
 
 from contend.findings import CellFigures, Compared, CounterList, Finding, GateOutcome, Said
 from contend.findings.budget import Budget
+from contend.findings.lock_waits import LocksOfCell
 from contend.metrics import Metric
 from contend.spec import Level
 from contend.stats import Between, Change, Estimate
@@ -441,6 +442,7 @@ class Report:
     variables: TextTable | None
     differences: Differences | None
     budgets: tuple[tuple[Budget, ...], ...]
+    locks: tuple[tuple[LocksOfCell, ...], ...]
     spec_text: str
     overrides: tuple[str, ...] = field(default=())
 
