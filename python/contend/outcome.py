@@ -278,6 +278,19 @@ class Slice(TypedDict):
     watched_cpu_us: list[float | None]
 
 
+class SlowTimes(TypedDict):
+    """What threads did while they worked for slow events: those that took longer than 99 of 100 of the rounds before."""  # noqa: E501
+
+    blocked: dict[str, int]
+    events: int
+    idle: int
+    lag_us: float
+    over_us: float
+    reads: int
+    response_us: float
+    running: int
+
+
 class ThreadTimes(TypedDict):
     """What the threads of a watched process did."""
 
@@ -297,6 +310,7 @@ class ThreadTimes(TypedDict):
     run_us: float
     running: int
     scheduled: bool
+    slow: NotRequired[SlowTimes | None]
     system_us: NotRequired[float | None]
     threads: int
     user_us: NotRequired[float | None]

@@ -210,6 +210,7 @@ TlsMode = Literal["disabled", "preferred", "required", "verify-ca", "verify-iden
 
 class Watch(TypedDict):
     pid: int
+    threads: NotRequired[str | None]
 
 
 class Weights(TypedDict):

@@ -66,8 +66,11 @@ class SliceRunner:
         self._layout = MemoryLayout()
         self._written = 0.0
 
-    def set(self, runs: Sequence[Planned]) -> list[Ready]:
-        """A server for each run of the block, freshly started if its repeat is new."""
+    def set(
+        self, runs: Sequence[Planned], having: Mapping[str, Level] | None = None
+    ) -> list[Ready]:
+        """A server for each run of the block, freshly started if its repeat is new; `having` is
+        put over the cells."""
         repeat = runs[0].repeat
         if repeat != self._repeat:
             self._layout = layout_of(self._experiment, repeat, matched=self._effort.matched)
@@ -79,7 +82,7 @@ class SliceRunner:
         indexes = [self._testbed_of(run) for run in runs]
         self._blocks[cell_key(self._context_of(runs[0]))] += 1
         readies = [
-            self._testbeds[index].set(cell_spec(self._experiment, run.cell))
+            self._testbeds[index].set(cell_spec(self._experiment, {**run.cell, **(having or {})}))
             for index, run in zip(indexes, runs, strict=True)
         ]
         pids = {ready.observed.pid for ready in readies if ready.observed.pid is not None}
@@ -109,14 +112,14 @@ class SliceRunner:
     def look(self, runs: Sequence[Planned], name: str, block: int) -> list[LookRecord]:
         """Look at all levels of a block, in turn; on servers that are started anew if the look
         wants other ones than there are."""
-        look, own = LOOKS[name], self._testbeds[0].own
-        asked = look.asked(runs, own=own)
-        if own and look.having != self._having:
+        look = LOOKS[name]
+        having = look.having if self._testbeds[0].own else {}
+        if having != self._having:
             for testbed in self._testbeds:
                 testbed.start_anew(self._layout.apply)
-            self._having = look.having
-        readies = self.set(asked)
-        cells = [cell_spec(self._experiment, run.cell) for run in asked]
+            self._having = having
+        readies = self.set(runs, having)
+        cells = [cell_spec(self._experiment, {**run.cell, **having}) for run in runs]
         slices = self._effort.slices(runs[0].cell, cells)
         try:
             arms = arms_of(runs, cells, readies, self._entering(cells))

@@ -1,6 +1,6 @@
 //! The files of `/proc` that a look at threads reads, and what their text says.
 
-use super::places::{self, Doing, Place, is_page_fault};
+use super::places::{self, Doing, WaitPlace, is_page_fault};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
@@ -116,16 +116,16 @@ impl ProcessFiles {
         }
     }
 
-    fn waits(&self, place: Place) -> ThreadState {
+    fn waits(&self, place: WaitPlace) -> ThreadState {
         match place {
-            Place::Receive(_) => ThreadState::Receive,
-            Place::ReceiveAny => ThreadState::ReceiveAny,
-            Place::Send => ThreadState::Send,
-            Place::Futex(address) => ThreadState::Futex(address),
-            Place::Disk => ThreadState::Disk,
-            Place::Reading(descriptor) => self.by_descriptor(descriptor, ThreadState::Receive),
-            Place::Writing(descriptor) => self.by_descriptor(descriptor, ThreadState::Send),
-            Place::Other => ThreadState::Other,
+            WaitPlace::Receive(_) => ThreadState::Receive,
+            WaitPlace::ReceiveAny => ThreadState::ReceiveAny,
+            WaitPlace::Send => ThreadState::Send,
+            WaitPlace::Futex(address) => ThreadState::Futex(address),
+            WaitPlace::Disk => ThreadState::Disk,
+            WaitPlace::Reading(descriptor) => self.by_descriptor(descriptor, ThreadState::Receive),
+            WaitPlace::Writing(descriptor) => self.by_descriptor(descriptor, ThreadState::Send),
+            WaitPlace::Other => ThreadState::Other,
         }
     }
 

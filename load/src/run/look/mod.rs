@@ -64,7 +64,7 @@ pub(super) struct Looking {
 }
 
 /// A look that is over.
-pub(super) struct Looked {
+pub(super) struct EndedLook {
     pub(super) times: ThreadTimes,
     sampled: Sampled,
     threads: Vec<u32>,
@@ -173,14 +173,14 @@ impl LookReady {
 
 impl Looking {
     /// Ends the look.
-    pub(super) fn end(self) -> Looked {
+    pub(super) fn end(self) -> EndedLook {
         let begun_ns = clock::thread_cpu_ns();
         let sampled = self.sampler.map(ThreadSampler::stop).unwrap_or_default();
         let after = self.prepared.edge();
         let own_ns = clock::thread_cpu_ns().saturating_sub(begun_ns) + self.cpu_ns;
         let cpu_us = us(own_ns.saturating_add(sampled.cpu_ns));
         let times = times(&self.prepared, &self.before, &after, &sampled);
-        Looked {
+        EndedLook {
             times: ThreadTimes {
                 look_cpu_us: cpu_us,
                 ..times

@@ -6,14 +6,14 @@ pub(super) enum Doing {
     /// On a CPU, or waiting for one: the kernel does not tell these apart here.
     Running,
     /// It waits in a system call, here.
-    Waits(Place),
+    Waits(WaitPlace),
     /// It waits, and not in a system call.
     Outside,
 }
 
 /// Where a thread waits in a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum WaitPlace {
     /// For what the other end of this socket sends; the descriptor, if the call names it.
     Receive(Option<u64>),
     /// For one of several descriptors.
@@ -48,22 +48,22 @@ pub(super) fn doing(line: &str) -> Option<Doing> {
     Some(Doing::Waits(place(number, arguments)))
 }
 
-fn place(number: i64, [first, second, ..]: [u64; 6]) -> Place {
+fn place(number: i64, [first, second, ..]: [u64; 6]) -> WaitPlace {
     match number {
-        libc::SYS_futex => Place::Futex(first),
-        libc::SYS_recvfrom | libc::SYS_recvmsg => Place::Receive(Some(first)),
-        libc::SYS_ppoll if second == 1 => Place::Receive(None),
+        libc::SYS_futex => WaitPlace::Futex(first),
+        libc::SYS_recvfrom | libc::SYS_recvmsg => WaitPlace::Receive(Some(first)),
+        libc::SYS_ppoll if second == 1 => WaitPlace::Receive(None),
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_poll if second == 1 => Place::Receive(None),
+        libc::SYS_poll if second == 1 => WaitPlace::Receive(None),
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_poll | libc::SYS_select | libc::SYS_epoll_wait => Place::ReceiveAny,
-        libc::SYS_ppoll | libc::SYS_pselect6 | libc::SYS_epoll_pwait => Place::ReceiveAny,
-        libc::SYS_accept | libc::SYS_accept4 => Place::ReceiveAny,
-        libc::SYS_sendto | libc::SYS_sendmsg => Place::Send,
-        libc::SYS_read | libc::SYS_readv => Place::Reading(first),
-        libc::SYS_write | libc::SYS_writev => Place::Writing(first),
-        number if is_of_files(number) => Place::Disk,
-        _ => Place::Other,
+        libc::SYS_poll | libc::SYS_select | libc::SYS_epoll_wait => WaitPlace::ReceiveAny,
+        libc::SYS_ppoll | libc::SYS_pselect6 | libc::SYS_epoll_pwait => WaitPlace::ReceiveAny,
+        libc::SYS_accept | libc::SYS_accept4 => WaitPlace::ReceiveAny,
+        libc::SYS_sendto | libc::SYS_sendmsg => WaitPlace::Send,
+        libc::SYS_read | libc::SYS_readv => WaitPlace::Reading(first),
+        libc::SYS_write | libc::SYS_writev => WaitPlace::Writing(first),
+        number if is_of_files(number) => WaitPlace::Disk,
+        _ => WaitPlace::Other,
     }
 }
 
@@ -126,16 +126,16 @@ mod tests {
     fn a_line_says_where_a_thread_waits() {
         let waits = |number, first, second| doing(&line(number, first, second));
         let cases = [
-            (libc::SYS_futex, 0x55d0, 0x80, Place::Futex(0x55d0)),
-            (libc::SYS_recvfrom, 17, 0, Place::Receive(Some(17))),
-            (libc::SYS_ppoll, 0x7ffd, 1, Place::Receive(None)),
-            (libc::SYS_ppoll, 0x7ffd, 3, Place::ReceiveAny),
-            (libc::SYS_sendto, 17, 0, Place::Send),
-            (libc::SYS_read, 17, 0, Place::Reading(17)),
-            (libc::SYS_write, 17, 0, Place::Writing(17)),
-            (libc::SYS_fdatasync, 4, 0, Place::Disk),
-            (libc::SYS_pread64, 4, 0, Place::Disk),
-            (libc::SYS_clock_nanosleep, 0, 0, Place::Other),
+            (libc::SYS_futex, 0x55d0, 0x80, WaitPlace::Futex(0x55d0)),
+            (libc::SYS_recvfrom, 17, 0, WaitPlace::Receive(Some(17))),
+            (libc::SYS_ppoll, 0x7ffd, 1, WaitPlace::Receive(None)),
+            (libc::SYS_ppoll, 0x7ffd, 3, WaitPlace::ReceiveAny),
+            (libc::SYS_sendto, 17, 0, WaitPlace::Send),
+            (libc::SYS_read, 17, 0, WaitPlace::Reading(17)),
+            (libc::SYS_write, 17, 0, WaitPlace::Writing(17)),
+            (libc::SYS_fdatasync, 4, 0, WaitPlace::Disk),
+            (libc::SYS_pread64, 4, 0, WaitPlace::Disk),
+            (libc::SYS_clock_nanosleep, 0, 0, WaitPlace::Other),
         ];
         for (number, first, second, place) in cases {
             assert_eq!(waits(number, first, second), Some(Doing::Waits(place)));
@@ -177,7 +177,7 @@ mod tests {
             let found = doing(&line(number, first, second)).unwrap();
             prop_assert_eq!(found == Doing::Outside, number == -1);
             if number == libc::SYS_futex {
-                prop_assert_eq!(found, Doing::Waits(Place::Futex(first)));
+                prop_assert_eq!(found, Doing::Waits(WaitPlace::Futex(first)));
             }
         }
     }

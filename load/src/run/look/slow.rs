@@ -1,6 +1,6 @@
 //! What threads did while the events that they worked for were among the slowest.
 
-use super::Looked;
+use super::EndedLook;
 use super::files::ThreadState;
 use crate::outcome::{SlowTimes, ThreadTimes};
 use crate::run::slow::SlowEvent;
@@ -20,7 +20,7 @@ pub(in crate::run) fn connections_in(rows: &[Vec<Option<String>>]) -> Connection
     pairs.collect()
 }
 
-impl Looked {
+impl EndedLook {
     /// The times, with those of the slow events of its slice: all that took longer than `over_ns`.
     pub(in crate::run) fn with_slow(
         self,
@@ -117,7 +117,7 @@ mod tests {
             sight(1, ThreadState::Disk, 150),
             sight(2, ThreadState::Disk, 150),
         ];
-        let looked = Looked {
+        let looked = EndedLook {
             times: ThreadTimes::default(),
             sampled: Sampled {
                 found,
