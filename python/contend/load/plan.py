@@ -92,11 +92,10 @@ class ArmSpec:
         """The arm, as far as it differs from the plan."""
         arm: plans.Arm = {"name": self.name, "server": self.address.as_plan()}
         if self.watch_pid is not None:
-            threads = self.watch_threads
-            arm["watch"] = {
-                "pid": self.watch_pid,
-                **({} if threads is None else {"threads": threads}),
-            }
+            watch: plans.Watch = {"pid": self.watch_pid}
+            if self.watch_threads is not None:
+                watch["threads"] = self.watch_threads
+            arm["watch"] = watch
         if self.enter:
             arm["enter"] = list(self.enter)
         workload, load = _asked(self.cell), cast(Load, load_in_slices(self.cell.values, slices))
