@@ -24,7 +24,7 @@ $(VENV)/.programs: pyproject.toml $(RUST_SOURCES)
 	@PYTHON="$(PYTHON)" tools/prerequisites
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "contend: building contend-load and installing both programs in $(VENV) (some minutes the first time)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,export,images,serve]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs,export,images,serve]'
 	@touch $@
 
 .PHONY: demo
@@ -88,9 +88,8 @@ bench: setup test-needs ## contend-load against its peers and the floor; prints 
 	$(BIN)/python bench/peers_table.py
 
 .PHONY: docs
-docs: setup ## build the documentation into build/docs
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
-	$(BIN)/sphinx-build -W --keep-going -q docs build/docs
+docs: setup ## build the site of all pages into build/docs; a broken link stops it
+	$(BIN)/python -m sphinx -W --keep-going -q -c docs . build/docs
 	@echo "build/docs/index.html"
 
 .PHONY: clean

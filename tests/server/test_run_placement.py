@@ -11,8 +11,11 @@ import needs
 import pytest
 from run_lab import Lab, wait_for
 
+from contend.errors import RequestError
+from contend.placement import Placement
 from contend.placement.cpus import layout
 from contend.servers import PrivateServer, ServerBinary
+from contend.settings import place
 from contend.store import RunRecord
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
@@ -146,26 +149,29 @@ def test_no_server_but_our_own_is_placed(
     assert "contend does not place a server that is not its own" in said
 
 
-def test_without_limits_for_it_there_is_no_real_time() -> None:
+@pytest.mark.parametrize(
+    ("placed", "says"),
+    [
+        (Placement(cpus=ALLOWED[:1], scheduler="fifo", priority=10), "RLIMIT_RTPRIO is 0"),
+        (Placement(nice=-5), "nice = -5 needs root, or a limit for it (RLIMIT_NICE allows 20)"),
+    ],
+)
+def test_without_root_and_limits_for_it_it_is_refused(placed: Placement, says: str) -> None:
     """As another user, of whom the kernel refuses it."""
     needs.root("it can become another user")
     needs.two_cpus()
-    from contend.errors import RequestError
-    from contend.placement import Placement
-    from contend.settings import place
-
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
+            for limit in (resource.RLIMIT_RTPRIO, resource.RLIMIT_NICE):
+                resource.setrlimit(limit, (0, 0))
             os.setgid(65534)
             os.setuid(65534)
-            placed = Placement(cpus=ALLOWED[:1], scheduler="fifo", priority=10)
             try:
                 place.refuse_placement(placed, "place.server")
             except RequestError as error:
-                code = 0 if "RLIMIT_RTPRIO is 0" in error.message else 2
+                code = 0 if says in error.message and error.hint else 2
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -4,6 +4,7 @@ function takes and gives plain values; it runs in a process of its own."""
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import struct
@@ -14,20 +15,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import guest_body
-import guest_init
-
 from contend.errors import ContendError
 from contend.load import memory_nodes
 from contend.placement import Placement, look
+from contend.placement import become as script
 from contend.placement.cpus import layout
 from contend.placement.groups import grouped
 from contend.probed import NodeMatrix
 from contend.settings import SETTINGS, launch_of
 
+BODY = "/body"
 BODY_MIB = 8
-START_S = 100
-GO = Path("/tmp/go")
+LOOPS = 60_000_000
+"""That two programs do together before they are compared."""
+
 _HELD = re.compile(r"N(\d+)=(\d+)")
 
 Asked = Mapping[str, Any]
@@ -92,20 +93,17 @@ def _read_back(asked: Asked) -> dict[str, Any]:
         }
 
 
-def shares(one: Asked, other: Asked, seconds: float = 1.5) -> tuple[float, float]:
+def shares(one: Asked, other: Asked) -> tuple[float, float]:
     """Two programs side by side that count loops: the part of all loops that each did."""
     placed = Placement(**_tupled(one)), Placement(**_tupled(other))
-    # A nice one would take very long to start beside one that is busy.
-    with running(placed[0]) as (_, first), running(placed[1]) as (_, second):
-        GO.touch()
-        while not (_count(first) and _count(second)):
-            time.sleep(0.05)
-        before = _count(first), _count(second)
-        time.sleep(seconds)
-        after = _count(first), _count(second)
-    GO.unlink()
-    done = [end - begin for begin, end in zip(before, after, strict=True)]
-    return done[0] / sum(done), done[1] / sum(done)
+    with running(placed[0]) as (first, of_first), running(placed[1]) as (second, of_second):
+        for process in (first, second):
+            assert process.stdin is not None
+            process.stdin.write(b"x")
+            process.stdin.flush()
+        while sum(done := (_count(of_first), _count(of_second))) < LOOPS:
+            time.sleep(0.1)
+        return done[0] / sum(done), done[1] / sum(done)
 
 
 def write(files: Mapping[str, str]) -> None:
@@ -117,12 +115,11 @@ def write(files: Mapping[str, str]) -> None:
 def record(writes: Mapping[str, str]) -> dict[str, str]:
     """What doctor reads there, with the guest's disk at /data, and files of the kernel as told."""
     from doctor_record import record as record_host
+    from guest_host import DATA, with_disk
 
-    disks = (path.name for path in Path("/sys/block").iterdir())
-    disk = next(name for name in disks if name.startswith(("vd", "nvme")))
-    guest_init.mount("ext4", "/data", device=f"/dev/{disk}")
+    with_disk()
     write({"/proc/sys/kernel/hostname": "guest", **writes})
-    return record_host(Path("/"), Path("/data"))
+    return record_host(Path("/"), DATA)
 
 
 def become(asked: Asked) -> dict[str, Any]:
@@ -136,25 +133,25 @@ def become(asked: Asked) -> dict[str, Any]:
 def running(
     placement: Placement, environment: Mapping[str, str] | None = None
 ) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
-    """The program, placed; and the file in which it counts."""
+    """The program, placed, with all its memory; and the file in which it will count.
+
+    What `become.py` does before it becomes the program is done here by the fork of this process
+    that becomes it: an emulated CPU takes seconds to start Python.
+    """
     count = Path(f"/tmp/count-{os.getpid()}-{time.monotonic_ns()}")
     with grouped(placement) as in_group:
-        script = [sys.executable, "-IS", guest_body.__file__, str(count), str(GO), str(BODY_MIB)]
+        asked = json.loads(prefix[-1]) if (prefix := in_group.prefix()) else None
         process = subprocess.Popen(
-            [*in_group.prefix(), *script],
+            [BODY, str(count), str(BODY_MIB)],
             env={**os.environ, **(environment or {})},
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             start_new_session=True,
+            preexec_fn=None if asked is None else lambda: script.place(asked),
         )
         try:
-            limit_s = time.monotonic() + START_S
-            while not count.exists():
-                if process.poll() is not None:
-                    assert process.stderr is not None
-                    raise RuntimeError(process.stderr.read().decode())
-                assert time.monotonic() < limit_s, "it was not there in time"
-                time.sleep(0.02)
+            assert process.stdout is not None
+            assert process.stdout.read(1), "it has ended"
             yield process, count
         finally:
             process.kill()

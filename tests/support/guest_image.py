@@ -4,17 +4,21 @@ this machine's Python, those of its modules that contend's rooms of the host imp
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import lzma
+import marshal
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from needs import missing
+from needs import missing, program
 
 from contend.folders import default_cache
 
@@ -29,10 +33,11 @@ MODULES = ("virtio_pci", "virtio_blk", "nvme", "ext4")
 _LISTING = """
 import importlib, json, os, sys
 sys.path[:] = json.loads(sys.argv[1])
+sys.modules["cryptography"] = None  # large, and PyMySQL does without
 for name in json.loads(sys.argv[2]):
     importlib.import_module(name)
 loaded = list(sys.modules.values())
-files = {getattr(module, name, None) for module in loaded for name in ("__file__", "__cached__")}
+files = {getattr(module, "__file__", None) for module in loaded}
 json.dump(sorted(file for file in files if file and os.path.exists(file)), sys.stdout)
 """
 
@@ -44,39 +49,37 @@ def kernel() -> Path:
 
 
 def write_image(
-    to: Path, imported: tuple[str, ...] = ("guest_acts",), programs: Sequence[Path] = ()
+    to: Path,
+    called: tuple[str, ...] = ("guest_acts", "guest_host"),
+    programs: Sequence[Path] = (),
 ) -> Path:
     """Write the file system of guests, as the kernel takes it (cpio, not compressed).
 
     Args:
-        imported: modules that are imported before a guest is ready, so that no call waits for it.
+        called: modules whose functions are called there.
         programs: to be there too, where they are here.
     """
     python = Path(sys.executable).resolve()
     path = [str(PACKAGE.parent), str(SUPPORT), *(entry for entry in sys.path if _is_stdlib(entry))]
     path += [entry for entry in sys.path if entry.endswith("site-packages")]
-    paths = [*_imported(python, path, imported), python, *_contend(), *programs]
+    paths = [*_imported(python, path, called), python, *_contend(), *programs]
     started = (python, *programs)
     libraries = _libraries([file for file in paths if file in started or ".so" in file.name])
     modules = list(_kernel_modules())
-    config = {
-        "path": path,
-        "modules": [f"/modules/{file.name}" for file in modules],
-        "import": imported,
-    }
+    config = {"path": path, "modules": [f"/modules/{file.name}" for file in modules]}
     init = f"#!{python} -IS\n".encode() + (SUPPORT / "guest_init.py").read_bytes()
-    files: dict[str, tuple[bytes, int, int]] = {
-        "init": (init, 0o755, 0),
-        "guest.json": (json.dumps(config).encode(), 0o644, 0),
-        **{f"modules/{file.name}": (_plain(file), 0o644, 0) for file in modules},
+    files: dict[str, tuple[bytes, int]] = {
+        "init": (init, 0o755),
+        "body": (_body(), 0o755),
+        "guest.json": (json.dumps(config).encode(), 0o644),
+        **{f"modules/{file.name}": (_plain(file), 0o644) for file in modules},
     }
     for file in dict.fromkeys([*paths, *libraries]):
-        about = file.stat()
-        files[str(file).lstrip("/")] = (
-            file.read_bytes(),
-            about.st_mode & 0o777,
-            int(about.st_mtime),
-        )
+        data, name = file.read_bytes(), str(file).lstrip("/")
+        files[name] = (_stripped(file) if data[:4] == b"\x7fELF" else data, file.stat().st_mode)
+        if file.suffix == ".py":
+            cached = importlib.util.cache_from_source(name, optimization="")
+            files[cached] = (_compiled(data, str(file)), 0o644)
     to.write_bytes(b"".join(_cpio(files)))
     return to
 
@@ -85,9 +88,9 @@ def _is_stdlib(entry: str) -> bool:
     return entry.startswith(sys.base_prefix) and "site-packages" not in entry
 
 
-def _imported(python: Path, path: list[str], imported: tuple[str, ...]) -> list[Path]:
+def _imported(python: Path, path: list[str], called: tuple[str, ...]) -> list[Path]:
     """Files of the modules that are loaded when the rooms are, as Python itself says."""
-    names = [*imported, "guest_init", "guest_body", "traceback"]
+    names = [*called, "guest_init", "traceback"]
     command = [str(python), "-IS", "-c", _LISTING, json.dumps(path), json.dumps(names)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     # Python looks for this one to know where its library is.
@@ -97,8 +100,35 @@ def _imported(python: Path, path: list[str], imported: tuple[str, ...]) -> list[
 def _contend() -> Iterator[Path]:
     """All of it: scripts are run by their path, schemas and tables read as files."""
     for file in sorted(PACKAGE.rglob("*")):
-        if file.suffix in (".py", ".pyc", ".json", ".toml") and file.is_file():
+        if file.suffix in (".py", ".json", ".toml") and file.is_file():
             yield file
+
+
+def _compiled(source: bytes, name: str) -> bytes:
+    """What Python keeps of a module, of a kind that it takes without a look at the source: an
+    emulated CPU is slow to compile."""
+    flags = 1
+    head = importlib.util.MAGIC_NUMBER + flags.to_bytes(4, "little")
+    return head + importlib.util.source_hash(source) + marshal.dumps(compile(source, name, "exec"))
+
+
+def _body() -> bytes:
+    """The program that is placed."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder, "body")
+        command = [program("cc"), "-O1", "-s", "-o", str(made), str(SUPPORT / "guest_body.c")]
+        subprocess.run(command, check=True)
+        return made.read_bytes()
+
+
+def _stripped(file: Path) -> bytes:
+    """A program or library without its symbols, which are half of it."""
+    if (strip := shutil.which("strip")) is None:
+        return file.read_bytes()
+    with tempfile.NamedTemporaryFile() as made:
+        command = [strip, "--strip-unneeded", "-o", made.name, str(file)]
+        subprocess.run(command, check=True)
+        return Path(made.name).read_bytes()
 
 
 def _libraries(programs: Iterable[Path]) -> list[Path]:
@@ -131,28 +161,28 @@ def _plain(module: Path) -> bytes:
     return lzma.decompress(data) if module.suffix == ".xz" else data
 
 
-def _cpio(files: dict[str, tuple[bytes, int, int]]) -> Iterator[bytes]:
+def _cpio(files: dict[str, tuple[bytes, int]]) -> Iterator[bytes]:
     """An archive in the format "newc" of cpio(5), with the folders that the files lie in."""
     folders = sorted({str(parent) for name in files for parent in Path(name).parents} - {"."})
     number = 0
     for name in folders:
         number += 1
-        yield _entry(number, name, stat.S_IFDIR | 0o755, 0, b"")
-    for name, (data, mode, mtime) in files.items():
+        yield _entry(number, name, stat.S_IFDIR | 0o755, b"")
+    for name, (data, mode) in files.items():
         number += 1
-        yield _entry(number, name, stat.S_IFREG | mode, mtime, data)
+        yield _entry(number, name, stat.S_IFREG | mode & 0o777, data)
     # The first process has these before it can mount anything.
-    yield _entry(number + 1, "dev", stat.S_IFDIR | 0o755, 0, b"")
+    yield _entry(number + 1, "dev", stat.S_IFDIR | 0o755, b"")
     for minor, name in ((1, "console"), (9, "urandom")):
         device = (5 if name == "console" else 1, minor)
-        yield _entry(number + 1 + minor, f"dev/{name}", stat.S_IFCHR | 0o600, 0, b"", device)
-    yield _entry(0, "TRAILER!!!", 0, 0, b"")
+        yield _entry(number + 1 + minor, f"dev/{name}", stat.S_IFCHR | 0o600, b"", device)
+    yield _entry(0, "TRAILER!!!", 0, b"")
 
 
 def _entry(
-    number: int, name: str, mode: int, mtime: int, data: bytes, device: tuple[int, int] = (0, 0)
+    number: int, name: str, mode: int, data: bytes, device: tuple[int, int] = (0, 0)
 ) -> bytes:
-    fields = (number, mode, 0, 0, 1, mtime, len(data), 0, 0, *device, len(name) + 1, 0)
+    fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, *device, len(name) + 1, 0)
     head = b"070701" + b"".join(b"%08X" % field for field in fields) + name.encode() + b"\0"
     return _padded(head) + _padded(data)
 

@@ -70,14 +70,18 @@ def control_groups(version: int) -> None:
 
 
 def call(asked: dict[str, Any]) -> dict[str, Any]:
-    """Call `module.function(**arguments)` in a process of its own; what it gave or raised."""
+    """Call `module.function(**arguments)` in a process of its own; what it gave or raised. The
+    module is imported here, so that the next one does not have to."""
+    try:
+        function = getattr(importlib.import_module(asked["module"]), asked["function"])
+    except Exception:
+        return {"raised": traceback.format_exc()}
     ours, theirs = os.pipe()
     if (child := os.fork()) == 0:
         os.close(ours)
         said: dict[str, Any]
         try:
             os.setsid()
-            function = getattr(importlib.import_module(asked["module"]), asked["function"])
             said = {"gave": function(**asked["arguments"])}
         except BaseException:
             said = {"raised": traceback.format_exc()}
@@ -119,8 +123,6 @@ def main() -> None:
     os.environ.update(PATH="/bin:/usr/bin", HOME="/tmp", TMPDIR="/tmp")
     version = 1 if "contend.cgroup=1" in Path("/proc/cmdline").read_text().split() else 2
     control_groups(version)
-    for module in config["import"]:
-        importlib.import_module(module)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     port = os.open(PORT, os.O_RDWR | os.O_NOCTTY)
     tty.setraw(port)

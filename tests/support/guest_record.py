@@ -12,16 +12,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from guest import EIGHT_NODES, THREADS, TWO_NODES, UNEVEN, Guest, Topology
+from guest import EIGHT_NODES, THREADS, TWO_NODES, UNEVEN, Guest, Topology, with_disk
 from guest_image import KERNEL, REPOSITORY, kernel, write_image
 
 RECORDED = REPOSITORY / "tests" / "unit" / "doctor" / "recorded"
-DISK_BYTES = 32 << 20
 
 _THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 
@@ -67,12 +66,12 @@ RECORDINGS = {
 def main() -> int:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        image = write_image(folder / "image.cpio", ("guest_acts", "doctor_record"))
+        image = write_image(folder / "image.cpio", ("guest_acts", "guest_host", "doctor_record"))
         for name in sys.argv[1:] or RECORDINGS:
             recording = RECORDINGS[name]
             own = folder / name
             own.mkdir()
-            guest = Guest(with_disk(recording, own), own, kernel(), image)
+            guest = Guest(with_disk(recording.topology, own, recording.disk), own, kernel(), image)
             try:
                 tree = guest.call("record", writes=dict(recording.writes))
             finally:
@@ -86,18 +85,6 @@ def main() -> int:
     release = (KERNEL / "release").read_text().strip()
     print(f"kernel {release}, {said.stdout.splitlines()[0]}")
     return 0
-
-
-def with_disk(recording: Recording, folder: Path) -> Topology:
-    """The guest with a disk that has an ext4."""
-    disk = folder / "disk"
-    with disk.open("wb") as file:
-        file.truncate(DISK_BYTES)
-    subprocess.run(["mkfs.ext4", "-q", "-F", str(disk)], check=True)
-    drive = f"file={disk},if=none,id=data,format=raw"
-    return replace(
-        recording.topology, disks=("-drive", drive, "-device", f"{recording.disk},drive=data")
-    )
 
 
 if __name__ == "__main__":

@@ -166,7 +166,8 @@ def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = F
 
     measured: list[Path] = []
     code = _shown(args, begin)
-    return _explained(measured[0], args, code) if args.why else code
+    wanted = args.why or (experiment.why and not args.json)
+    return _explained(measured[0], args, code) if wanted else code
 
 
 def _explained(path: Path, args: argparse.Namespace, code: int) -> int:
@@ -176,9 +177,10 @@ def _explained(path: Path, args: argparse.Namespace, code: int) -> int:
 
     args.minutes, args.plan = MINUTES, False
     try:
-        explain(path, args)
+        explain(path, args, agreed=True)
     except NotTried as error:
         sys.stderr.write(f"contend: {error.message}\n")
+        sys.stderr.write(f"  hint: {error.hint}\n" if error.hint else "")
     return code
 
 

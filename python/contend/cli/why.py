@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 from pathlib import Path
 
 from contend.cli.parser import columns, confirmed, remark, say, say_json
 from contend.errors import RequestError
+from contend.findings.tried import by_reason
 from contend.lab.why import MINUTES, NotTried, WhyPlan, plan_of_why
 from contend.store import RunFolder, find_run
 from contend.store.database import RESULTS_NAME
 from contend.store.folder import WITHIN
+
+WIDTH = 100
+"""Of a line that lists many names."""
 
 
 def add_why(parser: argparse.ArgumentParser) -> None:
@@ -42,12 +47,13 @@ def _why(args: argparse.Namespace) -> int:
     return explain(find_run(args.folder), args)
 
 
-def explain(path: Path, args: argparse.Namespace) -> int:
+def explain(path: Path, args: argparse.Namespace, *, agreed: bool = False) -> int:
     """Try the causes of what a run found, unless that was done; and say what came of it.
 
     Args:
         args: as of `contend why`: `minutes`, `plan`, `json`, `yes`, and those of `contend run` that
             say which server it is.
+        agreed: whoever asked for it before the run is not asked again.
     """
     inner = path / WITHIN
     if not (inner / RESULTS_NAME).is_file():
@@ -61,7 +67,7 @@ def explain(path: Path, args: argparse.Namespace) -> int:
             remark(line)
         if args.plan:
             return 0
-        if not confirmed("Try it?", yes=args.yes):
+        if not confirmed("Try it?", yes=args.yes or agreed):
             raise NotTried("nobody agreed to try it", hint="With --yes it is not asked.")
         _measure(plan, path, inner, args)
     return _show(path, args)
@@ -76,9 +82,10 @@ def _beforehand(plan: WhyPlan) -> list[str]:
         lines.append(f"    foretold: at least {proposal.least:.0%} of the difference goes")
     if plan.untested:
         lines.append("Not tried:")
-        lines += [
-            f"  {row}" for row in columns([(f"{n}:", why) for n, why in plan.untested.items()])
-        ]
+        for name, why in by_reason(plan.untested):
+            lines += textwrap.wrap(
+                f"  {name}: {why}", WIDTH, subsequent_indent="    ", break_on_hyphens=False
+            )
     return lines
 
 

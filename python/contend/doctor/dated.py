@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from contend.doctor.model import Severity
 
-WRITTEN = date(2026, 11, 24)
+WRITTEN = date(2026, 11, 25)
 
 MARIADB_SOURCE = "https://mariadb.org/about/#maintenance-policy"
 MYSQL_SOURCE = "https://www.oracle.com/us/support/library/lifetime-support-technology-069183.pdf"
@@ -38,6 +38,11 @@ _ENDS: dict[str, dict[str, str]] = {
         "11.4": "2029-05-29",
         "11.5": "2024-11-21",
         "11.6": "2025-02-13",
+        "11.7": "2025-05-12",
+        "11.8": "2028-06-04",
+        "12.0": "2025-11-18",
+        "12.1": "2026-02-13",
+        "12.2": "2026-05-13",
     },
     "mysql": {
         "5.5": "2018-12-31",
@@ -55,10 +60,12 @@ _ENDS: dict[str, dict[str, str]] = {
         "9.4": "2025-10-21",
         "9.5": "2026-01-20",
         "9.6": "2026-04-21",
+        "9.7": "2034-04-21",
     },
 }
 """Of series that have ended, or whose end was known on `WRITTEN`. An innovation release of MySQL
-ends with the next."""
+and a rolling one of MariaDB end with the next. Of a MySQL with long-term support it is the end of
+extended support, eight years after its first release."""
 
 SOURCES = {"mariadb": MARIADB_SOURCE, "mysql": MYSQL_SOURCE}
 

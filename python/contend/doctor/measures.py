@@ -36,8 +36,8 @@ UNITS: Mapping[str, tuple[float, str, str]] = {
     "steal_share": (100, "%", "CPU time that the hypervisor gave to others"),
     "busy_share": (100, "%", "CPU time that other processes used"),
     "throttled_share": (100, "%", "time that the CPU quota held processes back"),
-    "swapped_pages": (1, "pages", "swapped in or out each second"),
-    "refault_pages": (1, "pages", "of files read again each second, after they were paged out"),
+    "swapped_pages": (1, "pages", "memory swapped in or out each second"),
+    "refault_pages": (1, "pages", "files read again each second, after they were paged out"),
     "clock_error_us": (1, "µs", "how wrong the clock may be, as the kernel knows"),
 }
 """Factor and unit to show a measure in, and what it is. More is worse for all of them."""

@@ -53,6 +53,9 @@ class Unseen:
     why: str
 
 
+NOT_MEASURED = "it was not measured"
+"""Begins the reason of what could be seen by measuring."""
+
 Result = Found | Fine | Unseen
 
 

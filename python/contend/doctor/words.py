@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from contend.doctor.compare import Difference
 from contend.doctor.examine import HostDocument, Looked
 from contend.doctor.measures import UNITS, in_words
-from contend.doctor.model import SEVERITIES, DoctorCheck, Measure
+from contend.doctor.model import NOT_MEASURED, SEVERITIES, DoctorCheck, Measure
 from contend.host.counters import OTHERS_SHARE_MAX
 from contend.units import format_size
 
 _WIDTH = 100
 _INDENT = 4
 _HEADS = {"severe": "severe", "warning": "warnings", "note": "notes"}
+_MORE = ": why each matters, and what mends it, says `contend doctor --explain ID`"
 
 
 def lines_of(document: HostDocument) -> Iterator[str]:
@@ -30,7 +31,7 @@ def lines_of(document: HostDocument) -> Iterator[str]:
         of_it = [check for check in shown if check["severity"] == severity]
         if of_it:
             yield ""
-            yield f"{_HEADS[severity]} ({len(of_it)})"
+            yield f"{_HEADS[severity]} ({len(of_it)}){_MORE if severity == 'note' else ''}"
             for check in of_it:
                 yield from _finding(check, whole=severity != "note")
     if not shown:
@@ -45,6 +46,12 @@ def lines_of(document: HostDocument) -> Iterator[str]:
                 f"{check['id']}: {check['evidence']} [{check['severity']}; {check['ignored']}]", 2
             )
     unseen = [check for check in document["checks"] if check["outcome"] == "unseen"]
+    left = [] if document["measured"] else [check for check in unseen if _is_left(check)]
+    if left:
+        yield ""
+        yield f"not measured, as --short asks ({len(left)})"
+        yield from _wrapped(", ".join(check["id"] for check in left), 2)
+    unseen = [check for check in unseen if check not in left]
     if unseen:
         yield ""
         yield f"not seen ({len(unseen)})"
@@ -56,6 +63,10 @@ def lines_of(document: HostDocument) -> Iterator[str]:
         yield f"fine ({len(fine)})"
         yield from _wrapped(", ".join(fine), 2)
     yield from _measured(document)
+
+
+def _is_left(check: Looked) -> bool:
+    return check["evidence"].startswith(NOT_MEASURED)
 
 
 def _measured(document: HostDocument) -> Iterator[str]:

@@ -19,7 +19,7 @@ from contend.findings.study import Study
 from contend.metrics import Metric, Run, metric_of
 from contend.settings.model_server import is_model
 from contend.settings.options import ANY, options_of
-from contend.settings.server import is_dsn
+from contend.settings.server import is_dsn, is_on_this_host
 from contend.spec import CellSpec, Level
 from contend.store import RunRecord
 
@@ -83,11 +83,14 @@ class HostPowers:
     """What can be done to this host and to processes on it.
 
     groups: a control group for a quota can be made.
+    nodes: with memory; frequency: that of its CPUs can be chosen.
     """
 
     cpus: int = 1
     root: bool = False
     groups: bool = False
+    nodes: int = 1
+    frequency: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +221,7 @@ def pair_of(study: Study, finding: Finding, host: HostPowers) -> Pair:
         runs=runs,
         kind="" if server is None else server["kind"],
         own=own,
-        here=own or source.startswith("socket:"),
+        here=is_on_this_host(source),
         host=host,
     )
 

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from contend.findings.study import Study, log_ratio, reading_of
-from contend.probed import TriedRecord
+from contend.probed import TriedRecord, WhyFacts
 from contend.settings.treatments import UNTREATED
 from contend.stats import Change, Estimate, TableShape, answer_tables, estimate, ratio_of_means
 
@@ -50,12 +50,14 @@ class CandidateTried:
 @dataclass(frozen=True, slots=True)
 class DifferenceTried:
     """The untreated difference in the same minutes, as the logarithm of level over baseline with
-    its sign taken off, and the candidates; `certain` if there is one to explain."""
+    its sign taken off, and the candidates; `certain` if there is one to explain. `unmeasured` are
+    the names of those whose treatments could not be had."""
 
     log_difference: Estimate
     certain: bool
     repeats: int
     candidates: tuple[CandidateTried, ...]
+    unmeasured: tuple[str, ...] = ()
 
 
 def tried_of(study: Study) -> DifferenceTried | None:
@@ -70,25 +72,25 @@ def tried_of(study: Study) -> DifferenceTried | None:
         return None
     sign = 1.0 if np.nanmean(untreated) >= 0 else -1.0
     d = {name: sign * one for name, one in by_treatment.items()}
+    measured = [one for one in records if _is_measured(d, one)]
+    unmeasured = tuple(one["candidate"] for one in records if one not in measured)
     contrasts = [d[UNTREATED]]
-    for one in records:
+    for one in measured:
         contrasts += _contrasts(d, one)
-    if any(not np.any(np.isfinite(one)) for one in contrasts):
-        return None
     # Of each candidate two contrasts are in the table, and the share that is left is apart.
-    members = len(contrasts) + len(records)
+    members = len(contrasts) + len(measured)
     chance = (1 - CONFIDENCE) / members
     table = np.stack(contrasts, axis=1)[:, None, :]
     (answer,) = answer_tables(
         [table], TableShape(1, 1), confidence=1 - chance * len(contrasts), only_wholes=True
     )
     changes = sorted(answer.changes, key=lambda change: change.place.level)
-    whole, certain = _logs(changes[0]), changes[0].low > 1
+    whole, certain = logs_of(changes[0]), changes[0].low > 1
     found = tuple(
         _verdict(one, d, whole, changes[1 + 2 * at : 3 + 2 * at], chance, certain=certain)
-        for at, one in enumerate(records)
+        for at, one in enumerate(measured)
     )
-    return DifferenceTried(whole, certain, whole.n, found)
+    return DifferenceTried(whole, certain, whole.n, found, unmeasured)
 
 
 def _names(records: list[TriedRecord]) -> list[str]:
@@ -112,13 +114,20 @@ def _ratios(study: Study, treatment: str) -> np.ndarray:
     )
 
 
+def _is_measured(d: Mapping[str, np.ndarray], one: TriedRecord) -> bool:
+    """Whether any repeat has all that a verdict takes."""
+    needed = (UNTREATED, *one["doses"], one["placebo"])
+    return bool(np.any(np.all([np.isfinite(d[name]) for name in needed], axis=0)))
+
+
 def _contrasts(d: Mapping[str, np.ndarray], one: TriedRecord) -> list[np.ndarray]:
     """What goes beyond what the placebo takes; the same less what must at least."""
     beyond = d[one["placebo"]] - d[one["doses"][-1]]
     return [beyond, beyond - OVER_PLACEBO * one["least"] * d[UNTREATED]]
 
 
-def _logs(change: Change) -> Estimate:
+def logs_of(change: Change) -> Estimate:
+    """Its ratio and its interval as logarithms."""
     low = math.log(change.low) if change.low > 0 else -math.inf
     high = math.log(change.high) if math.isfinite(change.high) else math.inf
     return Estimate(math.log(change.ratio), low, high, change.n, CONFIDENCE)
@@ -133,7 +142,7 @@ def _verdict(
     *,
     certain: bool,
 ) -> CandidateTried:
-    beyond, beyond_short = map(_logs, changes)
+    beyond, beyond_short = map(logs_of, changes)
     none, whole = d[UNTREATED], d[record["doses"][-1]]
     left = ratio_of_means(whole, none, chance=chance, confidence=CONFIDENCE)
     most = 1 - record["least"]
@@ -158,7 +167,7 @@ def _verdict(
         left=left,
         left_with_placebo=share(record["placebo"]),
         left_at_doses={name: share(name) for name in record["doses"]},
-        more=None if is_confirmed or is_refuted else _more(needed),
+        more=None if is_confirmed or is_refuted else more_repeats(needed),
     )
 
 
@@ -174,7 +183,7 @@ def _grows(d: Mapping[str, np.ndarray], record: TriedRecord) -> bool:
     return all(later <= earlier + slack for earlier, later in itertools.pairwise(left))
 
 
-def _more(needed: list[tuple[Estimate, float]]) -> int | None:
+def more_repeats(needed: list[tuple[Estimate, float]]) -> int | None:
     """How many repeats more bring each mean as far from 0 as its interval is wide, if all stays as
     it is."""
     most = 0.0
@@ -185,3 +194,29 @@ def _more(needed: list[tuple[Estimate, float]]) -> int | None:
         most = max(most, one.n * (half / one.mean) ** 2)
     made = min(one.n for one, _ in needed)
     return max(1, math.ceil(most) - made)
+
+
+COULD_NOT_BE_HAD = "what would be changed could not be had, see the runs that failed"
+
+_FEW = 3
+
+
+def untested_of(about: WhyFacts, tried: DifferenceTried | None) -> dict[str, str]:
+    """What was not tried and why, what failed among it."""
+    failed = dict.fromkeys(tried.unmeasured if tried else (), COULD_NOT_BE_HAD)
+    return {**about["untested"], **failed}
+
+
+def by_reason(untested: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Name and reason, row by row. Many that have one reason are in one row: how many they are,
+    and the reason with their names."""
+    names: dict[str, list[str]] = {}
+    for name, why in untested.items():
+        names.setdefault(why, []).append(name)
+    few = [(name, why) for name, why in untested.items() if len(names[why]) <= _FEW]
+    many = [
+        (f"{len(of)} more", f"{why}: {', '.join(of)}")
+        for why, of in names.items()
+        if len(of) > _FEW
+    ]
+    return (*few, *many)

@@ -7,6 +7,7 @@ stands in that of the run.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +16,12 @@ from typing import Any
 
 from contend import host
 from contend.errors import ContendError, RequestError
-from contend.findings import compared_of, study_of, surest
+from contend.findings import compared_of, study_of
 from contend.findings.candidate import Candidate, HostPowers, Pair, Proposal, pair_of
 from contend.findings.candidates import CANDIDATES
 from contend.findings.model import Finding
 from contend.findings.study import Study
+from contend.findings.tried import logs_of, more_repeats
 from contend.lab.effort import BLOCK_S, SETTLE_S, SLICE_S, START_S
 from contend.lab.session import refuse_settings
 from contend.probed import TriedRecord, WhyFacts
@@ -104,17 +106,49 @@ def _difference(study: Study, path: Path) -> Finding:
     if not certain:
         raise NotTried(
             f"nothing in {path} certainly differs, so there is nothing to explain",
-            hint="More repeats may show a difference: `contend run … --for TIME`.",
+            hint=_repeats_missing(analysis.compared.comparisons if analysis else ()),
         )
-    better = [one for one in certain if one.tone == "better"]
-    found = surest(better) if better else certain[0]
-    assert found is not None
-    return found
+    return max(certain, key=_surely)
+
+
+MANY = 100
+"""So many repeats more are no advice."""
+
+
+def _repeats_missing(comparisons: Sequence[Finding]) -> str:
+    """How many more would make the first difference certain."""
+    found: list[tuple[int, int]] = []
+    for one in comparisons:
+        log = logs_of(one.change)
+        more = more_repeats([(log, math.copysign(1.0, log.mean))])
+        if more is not None and more <= MANY and one.change.verdict != "equivalent":
+            found.append((more, one.change.n))
+    if not found:
+        return "More repeats may show a difference: `contend run … --for TIME`."
+    more, made = min(found)
+    return (
+        f"About {more} more repeats would show one, if all stays as it is: "
+        f"`contend run … --set compare.repeats={made + more}`, and --for TIME if its time is "
+        "limited."
+    )
+
+
+def _surely(found: Finding) -> float:
+    """How large a difference is at least, as a logarithm, by the near end of its interval. A server
+    that is four times slower at many connections is asked about, and not what it gains at one."""
+    low, high = found.change.low, found.change.high
+    return math.log(low) if low > 1 else -math.log(high)
 
 
 def _powers() -> HostPowers:
+    facts = host.facts()
+    is_root = os.geteuid() == 0
     return HostPowers(
-        cpus=len(os.sched_getaffinity(0)), root=os.geteuid() == 0, groups=os.geteuid() == 0
+        cpus=len(os.sched_getaffinity(0)),
+        root=is_root,
+        groups=is_root,
+        nodes=(facts.get("numa") or {}).get("node_count") or 1,
+        frequency=is_root and (facts.get("cpu") or {}).get("governor") is not None,
     )
 
 
@@ -124,7 +158,7 @@ def _fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Prop
     for one in CANDIDATES.values():
         fits = one.fits(pair)
         if not fits:
-            absent = [sign.name for sign in one.signature if sign.holds(pair) is None]
+            absent = dict.fromkeys(s.name for s in one.signature if s.holds(pair) is None)
             untested[one.name] = (
                 _WHAT_FITS_NOT if fits is False else f"{', '.join(absent)} was not recorded"
             )
@@ -258,6 +292,7 @@ def _experiment(
         ),
         published=(),
         explain=None,
+        why=False,
         source=written({f"treatments.{json_name(name)}": table for name, table in tables.items()}),
         overrides=(),
     )

@@ -3,6 +3,7 @@ host has and what this process may use of it."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,7 +68,8 @@ def layout(root: Path = Path("/")) -> Processors:
         for line in (tree.text("proc/self/status") or "").splitlines()
         if ":" in line
     )
-    may = set(_list(status.get("Cpus_allowed_list", "").strip()) or online)
+    listed = _list(status.get("Cpus_allowed_list", "").strip())
+    may = set(listed or os.sched_getaffinity(0))
     seen = host_nodes(tree)
     nodes = {node.number: node.cpus for node in seen} or {0: online}
     memory = tuple(node.number for node in with_memory(seen)) or tuple(nodes)
@@ -210,6 +212,8 @@ def _list(text: str | None) -> list[int]:
 
 
 def _listed(tree: Tree) -> list[int]:
-    """Of a host that does not say which are online."""
+    """Of a host that does not say which are online, as in a container that hides /sys: at least
+    those that this process may use."""
     names = tree.names(_CPUS)
-    return [int(name[3:]) for name in names if re.fullmatch("cpu[0-9]+", name)] or [0]
+    seen = [int(name[3:]) for name in names if re.fullmatch("cpu[0-9]+", name)]
+    return seen or sorted(os.sched_getaffinity(0))

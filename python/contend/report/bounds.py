@@ -55,16 +55,33 @@ def bounds_of(
         Said.written(layout.baseline or ""),
         estimate_text(before),
     )
-    if after.mean >= _FULL * cpus:
-        words = (
-            "That is all the CPU time there is: at that place this machine, and not only the "
-            "thing compared, bounds the {}. More CPUs may show more."
-        )
-        bound = Said(words, noun)
-    else:
-        words = "{} of the CPU time was left idle there, so CPU time alone did not bound the {}."
-        bound = Said(words, _idle(after, cpus), noun)
+    match _is_full(after, cpus):
+        case True:
+            words = (
+                "That is all the CPU time there is: at that place this machine, and not only the "
+                "thing compared, bounds the {}. More CPUs may show more."
+            )
+            bound = Said(words, noun)
+        case False:
+            words = (
+                "{} of the CPU time was left idle there, so CPU time alone did not bound the {}."
+            )
+            bound = Said(words, _idle(after, cpus), noun)
+        case None:
+            words = "{} of the CPU time was left idle there: whether CPU time bounds the {}, {}."
+            bound = Said(words, _idle(after, cpus), noun, _why_not_certain(after))
     return (where, bound, *_together(study, cpus))
+
+
+def _is_full(busy: Estimate, cpus: float) -> bool | None:
+    """Whether all CPUs were busy; None if the repeats do not tell it from some idle time."""
+    if busy.low >= _FULL * cpus:
+        return True
+    return False if busy.high < _FULL * cpus else None
+
+
+def _why_not_certain(busy: Estimate) -> str:
+    return "one repeat does not tell" if busy.n < 2 else "these repeats do not tell for certain"
 
 
 def _idle(busy: Estimate, cpus: float) -> Said:
@@ -75,13 +92,13 @@ def _idle(busy: Estimate, cpus: float) -> Said:
 def is_full_at(
     study: Study, panels: Sequence[Panel], comparisons: Sequence[Finding]
 ) -> tuple[Finding, float] | None:
-    """The cell that certainly gains most, and how many CPUs there are, if all of them were busy
-    there."""
+    """The cell that certainly gains most, and how many CPUs there are, if certainly all of them
+    were busy there."""
     cpus, best = cpu_count(study.meta.facts), surest(comparisons)
     if best is None or best.tone != "better" or cpus is None:
         return None
     found = _busy_at(panels, best)
-    return (best, cpus) if found is not None and found[1].mean >= _FULL * cpus else None
+    return (best, cpus) if found is not None and _is_full(found[1], cpus) else None
 
 
 def _of_the_server(study: Study, panels: Sequence[Panel], cpus: float) -> tuple[Said, ...]:
@@ -111,16 +128,22 @@ def _of_the_server(study: Study, panels: Sequence[Panel], cpus: float) -> tuple[
         Given(cpus),
         repeats_text(used.n),
     )
-    verdict = (
-        Said("That is all the CPU time there is, so CPU time bounds it.")
-        if used.mean >= _FULL * cpus
-        else Said(
-            "{} of the CPU time was left idle, so CPU time alone does not bound it: look at "
-            "storage, locks, and whether clients were enough.",
-            _idle(used, cpus),
-        )
+    return (figures, _verdict(used, cpus), *_together(study, cpus))
+
+
+def _verdict(used: Estimate, cpus: float) -> Said:
+    is_full = _is_full(used, cpus)
+    if is_full:
+        return Said("That is all the CPU time there is, so CPU time bounds it.")
+    idle = _idle(used, cpus)
+    if is_full is None:
+        words = "{} of the CPU time was left idle: whether CPU time bounds it, {}."
+        return Said(words, idle, _why_not_certain(used))
+    return Said(
+        "{} of the CPU time was left idle, so CPU time alone does not bound it: look at storage, "
+        "locks, and whether clients were enough.",
+        idle,
     )
-    return (figures, verdict, *_together(study, cpus))
 
 
 def _together(study: Study, cpus: float) -> list[Said]:

@@ -7,7 +7,13 @@ from dataclasses import asdict
 from typing import Any
 
 from contend.findings import Said, study_of
-from contend.findings.tried import CandidateTried, DifferenceTried, tried_of
+from contend.findings.tried import (
+    CandidateTried,
+    DifferenceTried,
+    by_reason,
+    tried_of,
+    untested_of,
+)
 from contend.probed import WhyFacts
 from contend.report.model import Section, TextTable
 from contend.store import RunFolder
@@ -41,8 +47,8 @@ def why_section(folder: RunFolder) -> Section | None:
             tuple(rows),
         )
     ]
-    if about["untested"]:
-        untested = tuple(about["untested"].items())
+    untested = by_reason(untested_of(about, tried))
+    if untested:
         tables.append(TextTable("Not tried", ("cause", "because"), untested))
     return Section("Why: what takes the difference away", sentence_of(tried), tuple(tables))
 
@@ -108,7 +114,7 @@ def why_as_json(folder: RunFolder) -> dict[str, Any] | None:
     about, tried = found
     return {
         "sentence": sentence_of(tried),
-        "untested": dict(about["untested"]),
+        "untested": untested_of(about, tried),
         "tried": None if tried is None else _finite(asdict(tried)),
     }
 

@@ -7,6 +7,7 @@ import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 from contend.errors import RequestError
 from contend.settings.model import Differs, Launch, Need, Setting, Target, Values
@@ -19,6 +20,16 @@ _DSN_BEGINNINGS = ("mysql:", "mariadb:", "socket:")
 def is_dsn(name: str) -> bool:
     """Whether this names a server that runs already, and not a program or a kind of server."""
     return name.lstrip().lower().startswith(_DSN_BEGINNINGS)
+
+
+def is_on_this_host(name: str) -> bool:
+    """Whether that server runs here, as far as its name says it: one of ours does, and one that is
+    reached by a socket or by the loopback address."""
+    text = name.strip()
+    if not is_dsn(text) or text.lower().startswith("socket:"):
+        return True
+    parts = urlsplit(text)
+    return "socket" in parse_qs(parts.query) or parts.hostname in ("localhost", "127.0.0.1", "::1")
 
 
 MODEL = "model"

@@ -62,6 +62,7 @@ def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Ex
         published=read_published(document),
         words=read_words(document),
         explain=about["explain"],
+        why=about["why"],
         variant=variant,
         source=document.text,
         overrides=overrides,

@@ -25,6 +25,7 @@ from contend.settings.values import (
     Choice,
     Choices,
     Duration,
+    Flag,
     Key,
     Real,
     Refused,
@@ -106,6 +107,12 @@ EXPERIMENT = (
         Choice(CAUSES),
         None,
         "which cause the report looks at",
+    ),
+    Key(
+        "why",
+        Flag(),
+        False,
+        "after the run, try what may be the cause of a difference, as `contend run --why`",
     ),
 )
 

@@ -310,6 +310,7 @@ class Experiment:
     published: tuple[Published, ...] = ()
     words: Mapping[str, Words] = field(default_factory=dict)
     explain: str | None = None
+    why: bool = False
     variant: str = "default"
     source: str = ""
     overrides: tuple[str, ...] = ()

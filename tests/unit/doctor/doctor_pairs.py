@@ -317,7 +317,7 @@ PAIRS: dict[str, Pair] = {
     "kernel-regression": Pair(
         files(**{"proc/sys/kernel/osrelease": ["6.1.0-15-amd64", "6.1.64\n"][1]}),
         "severe",
-        "table of 2026-11-24",
+        "table of 2026-11-25",
     ),
     "irq-balance": Pair(
         files(
@@ -346,7 +346,7 @@ PAIRS: dict[str, Pair] = {
     "server-performance-schema": Pair(served(performance_schema="ON"), "note", "is on", _WELL),
     "server-slow-log": Pair(served(general_log="ON"), "severe", "general_log", _WELL),
     "server-version-end": Pair(
-        served(version="10.4.34-MariaDB"), "warning", "2024-06-18 (table of 2026-11-24", _WELL
+        served(version="10.4.34-MariaDB"), "warning", "2024-06-18 (table of 2026-11-25", _WELL
     ),
     "server-build": Pair(served(version="10.11.19-MariaDB-debug"), "severe", "debug", _WELL),
     "server-where": Pair(served(here=False, pid=None), "note", "another host", _WELL),

@@ -163,17 +163,20 @@ def test_the_end_of_a_version_is_told_with_the_date_of_the_table(roots: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("version", "end"),
+    ("kind", "version", "end"),
     [
-        ("10.11.19-MariaDB-1", date(2028, 2, 16)),
-        ("10.1.48-MariaDB", date(2020, 10, 17)),
-        ("12.3.1-MariaDB", None),
-        ("1000.1", None),
-        ("", None),
+        ("mariadb", "10.11.19-MariaDB-1", date(2028, 2, 16)),
+        ("mariadb", "10.1.48-MariaDB", date(2020, 10, 17)),
+        ("mariadb", "11.8.6-MariaDB-0+deb13u1", date(2028, 6, 4)),
+        ("mariadb", "12.3.1-MariaDB", None),
+        ("mysql", "9.7.0", date(2034, 4, 21)),
+        ("mysql", "8.4.9", date(2032, 4, 30)),
+        ("mysql", "1000.1", None),
+        ("mysql", "", None),
     ],
 )
-def test_the_series_of_a_version_is_found(version: str, end: date | None) -> None:
-    assert end_of("mariadb", version) == end
+def test_the_series_of_a_version_is_found(kind: str, version: str, end: date | None) -> None:
+    assert end_of(kind, version) == end
 
 
 @pytest.mark.parametrize(

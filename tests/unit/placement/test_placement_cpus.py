@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 import needs
 import pytest
+from killed import in_a_process_of_its_own
 
 from contend.errors import RequestError
 from contend.placement.cpus import MEMORY_PATTERN, both, cpus_of, layout, memory_of
@@ -243,3 +245,55 @@ def test_a_client_that_stays_on_its_half() -> None:
     assert placed["apart"].placement.cpus == server
     assert placed["together"].placement.cpus == client
     assert set(placed["all"].placement.cpus or ()) == set(layout().allowed)
+
+
+def test_where_proc_and_sys_are_hidden_the_kernel_itself_is_asked(tmp_path: Path) -> None:
+    """As in a container: contend may be on any CPUs that it may use, not on CPU 0 alone."""
+    own = tuple(sorted(os.sched_getaffinity(0)))
+    of = layout(tmp_path)
+    assert (of.online, of.allowed) == (own, own)
+    assert cpus_of("all", of, "p") == own
+    with pytest.raises(RequestError, match="this host has no CPU 4000"):
+        cpus_of("4000", of, "p")
+
+
+HIDDEN = """
+import ctypes, os, subprocess, sys
+from pathlib import Path
+from contend.doctor import examine, lines_of
+from contend.doctor.model import Subject
+from contend.host import Tree
+from contend.placement import Placement, look
+from contend.placement.cpus import layout
+from contend.placement.groups import grouped
+from contend.errors import RequestError
+ctypes.CDLL(None).unshare(0x20000)
+subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+for hidden in ("/proc", "/sys"):
+    subprocess.run(["mount", "-t", "tmpfs", "none", hidden], check=True)
+cpus = tuple(sorted(os.sched_getaffinity(0)))
+assert layout().allowed == cpus
+asked = Placement(cpus=cpus[:1], nice=3, open_files=100)
+process = subprocess.Popen([*asked.prefix(), "/bin/sleep", "60"])
+seen = look.seen(process.pid)
+print(seen, list(look.differences(asked, seen, "the server")))
+process.kill()
+try:
+    with grouped(Placement(cpu_quota=0.5)):
+        pass
+except RequestError as error:
+    print(error.message, error.hint)
+document = examine(Subject(Tree(Path("/")), Path("/var")))
+print(sum(check["outcome"] == "unseen" for check in document["checks"]) > 30)
+print(all(check["evidence"] for check in document["checks"]))
+"""
+
+
+def test_a_container_that_hides_proc_is_told_what_cannot_be_seen() -> None:
+    """In a mount namespace of its own. What could not be read back marks nothing."""
+    needs.root("it can mount")
+    seen, refused, *doctor = in_a_process_of_its_own(HIDDEN).splitlines()
+    assert seen == "{} []"
+    assert refused.startswith("cpu_quota needs the cpu controller of control groups, and this host")
+    assert "in a container the host decides" in refused
+    assert doctor == ["True", "True"]

@@ -1,15 +1,18 @@
-"""Placement in guests with several nodes, threads that share a core, nodes without memory or
-without CPUs: what settings ask, read back from the process. QEMU emulates them, so that they tell
-where things run and never how fast."""
+"""Placement and the state of the host in guests with several nodes, threads that share a core,
+nodes without memory or without CPUs: what settings ask, read back from the kernel. QEMU emulates
+them, so that they tell where things run and never how fast."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from guest import GUESTS, Guest
+from guest import GUESTS, Guest, with_disk
 from guest_image import kernel, write_image
+
+pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
 
 
 class Guests(dict[str, Guest]):
@@ -23,15 +26,16 @@ class Guests(dict[str, Guest]):
     def __missing__(self, name: str) -> Guest:
         own = self._folder / name
         own.mkdir()
-        self[name] = Guest(GUESTS[name], own, self._kernel, self._image)
+        self[name] = Guest(with_disk(GUESTS[name], own), own, self._kernel, self._image)
         return self[name]
 
 
 @pytest.fixture(scope="module")
-def guests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guests]:
+def guests(tmp_path_factory: pytest.TempPathFactory, load_program: Path) -> Iterator[Guests]:
     """Hosts that this one is not."""
     folder = tmp_path_factory.mktemp("guests")
-    made = Guests(folder, kernel(), write_image(folder / "image.cpio"))
+    image = write_image(folder / "image.cpio", programs=(load_program,))
+    made = Guests(folder, kernel(), image)
     yield made
     for guest in made.values():
         guest.close()
@@ -91,11 +95,8 @@ class TestTwoNodes:
         assert (said["differ"], said["seen"]["class"]) == ([], "rr 4")
 
     def test_the_c_library_asks_for_huge_pages(self, guests: Guests) -> None:
-        # A kernel with less than 512 MB begins with "never".
-        guest = guests["two_nodes"]
-        guest.call("write", files={"/sys/kernel/mm/transparent_hugepage/enabled": "madvise"})
         huge = {
-            words: guest.call("place", asked={"place.server.huge_pages": words})
+            words: guests["two_nodes"].call("place", asked={"place.server.huge_pages": words})
             for words in ("malloc", "never")
         }
         assert huge["malloc"]["huge_kb"] >= 2048
@@ -162,6 +163,36 @@ class TestTwoNodes:
         )
         assert free > 2 * held
 
+    def test_memory_of_each_node_is_read_from_both(
+        self, guests: Guests, load_program: Path
+    ) -> None:
+        """contend-load places it, and the kernel there says that it did."""
+        found = guests["two_nodes"].call("nodes_of_memory", program=str(load_program))
+        nodes = [(one["no_cpus"], one["no_memory"]) for one in found["nodes"]]
+        assert nodes == [(None, None)] * 2
+        pairs = {(one["cpus_of"], one["memory_of"]) for one in found["pairs"]}
+        assert pairs == {(0, 0), (0, 1), (1, 0), (1, 1)}
+        assert all(one["bandwidth_gb_s"] > 0 for one in found["pairs"])
+
+    def test_threads_by_role(self, guests: Guests) -> None:
+        """And those that they make later, as a server's first one makes those of connections."""
+        asked = {
+            "place.server.threads.connection.cpus": "node:1",
+            "place.server.threads.connection.class": "fifo",
+            "place.server.threads.connection.priority": 7,
+            "place.server.threads.purge.cpus": "0",
+            "place.server.threads.purge.nice": 5,
+        }
+        said = guests["two_nodes"].call("guest_host.roles", asked=asked)
+        for which in ("thread", "later"):
+            placed = {role: one[which] for role, one in said.items()}
+            serving = placed["connection"]
+            assert (serving["cpus"], serving["class"]) == ("2-3", "fifo 7")
+            assert (placed["purge"]["cpus"], placed["purge"]["nice"]) == ("0", "5")
+            # Nothing was asked of it.
+            assert (placed["log"]["cpus"], placed["log"]["class"]) == ("0-3", "other")
+        assert said["connection"]["said"]["threads"] == "1"
+
 
 class TestThreads:
     def test_one_thread_a_core(self, guests: Guests) -> None:
@@ -198,42 +229,37 @@ class TestThreads:
         assert "CPU 4-5 is outside" in placed("4-6")
 
 
-class TestEightNodes:
-    def test_each_node_is_one_cpu(self, guests: Guests) -> None:
-        of = guests["eight_nodes"].call("host")
-        assert of["nodes"] == {str(node): [node] for node in range(8)}
+class TestManyNodes:
+    """Eight, of which one has no memory, and one no CPUs."""
 
-    def test_memory_lies_on_all_of_them_or_on_some(self, guests: Guests) -> None:
-        def placed(memory: str) -> tuple[str, int]:
-            said = guests["eight_nodes"].call("place", asked={"place.server.memory": memory})
+    def test_nodes_are_what_the_kernel_says(self, guests: Guests) -> None:
+        of = guests["many_nodes"].call("host")
+        assert of["nodes"] == {**{str(node): [node] for node in range(7)}, "7": []}
+
+    def test_memory_lies_on_all_that_have_some_or_on_those_named(self, guests: Guests) -> None:
+        def placed(memory: str) -> dict[str, Any]:
+            said = guests["many_nodes"].call("place", asked={"place.server.memory": memory})
             assert said["differ"] == []
-            return said["policy"], len(said["pages"])
+            return dict(said)
 
-        policy, nodes = placed("interleave")
-        # The guest's own files fill one of these small nodes.
-        assert (policy, nodes >= 7) == ("interleave:0-7", True)
-        assert placed("interleave:2,4-5")[0] == "interleave:2,4-5"
-        assert placed("bind:6-7")[0] == "bind:6-7"
-
-
-class TestUneven:
-    """A node without memory, and one without CPUs."""
+        everywhere = placed("interleave")
+        assert everywhere["policy"] == "interleave:0,2-7"
+        # The guest's own files fill one or the other of these small nodes.
+        assert len(everywhere["pages"]) >= 5 and "1" not in everywhere["pages"]
+        some = placed("interleave:2,4-5,7")
+        assert some["policy"] == "interleave:2,4-5,7"
+        assert len(some["pages"]) >= 2 and some["pages"].keys() <= set("2457")
+        assert placed("bind:6-7")["policy"] == "bind:6-7"
 
     def test_cpus_without_memory_take_it_elsewhere(self, guests: Guests) -> None:
-        said = guests["uneven"].call("place", asked={"place.server.cpus": "node:1"})
-        assert said["status"]["Cpus_allowed_list"] == "2-3"
+        said = guests["many_nodes"].call("place", asked={"place.server.cpus": "node:1"})
+        assert said["status"]["Cpus_allowed_list"] == "1"
         assert "1" not in said["pages"]
 
-    def test_memory_lies_on_nodes_that_have_some(self, guests: Guests) -> None:
-        asked = {"place.server.memory": "interleave"}
-        said = guests["uneven"].call("place", asked=asked)
-        assert said["differ"] == []
-        assert (said["policy"], said["pages"].keys()) == ("interleave:0,2", {"0", "2"})
-
     def test_memory_without_cpus_can_be_bound(self, guests: Guests) -> None:
-        asked = {"place.server.cpus": "node:0", "place.server.memory": "bind:2"}
-        said = guests["uneven"].call("place", asked=asked)
-        assert (said["differ"], said["pages"].keys()) == ([], {"2"})
+        asked = {"place.server.cpus": "node:0", "place.server.memory": "bind:7"}
+        said = guests["many_nodes"].call("place", asked=asked)
+        assert (said["differ"], said["pages"].keys()) == ([], {"7"})
 
     @pytest.mark.parametrize(
         ("asked", "refused"),
@@ -241,12 +267,92 @@ class TestUneven:
             ({"memory": "bind:1"}, "node 1 has no memory of its own"),
             ({"memory": "node:1"}, "node 1 has no memory of its own"),
             ({"memory": "interleave:0-2"}, "node 1 has no memory of its own"),
-            ({"cpus": "node:2"}, "node 2 has memory and no CPUs"),
-            ({"memory": "node:2"}, 'place.server.memory = "node:2": node 2 has memory and no CPUs'),
+            ({"cpus": "node:7"}, "node 7 has memory and no CPUs"),
+            ({"memory": "node:7"}, 'place.server.memory = "node:7": node 7 has memory and no CPUs'),
         ],
     )
     def test_what_a_node_has_not_is_refused(
         self, guests: Guests, asked: dict[str, str], refused: str
     ) -> None:
         keys = {f"place.server.{name}": value for name, value in asked.items()}
-        assert refused in guests["uneven"].call("place", asked=keys)["refused"]
+        assert refused in guests["many_nodes"].call("place", asked=keys)["refused"]
+
+
+VM = "proc/sys/vm"
+DISK = "sys/block/vda/queue"
+CPU = "sys/devices/system/cpu"
+
+HOST = {
+    "swappiness": (1, {f"{VM}/swappiness": "1"}),
+    "zone_reclaim_mode": (1, {f"{VM}/zone_reclaim_mode": "1"}),
+    "numa_balancing": (0, {"proc/sys/kernel/numa_balancing": "0"}),
+    "transparent_hugepage": ("never", {"sys/kernel/mm/transparent_hugepage/enabled": "never"}),
+    "huge_pages": (8, {f"{VM}/nr_hugepages": "8"}),
+    "dirty_ratio": (5, {f"{VM}/dirty_ratio": "5"}),
+    "dirty_background_ratio": (3, {f"{VM}/dirty_background_ratio": "3"}),
+    "dirty_bytes": (100003840, {f"{VM}/dirty_bytes": "100003840", f"{VM}/dirty_ratio": "0"}),
+    "dirty_background_bytes": (
+        50003968,
+        {f"{VM}/dirty_background_bytes": "50003968", f"{VM}/dirty_background_ratio": "0"},
+    ),
+    "dirty_expire_centisecs": (100, {f"{VM}/dirty_expire_centisecs": "100"}),
+    "dirty_writeback_centisecs": (100, {f"{VM}/dirty_writeback_centisecs": "100"}),
+    "busy_poll": (50, {"proc/sys/net/core/busy_poll": "50"}),
+    "busy_read": (50, {"proc/sys/net/core/busy_read": "50"}),
+    "io_scheduler": ("mq-deadline", {f"{DISK}/scheduler": "mq-deadline"}),
+    "read_ahead_kb": (6, {f"{DISK}/read_ahead_kb": "4"}),
+}
+"""Value, and what the files of the kernel that change say then: of the older two of two, a 0."""
+
+
+class TestHost:
+    """The state of the host, in guests that may be changed."""
+
+    def test_each_setting_is_brought_about_and_put_back_also_after_a_kill(
+        self, guests: Guests
+    ) -> None:
+        asked = {f"host.{name}": value for name, (value, _) in HOST.items()}
+        said = guests["two_nodes"].call("guest_host.tried", asked=asked)
+        for name, (_, files) in HOST.items():
+            one = said[f"host.{name}"]
+            assert one["brought"] == files, name
+            assert one["left"] == {}, name
+            assert one["killed"] == {"written": files, "brought": files}, name
+            assert one["restored"] == {"written": {}, "brought": {}}, name
+        (rounded,) = said["host.read_ahead_kb"]["rounded"]
+        assert rounded == "host.read_ahead_kb = 6 was asked for, and the kernel made it 4"
+
+    def test_the_page_cache_is_emptied(self, guests: Guests) -> None:
+        assert guests["two_nodes"].call("guest_host.pages_dropped") == 1
+
+    def test_threads_of_a_core_are_turned_off_and_on(self, guests: Guests) -> None:
+        """With their CPUs go those of the older control groups, which do not come back with them:
+        contend has noted what they were."""
+        said = guests["threads"].call("guest_host.tried", asked={"host.smt": False})["host.smt"]
+        groups = {path: cpus for path, cpus in said["brought"].items() if "cpuset" in path}
+        others = {path: cpus for path, cpus in said["brought"].items() if path not in groups}
+        assert others == {f"{CPU}/online": "0,2,4,6", f"{CPU}/smt/control": "off"}
+        assert len(groups) == 3 and set(groups.values()) == {"0,2,4,6"}
+        assert said["left"] == {}
+        for moment in ("written", "brought"):
+            assert said["killed"][moment] == said["brought"]
+            assert said["restored"][moment] == {}
+
+    @pytest.mark.parametrize(
+        ("name", "value", "says"),
+        [
+            ("governor", "performance", "this host has no /sys/devices/system/cpu"),
+            ("boost", False, "this host has no /sys/devices/system/cpu"),
+            ("rt_runtime_us", 950000, "this host has no /sys/fs/cgroup/cpu"),
+            ("io_scheduler", "deadline", "does not offer 'deadline'"),
+            ("irq_cpus", "8", "this host has no CPU 8"),
+        ],
+    )
+    def test_what_this_kernel_has_not_is_refused(
+        self, guests: Guests, name: str, value: object, says: str
+    ) -> None:
+        asked = {f"host.{name}": value}
+        said = guests["threads"].call("guest_host.tried", asked=asked)[f"host.{name}"]
+        assert says in said["refused"]
+        assert said["refused"].startswith(f"host.{name}") and said["hint"]
+        assert said["left"] == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,42 @@ def test_a_full_machine_is_named_as_a_bound(study_report: Report) -> None:
         and "of its 2 CPUs" in said
         and "bounds the gain" in said
     )
+
+
+def busy_in(seconds: Callable[[int], float]) -> Callable[[RunRecord], RunRecord]:
+    """Runs whose server used so many CPUs, by repeat, and contend-load none."""
+
+    def used(record: RunRecord) -> RunRecord:
+        assert record.done is not None
+        done = dict(record.done)
+        cpu_us = seconds(record.repeat) * done["measured_s"] * 1e6
+        done["server"] = {**done["server"], "cpu_us": cpu_us}
+        done["client"] = {**done["client"], "cpu_us": 0.0}
+        return replace(record, done=done)
+
+    return used
+
+
+@pytest.mark.parametrize(
+    ("cpus", "says"),
+    [
+        ((1.99, 1.97), "bounds the gain. More CPUs may show more."),
+        ((1.5, 1.6), "so CPU time alone did not bound the gain."),
+        # A mean below a full machine, and one above, whose intervals hold both.
+        ((1.99, 1.7), "whether CPU time bounds the gain, these repeats do not tell for certain."),
+        ((2.0, 1.82), "whether CPU time bounds the gain, these repeats do not tell for certain."),
+    ],
+)
+def test_what_bounds_it_is_told_by_the_interval_and_not_by_the_mean(
+    tmp_path: Path, cpus: tuple[float, float], says: str
+) -> None:
+    steps = f"{SEGMENTS}=[0, 32, 64]"
+    report = study_with(tmp_path, busy_in(lambda repeat: cpus[repeat % 2]), steps)
+    assert len(report.bounds) >= 2
+    assert says in report.bounds[1]
+    is_full = "More CPUs" in says
+    told = (*report.answer.others, *report.answer.basis)
+    assert any("a machine with more CPUs" in one for one in told) == is_full
 
 
 @pytest.mark.parametrize(("together", "told"), [(1.32, True), (1.9, False), (None, False)])

@@ -155,16 +155,19 @@ impl Epoll {
         let (tv_sec, tv_nsec) = ((ns / 1_000_000_000) as i64, (ns % 1_000_000_000) as i64);
         if self.waits_exactly {
             let time = libc::timespec { tv_sec, tv_nsec };
+            // By its number: a C library older than glibc 2.35 has no name for it.
             // SAFETY: the event buffer outlives the call and its length is given; the time is
             // live, and no signals are masked.
             return taken(unsafe {
-                libc::epoll_pwait2(
+                libc::syscall(
+                    libc::SYS_epoll_pwait2,
                     self.queue.as_raw_fd(),
                     self.events.as_mut_ptr(),
                     self.events.len() as libc::c_int,
                     &raw const time,
-                    std::ptr::null(),
-                )
+                    std::ptr::null::<libc::sigset_t>(),
+                    0_usize,
+                ) as libc::c_int
             });
         }
         let mut queue = [PollFd::new(&self.queue, PollFlags::IN)];

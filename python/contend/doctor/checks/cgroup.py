@@ -94,7 +94,7 @@ CHECKS = (
         title="CPUs that may be used",
         why="Server, client and lab share what is allowed here, and what a figure says of CPUs is "
         "of these.",
-        costs="As many CPUs less.",
+        costs="The CPUs that are missing.",
         mend="taskset -cp 0-LAST PID; cpuset.cpus of the control group",
         look=_cpuset,
     ),

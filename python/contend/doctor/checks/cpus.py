@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from contend.doctor.checks.cpu_power import CPUS
-from contend.doctor.model import LATENCY, DoctorCheck, Result, Subject, Unseen, fine, found
+from contend.doctor.model import (
+    LATENCY,
+    NOT_MEASURED,
+    DoctorCheck,
+    Result,
+    Subject,
+    Unseen,
+    fine,
+    found,
+)
 from contend.metrics.read import NEAR_NS_MAX
 
 _MOVED_RATIO = 2.0
@@ -69,7 +78,7 @@ def _unequal(subject: Subject) -> Result:
 def _distance(subject: Subject) -> Result:
     apart = subject.measured.get("handover_ns")
     if apart is None:
-        return Unseen("it was not measured, or no pair of CPUs had time to answer")
+        return Unseen(f"{NOT_MEASURED}, or no pair of CPUs had time to answer")
     said = f"a line of cache goes over and comes back in {apart.value:.0f} ns"
     if apart.value >= NEAR_NS_MAX:
         return found("warning", f"{said}, and near CPUs take less than {NEAR_NS_MAX:.0f}")
@@ -79,7 +88,7 @@ def _distance(subject: Subject) -> Result:
 def _moving(subject: Subject) -> Result:
     apart = subject.measured.get("handover_ns")
     if apart is None:
-        return Unseen("it was not measured, or no pair of CPUs had time to answer")
+        return Unseen(f"{NOT_MEASURED}, or no pair of CPUs had time to answer")
     said = f"{apart.low:.0f} to {apart.high:.0f} ns over the looks"
     if apart.low > 0 and apart.high / apart.low >= _MOVED_RATIO and apart.high >= NEAR_NS_MAX:
         return found("warning", f"the distance of the CPUs changed while doctor looked: {said}")
@@ -89,7 +98,7 @@ def _moving(subject: Subject) -> Result:
 def _wake(subject: Subject) -> Result:
     took = subject.seen("wake_us")
     if took is None:
-        return Unseen("it was not measured, or no pair of CPUs had time to answer")
+        return Unseen(f"{NOT_MEASURED}, or no pair of CPUs had time to answer")
     if took > _WAKE_SLOW_US:
         return found("warning", f"a thread runs {took:.0f} µs after it was woken")
     return fine(f"a thread runs {took:.0f} µs after it was woken")
@@ -102,7 +111,8 @@ CHECKS = (
         why="Two threads on one core are less than two cores, and which of them share one is the "
         "scheduler's choice at each moment.",
         costs="A server at half of its CPUs is nearer to its limit than the half says.",
-        mend="echo off > /sys/devices/system/cpu/smt/control",
+        mend="None is needed for throughput, which two threads a core usually raise. Where an even "
+        "pace is worth more: echo off > /sys/devices/system/cpu/smt/control",
         look=_smt,
         files=lambda _subject: {f"{CPUS}/smt/control": "off"},
     ),

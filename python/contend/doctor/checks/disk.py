@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contend.doctor.model import (
     LATENCY,
+    NOT_MEASURED,
     WRITES,
     DoctorCheck,
     Result,
@@ -108,7 +109,7 @@ def _write_cache(subject: Subject) -> Result:
 def _fsync(subject: Subject) -> Result:
     took_us = subject.seen("fsync_us")
     if took_us is None:
-        return Unseen("it was not measured on the disk of the data")
+        return Unseen(f"{NOT_MEASURED} on the disk of the data")
     if took_us >= _FSYNC_SEVERE_US:
         return found("severe", f"a flush takes {took_us / 1000:.0f} ms")
     if took_us >= _FSYNC_SLOW_US:
@@ -163,7 +164,7 @@ CHECKS = (
         title="time of a flush to the disk",
         why="With innodb_flush_log_at_trx_commit=1 a commit waits for one, and with sync_binlog=1 "
         "for another. One connection commits no faster than that.",
-        costs="At most 1 s / this commits a second for one connection.",
+        costs="One connection commits at most once in this time.",
         mend="None by a setting that keeps what is committed: another disk, or a controller with "
         "a battery.",
         look=_fsync,

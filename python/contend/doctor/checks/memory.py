@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contend.doctor.model import (
     LATENCY,
+    NOT_MEASURED,
     WRITES,
     DoctorCheck,
     Result,
@@ -129,7 +130,7 @@ def _dirty(subject: Subject) -> Result:
 def _load(subject: Subject) -> Result:
     took_ns = subject.seen("memory_ns")
     if took_ns is None:
-        return Unseen("it was not measured")
+        return Unseen(NOT_MEASURED)
     said = f"a load from memory takes {took_ns:.0f} ns"
     return found("warning", said) if took_ns > _MEMORY_SLOW_NS else fine(said)
 

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from contend.doctor.model import DoctorCheck, Result, Subject, Unseen, as_number, fine, found
+from contend.doctor.model import (
+    NOT_MEASURED,
+    DoctorCheck,
+    Result,
+    Subject,
+    Unseen,
+    as_number,
+    fine,
+    found,
+)
 from contend.host.counters import OTHERS_SHARE_MAX, STEAL_SHARE_MAX
 from contend.host.machine import container, virtualisation
 
@@ -12,7 +21,7 @@ _SEVERE_STEAL, _SEVERE_OTHERS = 0.10, 0.25
 def _steal(subject: Subject) -> Result:
     share = subject.seen("steal_share")
     if share is None:
-        return Unseen("it was not measured")
+        return Unseen(NOT_MEASURED)
     said = f"the hypervisor gave {share:.1%} of the CPU time to others"
     if share > STEAL_SHARE_MAX:
         return found("severe" if share > _SEVERE_STEAL else "warning", said)
@@ -22,7 +31,7 @@ def _steal(subject: Subject) -> Result:
 def _others(subject: Subject) -> Result:
     share = subject.seen("busy_share")
     if share is None:
-        return Unseen("it was not measured")
+        return Unseen(NOT_MEASURED)
     said = f"other processes used {share:.1%} of the CPU time while doctor did nothing"
     if share > OTHERS_SHARE_MAX:
         return found("severe" if share > _SEVERE_OTHERS else "warning", said)
@@ -80,7 +89,7 @@ CHECKS = (
         id="cpu-pressure",
         title="tasks that wait for a CPU",
         why="More wants to run than there are CPUs, before a run has begun.",
-        costs="As of noisy-neighbours.",
+        costs="CPU time that server and client do not get, and wider intervals.",
         mend="Wait until the host is quiet; `top` names who is at work.",
         look=_waiting,
         measure="busy_share",

@@ -1,0 +1,52 @@
+"""One server reads other rows for the same queries: its optimizer chose another plan."""
+
+from __future__ import annotations
+
+from contend.findings.candidate import Candidate, Pair, Proposal, Sign
+from contend.findings.candidates._common import NOT_MARIADB, NOTHING, setting
+from contend.metrics import Metric, Run
+
+
+def _rows_read(run: Run) -> float | None:
+    """Reads of rows and of index entries for each statement."""
+    status = run.probes.get("status")
+    asked = (status or {}).get("Questions")
+    if status is None or not asked:
+        return None
+    return sum(v for name, v in status.items() if name.startswith("Handler_read_")) / asked
+
+
+ROWS_READ = Metric("handler_reads", "Reads of rows per question", "", _rows_read)
+
+_PLAIN = {
+    "optimizer_use_condition_selectivity": 1,
+    "use_stat_tables": "NEVER",
+    "eq_range_index_dive_limit": 200,
+}
+
+
+def _propose(pair: Pair) -> Proposal | str:
+    if pair.kind != "mariadb":
+        return NOT_MARIADB
+    return Proposal(
+        doses=(
+            setting("both without tables of statistics", **_PLAIN),
+            setting(
+                "both without tables of statistics, and the optimizer's switches as they come",
+                optimizer_switch="default",
+                **_PLAIN,
+            ),
+        ),
+        placebo=NOTHING,
+        least=0.5,
+    )
+
+
+CANDIDATE = Candidate(
+    name="plan-changed",
+    title="the optimizer reads the same rows by another plan",
+    limit="queries a second: as many as the rows allow that the plan reads",
+    signature=(Sign(ROWS_READ, "slower", least=2), Sign(ROWS_READ, "over", least=1.5)),
+    propose=_propose,
+    refuted_by="a difference that stays if both optimizers are set alike",
+)

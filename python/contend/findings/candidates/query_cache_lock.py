@@ -1,0 +1,57 @@
+"""Every SELECT looks its text up in the query cache, one at a time."""
+
+from __future__ import annotations
+
+from contend.findings.candidate import Candidate, Pair, Proposal, Sign
+from contend.findings.candidates._common import NO_DATABASE, NOTHING, is_database, setting
+from contend.metrics import Metric, Run
+
+_SIZE = 1 << 20
+
+
+def _visits(run: Run) -> float | None:
+    """Answers, stores and refusals of the query cache for each statement."""
+    status = run.probes.get("status")
+    asked = (status or {}).get("Questions")
+    if status is None or not asked:
+        return None
+    names = ("Qcache_hits", "Qcache_inserts", "Qcache_not_cached")
+    return sum(max(0, status.get(name, 0)) for name in names) / asked
+
+
+VISITS = Metric("query_cache_visits", "Visits to the query cache per question", "", _visits)
+
+
+def _propose(pair: Pair) -> Proposal | str:
+    if not is_database(pair):
+        return NO_DATABASE
+    if pair.number("query_cache_size", _SIZE) == 0:
+        return "the query cache has no room as it is (query_cache_size = 0)"
+    return Proposal(
+        doses=(
+            setting("a query cache that stores no answer", query_cache_limit=0),
+            setting(
+                "no query cache",
+                "query_cache_type",
+                "query_cache_limit",
+                "query_cache_min_res_unit",
+                query_cache_size=0,
+            ),
+        ),
+        placebo=NOTHING,
+        least=0.5,
+    )
+
+
+CANDIDATE = Candidate(
+    name="query-cache-lock",
+    title="queries wait for the query cache's lock, or store answers that nobody asks for again",
+    limit="queries a second: as many visits to the query cache as fit one after the other",
+    signature=(
+        Sign(VISITS, "slower", least=0.1),
+        Sign(VISITS, "over", least=1.5),
+        Sign("status.Qcache_hits_per_query", "slower", most=0.5),
+    ),
+    propose=_propose,
+    refuted_by="a difference that stays if neither server has a query cache",
+)

@@ -1,0 +1,39 @@
+"""The cache of open tables has no room for what is asked at once."""
+
+from __future__ import annotations
+
+from contend.findings.candidate import Candidate, Pair, Proposal, Sign
+from contend.findings.candidates._common import NO_DATABASE, NOTHING, is_database, setting
+
+_USUAL = 2000
+
+
+def _propose(pair: Pair) -> Proposal | str:
+    if not is_database(pair):
+        return NO_DATABASE
+    tables = len(pair.cells["slower"].data.table_names) or 1
+    needed = tables * pair.connections
+    if pair.number("table_open_cache", _USUAL) > 2 * needed:
+        return f"the cache holds all {needed} tables that are open at once"
+    half, whole = max(10, needed // 2), max(_USUAL, 4 * needed)
+    return Proposal(
+        doses=(
+            setting(f"room for {half} open tables", table_open_cache=half),
+            setting(f"room for {whole} open tables", table_open_cache=whole),
+        ),
+        placebo=NOTHING,
+        least=0.5,
+    )
+
+
+CANDIDATE = Candidate(
+    name="table-cache",
+    title="tables are closed and opened again, for want of room for open ones",
+    limit="queries a second: as many tables as the server opens, one at a time",
+    signature=(
+        Sign("status.Opened_tables_per_query", "slower", least=0.005),
+        Sign("status.Opened_tables_per_query", "over", least=1.5),
+    ),
+    propose=_propose,
+    refuted_by="a difference that stays if all tables stay open",
+)

@@ -1,0 +1,68 @@
+"""The page that lists the candidates is what the candidates say."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+from made_up_pairs import SIGNS
+
+from contend.findings.candidate import Candidate, Proposal, Sign
+from contend.findings.candidates import CANDIDATES
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "candidates.md"
+
+HEAD = (
+    "# Candidates: causes that an experiment can try\n\n"
+    "What [`contend why`](../guides/why.md) looks for and tries, in the order in which it does. "
+    "`CONTEND_UPDATE_GOLDEN=1 pytest tests/golden/test_golden_candidates.py` writes this page "
+    "from the files in `python/contend/findings/candidates/`. Doses and placebos depend on the "
+    "pair; here they are those of made-up pairs on a host with 2 CPUs and 2 memory nodes, most of "
+    "them of 8 connections.\n\n"
+    "A sign is a metric of the slower side, of the faster one, of the side that has more of it, or "
+    "that of the slower side over that of the faster. All signs of a candidate must hold.\n"
+)
+
+_AT = {
+    "slower": "slower side",
+    "faster": "faster side",
+    "either": "either side",
+    "over": "slower over faster",
+}
+
+
+def bounds(sign: Sign) -> str:
+    low = "" if sign.least == -math.inf else f"at least {sign.least:g}"
+    high = "" if sign.most == math.inf else f"at most {sign.most:g}"
+    return " and ".join(filter(None, (low, high)))
+
+
+def section(one: Candidate) -> str:
+    has_it, _ = SIGNS[one.name]
+    found = one.propose(has_it)
+    lines = [f"## `{one.name}`", "", f"{one.title[0].upper()}{one.title[1:]}.", ""]
+    lines.append(f"- **Sets a limit to** {one.limit}.")
+    lines += [f"- **Sign**, {_AT[s.at]}: `{s.name}` {bounds(s)}." for s in one.signature]
+    if isinstance(found, Proposal):
+        lines += [
+            f"- **Dose {number}**: {dose.words}. {changes(dose.sets)}"
+            for number, dose in enumerate(found.doses, start=1)
+        ]
+        lines.append(f"- **Placebo**: {found.placebo.words}. {changes(found.placebo.sets)}")
+        lines.append(f"- **Foretold**: at least {found.least:.0%} of the difference goes.")
+    else:
+        lines.append(f"- **Never tried**: {found}.")
+    return "\n".join([*lines, f"- **Refuted by** {one.refuted_by}.", ""])
+
+
+def changes(sets: object) -> str:
+    assert isinstance(sets, dict)
+    return ", ".join(f"`{path}` = `{value}`" for path, value in sets.items())
+
+
+def test_the_page_lists_every_candidate_as_it_is() -> None:
+    text = "\n".join([HEAD, *map(section, CANDIDATES.values())])
+    if os.environ.get("CONTEND_UPDATE_GOLDEN"):
+        PAGE.write_text(text)
+    assert text == PAGE.read_text()
