@@ -60,12 +60,17 @@ def parts_of_round(one: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[s
     lag = figures.get("lag_us_mean")
     parts = {} if lag is None else {TO_BE_SENT: float(lag)}
     parts[CLIENT] = max(0.0, one["client_cpu_us"] - look["look_cpu_us"]) / one["begun"]
-    if look["scheduled"] and look["threads"]:
+    # Who may not look at threads does not know which of them serve: it is all of them then.
+    unseen = look.get("refused") is not None and not look["threads"]
+    run_us, wait_us = (
+        look[f"{'other_' if unseen else ''}{name}"] for name in ("run_us", "wait_us")
+    )
+    if look["scheduled"] and (look["threads"] or unseen):
         user, system = (look.get(name) or 0.0 for name in ("user_us", "system_us"))
         of_user = share_of(user, user + system)
-        parts[USER] = look["run_us"] / events * of_user
-        parts[SYSTEM] = look["run_us"] / events * (1 - of_user)
-        parts[FOR_CPU] = look["wait_us"] / events
+        parts[USER] = run_us / events * of_user
+        parts[SYSTEM] = run_us / events * (1 - of_user)
+        parts[FOR_CPU] = wait_us / events
     if look["reads"] and look.get("refused") is None:
         each_us = look["threads"] * look["duration_s"] * 1e6 / look["reads"] / events
         for place, name in BLOCKED.items():
@@ -76,7 +81,7 @@ def parts_of_round(one: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[s
     busy, stolen = look.get("host_busy_us"), look.get("host_stolen_us")
     if busy and stolen is not None:
         # The hypervisor takes from whoever runs.
-        parts[STOLEN] = stolen * min(1.0, look["run_us"] / busy) / events
+        parts[STOLEN] = stolen * min(1.0, run_us / busy) / events
     if WIRE in parts and FOR_CPU in parts:
         parts[REMAINDER] = response - sum(parts.values())
     return {RESPONSE: response, **parts}

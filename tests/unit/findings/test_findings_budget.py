@@ -63,6 +63,13 @@ def test_one_address_that_has_the_waits_is_a_hot_lock() -> None:
 def test_threads_that_may_not_be_seen_leave_what_the_scheduler_counts() -> None:
     refused = rounds(refused="syscall: Permission denied", reads=0, running=0, blocked={})
     found = budget_of(record(refused))
+    unseen = [dict(one) for one in refused]
+    for one in unseen:
+        if "look" in one:
+            one["look"] = {**one["look"], "threads": 0, "run_us": 0.0, "wait_us": 0.0}
+            one["look"] |= {"other_run_us": 500_000.0, "other_wait_us": 200_000.0}
+    # Nobody knows which threads serve: it is all of them.
+    assert means(budget_of(record(unseen))) == means(found)
     assert budget.FOR_CPU in found.parts
     assert budget.WIRE not in found.parts and budget.REMAINDER not in found.parts
     assert found.unknown == ("where threads wait: syscall: Permission denied",)
