@@ -92,6 +92,12 @@ docs: setup ## build the site of all pages into build/docs; a broken link stops 
 	$(BIN)/python -m sphinx -W --keep-going -q -c docs . build/docs
 	@echo "build/docs/index.html"
 
+.PHONY: man
+man: setup ## write the manual page, build/man/contend.1, from the help of all commands
+	@mkdir -p build/man
+	@$(BIN)/python tools/man_page.py build/man/contend.1
+	@echo "man -l build/man/contend.1"
+
 .PHONY: clean
 clean: ## remove what was built here (got servers and datasets stay in the user's cache)
 	rm -rf $(VENV) target build

@@ -46,6 +46,8 @@ FINDINGS = ROOT / "python" / "contend" / "findings"
 CASES = RESULTS / "attribution" / "cases.jsonl.gz"
 SEED = 20_261_125
 TIMEOUT_S = 600.0
+TABLES = "sbtest"
+"""The database that contend makes for its tables."""
 
 Value = str | int
 Case = dict[str, Any]
@@ -59,6 +61,7 @@ class Injection:
     sets: of the experiment, for both; a size each.
     accepted: candidates that are right; none if nothing may be named.
     own_lever: the candidate's treatment sets the variable that was injected.
+    after_load: a statement for the second server, once the tables are there.
     """
 
     name: str
@@ -67,9 +70,18 @@ class Injection:
     accepted: Sequence[str]
     both: Mapping[str, Value] = field(default_factory=dict)
     own_lever: bool = True
+    after_load: str = ""
 
 
 INJECTIONS: tuple[Injection, ...] = (
+    Injection(
+        "missing_index",
+        {},
+        [[f"load.connections={n}"] for n in (1, 4, 8)],
+        ["missing-index"],
+        both={"thread_cache_size": 64},
+        after_load="ALTER TABLE sbtest DROP INDEX k",
+    ),
     Injection(
         "thread_cache",
         {"thread_cache_size": 0},
@@ -182,11 +194,20 @@ def attribute(one: Injection, sets: Sequence[str]) -> Case:
         given = [
             f"server.use={json.dumps(names)}",
             f'compare.baseline={{ "server.use" = {json.dumps(names[0])} }}',
-            "compare.at_most=20s",
+            "compare.at_most=30s",
             *sets,
         ]
         flags = [part for text in given for part in ("--set", text)]
         out = folder / "run"
+        if one.after_load:
+            brief = ("--set", "experiment.why=false", "--set", "compare.at_most=5s")
+            contend(
+                *("run", "new-server-slower", "--quick", "--yes", "--out", str(folder / "load")),
+                *(*flags, *brief),
+                folder=folder,
+            )
+            with servers[1].connect(TABLES) as connection, connection.cursor() as cursor:
+                cursor.execute(one.after_load)
         done = contend(
             *("run", "new-server-slower", "--quick", "--yes", "--out", str(out), *flags),
             folder=folder,
@@ -278,7 +299,7 @@ def exact(count: int, of: int) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=7 * 3)
+    parser.add_argument("--count", type=int, default=8 * 3)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--only", choices=[one.name for one in INJECTIONS])
     parser.add_argument("--table", action="store_true")

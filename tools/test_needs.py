@@ -37,10 +37,17 @@ PROGRAMS = {
     "mariadb-slap": ("mariadb-client", "usr/bin/mariadb-slap"),
     "chromium": ("chromium", "usr/lib/chromium/chromium"),
     "chromedriver": ("chromium-driver", "usr/bin/chromedriver"),
+    "perf": ("linux-perf", "usr/bin/perf"),
     "valgrind": ("valgrind", "usr/bin/valgrind"),
+    "fish": ("fish", "usr/bin/fish"),
+    "zsh": ("zsh", "usr/bin/zsh"),
+    "mandoc": ("mandoc", "usr/bin/mandoc"),
     "qemu-system-x86_64": ("qemu-system-x86", "usr/bin/qemu-system-x86_64"),
 }
 """Program -> the package it is in, and where it lies in an unpacked tree."""
+
+INSTALLED_ONLY = ("fish", "zsh")
+"""Shells find their functions where they were installed, and unpacked not at all."""
 
 ARGUMENTS = {"qemu-system-x86_64": '-L "{root}/usr/share/qemu" -L "{root}/usr/share/seabios"'}
 """What a program is told of where it was unpacked, before anything else."""
@@ -85,7 +92,8 @@ def get_programs() -> list[str]:
         install(packages)
     else:
         try:
-            unpack_programs(wanted, packages)
+            unpacked = {n: where for n, where in wanted.items() if n not in INSTALLED_ONLY}
+            unpack_programs(unpacked, sorted({package for package, _ in unpacked.values()}))
         except ContendError as error:
             return [f"{name}: {error}" for name in wanted]
     return [f"{name}: it could not be installed" for name in wanted if shutil.which(name) is None]

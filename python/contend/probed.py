@@ -353,6 +353,20 @@ class Warming(TypedDict, total=False):
     parts: list[ResidentPart]
 
 
+class ProfileRecord(TypedDict):
+    """Where the server spent its CPU time, by samples.
+
+    hz: samples a second of CPU time.
+    stacks: functions from the outermost to the innermost, with `;` between them -> samples. Callers
+        are known as far as the program keeps frame pointers.
+    why_not: why there are none; None if there are.
+    """
+
+    hz: int
+    stacks: dict[str, int]
+    why_not: str | None
+
+
 class LayoutRecord(TypedDict):
     """What sets how the memory of a server is laid out; None as the system has it."""
 
@@ -379,6 +393,7 @@ class Probes(TypedDict, total=False):
     layout: of the server's memory, as that of the other levels in its block. In slices only.
     state: of the host, before and after.
     placement: of `server` and `client`, as the kernel said it, if it was asked for.
+    profile: by a profiler, if it was asked for.
     """
 
     status: dict[str, int]
@@ -402,6 +417,7 @@ class Probes(TypedDict, total=False):
     layout: LayoutRecord
     state: HostState
     placement: dict[str, dict[str, str]]
+    profile: ProfileRecord
 
 
 class DesignFacts(TypedDict, total=False):

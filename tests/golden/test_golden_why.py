@@ -44,7 +44,7 @@ def test_of_what_it_cannot_be_asked(
     with RunFolder.open(Path(run)) as folder:
         machine = folder.meta().facts["machine"]
     monkeypatch.setattr(host, "facts", lambda: {"machine": machine})
-    monkeypatch.setattr(why, "_powers", lambda: HostPowers(cpus=2, root=True, groups=True))
+    monkeypatch.setattr(why, "host_powers", lambda: HostPowers(cpus=2, root=True, groups=True))
     texts.append(said(capsys, run, "--plan"))
     write_slices(Path("equal"), gain=lambda *_: 1.0)
     texts.append(said(capsys, "equal"))

@@ -11,8 +11,9 @@ from typing import NoReturn
 
 import pytest
 
-from contend.errors import RequestError
+from contend.errors import RequestError, WorkError
 from contend.history import otava
+from contend.host.profiler import Profiler, why_no_profiler
 from contend.placement import Placement
 from contend.placement.groups import grouped
 
@@ -35,6 +36,18 @@ def otava_environment() -> Path:
     if not otava.is_here(environment):
         missing("Apache Otava is missing: `make test-needs` gets it")
     return environment
+
+
+def profiler_works() -> None:
+    """perf is there, which `make test-needs` gets, and this host lets it sample a process."""
+    program("perf")
+    if (why := why_no_profiler()) is not None:
+        pytest.skip(why)
+    try:
+        with Profiler(os.getpid(), 99):
+            pass
+    except WorkError as error:
+        pytest.skip(f"{error}: {error.detail}")
 
 
 def two_cpus() -> tuple[int, ...]:

@@ -98,7 +98,8 @@ def add_try(parser: Parser) -> None:
     add("--json", action="store_true", help="print the result as JSON")
     add("--yes", action="store_true", help="do not ask, as of `contend run`")
     add_gate(parser)
-    parser.set_defaults(run=_try, server=None, resume=None, ignore=[], touch_host=False, why=False)
+    parser.set_defaults(run=_try, server=None, resume=None, ignore=[], touch_host=False)
+    parser.set_defaults(why=False, profile=False)
 
 
 def _try(args: argparse.Namespace) -> int:
@@ -159,7 +160,7 @@ def add_recipes(parser: argparse.ArgumentParser) -> None:
         help="print a recipe's file",
         description="Print a recipe's file: a start for an experiment of your own.",
     )
-    show.add_argument("name", help="name of the recipe")
+    show.add_argument("name", metavar="RECIPE", help="its name")
     parser.set_defaults(run=_recipes)
 
 

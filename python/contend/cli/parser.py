@@ -35,6 +35,9 @@ COMMANDS: dict[str, Subcommand] = {
     ),
     "run": Subcommand("run", "measure an experiment: a built-in recipe or a file"),
     "why": Subcommand("why", "try what may be the cause of a difference that a run found"),
+    "profile": Subcommand(
+        "profile", "see in which functions two levels of a run spend their CPU time"
+    ),
     "show": Subcommand("results", "show what a run folder says"),
     "report": Subcommand("results", "write the HTML report of a run folder"),
     "compare": Subcommand("compare", "compare run folders: two hosts, versions or days"),
@@ -64,6 +67,7 @@ COMMANDS: dict[str, Subcommand] = {
     "calibrate": Subcommand(
         "calibrate", "measure what the load generator itself can do on this host"
     ),
+    "completion": Subcommand("completion", "print what your shell needs to complete commands"),
     "mysqlslap": Subcommand(
         "main", "run a mysqlslap command line: its options, option files, output"
     ),

@@ -123,6 +123,11 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         help="after the runs look where the time of a query goes, in blocks of their own (about 20 "
         "s for each pair of cells); with --resume also of a run that is complete",
     )
+    parser.add_argument(
+        "--profile",
+        action="store_true",
+        help="see, after the run, in which functions the server was; as `contend profile`",
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument(
         "--yes",
@@ -149,11 +154,12 @@ def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = F
         exact: a compared value that the server changes is refused, and no mark of its runs.
     """
 
-    if args.why and args.json:
-        raise RequestError(
-            "--why does not go with --json",
-            hint="`contend why RUN --json` prints as JSON what was tried.",
-        )
+    for wanted, command in ((args.why, "why"), (args.profile, "profile")):
+        if wanted and args.json:
+            raise RequestError(
+                f"--{command} does not go with --json",
+                hint=f"`contend {command} RUN --json` prints as JSON what came of it.",
+            )
     check_gate(args, has_gate=experiment.compare.fail_if_slower is not None)
 
     def begin(program: Path, display: Display) -> Path:
@@ -166,22 +172,38 @@ def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = F
 
     measured: list[Path] = []
     code = _shown(args, begin)
-    wanted = args.why or (experiment.why and not args.json)
-    return _explained(measured[0], args, code) if wanted else code
+    if args.profile:
+        _look_again(lambda: _profiled(measured[0], args))
+    if args.why or (experiment.why and not args.json):
+        _look_again(lambda: _explained(measured[0], args))
+    return code
 
 
-def _explained(path: Path, args: argparse.Namespace, code: int) -> int:
-    """Try causes after a run, whose exit code stays: that nothing is tried is no failure."""
-    from contend.cli.why import explain
-    from contend.lab.why import MINUTES, NotTried
+def _look_again(work: Callable[[], object]) -> None:
+    """After a run, whose exit code stays: that nothing more is tried is no failure."""
+    from contend.lab.why import NotTried
 
-    args.minutes, args.plan = MINUTES, False
     try:
-        explain(path, args, agreed=True)
+        work()
     except NotTried as error:
         sys.stderr.write(f"contend: {error.message}\n")
         sys.stderr.write(f"  hint: {error.hint}\n" if error.hint else "")
-    return code
+
+
+def _explained(path: Path, args: argparse.Namespace) -> None:
+    from contend.cli.why import explain
+    from contend.lab.why import MINUTES
+
+    args.minutes, args.plan = MINUTES, False
+    explain(path, args, agreed=True)
+
+
+def _profiled(path: Path, args: argparse.Namespace) -> None:
+    from contend.cli.profile import profile
+    from contend.lab.profiling import HZ, MINUTES
+
+    args.minutes, args.hz = MINUTES, HZ
+    profile(path, args, agreed=True)
 
 
 def _shown(args: argparse.Namespace, work: Callable[[Path, Display], Path]) -> int:

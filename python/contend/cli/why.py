@@ -6,14 +6,20 @@ import argparse
 import sys
 import textwrap
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from contend.cli.parser import columns, confirmed, remark, say, say_json
 from contend.errors import RequestError
 from contend.findings.tried import by_reason
 from contend.lab.why import MINUTES, NotTried, WhyPlan, plan_of_why
+from contend.probed import WhyFacts
+from contend.spec import Experiment
 from contend.store import RunFolder, find_run
 from contend.store.database import RESULTS_NAME
 from contend.store.folder import WITHIN
+
+if TYPE_CHECKING:
+    from contend.report.model import Section
 
 WIDTH = 100
 """Of a line that lists many names."""
@@ -38,9 +44,7 @@ def add_why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plan", action="store_true", help="only say what would be tried")
     parser.add_argument("--json", action="store_true", help="print what came of it as JSON")
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.set_defaults(
-        run=_why, server=None, resume=None, ignore=[], touch_host=False, out=None, why=False
-    )
+    parser.set_defaults(run=_why, server=None, resume=None, ignore=[], touch_host=False, out=None)
 
 
 def _why(args: argparse.Namespace) -> int:
@@ -69,7 +73,7 @@ def explain(path: Path, args: argparse.Namespace, *, agreed: bool = False) -> in
             return 0
         if not confirmed("Try it?", yes=args.yes or agreed):
             raise NotTried("nobody agreed to try it", hint="With --yes it is not asked.")
-        _measure(plan, path, inner, args)
+        measure_within(path, inner, plan.experiment, args, about_why=plan.facts)
     return _show(path, args)
 
 
@@ -89,7 +93,15 @@ def _beforehand(plan: WhyPlan) -> list[str]:
     return lines
 
 
-def _measure(plan: WhyPlan, path: Path, inner: Path, args: argparse.Namespace) -> None:
+def measure_within(
+    path: Path,
+    inner: Path,
+    experiment: Experiment,
+    args: argparse.Namespace,
+    *,
+    about_why: WhyFacts | None = None,
+) -> None:
+    """Measure an experiment on the servers of a run, into a folder within the run's."""
     from rich.console import Console
 
     from contend.cli.progress import display_on
@@ -104,8 +116,8 @@ def _measure(plan: WhyPlan, path: Path, inner: Path, args: argparse.Namespace) -
     }
     program = find_program()
     with display_on(Console(stderr=True)) as display:
-        equipment = equipment_for(args, plan.experiment, inner, program, display, before=before)
-        session.begin(plan.experiment, inner, equipment, display, about_why=plan.facts)
+        equipment = equipment_for(args, experiment, inner, program, display, before=before)
+        session.begin(experiment, inner, equipment, display, about_why=about_why)
 
 
 def _show(path: Path, args: argparse.Namespace) -> int:
@@ -118,10 +130,15 @@ def _show(path: Path, args: argparse.Namespace) -> int:
         section = why_section(folder)
     if section is None:
         raise RequestError(f"nothing was measured in {path / WITHIN}")
+    say_section(section)
+    return 0
+
+
+def say_section(section: Section) -> None:
+    """The words of a section and all of its tables."""
     say(section.lead)
     for table in section.tables:
         say("")
         for row in columns([table.columns, *table.rows]):
             say(row)
     sys.stdout.flush()
-    return 0

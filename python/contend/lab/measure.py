@@ -20,6 +20,7 @@ from contend.placement import Placed, look
 from contend.plan import Plan
 from contend.probed import Generator, Probes, RunWarning
 from contend.settings.load import Slicing
+from contend.settings.profiler import PROFILER_HZ
 from contend.spec import CellSpec
 from contend.store import Planned, RunRecord
 
@@ -51,11 +52,14 @@ def measure(
     placed = Placed(ready.client) if ready.client else None
     started_at = now()
     before = probes.look(ready.observed, begins=True)
-    with probes.QueryCacheWatch(ready.observed) as watch:
+    with (
+        probes.QueryCacheWatch(ready.observed) as watch,
+        probes.ProfileWatch(ready.observed, cell[PROFILER_HZ.path]) as profile,
+    ):
         done = load.run(plan, env=ready.env, on_event=on_event, placed=placed)
     seen = probes.changes(before, probes.look(ready.observed))
     _require_answers(done)
-    seen.update({**watch.seen(), **noted})
+    seen.update({**watch.seen(), **profile.seen(), **noted})
     ready = _with_client(ready, placed)
     return _record(planned, ready, plan, done, started_at, intervals, seen, calibration)
 
@@ -101,6 +105,12 @@ def measure_in_slices(
         # One server that is switched has one control connection, and no level of its own to watch.
         watched = [] if shared else [ready.observed for ready in readies]
         watches = [stack.enter_context(probes.QueryCacheWatch(observed)) for observed in watched]
+        profiles = [
+            stack.enter_context(
+                probes.ProfileWatch(ready.observed, cell[PROFILER_HZ.path], shared=shared)
+            )
+            for ready, cell in zip(readies, cells, strict=True)
+        ]
         whole = load.run(plan, env=env, on_event=on_event, placed=placed)
     after = [probes.look(ready.observed) for ready in readies]
     readies = [_with_client(ready, placed) for ready in readies]
@@ -117,6 +127,7 @@ def measure_in_slices(
             figures[index],
             _of_level(probes.changes(before[index], after[index]), shared=shared)
             | (watches[index].seen() if watches else {})
+            | profiles[index].seen()
             | noted,
             calibration,
         )

@@ -7,10 +7,13 @@ stands in that of the run.
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +67,12 @@ def plan_of_why(path: Path, *, minutes: float = MINUTES) -> WhyPlan:
     """
     with RunFolder.open(path) as folder:
         study = study_of(folder, percentiles=False)
-        _require_this_host(study, path)
-        pair = pair_of(study, _difference(study, path), _powers())
+        require_here(study, path, "contend why")
+        pair = pair_of(study, _difference(study, path), host_powers())
+        took_s = _block_s(study)
     untested: dict[str, str] = {}
     proposals = _fitting(pair, untested)
-    chosen = _in_time(pair, proposals, minutes, untested)
+    chosen = _in_time(pair, proposals, minutes, took_s, untested)
     if not chosen:
         raise NotTried(
             f"no candidate can be tried on {path}",
@@ -78,17 +82,19 @@ def plan_of_why(path: Path, *, minutes: float = MINUTES) -> WhyPlan:
     return _plan(study, pair, chosen, untested, minutes * 60)
 
 
-def _require_this_host(study: Study, path: Path) -> None:
+def require_here(study: Study, path: Path, command: str) -> None:
+    """Raise NotTried unless the run is of this host, compares something and is finished.
+
+    Args:
+        command: that wants to measure its pair again.
+    """
     then = (study.meta.facts.get("machine") or {}).get("id")
     now = (host.facts().get("machine") or {}).get("id")
     if then is not None and then != now:
         raise NotTried(
             f"{path} was measured on another host, and what would be tried cannot be had here",
-            hint="Use `contend why` on the host that made the run.",
+            hint=f"Use `{command}` on the host that made the run.",
         )
-
-
-def _difference(study: Study, path: Path) -> Finding:
     if study.roles.baseline is None:
         raise NotTried(
             f"{path} compares nothing, so there is no difference to explain",
@@ -101,6 +107,9 @@ def _difference(study: Study, path: Path) -> Finding:
             f"{path} is not finished, so nothing in it is decided yet",
             hint=f"`contend run --resume {path}` finishes it.",
         )
+
+
+def _difference(study: Study, path: Path) -> Finding:
     (analysis, *_) = compared_of(study)
     certain = [one for one in (analysis.compared.comparisons if analysis else ()) if one.is_certain]
     if not certain:
@@ -140,7 +149,8 @@ def _surely(found: Finding) -> float:
     return math.log(low) if low > 1 else -math.log(high)
 
 
-def _powers() -> HostPowers:
+def host_powers() -> HostPowers:
+    """What can be done to this host."""
     facts = host.facts()
     is_root = os.geteuid() == 0
     return HostPowers(
@@ -190,14 +200,15 @@ def _in_time(
     pair: Pair,
     proposals: Sequence[tuple[Candidate, Proposal]],
     minutes: float,
+    took_s: float,
     untested: dict[str, str],
 ) -> list[tuple[Candidate, Proposal]]:
     """As many as there is time for, one at least."""
     chosen: list[tuple[Candidate, Proposal]] = []
-    seconds = REPEATS * (2 * START_S + _treatment_s(pair, {}))
+    seconds = REPEATS * (2 * START_S + _treatment_s(pair, {}, took_s))
     for one, proposal in proposals:
         treatments = (*proposal.doses, proposal.placebo)
-        more = REPEATS * sum(_treatment_s(pair, each.sets) for each in treatments)
+        more = REPEATS * sum(_treatment_s(pair, each.sets, took_s) for each in treatments)
         if chosen and seconds + more > minutes * 60:
             untested[one.name] = f"no time was left: --minutes {(seconds + more) / 60:.0f} has some"
             continue
@@ -206,8 +217,9 @@ def _in_time(
     return chosen
 
 
-def _treatment_s(pair: Pair, sets: Mapping[str, Any]) -> float:
-    """What a treatment takes in a repeat, both levels together."""
+def _treatment_s(pair: Pair, sets: Mapping[str, Any], took_s: float) -> float:
+    """What a treatment takes in a repeat, both levels together: as long as a block took in the run
+    (`took_s`), if that is more than on a quiet host."""
     starts = any(path.startswith(("server.options.", "place.server.")) for path in sets)
     cell = pair.cells["slower"]
     in_slices = any((run.plan.get("load") or {}).get("slices") for run in pair.runs["slower"])
@@ -216,7 +228,18 @@ def _treatment_s(pair: Pair, sets: Mapping[str, Any]) -> float:
         if in_slices
         else float(cell["load.warmup"] + cell["load.measure"])
     )
-    return 2 * (measured + (START_S if starts else 0.0))
+    usual = 2 * (measured + (START_S if starts else 0.0))
+    # In slices both levels are measured in one run of the load generator.
+    return max(usual, took_s * (1 if in_slices else 2))
+
+
+def _block_s(study: Study) -> float:
+    """What a block took in the run, with all that the lab did until the next one began; 0 if there
+    was one only."""
+    starts = sorted({run.block: run.started_at for run in study.measured}.values())
+    times = [datetime.fromisoformat(one) for one in starts]
+    gaps = [(after - before).total_seconds() for before, after in itertools.pairwise(times)]
+    return statistics.median(gaps) if gaps else 0.0
 
 
 def _plan(
@@ -248,7 +271,14 @@ def _plan(
             }
         )
     facts: WhyFacts = {"tried": records, "untested": dict(untested)}
-    experiment = _experiment(study.experiment, pair, tables, seconds)
+    experiment = pair_again(
+        study.experiment,
+        pair,
+        tables,
+        seconds,
+        name=f"why-{study.experiment.name}",
+        question="What becomes of the difference under treatments that are the same for both?",
+    )
     try:
         refuse_settings(experiment, own=pair.own)
         list(cell_specs(experiment))
@@ -259,10 +289,17 @@ def _plan(
     return WhyPlan(experiment, facts, tuple(chosen), untested, seconds)
 
 
-def _experiment(
-    original: Experiment, pair: Pair, tables: Mapping[str, Mapping[str, Any]], seconds: float
+def pair_again(
+    original: Experiment,
+    pair: Pair,
+    tables: Mapping[str, Mapping[str, Any]],
+    seconds: float,
+    *,
+    name: str,
+    question: str,
+    repeats: int = REPEATS,
 ) -> Experiment:
-    """The pair again, under each of the treatments."""
+    """An experiment of a pair of another one, without a treatment and under each of `tables`."""
     values = dict(original.base.values)
     for path, level in pair.place.items():
         target = resolve(path)
@@ -272,8 +309,8 @@ def _experiment(
     levels = (pair.finding.baseline, pair.finding.level)
     return replace(
         original,
-        name=f"why-{original.name}",
-        question="What becomes of the difference under treatments that are the same for both?",
+        name=name,
+        question=question,
         base=CellSpec(values),
         factors=(
             Factor(TREATMENT.path, (UNTREATED, *tables)),
@@ -283,7 +320,7 @@ def _experiment(
             original.compare,
             baseline={pair.compared: pair.finding.baseline},
             metric=original.compare.metric[:1],
-            repeats=REPEATS,
+            repeats=repeats,
             until=None,
             at_most_s=seconds,
             wait_for_calm_s=None,

@@ -40,6 +40,7 @@ from contend.report.model import Report
 from contend.report.naming import naming_of
 from contend.report.notices import failures_of, progress_of, warnings_of
 from contend.report.panels import layout_of, other_levels_of, overall_of, panels_of, wholes_of
+from contend.report.profile import profile_section
 from contend.report.provenance import (
     about_server,
     client_text,
@@ -159,6 +160,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
                     locks_section(study, cells),
                     host_state_section(study, analyses[0]),
                     why_section(folder),
+                    profile_section(folder),
                     memory_nodes_section(study),
                     looked_at,
                 ),

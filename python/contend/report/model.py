@@ -202,6 +202,7 @@ class Chart:
     """One chart: a Vega-Lite specification and the words that stand for it.
 
     Charts of one `kind` share its name and its caption; `label` tells them apart.
+    is_broad: it takes the whole width of the page.
     """
 
     id: str
@@ -210,6 +211,7 @@ class Chart:
     caption: str
     alt: str
     spec: dict[str, Any]
+    is_broad: bool = False
 
 
 @dataclass(frozen=True, slots=True)

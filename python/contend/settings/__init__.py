@@ -6,6 +6,7 @@ from contend.settings import before_run, load, model_server, options, server, se
 from contend.settings.host import HOST
 from contend.settings.model import Launch, Setting, Values
 from contend.settings.place import PLACE
+from contend.settings.profiler import PROFILER_HZ
 from contend.settings.treatments import TREATMENT, TREATMENTS
 
 SETTINGS: list[Setting] = [
@@ -34,6 +35,7 @@ SETTINGS: list[Setting] = [
     # After whatever disturbs the caches.
     before_run.WARM,
     before_run.BEFORE_RUN,
+    PROFILER_HZ,
     *load.LOAD_SETTINGS,
     *load.SLICES,
     load.SEED,

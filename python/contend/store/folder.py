@@ -379,10 +379,13 @@ class Rescued:
 WITHIN = "why"
 """A run folder within a run folder: what was tried for the cause of what it found."""
 
+WITHIN_PROFILE = "profile"
+"""Another: in which functions its server was."""
+
 
 def rescue(damaged: Path, into: Path) -> Rescued:
     """Write every run that can be read into a new run folder, which can be shown and resumed, and
-    likewise what was tried for the cause."""
+    likewise those within it."""
     # A newer format or another program's file is refused here as everywhere.
     with suppress(DamagedStore):
         connect(damaged, write=False).close()
@@ -406,6 +409,7 @@ def rescue(damaged: Path, into: Path) -> Rescued:
             folder.append(record)
         if looks := read_looks(damaged):
             folder.add_looks(*looks)
-    if (damaged / WITHIN / RESULTS_NAME).is_file():
-        rescue(damaged / WITHIN, into / WITHIN)
+    for inner in (WITHIN, WITHIN_PROFILE):
+        if (damaged / inner / RESULTS_NAME).is_file():
+            rescue(damaged / inner, into / inner)
     return Rescued(into, len(records), len(planned))

@@ -155,6 +155,7 @@ LEVELS: dict[str, tuple[object, object]] = {
     "server.warm": ("full", "full"),
     "server.wrap": ("nice -n 5", ["nice", "-n", "5"]),
     "server.lock_files": (True, True),
+    "server.profiler_hz": (199, 199),
     "server.round_trip": ("250ms", 0.25),
     "check": ("each_run", "each_run"),
     "load.answer_timeout": ("2s", 2.0),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contend.findings.candidate import Candidate, Pair, Proposal, Sign
 from contend.findings.candidates._common import NOT_MARIADB, NOTHING, setting
 from contend.metrics import Metric, Run
+from contend.spec import Level
 
 
 def _rows_read(run: Run) -> float | None:
@@ -18,7 +19,7 @@ def _rows_read(run: Run) -> float | None:
 
 ROWS_READ = Metric("handler_reads", "Reads of rows per question", "", _rows_read)
 
-_PLAIN = {
+_PLAIN: dict[str, Level] = {
     "optimizer_use_condition_selectivity": 1,
     "use_stat_tables": "NEVER",
     "eq_range_index_dive_limit": 200,

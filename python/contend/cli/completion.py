@@ -1,0 +1,83 @@
+"""`contend completion`: what a shell needs to complete contend's commands and options.
+
+The script is made of the parsers themselves, and asks contend nothing while somebody types: what a
+shell can complete of an argument follows from the word that stands for it in the help.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from contend.cli.parser import COMMANDS, build_parser, say
+
+SHELLS = ("bash", "zsh", "fish")
+_FILES = frozenset({"FILE", "PATH", "A.json"})
+_FOLDERS = frozenset({"DIR", "FOLDER", "RUN"})
+
+
+def add_completion(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Print a script with which a shell completes contend's commands, options, recipes and "
+        'files. bash: eval "$(contend completion bash)" in ~/.bashrc. zsh: write it to a file '
+        "_contend in a folder of $fpath. fish: contend completion fish > "
+        "~/.config/fish/completions/contend.fish"
+    )
+    parser.add_argument("shell", choices=SHELLS, help="for which shell")
+    parser.set_defaults(run=_completion)
+
+
+def _completion(args: argparse.Namespace) -> int:
+    say(completion(args.shell))
+    return 0
+
+
+def completion(shell: str) -> str:
+    """The script for one of `SHELLS`."""
+    import shtab
+
+    parser = build_parser(COMMANDS)
+    recipes = _recipes()
+    for action in _arguments(parser):
+        words = _words(action)
+        if "RECIPE" in words:
+            action.complete = recipes  # type: ignore[attr-defined]
+        elif words & _FILES:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+        elif words & _FOLDERS:
+            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+    script: str = shtab.complete(parser, shell)
+    return script.rstrip()
+
+
+def _words(action: argparse.Action) -> frozenset[str]:
+    metavar = action.metavar
+    names = metavar if isinstance(metavar, tuple) else (metavar or "",)
+    return frozenset(word for name in names for word in name.split("|"))
+
+
+def _recipes() -> dict[str, object]:
+    """How each shell completes the name of a recipe, or a file."""
+    from contend.spec import recipes
+
+    names = " ".join(recipes())
+    function = "_contend_recipe_or_file"
+    bash = f'{function}() {{ compgen -W "{names}" -- $1; compgen -f -- $1; }}'
+    return {
+        "bash": function,
+        "zsh": f"{{compadd -- {names}; _files}}",
+        "fish": f"{names} (__fish_complete_path (commandline -ct))",
+        "preamble": {"bash": bash},
+    }
+
+
+def _arguments(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Every argument of a parser and of those below it."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for listed in action._choices_actions:
+                below = action.choices[listed.dest]
+                below.description = listed.help  # what stands beside it in the shell's list
+                yield from _arguments(below)
+        else:
+            yield action
