@@ -361,6 +361,9 @@ pub struct KindFigures {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeFigures {
     pub name: String,
+    /// Events that ended well with an answer of this node.
+    #[serde(default)]
+    pub events: u64,
     pub queries: u64,
     pub rows: u64,
     pub bytes_sent: u64,

@@ -74,6 +74,10 @@ pub enum Route {
         /// `upto`. None: every node owns as many keys as the others, in the order of the plan.
         #[serde(default)]
         owners: Vec<Owner>,
+        /// Nodes that reach all keys. An event that asks for keys of several owners goes to one of
+        /// them, in turn by its number. None: the owner of its first key has all that it asks for.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        through: Vec<String>,
     },
 }
 
@@ -502,6 +506,10 @@ pub struct Watch {
     /// tells what those of the slowest hundredth of events did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<String>,
+    /// More processes of the same server, such as those behind a front: what is told of it is the
+    /// sum of all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<u32>,
 }
 
 fn default_port() -> u16 {

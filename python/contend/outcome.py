@@ -166,6 +166,7 @@ class NodeFigures(TypedDict):
     bytes_received: int
     bytes_sent: int
     errors: list[ErrorCount]
+    events: NotRequired[int]
     latency_hdr_ns: str
     latency_us: Percentiles
     name: str

@@ -150,6 +150,7 @@ class Route(TypedDict):
 
     by: Literal["round_robin", "chance", "key"]
     owners: NotRequired[list[Owner]]
+    through: NotRequired[list[str]]
     weights: NotRequired[dict[str, float]]
 
 
@@ -209,6 +210,7 @@ TlsMode = Literal["disabled", "preferred", "required", "verify-ca", "verify-iden
 
 
 class Watch(TypedDict):
+    more: NotRequired[list[int]]
     pid: int
     threads: NotRequired[str | None]
 

@@ -72,3 +72,17 @@ def test_compare_refused(transcript: Say) -> None:
         ["old", "old", "--fail-if-slower", "3%", "--markdown", "no/folder/x"],
     ):
         transcript("compare", *words)
+
+
+def test_compare_published(transcript: Say) -> None:
+    write("old", 1.45, 1.1, 10)
+    write("new", 1.2, 3.7, 20)
+    transcript("compare", "old", "published:pitbull")
+    transcript("compare", "old", "new", "published:perro", "--html", "page.html")
+    assert "perro, published" in Path("page.html").read_text()
+    for words in (
+        ["old", "published:pitbul"],
+        ["published:pitbull", "old"],
+        ["old", "published:pitbull", "--fail-if-slower", "3%"],
+    ):
+        transcript("compare", *words)

@@ -15,7 +15,7 @@ from transcripts import check
 from contend.cli.main import main
 from contend.doctor import examine, lines_of
 from contend.doctor.examine import ignored_of
-from contend.doctor.model import Measure
+from contend.metrics.host import Measure
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "unit" / "doctor"))

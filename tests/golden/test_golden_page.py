@@ -56,7 +56,7 @@ def test_the_page_reads_well(browser: Browser, page: Path, width: int, scheme: s
     assert not browser.run(sideways)
     if width == 1280:
         assert browser.run(f"return {SCROLLED}.length") == 0
-    assert browser.run(f"return {seen}.length") == 13
+    assert browser.run(f"return {seen}.length") == 16
 
 
 def test_paper_has_what_bears_on_the_answer(browser: Browser, page: Path) -> None:
@@ -66,7 +66,7 @@ def test_paper_has_what_bears_on_the_answer(browser: Browser, page: Path) -> Non
         "return [...document.querySelectorAll('.part[open] > div')].map(one => one.id)"
     )
     opened = browser.run(shown % "beforeprint")
-    assert opened == ["gains", "cause", "bounds", "notices", "basis"]
+    assert opened == ["gains", "cause", "bounds", "section-1", "notices", "basis"]
     assert browser.run(shown % "afterprint") == []
 
 
@@ -154,7 +154,7 @@ def test_without_scripts_the_drawings_are_there(browser: Browser, page: Path) ->
         "return [...document.querySelectorAll('.chart svg')]"
         ".filter(one => one.clientHeight > 100).length"
     )
-    assert visible == 13
+    assert visible == 16
 
 
 def test_a_long_name_of_a_row_lies_over_no_figure(browser: Browser, page: Path) -> None:

@@ -14,9 +14,11 @@ from made_up_looks import add_looks
 from synthetic_model import of_model
 from synthetic_run import (
     CONNECTIONS,
+    POINTS,
     SEGMENTS,
     as_failed,
     study,
+    with_gate,
     with_warning,
     write_run,
     write_slices,
@@ -50,6 +52,16 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 def test_the_study(capsys: pytest.CaptureFixture[str], study_run: Callable[[Path], Path]) -> None:
     check("show-study", shown(capsys, str(study_run(Path("run")))))
+
+
+@pytest.mark.parametrize(
+    ("name", "gain"), [("slower", 0.9), ("passed", 1.02), ("uncertain", 0.975)]
+)
+def test_a_run_with_a_gate(capsys: pytest.CaptureFixture[str], name: str, gain: float) -> None:
+    sets = (f"{CONNECTIONS}=[8, 64]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=8")
+    path = write_slices(Path("run"), study(sets=sets), gain=lambda *_: gain)
+    with_gate(path, 0.03)
+    check(f"show-gate-{name}", shown(capsys, str(path)))
 
 
 def test_a_partial_run_with_trouble(capsys: pytest.CaptureFixture[str]) -> None:

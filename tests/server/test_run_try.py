@@ -4,6 +4,7 @@ refused before data are loaded."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from xml.etree import ElementTree
 
 import pytest
 from run_lab import Lab, as_json, interrupt
@@ -53,6 +54,34 @@ def test_statements_sets_and_writes(lab: Lab) -> None:
     assert {record.status for record in records} == {"ok"}
     assert {str(record.cell["server.profile"]) for record in records} == {"a", "b"}
     assert {one["name"] for one in (records[0].done or {})["classes"]} == {"query1", "query2"}
+
+
+def test_a_gate_ends_with_its_exit_code(lab: Lab) -> None:
+    """A level that sleeps fifty times as long fails, one that changes nothing passes a gate that is
+    wide enough for a busy machine; both say so in every form."""
+    how = ("--data", "1000", "--connections", "2", "--for", "4s", "--server", lab.server)
+    sleeps = ("--sql", "SELECT SLEEP(@@global.long_query_time)")
+    for name, level, limit, code, word in (
+        ("fails", "long_query_time=0.001,0.05", "3%", 3, "slower"),
+        ("passes", "max_error_count=64,65", "90%", 0, "passed"),
+    ):
+        out = lab.folder / name
+        files = [lab.folder / f"{name}.{kind}" for kind in ("xml", "md")]
+        done = lab.contend(
+            *("try", level, *how, *(sleeps if code else ("--sql", "SELECT SLEEP(0.001)"))),
+            *("--fail-if-slower", limit, "--junit", files[0], "--markdown", files[1]),
+            *("--out", out),
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        assert done.stdout.rstrip().splitlines()[-1].startswith(f"gate {word}")
+        suite = ElementTree.parse(files[0]).getroot()
+        assert suite.get("failures") == ("1" if code else "0")
+        assert f"gate {word}" in files[1].read_text()
+        assert f"Gate {word}" in lab.contend("show", out).stdout
+        assert lab.contend("run", "--resume", out).returncode == code
+    # Folders of other experiments have no cell in common, and a gate between them is refused.
+    folders = (lab.folder / "passes", lab.folder / "fails")
+    assert lab.contend("compare", *folders, "--fail-if-slower", "3%").returncode == 2
 
 
 def test_one_that_was_interrupted_is_taken_up_by_contend_run(lab: Lab) -> None:

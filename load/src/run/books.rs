@@ -98,6 +98,16 @@ impl Books {
         }
     }
 
+    /// The seat's event ends well with an answer of this node.
+    #[inline]
+    pub(super) fn count_event_of_node(&mut self, seat: &Seat, node: u16) {
+        if seat.counts
+            && let Some(tally) = self.tally.nodes.get_mut(usize::from(node))
+        {
+            tally.events += 1;
+        }
+    }
+
     /// The seat's event has ended well, by the session's own clock.
     pub(super) fn end_timed_event(&mut self, seat: &mut Seat, times: EventTimes) {
         seat.event = None;

@@ -56,8 +56,8 @@ pub struct ArmJob {
     pub nodes: Several<NodeJob>,
     /// Statements on entering the arm.
     pub enter: Vec<String>,
-    /// The process whose counters are read for all of its nodes together.
-    pub watch_pid: Option<u32>,
+    /// The processes whose counters are read for all of its nodes together.
+    pub watch_pids: Vec<u32>,
     /// A statement that answers the numbers of its connections, each with that of its thread.
     pub watch_threads: Option<String>,
     pub workload: Arc<dyn Workload>,
@@ -79,8 +79,8 @@ pub struct NodeJob {
     /// Empty if it has no figures of its own.
     pub name: String,
     pub target: Target,
-    /// The process whose counters are read for this node.
-    pub watch_pid: Option<u32>,
+    /// The processes whose counters are read for this node.
+    pub watch_pids: Vec<u32>,
 }
 
 impl ArmJob {
@@ -90,7 +90,7 @@ impl ArmJob {
         let nodes = targets.map(|target| NodeJob {
             name: String::new(),
             target,
-            watch_pid: None,
+            watch_pids: Vec::new(),
         });
         Self::of_nodes(nodes, workload)
     }
@@ -102,7 +102,7 @@ impl ArmJob {
             name: String::new(),
             nodes,
             enter: Vec::new(),
-            watch_pid: None,
+            watch_pids: Vec::new(),
             watch_threads: None,
             workload,
             pacing: Pacing::WITHOUT_PAUSE,

@@ -160,7 +160,8 @@ impl Controller<'_> {
     /// connections are open. An arm whose server does not tell them has no slow events.
     fn looks(&self) -> Result<Vec<Option<LookedAt>>, Failure> {
         let look = |(arm, job): (u16, &ArmJob)| {
-            let Some(pid) = job.watch_pid else {
+            // Of several processes nobody knows which thread serves whom.
+            let &[pid] = job.watch_pids.as_slice() else {
                 return Ok(None);
             };
             let connections = match &job.watch_threads {

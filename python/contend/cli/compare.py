@@ -18,6 +18,8 @@ from contend.store.database import RESULTS_NAME
 if TYPE_CHECKING:
     from contend.findings import Finding, RunSide, SidesCompared, Study
     from contend.report.model import GateText
+    from contend.report.published_side import PublishedSide
+    from contend.report.sides import SidesReport
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +32,8 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
         "sides",
         metavar="RUN",
         nargs="+",
-        help="a run folder, or a folder that has several of them: the sessions of one side",
+        help="a run folder, or a folder that has several of them: the sessions of one side; after "
+        "the first also published:NAME, figures that the experiment brings with it",
     )
     add_metric(parser)
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
@@ -47,19 +50,28 @@ def _compare(args: argparse.Namespace) -> int:
     if len(args.sides) < 2:
         raise RequestError("one run is nothing to compare", hint="Name two run folders or more.")
     # What a refusal and the help do not wait for.
-    from contend.findings import compare_sides
-    from contend.metrics import metric_of
-    from contend.report.sides import lines_of_sides, report_of_sides, sides_json
+    from contend.report.published_side import PREFIX, published_side
+    from contend.report.sides import lines_of_sides, report_of_published, sides_json
 
-    names = metrics_of(args)
-    sides = _read(args.sides, names)
-    metric = sides[0].studies[0].metrics[0]
-    margin = min(study.experiment.compare.margin for side in sides for study in side.studies)
-    found = compare_sides(
-        sides, metric_of(metric.name), margin=margin if limit is None else min(margin, limit)
-    )
-    gate, detectable = (None, "") if limit is None else _gate(sides, found, limit)
-    report = report_of_sides(sides, found, gate, detectable)
+    runs = [name for name in args.sides if not name.startswith(PREFIX)]
+    if not runs or args.sides[0] != runs[0]:
+        raise RequestError(
+            "published figures are set beside a run, which is named first",
+            hint=f"Write `contend compare RUN {PREFIX}NAME`.",
+        )
+    if len(runs) == 1 and limit is not None:
+        raise RequestError(
+            "published figures have no intervals, and so no gate",
+            hint="A gate is between two run folders or more.",
+        )
+    sides = _read(runs, metrics_of(args))
+    named = [name.removeprefix(PREFIX) for name in args.sides if name.startswith(PREFIX)]
+    published = [published_side(sides[0].studies[0], name) for name in named]
+    gate = None
+    if len(runs) == 1:
+        report = report_of_published(sides[0], published)
+    else:
+        report, gate = _of_runs(sides, published, limit)
     if args.html is not None:
         from contend.report.sides_page import page_of
 
@@ -76,6 +88,20 @@ def _compare(args: argparse.Namespace) -> int:
     return end_gate(args, gate, (report.carries,))
 
 
+def _of_runs(
+    sides: list[RunSide], published: list[PublishedSide], limit: float | None
+) -> tuple[SidesReport, GateText | None]:
+    from contend.findings import compare_sides
+    from contend.report.sides import report_of_sides
+
+    margin = min(study.experiment.compare.margin for side in sides for study in side.studies)
+    if limit is not None:
+        margin = min(margin, limit)
+    found = compare_sides(sides, sides[0].studies[0].metrics[0], margin=margin)
+    gate, detectable = (None, "") if limit is None else _gate(sides, found, limit)
+    return report_of_sides(sides, found, gate, detectable, published), gate
+
+
 def _limit(text: str | None) -> float | None:
     from contend.settings.values import Refused, Width
 
@@ -88,13 +114,15 @@ def _limit(text: str | None) -> float | None:
 
 
 def _read(names: list[str], metrics: tuple[str, ...]) -> list[RunSide]:
-    from contend.findings import RunSide
+    from contend.findings import RunSide, refuse_twice
 
-    seen: dict[tuple[str, str], str] = {}
     sides: list[RunSide] = []
+    named: list[tuple[str, Study]] = []
     for name in names:
-        studies = tuple(_study(path, metrics, seen) for path in _folders(name))
-        sides.append(RunSide(name.rstrip("/") or name, studies))
+        read = [(str(path), _study(path, metrics)) for path in _folders(name)]
+        sides.append(RunSide(name.rstrip("/") or name, tuple(study for _, study in read)))
+        named += read
+    refuse_twice(named)
     return sides
 
 
@@ -108,7 +136,7 @@ def _folders(name: str) -> list[Path]:
     return [find_run(name)]
 
 
-def _study(path: Path, metrics: tuple[str, ...], seen: dict[tuple[str, str], str]) -> Study:
+def _study(path: Path, metrics: tuple[str, ...]) -> Study:
     from contend.findings import study_of
 
     with contextlib.closing(RunFolder.open(path)) as folder:
@@ -120,13 +148,6 @@ def _study(path: Path, metrics: tuple[str, ...], seen: dict[tuple[str, str], str
         study = study_of(folder, metrics, percentiles=False)
     if not study.measured:
         raise RequestError(f"{path} has no measured run", hint="`contend show` says what it has.")
-    key = study.meta.created_at, study.measured[0].started_at
-    if key in seen:
-        raise RequestError(
-            f"{seen[key]} and {path} are the same run",
-            hint="Name each run once; a copy is no other.",
-        )
-    seen[key] = str(path)
     return study
 
 

@@ -3,12 +3,10 @@ measured on both."""
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 from contend.doctor.examine import HostDocument, Looked
-from contend.doctor.measures import UNITS, in_words
-from contend.doctor.model import Measure
+from contend.metrics.host import UNITS, Cost, Measure, cost_between, in_words
 
 
 class Difference(NamedTuple):
@@ -32,25 +30,24 @@ class Difference(NamedTuple):
 def compare(first: HostDocument, second: HostDocument) -> list[Difference]:
     """Differences, the dearest first; those that were not measured on both last."""
     theirs = {check["id"]: check for check in second["checks"]}
+    measured = [
+        {name: Measure(*one) for name, one in doc["measured"].items()} for doc in (first, second)
+    ]
     found: list[Difference] = []
     explained: set[str] = set()
     for check in first["checks"]:
         other = theirs.get(check["id"])
         if other is None or not _differ(check, other):
             continue
-        cost, ratio = _cost(check["measure"], first, second)
-        if check["measure"] and ratio is not None:
+        cost = cost_between(check["measure"], *measured)
+        if check["measure"] and cost is not None:
             explained.add(check["measure"])
-        found.append(
-            Difference(check["id"], check["title"], _words(check), _words(other), cost, ratio)
-        )
+        found.append(_difference(check["id"], check["title"], _words(check), _words(other), cost))
     for name in UNITS:
-        cost, ratio = _cost(name, first, second)
-        if name not in explained and ratio is not None and ratio != 1:
-            one, other_one = (
-                in_words(name, Measure(*doc["measured"][name])) for doc in (first, second)
-            )
-            found.append(Difference(None, UNITS[name][2], one, other_one, cost, ratio))
+        cost = cost_between(name, *measured)
+        if name not in explained and cost is not None and cost.size:
+            one, other_one = (in_words(name, each[name]) for each in measured)
+            found.append(_difference(None, UNITS[name][2], one, other_one, cost))
     return sorted(found, key=_rank)
 
 
@@ -67,24 +64,12 @@ def _words(one: Looked) -> str:
     return one["evidence"]
 
 
-def _cost(
-    name: str | None, first: HostDocument, second: HostDocument
-) -> tuple[str | None, float | None]:
-    if name is None or name not in UNITS:
-        return None, None
-    on_first, on_second = first["measured"].get(name), second["measured"].get(name)
-    if on_first is None or on_second is None:
-        return None, None
-    one, other = Measure(*on_first), Measure(*on_second)
-    said = f"{UNITS[name][2]}: {in_words(name, one)} and {in_words(name, other)}"
-    if one.low <= other.high and other.low <= one.high:
-        return f"{said}, which overlap", 1.0
-    if min(one.value, other.value) <= 0:
-        return said, math.inf if other.value > one.value else 0.0
-    return said, other.value / one.value
+def _difference(
+    check: str | None, title: str, one: str, other: str, cost: Cost | None
+) -> Difference:
+    return Difference(check, title, one, other, *(cost or (None, None)))
 
 
-def _rank(one: Difference) -> tuple[int, float]:
-    if one.ratio is None:
-        return 1, 0.0
-    return 0, -math.inf if one.ratio in (0.0, math.inf) else -abs(math.log(one.ratio))
+def _rank(one: Difference) -> float:
+    """What was not measured comes last."""
+    return 1 if one.ratio is None else -Cost("", one.ratio).size

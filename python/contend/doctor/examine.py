@@ -13,22 +13,13 @@ from typing import Any, TypedDict, cast
 
 from contend import __version__
 from contend.doctor.checks import CHECKS
-from contend.doctor.measures import UNITS, in_words
-from contend.doctor.model import (
-    SEVERITIES,
-    DoctorCheck,
-    Found,
-    Measure,
-    SeenServer,
-    State,
-    Subject,
-    Unseen,
-)
+from contend.doctor.model import SEVERITIES, DoctorCheck, Found, SeenServer, State, Subject, Unseen
 from contend.errors import RequestError, did_you_mean
 from contend.host import Tree
 from contend.host.cpu import cpuinfo
 from contend.host.kernel import meminfo
 from contend.host.machine import container, virtualisation
+from contend.metrics.host import UNITS, Measure, in_words
 from contend.probed import CheckRecord
 from contend.servers.client import socket_peer
 from contend.servers.existing import ExistingServer
@@ -42,12 +33,10 @@ class Looked(CheckRecord):
 
     outcome: `found`, `fine`, `unseen`.
     state: how the host is set, as far as this check looks at it.
-    measure: the name of the measured quantity in which its cost shows.
     """
 
     outcome: str
     state: State
-    measure: str | None
 
 
 class HostDocument(TypedDict):

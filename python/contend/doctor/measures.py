@@ -14,33 +14,14 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from contend import host
-from contend.doctor.model import Measure
 from contend.load import LoadFailed, cpu_state, memory_nodes
+from contend.metrics.host import Measure, quarters
 from contend.probed import CpuState, NodeMatrix
-
-UNITS: Mapping[str, tuple[float, str, str]] = {
-    "fsync_us": (1, "µs", "a page is written and flushed (fdatasync)"),
-    "handover_ns": (1, "ns", "a line of cache goes to another CPU and comes back"),
-    "wake_us": (1, "µs", "a thread is woken on another CPU"),
-    "memory_ns": (1, "ns", "one load from memory"),
-    "far_memory_ns": (1, "ns", "one load from the memory of another node"),
-    "timer_late_us": (1, "µs", "a sleep of 100 µs ends late"),
-    "clock_ns": (1, "ns", "the clock is read"),
-    "system_call_ns": (1, "ns", "a system call"),
-    "fault_us_per_mib": (1, "µs", "a MiB of fresh memory is touched"),
-    "steal_share": (100, "%", "CPU time that the hypervisor gave to others"),
-    "busy_share": (100, "%", "CPU time that other processes used"),
-    "throttled_share": (100, "%", "time that the CPU quota held processes back"),
-    "swapped_pages": (1, "pages", "memory swapped in or out each second"),
-    "refault_pages": (1, "pages", "files read again each second, after they were paged out"),
-    "clock_error_us": (1, "µs", "how wrong the clock may be, as the kernel knows"),
-}
-"""Factor and unit to show a measure in, and what it is. More is worse for all of them."""
 
 _PARTS = 5
 _WRITES = 40
@@ -134,7 +115,7 @@ def fsync_us(folder: Path) -> Measure:
             os.pwrite(file.fileno(), page, (len(took) % 8) * len(page))
             os.fdatasync(file.fileno())
             took.append((time.perf_counter() - begun) * 1e6)
-    return _quarters(took)
+    return quarters(took)
 
 
 def timer_late_us() -> Measure:
@@ -143,7 +124,7 @@ def timer_late_us() -> Measure:
         begun = time.perf_counter()
         time.sleep(100e-6)
         late.append((time.perf_counter() - begun) * 1e6 - 100)
-    return _quarters(late)
+    return quarters(late)
 
 
 def _call_ns(call: Callable[[], object]) -> Measure:
@@ -173,7 +154,7 @@ def fault_us_per_mib(mib: int = 16) -> Measure:
             for at in range(0, mib << 20, mmap.PAGESIZE):
                 memory[at] = 1
             took.append((time.perf_counter() - begun) * 1e6 / mib)
-    return _quarters(took)
+    return quarters(took)
 
 
 class _Timex(ctypes.Structure):
@@ -215,7 +196,7 @@ def cpus(program: Path, ask: Callable[..., CpuState] = cpu_state) -> dict[str, M
             if look["pairs"]
         ]
         found["handover_ns"] = Measure(statistics.median(each), min(each), max(each))
-        found["wake_us"] = _quarters([pair["wake_us"] for pair in pairs])
+        found["wake_us"] = quarters([pair["wake_us"] for pair in pairs])
     loads = [ns for look in looks if (ns := look["memory_ns"]) is not None]
     if loads:
         found["memory_ns"] = Measure(statistics.median(loads), min(loads), max(loads))
@@ -232,25 +213,3 @@ def nodes(program: Path, ask: Callable[[Path], NodeMatrix] = memory_nodes) -> di
             if pair["cpus_of"] != pair["memory_of"] and (ns := pair["latency_ns"]) is not None
         ]
     return {"far_memory_ns": Measure(statistics.median(far), min(far), max(far))} if far else {}
-
-
-def _quarters(values: Sequence[float]) -> Measure:
-    ordered = sorted(values)
-    if len(ordered) < 4:
-        return Measure(statistics.median(ordered), ordered[0], ordered[-1])
-    low, middle, high = statistics.quantiles(ordered, n=4)
-    return Measure(middle, low, high)
-
-
-def in_words(name: str, found: Measure) -> str:
-    """`412 µs (380 to 450)`."""
-    factor, unit, _ = UNITS[name]
-    value, low, high = (_short(part * factor) for part in found)
-    spread = "" if low == high else f" ({low} to {high})"
-    return f"{value} {unit}{spread}"
-
-
-def _short(value: float) -> str:
-    if value == 0 or abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.2g}" if abs(value) < 10 else f"{value:.0f}"

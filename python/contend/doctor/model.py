@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from contend.host import Tree
+from contend.metrics.host import Measure
 
 Severity = Literal["severe", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("severe", "warning", "note")
@@ -59,14 +60,6 @@ NOT_MEASURED = "it was not measured"
 Result = Found | Fine | Unseen
 
 
-class Measure(NamedTuple):
-    """A measured value, and the lowest and highest of its parts."""
-
-    value: float
-    low: float
-    high: float
-
-
 @dataclass(frozen=True, slots=True)
 class SeenServer:
     """A server as it shows itself.
@@ -106,7 +99,7 @@ class Subject:
     Args:
         tree: the files of the host.
         folder: where the data lies, or will.
-        measured: what was measured, by the names in `measures.UNITS`; empty in the short form.
+        measured: what was measured, by the names in `metrics.host.UNITS`; empty in the short form.
         server: that of `--server`.
     """
 

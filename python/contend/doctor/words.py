@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from contend.doctor.compare import Difference
 from contend.doctor.examine import HostDocument, Looked
-from contend.doctor.measures import UNITS, in_words
-from contend.doctor.model import NOT_MEASURED, SEVERITIES, DoctorCheck, Measure
+from contend.doctor.model import NOT_MEASURED, SEVERITIES, DoctorCheck
 from contend.host.counters import OTHERS_SHARE_MAX
+from contend.metrics.host import UNITS, Measure, in_words
 from contend.units import format_size
 
 _WIDTH = 100
@@ -105,6 +105,13 @@ def lines_of_comparison(
 ) -> Iterator[str]:
     yield from _wrapped(f"A: {_head(first)}", 0)
     yield from _wrapped(f"B: {_head(second)}", 0)
+    bare = [name for name, one in (("A", first), ("B", second)) if not one["measured"]]
+    if bare:
+        yield from _wrapped(
+            f"Nothing was measured of {' and '.join(bare)} (--short), so settings alone are laid "
+            "side by side.",
+            0,
+        )
     for label, of in (
         ("measured, dearest first", [one for one in differences if one.ratio not in (None, 1.0)]),
         ("measured, and alike on both", [one for one in differences if one.ratio == 1.0]),

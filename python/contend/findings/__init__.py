@@ -25,6 +25,7 @@ from contend.findings.changes import (
     table_of,
 )
 from contend.findings.claims import Claims, claims_of, surest
+from contend.findings.conditions import Origin, RunCondition, conditions_of
 from contend.findings.counters import FALSE_SHARE, CounterDifference, CounterList, counters_of
 from contend.findings.covariates import Covariates, Disturbed, covariates_of, disturbed
 from contend.findings.evidence import Called, Cause, Curves, EvidenceTable, Shares, Told, told_by
@@ -42,8 +43,9 @@ from contend.findings.gate import (
     smallest_slowdown,
 )
 from contend.findings.model import Compared, Contrast, Figure, Finding
+from contend.findings.scaling import Sweep, sweeps_of
 from contend.findings.sentence import AtLevel, Given, Said, Sentence, say
-from contend.findings.sides import RunSide, SidesCompared, compare_sides
+from contend.findings.sides import RunSide, SidesCompared, compare_sides, refuse_twice
 from contend.findings.slices import SliceRatios, noise_of
 from contend.findings.study import Reading, Study, log_ratio, reading_of, study_of
 from contend.findings.unpaired import Side, run_over_run, sessions_before

@@ -313,14 +313,15 @@ def _growth_table(
         for column, other in enumerate(others):
             theirs = study.repeats_of(roles.cell(contexts[context], other, level))
             for unit, repeat in enumerate(repeats):
-                d[unit, at, column] = _log_mean(metric, theirs.get(repeat, ())) - _log_mean(
+                d[unit, at, column] = log_mean(metric, theirs.get(repeat, ())) - log_mean(
                     metric, base.get(repeat, ())
                 )
     lost, none = np.zeros(d.shape[1:], dtype=int), Covariates({}, {})
     return Table(metric, [{} for _ in places], [None], others, d, lost, none, family, "growth")
 
 
-def _log_mean(metric: Metric, runs: Sequence[RunRecord]) -> float:
+def log_mean(metric: Metric, runs: Sequence[RunRecord]) -> float:
+    """Mean of the logarithms of the runs' figures; NaN if none has one."""
     values = [value for value in map(metric.value, runs) if value is not None and value > 0]
     return math.fsum(map(math.log, values)) / len(values) if values else math.nan
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from contend.errors import RequestError
@@ -50,6 +50,20 @@ class SidesCompared:
     cells: tuple[Cell, ...]
     findings: Mapping[str, tuple[Finding | None, ...]]
     left_out: tuple[str, ...]
+
+
+def refuse_twice(named: Iterable[tuple[str, Study]]) -> None:
+    """Raises RequestError if two of them are one run: beside itself nothing differs."""
+    seen: dict[tuple[str, str], str] = {}
+    for name, study in named:
+        began = study.measured[0].started_at if study.measured else ""
+        key = study.meta.created_at, began
+        if key in seen:
+            raise RequestError(
+                f"{seen[key]} and {name} are the same run",
+                hint="Name each run once; a copy is no other.",
+            )
+        seen[key] = name
 
 
 def compare_sides(

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from contend.history.facts import origin_of
-from contend.history.model import Altered, Break, ChangePoint, Origin, PastRun, Series
+from contend.findings import Origin
+from contend.history.model import Altered, Break, ChangePoint, PastRun, Series
 from contend.stats import welch
 
 NEAR = 2
@@ -61,32 +61,23 @@ def _size(point: ChangePoint) -> float:
 
 def altered_between(before: Sequence[PastRun], after: Sequence[PastRun]) -> list[Altered]:
     """What was one thing in all runs before, and another in all runs after: the server first."""
-    names = dict.fromkeys(name for run in (*before, *after) for name in run.facts)
+    names = dict.fromkeys(name for run in (*before, *after) for name in run.conditions)
     found = []
     for name in names:
-        one, other = _only(before, name), _only(after, name)
-        if one is not None and other is not None and one != other:
-            origin, short = origin_of(name)
-            absent = "its default" if short.startswith("variable ") else "none"
-            sides = (_text(value[0], absent) for value in (one, other))
-            found.append(Altered(origin, short, *sides))
+        sides = _only(before, name), _only(after, name)
+        if sides[0] is None or sides[1] is None or sides[0] == sides[1]:
+            continue
+        runs = (before[0].conditions.get(name), after[0].conditions.get(name))
+        known = next(one for one in runs if one is not None)
+        texts = (known.otherwise if one is None else one.text for one in runs)
+        found.append(Altered(known.origin, known.title, *texts))
     return sorted(found, key=lambda one: _ORDER.index(one.origin))
 
 
 def _only(runs: Sequence[PastRun], name: str) -> tuple[Any] | None:
     """The value that all of them have, which may be that there is none; None if they differ."""
-    values = [run.facts.get(name) for run in runs]
+    values = [(one := run.conditions.get(name)) and one.value for run in runs]
     return (values[0],) if values and all(one == values[0] for one in values) else None
-
-
-def _text(value: Any, absent: str = "none") -> str:
-    if value is None:
-        return absent
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, list):
-        return ", ".join(map(_text, value)) or "none"
-    return str(value)
 
 
 def _moved(

@@ -25,7 +25,7 @@ def as_json(history: History) -> dict[str, Any]:
                 "finished": run.study.finished,
                 "state": run.state or None,
                 "ln_distance_ns": run.distance,
-                "facts": dict(run.facts),
+                "facts": {name: one.value for name, one in run.conditions.items()},
             }
             for run in history.runs
         ],

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from contend.findings import Finding, Study
+from contend.findings import Finding, Origin, RunCondition, Study
 from contend.metrics import Metric
 from contend.spec import Level
 
@@ -25,7 +25,7 @@ class PastRun:
     """One run folder of a history.
 
     began: when its first measured run began, ISO 8601 in UTC.
-    facts: what it was made with, by name (`server.version`), as it is compared with other runs.
+    conditions: what it was made with, by name (`server:version`).
     distance: ln of the nanoseconds in which a line of cache goes over between its host's CPUs;
         None if nobody looked. `state`: near, far or changed.
     """
@@ -34,7 +34,7 @@ class PastRun:
     name: str
     began: str
     study: Study
-    facts: Mapping[str, Any]
+    conditions: Mapping[str, RunCondition]
     distance: float | None = None
     state: str = ""
 
@@ -100,9 +100,6 @@ class ChangePoint:
     @property
     def runs_a_side(self) -> tuple[int, int]:
         return self.at - self.first, self.last - self.at
-
-
-Origin = Literal["experiment", "server", "contend", "host"]
 
 
 @dataclass(frozen=True, slots=True)

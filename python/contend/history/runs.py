@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from contend.errors import ContendError, RequestError, did_you_mean
-from contend.findings import Study, study_of
-from contend.history.facts import facts_of
+from contend.findings import Study, conditions_of, study_of
 from contend.history.host import distance_of, state_of
 from contend.history.model import PastRun
 from contend.spec import same_level
@@ -96,7 +95,7 @@ def _past_run(path: Path, study: Study) -> PastRun:
         name=path.resolve().name,
         began=min(record.started_at for record in study.measured),
         study=study,
-        facts=facts_of(study),
+        conditions=conditions_of(study),
         distance=distance_of(study),
         state=state_of(study),
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
-from contend.findings import Given, Said
-from contend.history.model import RUNS_A_SIDE, Break, ChangePoint, History, Origin, Series
+from contend.findings import Given, Origin, Said
+from contend.history.model import RUNS_A_SIDE, Break, ChangePoint, History, Series
 from contend.metrics import THROUGHPUT
 from contend.report.naming import Naming, naming_of
 from contend.report.words import cell_phrase, estimate_text, gain_text, significant, size_text
@@ -202,11 +203,9 @@ def basis_text(history: History) -> Said:
 
 def hosts_text(history: History) -> str:
     """That the runs are of several hosts; empty if of one."""
-    hosts = dict.fromkeys(str(run.facts.get("host:machine.id")) for run in history.runs)
+    told = [run.conditions.get("host:machine.id") for run in history.runs]
+    hosts = Counter("not known" if one is None else one.text for one in told)
     if len(hosts) < 2:
         return ""
-    counts = [
-        sum(str(run.facts.get("host:machine.id")) == host for run in history.runs) for host in hosts
-    ]
-    listed = ", ".join(f"{host} ({n})" for host, n in zip(hosts, counts, strict=True))
+    listed = ", ".join(f"{host} ({n})" for host, n in hosts.items())
     return f"The runs are of {len(hosts)} hosts: {listed}. A difference of hosts is no change."

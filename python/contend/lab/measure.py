@@ -38,7 +38,13 @@ def measure(
     Raises:
         LoadFailed: contend-load gave no result, or not one query was answered.
     """
-    plan = plan_of(cell, ready.address, seed=seed_of(planned, cell), watch_pid=ready.watch_pid)
+    plan = plan_of(
+        cell,
+        ready.address,
+        seed=seed_of(planned, cell),
+        watch_pid=ready.watch_pid,
+        members=ready.members,
+    )
     intervals: list[Interval] = []
     noted: Probes = {}
 
@@ -144,7 +150,7 @@ def arms_of(
     """The levels of a block, as one run of contend-load hops between them."""
     names = [f"{index} {_level_of(block, run)}" for index, run in enumerate(block)]
     return [
-        ArmSpec(name, cell, ready.address, ready.watch_pid, statements)
+        ArmSpec(name, cell, ready.address, ready.watch_pid, statements, ready.members)
         for name, cell, ready, statements in zip(names, cells, readies, enter, strict=True)
     ]
 

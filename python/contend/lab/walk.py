@@ -318,7 +318,11 @@ def _attempt(
         schedule.effort.waited(watch.wait_for_calm())
         schedule.effort.ready()
         watch.before()
-        return watch.after(runner.measure(runs, readies))
+        records = watch.after(runner.measure(runs, readies))
+        # Of several servers one may have gone while the others went on: that is no figure of all.
+        if (death := runner.death()) is not None:
+            return without(death, death)
+        return records
     except NO_DATA:
         raise
     except RequestError as error:

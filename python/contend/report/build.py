@@ -18,6 +18,7 @@ from contend.findings import (
     counters_of,
     gate_of,
     study_of,
+    sweeps_of,
 )
 from contend.findings.budget import budgets_of, failed_looks
 from contend.findings.lock_waits import locks_of
@@ -48,6 +49,7 @@ from contend.report.provenance import (
     summary_of,
     variables_table,
 )
+from contend.report.scaling import scaling_section
 from contend.report.servers import differences_of
 from contend.report.shape import shape_charts, shapes_of
 from contend.report.statements import statements_of
@@ -104,6 +106,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
     progress = progress_of(study, folder.writer_pid())
     arrival = _arrival(study)
     shapes = shapes_of(study, layout, panels)
+    sweeps = sweeps_of(study)
     cause, looked_at = cause_of(study, naming, compared[0])
     lead = leading_level(compared[0]) if compared[0].wholes else None
     overall = [overall_of(study, layout, panels, one) for one in compared]
@@ -149,11 +152,13 @@ def _report(folder: RunFolder, study: Study) -> Report:
         cells=cells,
         statements=statements_of(study, naming, layout, panels, cells),
         shapes=shapes,
+        sweeps=sweeps,
         beside=beside_of(study, layout.levels, analyses[0]),
         sections=tuple(
             filter(
                 None,
                 (
+                    scaling_section(study, sweeps, layout, panels),
                     tpcc_section(study, cells),
                     budget_section(budgets, says, failed_looks(looks), path),
                     lock_section(locks, path),

@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from contend.findings import CellFigures, Compared, CounterList, Finding, GateOutcome, Said
+from contend.findings import (
+    CellFigures,
+    Compared,
+    CounterList,
+    Finding,
+    GateOutcome,
+    Said,
+    Sweep,
+)
 from contend.findings.budget import Budget
 from contend.findings.lock_waits import LocksOfCell
 from contend.metrics import Metric
@@ -429,6 +437,7 @@ class Report:
     cells: tuple[CellFigures, ...]
     statements: Statements | None
     shapes: tuple[Shape, ...]
+    sweeps: tuple[Sweep, ...]
     beside: Beside | None
     sections: tuple[Section, ...]
     counters: CounterSection | None

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from contend.findings import Study
+from contend.findings.conditions import OF_THE_PLACE
 from contend.report.model import Differences, TextTable
 from contend.report.provenance import USED
 from contend.report.words import level_phrase
 from contend.spec import Level
 
 PROFILE = "server.profile"
-
-_OF_THE_PLACE = re.compile(
-    r"version.*|.*_version|hostname|report_.*|.*uuid.*|pid_file|socket|port|datadir|basedir|tmpdir"
-    r"|slave_load_tmpdir|replica_load_tmpdir|.*_dir|.*_file|.*_basename|.*_index|server_id"
-    r"|license|timestamp|system_time_zone|wsrep_.*|gtid_.*|.*_path|lc_.*|core_file"
-    r"|ssl_.*|tls_.*|have_.*|admin_.*|mysqlx_.*|.*_rsa_.*|log_error|bind_address|secure_file_priv"
-    r"|relay_log.*"
-)
-"""Where a server is and who it is, and not how it works."""
 
 _SCHEMA = "performance_schema"
 _SIZES = f"{_SCHEMA}_"
@@ -69,7 +60,7 @@ def _table(name: str, servers: Mapping[str, Mapping[str, str]]) -> TextTable:
     for variable in sorted({one for variables in servers.values() for one in variables}):
         values = [variables.get(variable) for variables in servers.values()]
         there = [value for value in values if value is not None]
-        if len(there) < 2 or _OF_THE_PLACE.fullmatch(variable.lower()):
+        if len(there) < 2 or OF_THE_PLACE.fullmatch(variable.lower()):
             continue
         if is_off and variable.startswith(_SIZES):
             continue

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from contend.findings import Finding, Given, RunSide, Said, SidesCompared
+from contend.findings import (
+    Finding,
+    Given,
+    RunSide,
+    Said,
+    SidesCompared,
+    compare_sides,
+    refuse_twice,
+)
 from contend.report.differences import DifferenceRow, differences_between
 from contend.report.model import GateText
+from contend.report.published_side import (
+    NO_VERDICT,
+    PublishedSide,
+    published_json,
+    published_lines,
+)
 from contend.report.words import cell_phrase, gain_text
 from contend.stats import finite
 
@@ -39,6 +53,35 @@ class SidesReport:
     left_out: tuple[str, ...]
     gate: GateText | None = None
     detectable: str = ""
+    published: tuple[PublishedSide, ...] = ()
+
+
+def report_of_published(side: RunSide, published: Sequence[PublishedSide]) -> SidesReport:
+    """A run beside published figures, and beside no other run."""
+    experiment = side.studies[0].experiment
+    return SidesReport(
+        title=experiment.question or experiment.name,
+        first=side.name,
+        what="published figures",
+        carries=NO_VERDICT,
+        units=_sessions_text([side]),
+        tables=(),
+        left_out=(),
+        published=tuple(published),
+    )
+
+
+def report_of_two(sides: Sequence[RunSide]) -> SidesReport:
+    """Sides by the metric that decides in the first, with the narrowest margin that they have.
+
+    Raises:
+        RequestError: they have no cell in common, or are one run.
+    """
+    refuse_twice((side.name, study) for side in sides for study in side.studies)
+    margin = min(study.experiment.compare.margin for side in sides for study in side.studies)
+    return report_of_sides(
+        sides, compare_sides(sides, sides[0].studies[0].metrics[0], margin=margin)
+    )
 
 
 def report_of_sides(
@@ -46,11 +89,11 @@ def report_of_sides(
     compared: SidesCompared,
     gate: GateText | None = None,
     detectable: str = "",
+    published: Sequence[PublishedSide] = (),
 ) -> SidesReport:
     first = sides[0]
     experiment = first.studies[0].experiment
     what = "gain over " + str(first.studies[0].roles.baseline) if compared.by_gains else "figures"
-    sessions = {side.name: len(side.studies) for side in sides}
     tables = tuple(
         _table(side, first, compared, compared.findings[side.name]) for side in sides[1:]
     )
@@ -59,14 +102,19 @@ def report_of_sides(
         first=first.name,
         what=f"{compared.metric.title}, {what}",
         carries=_carries(compared, tables),
-        units=", ".join(
-            f"{name}: {count} session{'' if count == 1 else 's'}"
-            for name, count in sessions.items()
-        ),
+        units=_sessions_text(sides),
         tables=tables,
         left_out=compared.left_out,
         gate=gate,
         detectable=detectable,
+        published=tuple(published),
+    )
+
+
+def _sessions_text(sides: Sequence[RunSide]) -> str:
+    counts = {side.name: len(side.studies) for side in sides}
+    return ", ".join(
+        f"{name}: {count} session{'' if count == 1 else 's'}" for name, count in counts.items()
     )
 
 
@@ -159,12 +207,14 @@ def lines_of_sides(report: SidesReport) -> list[str]:
         lines.append("")
         if table.differences:
             lines.append(f"What differs between {report.first} and {table.name}:")
-            lines += [
-                f"  {one.about} {one.name}: {one.one} | {one.other}" for one in table.differences
-            ]
+            lines += _difference_lines(table.differences)
         else:
             lines.append("Nothing that was recorded of host, server and experiment differs.")
         lines.append("")
+    for each in report.published:
+        lines += published_lines(each)
+    if report.published and report.tables:
+        lines += [NO_VERDICT, ""]
     lines.append(report.carries)
     lines += [f"Not compared: {text}." for text in report.left_out]
     if report.detectable:
@@ -172,6 +222,22 @@ def lines_of_sides(report: SidesReport) -> list[str]:
     if report.gate is not None:
         lines.append(report.gate.line)
     return lines
+
+
+def _difference_lines(differences: Sequence[DifferenceRow]) -> Iterator[str]:
+    """What was measured first; over the others it stands that they were not."""
+    dear = [one for one in differences if one.is_measured]
+    for one in dear:
+        yield f"  {one.about} {one.name}: {one.one} | {one.other}"
+        if one.cost:
+            yield f"    {one.cost}"
+    cheap = [one for one in differences if not one.is_measured]
+    if cheap:
+        yield f"  {_NOT_MEASURED}:"
+        yield from (f"    {one.about} {one.name}: {one.one} | {one.other}" for one in cheap)
+
+
+_NOT_MEASURED = "What these cost was not measured"
 
 
 def change_text(one: Finding | None) -> str:
@@ -188,6 +254,11 @@ def sides_json(report: SidesReport) -> dict[str, Any]:
         "what": report.what,
         "carries": report.carries,
         "not_compared": list(report.left_out),
+        **(
+            {"published": [published_json(one) for one in report.published]}
+            if report.published
+            else {}
+        ),
         "sides": [
             {
                 "name": table.name,
@@ -195,7 +266,14 @@ def sides_json(report: SidesReport) -> dict[str, Any]:
                 "turn": table.turn or None,
                 "cells": [_cell(place, one) for place, one in table.rows],
                 "differences": [
-                    {"about": d.about, "name": d.name, "one": d.one, "other": d.other}
+                    {
+                        "about": d.about,
+                        "name": d.name,
+                        "one": d.one,
+                        "other": d.other,
+                        "cost": d.cost or None,
+                        "measured": d.is_measured,
+                    }
                     for d in table.differences
                 ],
             }

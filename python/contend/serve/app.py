@@ -5,20 +5,22 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from contend.errors import ContendError
+from contend.errors import ContendError, RequestError
+from contend.findings import RunSide, study_of
 from contend.history import build as build_history
 from contend.history import default_environment, is_here
 from contend.history.html import render as render_history
 from contend.report import build, html, images
 from contend.report.html import asset, minus
-from contend.serve.glance import Glance, glance, glances
+from contend.report.sides import change_text, report_of_two
+from contend.serve.glance import Glance, Kept, glance, glances
 from contend.serve.guard import App, guarded
 from contend.store import RunFolder
 
@@ -26,8 +28,10 @@ from contend.store import RunFolder
 def application(folder: Path, token: str, port: int) -> App:
     """The whole of it, for a server that listens at `port` of loopback."""
 
+    kept: Kept = {}
+
     def listed(_: Request) -> Response:
-        found = _listed(folder)
+        found = _listed(folder, kept)
         names = sorted({one.experiment for one in found if one.experiment})
         return _page("list.html.j2", folder=folder.name, runs=found, experiments=names)
 
@@ -36,7 +40,7 @@ def application(folder: Path, token: str, port: int) -> App:
         return JSONResponse(
             {
                 one.name: {"state": one.state, "measured": one.measured, "planned": one.planned}
-                for one in _listed(folder)
+                for one in _listed(folder, kept)
             }
         )
 
@@ -51,15 +55,27 @@ def application(folder: Path, token: str, port: int) -> App:
         asked = request.query_params.getlist("run")
         if len(asked) != 2 or asked[0] == asked[1]:
             return _trouble(400, "Two runs are compared.", "Mark two in the list.")
-        reports = []
+        reports, sides = [], []
         for name in asked:
             with RunFolder.open(_run(folder, name).path) as opened:
                 reports.append(build(opened, percentiles=False))
-        return _page("compare.html.j2", reports=reports, names=asked)
+                sides.append(RunSide(name, (study_of(opened, percentiles=False),)))
+        try:
+            found, why = report_of_two(sides), ""
+        except RequestError as error:
+            found, why = None, error.message
+        return _page(
+            "compare.html.j2",
+            reports=reports,
+            names=asked,
+            found=found,
+            why=why,
+            change_text=change_text,
+        )
 
     def history(request: Request) -> Response:
         name = request.query_params.get("experiment", "")
-        _listed(folder)
+        _listed(folder, kept)
         environment = default_environment()
         found = build_history(
             [str(folder)],
@@ -90,9 +106,9 @@ class NotServed(ContendError):
     """What was asked for is not in the folder, or the folder is not there any more."""
 
 
-def _listed(folder: Path) -> list[Glance]:
+def _listed(folder: Path, kept: Kept) -> list[Glance]:
     try:
-        return glances(folder)
+        return glances(folder, kept)
     except OSError as error:
         raise NotServed(
             f"The folder of the runs cannot be read: {error.strerror}.",
@@ -122,8 +138,9 @@ def _page(template: str, *, status: int = 200, **values: object) -> Response:
 
 @cache
 def _environment() -> Environment:
+    loaders = [PackageLoader(f"contend.{room}") for room in ("serve", "report")]
     environment = Environment(
-        loader=PackageLoader("contend.serve"), autoescape=True, undefined=StrictUndefined
+        loader=ChoiceLoader(loaders), autoescape=True, undefined=StrictUndefined
     )
     environment.filters["minus"] = minus
     return environment

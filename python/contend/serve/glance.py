@@ -1,13 +1,14 @@
 """What a list says of a run folder, without reading what was measured.
 
 Opening a folder checks the whole of its file, which a list of a thousand cannot wait for. Here one
-connection asks for a few values. What cannot be read is listed with the reason.
+connection asks for a few values, and of a file that has not changed since nothing is asked again.
+What cannot be read is listed with the reason.
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contend.locks import is_locked
@@ -36,53 +37,86 @@ class Glance:
     why: str = ""
 
 
+_ASKED = """SELECT
+  (SELECT json_extract(value, '$.name') FROM meta WHERE key = 'experiment'),
+  (SELECT json_extract(value, '$.question') FROM meta WHERE key = 'experiment'),
+  (SELECT value FROM meta WHERE key = 'created_at'),
+  (SELECT COUNT(*) FROM meta WHERE key = 'finished'),
+  (SELECT COUNT(*) FROM planned),
+  (SELECT COUNT(DISTINCT run) FROM runs),
+  (SELECT COUNT(*) FROM runs WHERE status = 'ok')"""
+
+
 def glance(path: Path) -> Glance:
     """Look at one run folder; never raises for what is in it."""
+    return _with_lock(_read(path))
+
+
+def _read(path: Path) -> Glance:
     try:
         connection = raw_connection(path, write=False)
     except READ_FAULTS as error:
-        return Glance(path.name, path, "unreadable", why=str(error))
+        return _unreadable(path, str(error))
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version > schema.STORE_VERSION:
-            why = f"a newer contend wrote it (format {version})"
-            return Glance(path.name, path, "unreadable", why=why)
-        values = dict(connection.execute("SELECT key, value FROM meta"))
-        (planned,) = connection.execute("SELECT COUNT(*) FROM planned").fetchone()
-        counts = connection.execute("SELECT COUNT(*), COUNT(DISTINCT run) FROM runs")
-        _, ended = counts.fetchone()
-        measured_of = connection.execute("SELECT COUNT(*) FROM runs WHERE status = 'ok'")
-        (measured,) = measured_of.fetchone()
-        experiment = json.loads(values["experiment"])
-        is_over = "finished" in values or ended >= planned
-        return Glance(
-            name=path.name,
-            path=path,
-            state=_state(path, is_over=is_over),
-            experiment=str(experiment.get("name", "")),
-            question=str(experiment.get("question", "")),
-            began=values["created_at"],
-            planned=planned,
-            measured=measured,
-        )
-    except (*READ_FAULTS, ValueError, KeyError, TypeError, AttributeError) as error:
-        return Glance(path.name, path, "unreadable", why=str(error) or type(error).__name__)
+            return _unreadable(path, f"a newer contend wrote it (format {version})")
+        name, question, began, finished, planned, ended, measured = connection.execute(
+            _ASKED
+        ).fetchone()
+    except READ_FAULTS as error:
+        return _unreadable(path, str(error) or type(error).__name__)
     finally:
         connection.close()
+    if name is None or began is None:
+        return _unreadable(path, "it does not say of which experiment it is, or since when")
+    state = "complete" if finished or ended >= planned else "unfinished"
+    return Glance(
+        path.name, path, state, str(name), str(question or ""), str(began), planned, measured
+    )
 
 
-def _state(path: Path, *, is_over: bool) -> str:
-    if is_locked(path / LOCK_NAME):
-        return "under way"
-    return "complete" if is_over else "unfinished"
+def _unreadable(path: Path, why: str) -> Glance:
+    return Glance(path.name, path, "unreadable", why=why)
 
 
-def glances(folder: Path) -> list[Glance]:
+def _with_lock(one: Glance) -> Glance:
+    """Whether a lab writes to it is no matter of its file."""
+    if one.why or not is_locked(one.path / LOCK_NAME):
+        return one
+    return replace(one, state="under way")
+
+
+Stamp = tuple[int, int, int]
+"""A file's inode, size, and time of its last change in ns: each commit changes it."""
+
+Kept = dict[str, tuple[Stamp, Glance]]
+"""By the name of the folder what was read when its file had that stamp."""
+
+
+def glances(folder: Path, kept: Kept | None = None) -> list[Glance]:
     """All run folders that lie in a folder, the newest first; what cannot be read at the end.
+
+    Args:
+        kept: what an earlier call read; it is brought up to date.
 
     Raises:
         OSError: the folder cannot be listed.
     """
-    found = [glance(child) for child in folder.iterdir() if (child / RESULTS_NAME).is_file()]
-    by_name = sorted(found, key=lambda one: one.name)
+    kept = {} if kept is None else kept
+    found: Kept = {}
+    with os.scandir(folder) as children:
+        for child in children:
+            try:
+                told = Path(child.path, RESULTS_NAME).stat()
+            except OSError:
+                continue
+            stamp = (told.st_ino, told.st_size, told.st_mtime_ns)
+            before, one = kept.get(child.name, (None, None))
+            if one is None or before != stamp:
+                one = _read(folder / child.name)
+            found[child.name] = stamp, one
+    kept.clear()
+    kept.update(found)
+    by_name = [_with_lock(found[name][1]) for name in sorted(found)]
     return sorted(by_name, key=lambda one: one.began, reverse=True)

@@ -30,7 +30,7 @@ def listening(port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         found.close()
         in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-        why = "is in use" if in_use else f"cannot be had: {error}"
+        why = "is in use" if in_use else f"cannot be had: {str(error).rstrip('.')}"
         raise RequestError(
             f"port {port} of {LOOPBACK} {why}.",
             hint="Give another with --port, or leave it out: any free one is taken then.",

@@ -32,4 +32,5 @@ from contend.stats.sessions import (
 from contend.stats.steady import Steadiness, look_for_trend
 from contend.stats.stopping import Standing, StoppingRule, progress, units_to_reach
 from contend.stats.table import TableAnswer, advantages, answer_table, answer_tables, wholes
+from contend.stats.usl import FIT_COLUMNS_MIN, FIT_UNITS_MIN, UslCurve, UslFit, fit_usl
 from contend.stats.welch import welch

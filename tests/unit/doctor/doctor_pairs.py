@@ -11,8 +11,9 @@ from typing import Any
 
 from hosts import HOSTS, interrupts, limits, meminfo, node_meminfo, stat, write
 
-from contend.doctor.model import Measure, SeenServer, Subject
+from contend.doctor.model import SeenServer, Subject
 from contend.host import Tree
+from contend.metrics.host import Measure
 
 _CPU = "sys/devices/system/cpu"
 _NODE = "sys/devices/system/node"

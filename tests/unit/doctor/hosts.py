@@ -301,4 +301,6 @@ HOSTS = {
     "micro vm": recorded("micro-vm"),
     "guest of two nodes": recorded("guest-two-nodes"),
     "guest of eight nodes": recorded("guest-eight-nodes"),
+    "guest with threads": recorded("guest-threads"),
+    "guest of uneven nodes": recorded("guest-uneven"),
 }

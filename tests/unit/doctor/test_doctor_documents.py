@@ -23,9 +23,9 @@ from contend.doctor import (
 )
 from contend.doctor.dated import WRITTEN, end_of, regressions_of
 from contend.doctor.examine import ignored_of
-from contend.doctor.measures import UNITS
-from contend.doctor.model import Found, Measure
+from contend.doctor.model import Found
 from contend.errors import RequestError
+from contend.metrics.host import UNITS, Measure
 from contend.probed import CheckRecord
 
 
@@ -138,6 +138,31 @@ def test_measures_that_overlap_are_no_difference(roots: Path) -> None:
     assert compare(one, other) == []
     words = "\n".join(lines_of_comparison(one, other, []))
     assert "nothing differs that doctor looks at" in words
+
+
+@pytest.mark.parametrize(("measured", "says"), [(("A",), "of B ("), ((), "of A and B (")])
+def test_a_comparison_says_where_nothing_was_measured(
+    roots: Path, measured: tuple[str, ...], says: str
+) -> None:
+    one, other = (
+        document(
+            roots, "bare metal", **({"wake_us": Measure(20, 15, 25)} if of in measured else {})
+        )
+        for of in ("A", "B")
+    )
+    words = "\n".join(lines_of_comparison(one, other, compare(one, other)))
+    assert f"Nothing was measured {says}--short), so settings alone are laid side by side." in words
+
+
+def test_the_short_form_names_what_it_did_not_measure_in_a_line(roots: Path) -> None:
+    def said(found: HostDocument) -> list[str]:
+        lines = "\n".join(lines_of(found))
+        assert ("not measured, as --short asks" in lines) == (not found["measured"])
+        return [one for one in lines.splitlines() if "steal" in one and "it was not" in one]
+
+    assert said(document(roots, "bare metal")) == []
+    # What could not be measured is told with its reason.
+    assert said(document(roots, "bare metal", wake_us=Measure(20, 15, 25))) != []
 
 
 def test_two_servers_are_compared_by_their_settings(roots: Path) -> None:

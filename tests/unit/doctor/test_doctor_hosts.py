@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contend.doctor import CHECKS, examine, lines_of
-from contend.doctor.measures import UNITS
-from contend.doctor.model import Fine, Found, Measure, Subject, Unseen
+from contend.doctor.model import Fine, Found, Subject, Unseen
 from contend.host import Tree
+from contend.metrics.host import UNITS, Measure
 
 FOUND = {
     "bare metal": set(),
@@ -38,6 +38,15 @@ FOUND = {
         *("virtual-machine", "mitigations", "transparent-huge-pages", "numa-balancing"),
         *("numa-interleave", "write-cache", "open-files", "processes", "reflink"),
     },
+    "guest with threads": {
+        *("virtual-machine", "smt", "mitigations", "cpu-quota", "memory-limit", "numa-balancing"),
+        *("numa-interleave", "io-scheduler", "read-ahead", "write-cache", "open-files"),
+        *("processes", "reflink"),
+    },
+    "guest of uneven nodes": {
+        *("virtual-machine", "mitigations", "huge-pages-unused", "node-memory", "numa-balancing"),
+        *("numa-interleave", "write-cache", "open-files", "processes", "reflink"),
+    },
     "guest of eight nodes": {
         *("virtual-machine", "mitigations", "zone-reclaim", "node-memory", "numa-interleave"),
         *("write-cache", "open-files", "processes", "reflink"),
@@ -53,6 +62,25 @@ def test_what_is_found_on_a_whole_host(host: str, roots: Path) -> None:
     assert found - {"free-space"} == FOUND[host]
     assert len(document["checks"]) >= 30
     assert all(len(line) <= 100 or " " not in line.strip() for line in lines_of(document))
+
+
+RECORDED = ("micro vm", *(name for name in HOSTS if name.startswith("guest")))
+
+ON_NONE = {"governor", "boost", "throttling", "clock-sync"}
+"""What no virtual machine shows, and whose clock a guest does not set: made-up hosts have these."""
+
+
+def test_every_check_reads_what_a_kernel_wrote(roots: Path) -> None:
+    """Each that measures nothing says something of a host that was recorded, and not only of those
+    that are made up."""
+    says = {
+        check["id"]
+        for host in RECORDED
+        for check in examine(Case(host).subject(roots))["checks"]
+        if check["outcome"] != "unseen"
+    }
+    of_host = {check.id for check in CHECKS if check.in_short and not check.is_of_server}
+    assert of_host - says == ON_NONE
 
 
 def test_memory_without_cpus_is_no_cpus_without_memory(roots: Path) -> None:

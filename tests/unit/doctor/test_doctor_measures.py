@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from contend.doctor import measures
-from contend.doctor.model import Measure
 from contend.load import LoadFailed
+from contend.metrics.host import UNITS, Measure, in_words
 
 
 def test_a_flush_is_measured_and_leaves_no_file(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_parts_lie_around_their_middle(take: Any) -> None:
 def test_the_quiet_window_counts_what_others_do() -> None:
     found = measures.quiet_window(0.25)
     assert 0 <= found["busy_share"].value <= 1.5
-    assert found.keys() <= measures.UNITS.keys()
+    assert found.keys() <= UNITS.keys()
 
 
 def test_the_kernel_says_how_wrong_its_clock_may_be() -> None:
@@ -99,4 +99,4 @@ def test_folders_on_one_disk_are_told_from_others(tmp_path: Path) -> None:
     ],
 )
 def test_measures_in_words(name: str, found: Measure, words: str) -> None:
-    assert measures.in_words(name, found) == words
+    assert in_words(name, found) == words

@@ -28,7 +28,9 @@ def look(name: str, case: Case, roots: Path, patch: pytest.MonkeyPatch) -> Resul
 
 def test_every_check_has_both_its_hosts() -> None:
     """A check without a pair is not tested, and a pair without a check is of none."""
-    assert PAIRS.keys() == CHECKED.keys()
+    without, of_none = CHECKED.keys() - PAIRS.keys(), PAIRS.keys() - CHECKED.keys()
+    assert not without, f"checks without a host that has the fault and one that has not: {without}"
+    assert not of_none, f"hosts of no check: {of_none}"
     assert len(CHECKED) == len(CHECKS)
     assert sum(not check.is_of_server for check in CHECKS) >= 30
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import shutil
@@ -22,7 +23,8 @@ from browser import Browser, missing_browser
 from many_runs import write_runs
 
 from contend.cli.main import main
-from contend.serve.glance import glance, glances
+from contend.serve import glance as glance_module
+from contend.serve.glance import Glance, Kept, glance, glances
 from contend.store import RunFolder
 
 try:
@@ -56,7 +58,7 @@ class Page:
         method: str = "GET",
     ) -> tuple[int, str, dict[str, str]]:
         """Ask with a cookie of this token, at exactly this path."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=900)
         connection.putrequest(method, path, skip_host=True)
         connection.putheader("Host", host or f"127.0.0.1:{self.port}")
         if token is not None:
@@ -154,11 +156,49 @@ def test_pages_of_runs(page: Page) -> None:
     status, text = page.read("/run/run-02")
     assert status == 200 and 'id="answer"' in text
     status, text = page.read("/compare?run=run-01&run=run-03")
-    assert status == 200 and "not interleaved" in text
+    assert status == 200 and "not measured in turn" in text
+    assert "nothing is decided of the gain of run-03" in text
+    assert "What each says for itself" in text
     assert page.read("/compare?run=run-01")[0] == 400
     status, text = page.read("/history?experiment=segmented-key-cache")
     assert status == 200 and "3 runs" in text
     assert page.read("/history?experiment=nothing")[0] == 404
+
+
+def test_two_that_cannot_be_compared_are_shown_side_by_side(tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    (path,) = write_runs(folder, 1)
+    shutil.copytree(path, folder / "copy")
+    with serving(folder) as found:
+        status, text = found.read("/compare?run=run-01&run=copy")
+    assert status == 200 and "run-01 and copy are the same run" in text
+    assert "What each says for itself" in text
+
+
+def test_a_list_reads_again_only_what_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = write_runs(tmp_path, 3)
+    kept: Kept = {}
+    first = glances(tmp_path, kept)
+    read: list[str] = []
+
+    before = glance_module._read
+
+    def reading(path: Path) -> Glance:
+        read.append(path.name)
+        return before(path)
+
+    monkeypatch.setattr(glance_module, "_read", reading)
+    assert glances(tmp_path, kept) == first and read == []
+    with contextlib.closing(sqlite3.connect(paths[1] / "results.sqlite")) as one, one:
+        one.execute("DELETE FROM runs WHERE run = 1")
+    shutil.rmtree(paths[2])
+    with RunFolder.open(paths[0], write=True):
+        again = {one.name: one for one in glances(tmp_path, kept)}
+    assert read == ["run-02"]
+    assert again["run-02"].measured == 7 and "run-03" not in again
+    assert again["run-01"].state == "under way"
 
 
 def test_a_run_under_way_is_seen_and_not_disturbed(page: Page) -> None:

@@ -76,7 +76,8 @@ CHECKS = (
         why="When the quota of a period is used up every thread stands still until the next, "
         "holders of locks too.",
         costs="Pauses of up to a period (100 ms by default); server and client share the quota.",
-        mend="docker update --cpus 0 NAME; echo max > cpu.max; or pin CPUs instead (cpuset)",
+        mend="docker update --cpus 0 NAME; of a control group echo max > cpu.max, in the older "
+        "hierarchy echo -1 > cpu.cfs_quota_us; or pin CPUs instead (cpuset)",
         look=_quota,
         measure="throttled_share",
     ),
@@ -104,7 +105,8 @@ CHECKS = (
         why="A server sizes its caches by the memory of the host, and the limit kills it; page "
         "cache counts in the limit too.",
         costs="Pages read again and again near the limit; the server beyond it.",
-        mend="docker update --memory SIZE NAME; echo max > memory.max; or smaller caches",
+        mend="docker update --memory SIZE NAME; of a control group echo max > memory.max, in the "
+        "older hierarchy echo -1 > memory.limit_in_bytes; or smaller caches",
         look=_memory,
     ),
 )

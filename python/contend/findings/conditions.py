@@ -1,0 +1,170 @@
+"""What a run was made with, by name, so that runs can be set side by side: the one list of what may
+be other about two of them. Comparisons of folders and histories both read it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from contend.findings.study import Study
+from contend.spec import Level
+from contend.spec.model import as_written
+
+Origin = Literal["server", "experiment", "contend", "host"]
+
+OF_THE_PLACE = re.compile(
+    r"version.*|.*_version|hostname|report_.*|.*uuid.*|pid_file|socket|port|datadir|basedir|tmpdir"
+    r"|slave_load_tmpdir|replica_load_tmpdir|.*_dir|.*_file|.*_basename|.*_index|server_id"
+    r"|license|timestamp|system_time_zone|wsrep_.*|gtid_.*|.*_path|lc_.*|core_file"
+    r"|ssl_.*|tls_.*|have_.*|admin_.*|mysqlx_.*|.*_rsa_.*|log_error|bind_address|secure_file_priv"
+    r"|relay_log.*"
+)
+"""Variables that say where a server is and who it is, and not how it works."""
+
+_OTHER_EACH_TIME = frozenset(
+    {
+        *("cpu.mhz_now", "cpu.together", "memory.available_bytes", "memory.swap_free_bytes"),
+        *("memory.dirty_bytes", "kernel.uptime_s", "disk.free_bytes"),
+    }
+)
+"""Of the host's facts those that say how it was at one moment."""
+
+_NO_CONDITION = frozenset({"load.seed", "load.engine"})
+"""Another draw of the same; what the host's kernel gives."""
+
+_HOST = ("machine", "cpu", "numa", "kernel", "memory", "disk", "os", "network", "limits")
+"""What bears most on a server's speed first."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunCondition:
+    """One thing that a run was made with.
+
+    kind: `doctor`, `variable`, or whose it is.
+    value: compared with `==`. text: as it is told.
+    otherwise: what it is, in words, in a run that does not name it.
+    measure: the quantity of the host in which it shows, of `metrics.host`; None if in none.
+    """
+
+    origin: Origin
+    kind: str
+    name: str
+    value: Any
+    text: str
+    otherwise: str = "none"
+    measure: str | None = None
+
+    @property
+    def title(self) -> str:
+        """`sort_buffer_size` needs a word beside it, `load.connections` does not."""
+        return f"{self.kind} {self.name}" if self.kind in ("doctor", "variable") else self.name
+
+
+def conditions_of(study: Study) -> dict[str, RunCondition]:
+    """By `KIND:NAME`: what doctor found, servers and variables, the host, the experiment, contend;
+    in this order."""
+    found = (
+        *_found_by_doctor(study),
+        *_servers(study),
+        *_host(study),
+        *_experiment(study),
+        *_contend(study),
+    )
+    return {f"{one.kind}:{one.name}": one for one in found}
+
+
+_SEVERITIES = ("severe", "warning", "note")
+
+
+def _found_by_doctor(study: Study) -> Iterator[RunCondition]:
+    found = study.meta.facts.get("doctor") or ()
+    for check in sorted(found, key=lambda one: _SEVERITIES.index(one["severity"])):
+        name, text = str(check["id"]), str(check["evidence"])
+        # Records of earlier versions do not say in what it shows.
+        measure = check.get("measure")
+        yield RunCondition("host", "doctor", name, check["severity"], text, "not found", measure)
+
+
+def _servers(study: Study) -> Iterator[RunCondition]:
+    """Kind, version and source, and each variable that is not at its default, by the levels that it
+    was seen at."""
+    compared = study.roles.compared
+    seen: dict[tuple[str, str], dict[str, set[str]]] = {}
+    defaults: dict[str, str] = {}
+    for record in study.measured:
+        level: Level | None = record.cell.get(compared.path) if compared else None
+        label = "" if level is None else as_written(level)
+        server: Mapping[str, Any] = record.probes.get("server") or {}
+        told = {("server", name): server.get(name) for name in ("kind", "version", "source")}
+        for name, pair in (record.probes.get("variables_that_differ") or {}).items():
+            if not OF_THE_PLACE.fullmatch(name):
+                told["variable", name] = pair.get("value")
+                defaults[name] = str(pair.get("default"))
+        for key, value in told.items():
+            if value is not None:
+                seen.setdefault(key, {}).setdefault(label, set()).add(str(value))
+    for (kind, name), by_level in seen.items():
+        of_levels = {label: "; ".join(sorted(values)) for label, values in by_level.items()}
+        text = "; ".join(f"{value} ({label})" for label, value in of_levels.items())
+        if len(set(of_levels.values())) == 1:
+            text = next(iter(of_levels.values()))
+        otherwise = f"{defaults[name]} (default)" if name in defaults else "not known"
+        yield RunCondition("server", kind, name, text, text, otherwise)
+
+
+def _host(study: Study) -> Iterator[RunCondition]:
+    for group in _HOST:
+        for name, value in _flat(group, study.meta.facts.get(group)):
+            if name not in _OTHER_EACH_TIME:
+                yield RunCondition("host", "host", name, value, _text(value), "not known")
+
+
+def _experiment(study: Study) -> Iterator[RunCondition]:
+    """What was asked for, as the first cell of the baseline has it; of factors, the levels."""
+    roles = study.roles
+    context = (roles.table_contexts() or [{}])[0]
+    cell = roles.cell(context, roles.column_levels[0], roles.baseline)
+    levels = {factor.path: list(factor.levels) for factor in study.experiment.factors}
+    values: dict[str, Any] = {**study.spec_of(cell).values, **levels}
+    for path, value in values.items():
+        if path not in _NO_CONDITION:
+            for name, one in _flat(path, value):
+                if name not in levels or name == path:
+                    yield RunCondition("experiment", "experiment", name, one, _text(one), "not set")
+    way = study.way.get("by")
+    yield RunCondition("experiment", "experiment", "way of comparing", way, _text(way))
+
+
+def _contend(study: Study) -> Iterator[RunCondition]:
+    values = {"version": study.meta.contend_version}
+    for name in ("version", "engine"):
+        found = {
+            str(one.get(name))
+            for record in study.measured
+            if (one := record.probes.get("load_generator"))
+        }
+        values[f"contend-load {name}"] = "; ".join(sorted(found))
+    values["content of its tables"] = _text(study.meta.facts.get("content_version"))
+    for name, value in values.items():
+        yield RunCondition("contend", "contend", name, value, value)
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _flat(f"{name}.{key}", one)
+    elif value is not None:
+        yield name, value
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, list):
+        return ", ".join(map(_text, value)) or "none"
+    return str(value)

@@ -1,0 +1,118 @@
+"""Quantities of a host: what they are, their units, how they are said, and how two hosts differ in
+them. Doctor measures them; some of them every run tells too.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from contend.metrics.model import Run
+
+
+class Measure(NamedTuple):
+    """A measured value, and the lowest and highest of its parts."""
+
+    value: float
+    low: float
+    high: float
+
+
+UNITS: Mapping[str, tuple[float, str, str]] = {
+    "fsync_us": (1, "µs", "a page is written and flushed (fdatasync)"),
+    "handover_ns": (1, "ns", "a line of cache goes to another CPU and comes back"),
+    "wake_us": (1, "µs", "a thread is woken on another CPU"),
+    "memory_ns": (1, "ns", "one load from memory"),
+    "far_memory_ns": (1, "ns", "one load from the memory of another node"),
+    "timer_late_us": (1, "µs", "a sleep of 100 µs ends late"),
+    "clock_ns": (1, "ns", "the clock is read"),
+    "system_call_ns": (1, "ns", "a system call"),
+    "fault_us_per_mib": (1, "µs", "a MiB of fresh memory is touched"),
+    "steal_share": (100, "%", "CPU time that the hypervisor gave to others"),
+    "busy_share": (100, "%", "CPU time that other processes used"),
+    "throttled_share": (100, "%", "time that the CPU quota held processes back"),
+    "swapped_pages": (1, "pages", "memory swapped in or out each second"),
+    "refault_pages": (1, "pages", "files read again each second, after they were paged out"),
+    "clock_error_us": (1, "µs", "how wrong the clock may be, as the kernel knows"),
+}
+"""Factor and unit to show a measure in, and what it is. More is worse for all of them."""
+
+Measured = Mapping[str, Measure]
+
+
+class Cost(NamedTuple):
+    """What was measured of one thing on two hosts, in words; how many times as much it is on the
+    second, 1 if what was measured overlaps."""
+
+    said: str
+    ratio: float
+
+    @property
+    def size(self) -> float:
+        """By which costs are ordered; 0 if nothing differs."""
+        return math.inf if self.ratio in (0.0, math.inf) else abs(math.log(self.ratio))
+
+
+def cost_between(name: str | None, first: Measured, second: Measured) -> Cost | None:
+    """None if it was not measured on both."""
+    if name is None or name not in UNITS or name not in first or name not in second:
+        return None
+    one, other = first[name], second[name]
+    said = f"{UNITS[name][2]}: {in_words(name, one)} and {in_words(name, other)}"
+    if one.low <= other.high and other.low <= one.high:
+        return Cost(f"{said}, which overlap", 1.0)
+    if min(one.value, other.value) <= 0:
+        return Cost(said, math.inf if other.value > one.value else 0.0)
+    return Cost(said, other.value / one.value)
+
+
+def in_words(name: str, found: Measure) -> str:
+    """`412 µs (380 to 450)`."""
+    factor, unit, _ = UNITS[name]
+    value, low, high = (_short(part * factor) for part in found)
+    spread = "" if low == high else f" ({low} to {high})"
+    return f"{value} {unit}{spread}"
+
+
+def _short(value: float) -> str:
+    if value == 0 or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.2g}" if abs(value) < 10 else f"{value:.0f}"
+
+
+def quarters(values: Sequence[float]) -> Measure:
+    """The median, with the quarters as low and high."""
+    ordered = sorted(values)
+    if len(ordered) < 4:
+        return Measure(statistics.median(ordered), ordered[0], ordered[-1])
+    low, middle, high = statistics.quantiles(ordered, n=4)
+    return Measure(middle, low, high)
+
+
+LOOKS_MIN = 4
+"""Fewer have no quarters, and say nothing of how far looks differ."""
+
+
+def measured_beside(runs: Iterable[Run]) -> dict[str, Measure]:
+    """What the looks at the host around the runs told, if they were `LOOKS_MIN` or more."""
+    found: dict[str, list[float]] = {}
+
+    def add(name: str, value: float | None) -> None:
+        if value is not None:
+            found.setdefault(name, []).append(value)
+
+    for run in runs:
+        state, use = run.probes.get("state"), run.probes.get("host")
+        if state is not None:
+            pairs = [pair for when in (state["before"], state["after"]) for pair in when["pairs"]]
+            for pair in pairs:
+                add("handover_ns", pair["handover_ns"])
+                add("wake_us", pair["wake_us"])
+            add("memory_ns", state["memory_ns"])
+        if use is not None and use["elapsed_s"] > 0:
+            add("steal_share", use["steal_share"])
+            held = use["throttled_s"]
+            add("throttled_share", None if held is None else held / use["elapsed_s"])
+    return {name: quarters(values) for name, values in found.items() if len(values) >= LOOKS_MIN}
