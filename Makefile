@@ -98,6 +98,14 @@ man: setup ## write the manual page, build/man/contend.1, from the help of all c
 	@$(BIN)/python tools/man_page.py build/man/contend.1
 	@echo "man -l build/man/contend.1"
 
+.PHONY: wheel
+wheel: setup ## pack the contend-load of .venv into a wheel in dist, for systems as new as this one
+	@$(BIN)/python tools/wheels here
+
+.PHONY: wheels
+wheels: setup ## build the wheels for x86-64 and aarch64 into dist (many minutes)
+	@$(BIN)/python tools/wheels
+
 .PHONY: clean
 clean: ## remove what was built here (got servers and datasets stay in the user's cache)
 	rm -rf $(VENV) target build

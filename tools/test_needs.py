@@ -93,7 +93,8 @@ def get_programs() -> list[str]:
     else:
         try:
             unpacked = {n: where for n, where in wanted.items() if n not in INSTALLED_ONLY}
-            unpack_programs(unpacked, sorted({package for package, _ in unpacked.values()}))
+            if unpacked:
+                unpack_programs(unpacked, sorted({package for package, _ in unpacked.values()}))
         except ContendError as error:
             return [f"{name}: {error}" for name in wanted]
     return [f"{name}: it could not be installed" for name in wanted if shutil.which(name) is None]

@@ -155,6 +155,7 @@ class Route(TypedDict):
 
     by: Literal["round_robin", "chance", "key"]
     owners: NotRequired[list[Owner]]
+    through: NotRequired[list[str]]
     weights: NotRequired[dict[str, float]]
 
 
@@ -186,6 +187,7 @@ class Server(TypedDict):
 class Slices(TypedDict):
     """How a run hops between its arms: in each round every arm has one slice, in random order."""
 
+    look_reads_per_s: NotRequired[int | None]
     rest_s: NotRequired[float]
     rounds: int
     settle_s: NotRequired[float]
@@ -213,7 +215,9 @@ TlsMode = Literal["disabled", "preferred", "required", "verify-ca", "verify-iden
 
 
 class Watch(TypedDict):
+    more: NotRequired[list[int]]
     pid: int
+    threads: NotRequired[str | None]
 
 
 class Weights(TypedDict):

@@ -230,6 +230,22 @@ class DelayLine(TypedDict):
     cpu_us: int
 
 
+class MemberUse(TypedDict):
+    """What one of several servers did over a run.
+
+    cpu_s: of its process; None if it cannot be seen.
+    throttled_s: how long its CPU quota held it back; None without a quota.
+    status: by how much its counters of SHOW GLOBAL STATUS rose, as far as they tell of statements,
+        rows and bytes, of Galera and of Spider.
+    """
+
+    name: str
+    role: str
+    cpu_s: float | None
+    throttled_s: float | None
+    status: dict[str, int]
+
+
 class SegmentLock(TypedDict):
     """The lock of a segment of a model server's key cache.
 
@@ -389,6 +405,7 @@ class Probes(TypedDict, total=False):
     warming: after a cold start.
     settings: what settings noted of themselves, by path.
     line: of the delay line, if one stands before the server.
+    members: of a level that is several servers. What stands beside it is of the first one.
     place: number of the run's server, and of its folder, among those of its block. In slices only.
     layout: of the server's memory, as that of the other levels in its block. In slices only.
     state: of the host, before and after.
@@ -413,6 +430,7 @@ class Probes(TypedDict, total=False):
     host: HostUse
     settings: dict[str, Any]
     line: DelayLine
+    members: list[MemberUse]
     place: int
     layout: LayoutRecord
     state: HostState

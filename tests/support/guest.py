@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -113,7 +114,10 @@ def with_disk(topology: Topology, folder: Path, device: str = "virtio-blk-pci") 
     disk = folder / "disk"
     with disk.open("wb") as file:
         file.truncate(DISK_BYTES)
-    subprocess.run([needs.program("mkfs.ext4"), "-q", "-F", str(disk)], check=True)
+    # It is where a user's PATH may not lead.
+    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    maker = shutil.which("mkfs.ext4", path=path) or needs.missing("mkfs.ext4 is missing")
+    subprocess.run([maker, "-q", "-F", str(disk)], check=True)
     drive = f"file={disk},if=none,id=data,format=raw"
     return replace(topology, disks=("-drive", drive, "-device", f"{device},drive=data"))
 

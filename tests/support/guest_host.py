@@ -136,15 +136,22 @@ def _tried(path: str, value: Any) -> dict[str, Any]:
         return {"refused": error.message, "hint": error.hint, "left": _changed(before)}
     brought, rounded = _changed(before), [mark["message"] for mark in host.warnings]
     host.close()
-    said = {"brought": brought, "rounded": rounded, "left": _changed(before)}
-    said["killed"], said["restored"] = {}, {}
+    killed: dict[str, dict[str, str]] = {}
+    restored: dict[str, dict[str, str]] = {}
+    left = _changed(before)
     for moment in ("written", "brought"):
         _killed(cell, moment)
-        said["killed"][moment] = _changed(before)
+        killed[moment] = _changed(before)
         with Journal.open(JOURNALS, this_host()) as journal:
             put_back(journal, Host(), lambda _question: False)
-        said["restored"][moment] = _changed(before)
-    return said
+        restored[moment] = _changed(before)
+    return {
+        "brought": brought,
+        "rounded": rounded,
+        "left": left,
+        "killed": killed,
+        "restored": restored,
+    }
 
 
 def _killed(cell: CellSpec, moment: str) -> None:

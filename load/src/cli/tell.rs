@@ -208,6 +208,7 @@ impl OutcomeWriter {
                 client: slice.visit.client.clone(),
                 watched: slice.visit.watched.clone(),
             },
+            look: slice.look.clone(),
         }
     }
 

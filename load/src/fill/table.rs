@@ -134,9 +134,14 @@ impl Table {
         engine: StorageEngine,
         options: &str,
     ) -> Result<Self, BadTable> {
-        let body = definition.body.iter().chain(keys);
-        let body = body.map(|line| (*line).to_owned()).collect();
+        let lines = |lines: &[&str]| -> Vec<String> {
+            lines.iter().map(|line| (*line).to_owned()).collect()
+        };
+        let own = lines(definition.body);
+        let body = [own.as_slice(), &lines(keys)].concat();
         Ok(Self {
+            // What comes with keys the server fills by itself.
+            fields: fields(&own),
             has_nulls: definition.has_nulls,
             row_bytes: definition.row_bytes,
             ..Self::new(definition.name, engine, body, options)?

@@ -114,6 +114,8 @@ pub struct ClassTally {
 /// The figures of one of several servers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeTally {
+    /// Events that ended well with an answer of it.
+    pub events: u64,
     pub queries: ClassTally,
     pub reconnects: u64,
     pub outage_ns: u64,
@@ -374,17 +376,19 @@ impl RetriedTally {
 impl NodeTally {
     fn clear(&mut self) {
         self.queries.clear();
-        (self.reconnects, self.outage_ns) = (0, 0);
+        (self.events, self.reconnects, self.outage_ns) = (0, 0, 0);
         self.errors = ErrorTally::default();
     }
 
     fn merge(&mut self, other: &Self) {
         let Self {
+            events,
             queries,
             reconnects,
             outage_ns,
             errors,
         } = other;
+        self.events += events;
         self.queries.merge(queries);
         self.reconnects += reconnects;
         self.outage_ns += outage_ns;

@@ -81,7 +81,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let Some(connection) = self.links.at(token) else {
             return;
         };
-        let seat_index = connection.seat;
+        let (seat_index, node) = (connection.seat, connection.number);
         if connection.link.summary().failed {
             return self.refused(token, request);
         }
@@ -93,6 +93,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             return self.go_on(seat_index, Reason::Answer(token, Verdict::Ignore));
         };
         if let Some(seat) = self.seats.get_mut(seat_index) {
+            self.books.count_event_of_node(seat, node);
             self.books.end_event(seat, ending, self.reactor.now_ns());
         }
         self.offer_event(seat_index);

@@ -48,6 +48,8 @@ pub struct Hops {
     pub rest_ns: u64,
     /// In each round every arm has one slice.
     pub rounds: u32,
+    /// So many looks a second at the threads of the watched process, in every other round.
+    pub look_reads_per_s: Option<u32>,
 }
 
 /// What is asked, of which servers, and when: one of the arms that a run hops between. A run
@@ -59,8 +61,10 @@ pub struct ArmJob {
     pub nodes: Several<NodeJob>,
     /// Statements on entering the arm.
     pub enter: Vec<String>,
-    /// The process whose counters are read for all of its nodes together.
-    pub watch_pid: Option<u32>,
+    /// The processes whose counters are read for all of its nodes together.
+    pub watch_pids: Vec<u32>,
+    /// A statement that answers the numbers of its connections, each with that of its thread.
+    pub watch_threads: Option<String>,
     pub workload: Arc<dyn Workload>,
     pub pacing: Pacing,
     /// Hands out the events that all seats share: those of a schedule, or of a run whose number of
@@ -80,8 +84,8 @@ pub struct NodeJob {
     /// Empty if it has no figures of its own.
     pub name: String,
     pub target: Target,
-    /// The process whose counters are read for this node.
-    pub watch_pid: Option<u32>,
+    /// The processes whose counters are read for this node.
+    pub watch_pids: Vec<u32>,
 }
 
 impl ArmJob {
@@ -91,7 +95,7 @@ impl ArmJob {
         let nodes = targets.map(|target| NodeJob {
             name: String::new(),
             target,
-            watch_pid: None,
+            watch_pids: Vec::new(),
         });
         Self::of_nodes(nodes, workload)
     }
@@ -103,7 +107,8 @@ impl ArmJob {
             name: String::new(),
             nodes,
             enter: Vec::new(),
-            watch_pid: None,
+            watch_pids: Vec::new(),
+            watch_threads: None,
             workload,
             pacing: Pacing::WITHOUT_PAUSE,
             dispenser: Arc::new(Dispenser::new(None, None)),

@@ -38,6 +38,7 @@ pub fn job_of(
         settle_ns: seconds_ns(slices.settle_s),
         rest_ns: seconds_ns(slices.rest_s),
         rounds: slices.rounds,
+        look_reads_per_s: slices.look_reads_per_s,
     });
     Ok(Job {
         begin_from: None,
@@ -65,8 +66,13 @@ pub fn job_of(
     })
 }
 
-fn pid_of(watch: Option<&Watch>) -> Option<u32> {
-    watch.map(|watch| watch.pid)
+fn threads_of(watch: Option<&Watch>) -> Option<String> {
+    watch.and_then(|watch| watch.threads.clone())
+}
+
+fn pids_of(watch: Option<&Watch>) -> Vec<u32> {
+    let pids = watch.map(|watch| std::iter::once(watch.pid).chain(watch.more.iter().copied()));
+    pids.into_iter().flatten().collect()
 }
 
 /// The plan's arms; without any the one that is asked all the time.
@@ -114,7 +120,8 @@ fn arm_of(
     }
     if workload.tongue() == Tongue::HandlerSocket {
         return Ok(ArmJob {
-            watch_pid: pid_of(plan.watch.as_ref()),
+            watch_pids: pids_of(plan.watch.as_ref()),
+            watch_threads: threads_of(plan.watch.as_ref()),
             pacing: pacing_of(&plan.load),
             dispenser,
             depth,
@@ -129,7 +136,7 @@ fn arm_of(
         nodes.push(NodeJob {
             name: node.name.clone(),
             target: target_of(server).map_err(|words| format!("nodes[{place}].{words}"))?,
-            watch_pid: pid_of(node.watch.as_ref()),
+            watch_pids: pids_of(node.watch.as_ref()),
         });
     }
     let mut nodes = match Several::of(nodes) {
@@ -137,7 +144,7 @@ fn arm_of(
         None => Several::one(NodeJob {
             name: String::new(),
             target: target_of(&plan.server)?,
-            watch_pid: None,
+            watch_pids: Vec::new(),
         }),
     };
     if workload.offers_files() {
@@ -145,7 +152,8 @@ fn arm_of(
         targets.for_each(|target| target.options.local_infile = true);
     }
     Ok(ArmJob {
-        watch_pid: pid_of(plan.watch.as_ref()),
+        watch_pids: pids_of(plan.watch.as_ref()),
+        watch_threads: threads_of(plan.watch.as_ref()),
         pacing: pacing_of(&plan.load),
         dispenser,
         depth,

@@ -10,7 +10,7 @@ use crate::reactor::counters::ProcessSnapshot;
 /// node with figures of its own.
 #[derive(Clone, Debug)]
 pub(super) struct Processes {
-    arms: Vec<Of<Option<u32>>>,
+    arms: Vec<Of<Vec<u32>>>,
 }
 
 /// Something of one arm.
@@ -25,7 +25,8 @@ pub(super) struct Of<T> {
 pub(super) struct Look<T> {
     pub(super) at_ns: u64,
     client: Option<T>,
-    arms: Vec<Of<Option<T>>>,
+    /// One for each process; none if one of them is not there.
+    arms: Vec<Of<Option<Vec<T>>>>,
 }
 
 /// All counters of a process.
@@ -43,8 +44,11 @@ pub(super) struct Used<D> {
 impl Processes {
     pub(super) fn of(setup: &Setup) -> Self {
         let arms = setup.arms.iter().map(|arm| Of {
-            server: arm.watch_pid,
-            nodes: arm.named_nodes().map(|node| node.watch_pid).collect(),
+            server: arm.watch_pids.clone(),
+            nodes: arm
+                .named_nodes()
+                .map(|node| node.watch_pids.clone())
+                .collect(),
         });
         Self {
             arms: arms.collect(),
@@ -60,11 +64,14 @@ impl Processes {
     }
 
     fn look<T>(&self, take: impl Fn(u32) -> Option<T>) -> Look<T> {
-        let of_pid = |pid: &Option<u32>| pid.and_then(&take);
+        let of_pids = |pids: &Vec<u32>| match pids.as_slice() {
+            [] => None,
+            pids => pids.iter().copied().map(&take).collect(),
+        };
         Look {
             at_ns: clock::now_ns(),
             client: take(std::process::id()),
-            arms: self.arms.iter().map(|arm| arm.map(of_pid)).collect(),
+            arms: self.arms.iter().map(|arm| arm.map(of_pids)).collect(),
         }
     }
 }
@@ -79,12 +86,20 @@ impl<T> Of<T> {
 }
 
 impl<T> Look<T> {
-    fn since<D>(&self, before: &Self, used: impl Fn(&T, &T) -> D) -> Used<D> {
-        let pair =
-            |before: &Option<T>, after: &Option<T>| Some(used(before.as_ref()?, after.as_ref()?));
+    fn since<D>(
+        &self,
+        before: &Self,
+        used: impl Fn(&T, &T) -> D,
+        sum: impl Fn(D, D) -> D,
+    ) -> Used<D> {
+        let pair = |before: &Option<Vec<T>>, after: &Option<Vec<T>>| {
+            let both = before.as_ref()?.iter().zip(after.as_ref()?);
+            both.map(|(before, after)| used(before, after)).reduce(&sum)
+        };
+        let client = self.client.as_ref().zip(before.client.as_ref());
         let arms = before.arms.iter().zip(&self.arms);
         Used {
-            client: pair(&before.client, &self.client),
+            client: client.map(|(after, before)| used(before, after)),
             arms: arms
                 .map(|(before, after)| Of {
                     server: pair(&before.server, &after.server),
@@ -100,16 +115,18 @@ impl<T> Look<T> {
 
 impl Counters {
     pub(super) fn used_since(&self, before: &Self) -> Used<ProcessDelta> {
-        self.since(before, ProcessSnapshot::until)
+        self.since(before, ProcessSnapshot::until, |mut sum, one| {
+            sum.add(&one);
+            sum
+        })
     }
 }
 
 impl Cpu {
     /// In microseconds.
     pub(super) fn us_since(&self, before: &Self) -> Used<f64> {
-        self.since(before, |before, after| {
-            after.saturating_sub(*before) as f64 / 1e3
-        })
+        let used = |before: &u64, after: &u64| after.saturating_sub(*before) as f64 / 1e3;
+        self.since(before, used, |sum, one| sum + one)
     }
 }
 

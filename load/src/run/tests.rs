@@ -348,7 +348,7 @@ fn failure_of_second(second: &Address) -> Failure {
     nodes.more = vec![NodeJob {
         name: String::new(),
         target: target(second.clone()),
-        watch_pid: None,
+        watch_pids: Vec::new(),
     }];
     ended(job).unwrap_err()
 }

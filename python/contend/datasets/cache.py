@@ -58,8 +58,8 @@ def key_inputs(
         "table_options": data.table_options,
         "layout": layout_options(options),
         "tables": data.tables,
-        # Only those of the schema: the others' datasets keep the names they have.
-        **data.own,
+        # Only those of the schema that say something: the others' datasets keep their names.
+        **{name: value for name, value in data.own.items() if value is not None},
     }
 
 

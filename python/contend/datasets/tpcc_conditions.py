@@ -91,9 +91,9 @@ _LAST_ORDERS = """
 WITH sides (w_id, d_id, next_o_id, o_id, no_o_id) AS (
   SELECT d_w_id, d_id, d_next_o_id, NULL, NULL FROM district
   UNION ALL
-  SELECT o_w_id, o_d_id, NULL, MAX(o_id), NULL FROM orders GROUP BY o_w_id, o_d_id
+  SELECT o_w_id, o_d_id, NULL, MAX(o_id + 0), NULL FROM orders GROUP BY o_w_id, o_d_id
   UNION ALL
-  SELECT no_w_id, no_d_id, NULL, NULL, MAX(no_o_id) FROM new_order GROUP BY no_w_id, no_d_id
+  SELECT no_w_id, no_d_id, NULL, NULL, MAX(no_o_id + 0) FROM new_order GROUP BY no_w_id, no_d_id
 )
 SELECT w_id, d_id, MAX(next_o_id) AS d_next_o_id, MAX(o_id) AS max_o_id, MAX(no_o_id) AS max_no_o_id
 FROM sides GROUP BY w_id, d_id
@@ -101,7 +101,9 @@ HAVING NOT (MAX(next_o_id) - 1 <=> MAX(o_id))
   OR (MAX(no_o_id) IS NOT NULL AND NOT (MAX(no_o_id) <=> MAX(o_id)))
 """
 """A district whose orders are all delivered has no new ones, and nothing to compare them with. That
-none is missing is condition 5."""
+none is missing is condition 5. With the `+ 0` the greatest is looked for in all rows: through
+MariaDB's Spider a loose index scan answers with the groups of the first partition alone (10.11.19).
+"""
 
 _GAPS = """
 SELECT no_w_id AS w_id, no_d_id AS d_id, MIN(no_o_id) AS min_no_o_id, MAX(no_o_id) AS max_no_o_id,

@@ -50,10 +50,13 @@ from contend.load import (
 )
 from contend.probed import DatasetRecord, ServerIdentity
 from contend.servers import PrivateServer, ServerBinary
+from contend.servers.deployment import alone
 from contend.servers.dsn import passwords
 from contend.servers.existing import ExistingServer
 from contend.servers.kinds import refuse_unknown
+from contend.servers.topologies import deployment_of
 from contend.settings import launch_of
+from contend.settings.topology import shape_of
 from contend.settings.workload import may_ask
 from contend.spec import (
     SCRIPT_SCHEMA,
@@ -101,14 +104,26 @@ def private_equipment(
     @contextlib.contextmanager
     def open_testbeds(logs: Path, count: int) -> Iterator[list[Testbed]]:
         with contextlib.closing(load), workspace(cache) as work:
+            made: dict[object, PrivateProgram] = {}
 
-            @functools.cache
-            def program_of(name: str, number: int) -> PrivateProgram:
-                binary = binaries[name]
+            def program_of(cell: CellSpec, number: int) -> PrivateProgram:
+                """The servers of a cell, of which there is one set for each shape."""
+                shape = (server_name(cell), number, *shape_of(cell.values).values())
+                if shape not in made:
+                    made[shape] = make_program(cell, number)
+                return made[shape]
+
+            def make_program(cell: CellSpec, number: int) -> PrivateProgram:
+                binary = binaries[server_name(cell)]
 
                 def fill_folder(
                     data: DataSpec, options: Mapping[str, Level], into: Path
                 ) -> Dataset | None:
+                    server = next(
+                        member.server
+                        for member in deployment.members
+                        if member.server.data_folder == into
+                    )
                     if data.schema == SCRIPT_SCHEMA:
                         server.initialise(layout_options(options))
                         return None
@@ -120,10 +135,14 @@ def private_equipment(
                     source = DatasetSource(data, binary, options, imported)
                     return provide(source, into, cache=cache, program=program, tell=tell)
 
-                # Whichever of the programs runs here, its data take the place of the last one's.
-                own = work / f"folder-{number}"
-                server = PrivateServer(binary, own, logs if number == 0 else logs / str(number))
-                return PrivateProgram(server, identity(binary), fill_folder)
+                def make(member: str) -> PrivateServer:
+                    # Whichever program runs here, its data take the place of the last one's.
+                    own = work / "-".join(filter(None, (f"folder-{number}", member)))
+                    parts = filter(None, (str(number) if number else "", member))
+                    return PrivateServer(binary, own, logs.joinpath(*parts))
+
+                deployment = deployment_of(cell.values, make)
+                return PrivateProgram(deployment, identity(binary), fill_folder)
 
             def prepare(cell: CellSpec, address: Address) -> None:
                 if cell.data.schema == SCRIPT_SCHEMA:
@@ -132,9 +151,7 @@ def private_equipment(
 
             def testbed(number: int) -> Testbed:
                 return Testbed(
-                    PrivateUnderTest(
-                        lambda cell: program_of(server_name(cell), number), prepare, load
-                    ),
+                    PrivateUnderTest(lambda cell: program_of(cell, number), prepare, load),
                     listen,
                     lines=Lines(program),
                     conditions=Conditions(logs.parent, listen),
@@ -160,7 +177,7 @@ def private_equipment(
                     server.initialise(layout_options(options))
 
                 server = PrivateServer(binaries[name], work / binaries[name].name)
-                return PrivateProgram(server, identity(binaries[name]), make_folder)
+                return PrivateProgram(alone(server), identity(binaries[name]), make_folder)
 
             try_starts(
                 experiment,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from contend.errors import ContendError
 from contend.host.page_cache import LockedFiles
 from contend.lab.caches import Caches, ColdStart, drop_files, files_of
 from contend.lab.testbed import Ready
-from contend.load import Address, LoadDriver, plan_of
+from contend.load import Address, AskedMember, LoadDriver, plan_of
 from contend.placement import Placement, look
 from contend.placement.cpus import layout
 from contend.plan import HandlerSocket
@@ -27,9 +27,10 @@ from contend.probed import (
     ServerRecord,
     Warming,
 )
-from contend.probes import Observed
+from contend.probes import Observed, ObservedMember
 from contend.servers import Dsn, PrivateServer, Truncated
 from contend.servers.client import LONG_S, LazyControl, run_statement
+from contend.servers.deployment import Deployment, Member
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.servers.variables import Differing
 from contend.settings.before_run import COLD_STARTS
@@ -50,8 +51,8 @@ ONE_NODE = (
 )
 
 Provide = Callable[[DataSpec, Mapping[str, Level], Path], Dataset | None]
-"""Put the dataset for (data, server options) into an empty data folder; none, and a data folder
-without tables, if a script makes them."""
+"""Put the dataset for (data, server options) into the empty data folder of a server; none, and a
+data folder without tables, if a script makes them."""
 
 Prepare = Callable[[CellSpec, Address], None]
 """Make the tables that the data folder lacks, on the server that runs."""
@@ -59,20 +60,42 @@ Prepare = Callable[[CellSpec, Address], None]
 
 @dataclass(frozen=True, slots=True)
 class PrivateProgram:
-    """A private server that cells run on.
+    """Private servers that a cell runs on, mostly one.
 
     Args:
-        server: not running until a cell wants it.
+        deployment: not running until a cell wants it.
         identity: what the record says of it: kind, version, source.
     """
 
-    server: PrivateServer
+    deployment: Deployment
     identity: ServerIdentity
     provide: Provide
 
 
+class MemberToWarm:
+    """One of several servers, as its caches are filled."""
+
+    def __init__(self, place: PrivateUnderTest, member: Member) -> None:
+        self._server = member.server
+        self.load = place.load
+        self.connection = place.control_of(member)
+
+    @property
+    def dsn(self) -> Dsn:
+        return Dsn(user=USER, socket=self._server.socket)
+
+    def connect(self, database: str | None = None, **more: Any) -> Connection[Any]:
+        return self._server.connect(database, **more)
+
+    def journal(self) -> Journal:
+        return Journal.open(self._server.data_folder.parent / "undo", str(self.dsn))
+
+    def host(self) -> ServerHost:
+        return ServerHost(self._server.data_folder)
+
+
 class PrivateUnderTest:
-    """Private servers, one at work at a time."""
+    """Private servers, those of one level at work at a time."""
 
     own = True
 
@@ -84,6 +107,8 @@ class PrivateUnderTest:
         self.load = load
         self._program: PrivateProgram | None = None
         self._control = LazyControl(lambda **more: self._server.connect(**more))
+        self._controls: dict[str, LazyControl] = {}
+        """To the other members, by their names."""
         self._dataset: Dataset | None = None
         self._data = DataSpec()
         self._stale = True
@@ -99,12 +124,16 @@ class PrivateUnderTest:
         self._locked: LockedFiles | None = None
 
     @property
-    def _server(self) -> PrivateServer:
+    def _deployment(self) -> Deployment:
         assert self._program is not None
-        return self._program.server
+        return self._program.deployment
+
+    @property
+    def _server(self) -> PrivateServer:
+        return self._deployment.entry
 
     def usable(self) -> bool:
-        return not self._stale and self._server.running
+        return not self._stale and self._deployment.running
 
     def renew(self, cell: CellSpec, launch: Launch) -> None:
         """A fresh copy of the data, also after the server died, because a crash may have hurt the
@@ -112,20 +141,27 @@ class PrivateUnderTest:
         program = self._program_of(cell)
         # What can never be said is said before minutes of loading.
         for options in (launch.options, *launch.by_kind.values()):
-            program.server.kind.option_arguments(options)
+            program.deployment.entry.kind.option_arguments(options)
         self._stale = True
         self.close()
         self._program = program
-        program.server.claim()
-        options = cell["server.options"]
-        self._dataset = program.provide(cell.data, options, program.server.data_folder)
+        deployment, options = program.deployment, cell["server.options"]
+        deployment.claim()
+        self._dataset = None
+        for member in reversed(deployment.members):
+            data = deployment.topology.data_of(member, deployment.members, cell.data)
+            if data is not None:
+                self._dataset = program.provide(data, options, member.server.data_folder)
+        self._controls = {
+            member.name: LazyControl(member.server.connect) for member in deployment.others
+        }
         self._data = cell.data
         self._start(cell, launch)
         self._prepare(cell, self._address())
         self._stale = False
 
     def restart(self, cell: CellSpec, launch: Launch) -> None:
-        self._server.stop()
+        self._deployment.stop()
         self._start(cell, launch)
 
     def expect_writes(self) -> None:
@@ -144,9 +180,9 @@ class PrivateUnderTest:
         if self._program is None:
             return None
         try:
-            self._server.check()
+            self._deployment.check()
         except ServerDied as error:
-            self._control.close()
+            self._close_controls()
             return error
         except ServerFailed:
             return None  # It does not run because we ended it, or have not started it yet.
@@ -157,8 +193,9 @@ class PrivateUnderTest:
 
     def lock_files(self) -> str:
         self.unlock_files()
-        folder = self._server.data_folder / self.database
-        files = (path for path in files_of(folder) if path.suffix not in OF_INNODB)
+        folders = [each.server.data_folder / self.database for each in self._deployment.members]
+        paths = (path for folder in folders for path in files_of(folder))
+        files = (path for path in paths if path.suffix not in OF_INNODB)
         self._locked = LockedFiles(files)
         return format_size(self._locked.bytes)
 
@@ -171,26 +208,32 @@ class PrivateUnderTest:
         # The next server may have other files.
         self.unlock_files()
         # Its data is a copy that nobody needs any more, so there is nothing to shut down in order.
-        self._control.close()
+        self._close_controls()
         if self._program is not None:
-            self._server.kill()
+            self._deployment.kill()
+
+    def _close_controls(self) -> None:
+        for control in (self._control, *self._controls.values()):
+            control.close()
 
     def _start(self, cell: CellSpec, launch: Launch) -> None:
-        self._control.close()
+        self._close_controls()
         self.unlock_files()
         self._options = {}
         self._differing = {}
         self._caches = Caches()
         self._cell, self._launch, self._warming = cell, launch, None
-        self._server.wrap = launch.wrap
-        self._server.environment = launch.environment
-        self._server.arguments = tuple(launch.arguments)
-        self._server.placement = launch.placement
-        if launch.from_disk:
-            drop_files(self._server.data_folder)
+        for member in self._deployment.members:
+            member.server.wrap = launch.wrap
+            member.server.environment = launch.environment
+            member.server.arguments = tuple(launch.arguments)
+            member.server.placement = launch.placement
+            if launch.from_disk:
+                drop_files(member.server.data_folder)
         assert self._program is not None
         asked = launch.options_of(self._program.identity["kind"])
-        truncated = self._server.start({**engine_options(cell.data.engine), **asked})
+        options = {**engine_options(cell.data.engine), **asked}
+        truncated = self._deployment.start(options, cell.data)
         self._variables = self._all_variables(cell, asked)
         self._truncated = {changed.name: changed for changed in truncated}
         self._options = dict(cell["server.options"])
@@ -199,7 +242,7 @@ class PrivateUnderTest:
         changes = {n: value for n, value in options.items() if value != self._options.get(n)}
         if not changes:
             return
-        truncated = self._server.set_global(changes)
+        truncated = self._deployment.set_global(changes)
         self._truncated = {n: t for n, t in self._truncated.items() if n not in changes}
         self._truncated |= {changed.name: changed for changed in truncated}
         self._options = dict(options)
@@ -209,11 +252,20 @@ class PrivateUnderTest:
     def disturbed(self, options: frozenset[str]) -> None:
         self._caches.disturbed(options)
 
+    def control_of(self, member: Member) -> Callable[[], Connection[Any]]:
+        """Asks for the control connection to a member."""
+        return self._controls.get(member.name, self._control).connection
+
     def tables(self) -> tuple[Connection[Any], str]:
         return self._server.connect(read_timeout=LONG_S), self._data.database
 
     def warm(self, how: str, seed: int) -> None:
-        if self._server.kind.computes_rows:
+        if self._deployment.others:
+            # What is warm of several servers is not one answer, and no run counts on it.
+            for member in self._deployment.members:
+                if member.role != "front":
+                    Caches().fill(how, MemberToWarm(self, member), self.database, self._tables)
+        elif self._server.kind.computes_rows:
             self._caches.load_indexes(self._tables, self.execute)
         elif how not in COLD_STARTS:
             self._caches.fill(how, self, self.database, self._tables)
@@ -264,6 +316,7 @@ class PrivateUnderTest:
     def ready(self, cell: CellSpec) -> Ready:
         program = self._program
         assert program is not None
+        self._require_healthy()
         variables, self._variables = self._variables, {}
         server: ServerRecord = {
             "kind": program.identity["kind"],
@@ -288,15 +341,51 @@ class PrivateUnderTest:
         return Ready(
             address=self._address(),
             watch_pid=self._server.pid,
+            members=self._asked_members(),
             observed=Observed(
                 self._control.connection(),
                 self.kind,
                 self._server.pid,
                 locks=self._counted,
+                members=self._observed_members(),
             ),
             expected=self._caches.expected(),
             probes=probes,
             warnings=tuple(self._warnings()),
+        )
+
+    def _require_healthy(self) -> None:
+        try:
+            self._deployment.require_healthy(self._data)
+        except ContendError:
+            # Whatever is wrong with them, the next cell gets others.
+            self._stale = True
+            raise
+
+    def _asked_members(self) -> tuple[AskedMember, ...]:
+        members = self._deployment.members if self._deployment.others else ()
+        return tuple(
+            AskedMember(
+                member.name,
+                replace(self._address(), socket=str(member.server.socket)),
+                member.server.pid,
+                member.owns,
+                reaches_all=member.role != "backend",
+            )
+            for member in members
+        )
+
+    def _observed_members(self) -> tuple[ObservedMember, ...]:
+        members = self._deployment.members if self._deployment.others else ()
+        return tuple(
+            ObservedMember(
+                member.name,
+                member.role,
+                self._controls.get(member.name, self._control).connection(),
+                member.server.pid,
+                member.server.throttled_s,
+            )
+            for member in members
         )
 
     def _counted(self) -> ModelCounters | None:

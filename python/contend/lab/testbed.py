@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from contend.errors import ContendError, WorkError
 from contend.lab.conditions import Conditions
 from contend.lab.events import Listener, Notice
 from contend.lab.shared_host import SharedHost
-from contend.load import Address, Lines
+from contend.load import Address, AskedMember, Lines, together
 from contend.placement import Placement
 from contend.probed import Probes, RunWarning
 from contend.probes import Expected, Observed
@@ -34,6 +35,7 @@ class Ready:
         address: where contend-load connects.
         env: what contend-load finds in its environment; holds the password if there is one.
         watch_pid: the server's process, if it runs on this host.
+        members: the servers that are the level, if it is several; the first is at `address`.
         client: where contend-load runs.
         probes: what the testbed knows of itself, for the record.
         warnings: what the testbed marks the cell with.
@@ -44,6 +46,7 @@ class Ready:
     expected: Expected
     env: Mapping[str, str] = field(default_factory=dict)
     watch_pid: int | None = None
+    members: tuple[AskedMember, ...] = ()
     client: Placement = field(default_factory=Placement)
     probes: Probes = field(default_factory=Probes)
     warnings: tuple[RunWarning, ...] = ()
@@ -307,9 +310,16 @@ class Testbed:
         if self._round_trip_s is None:
             return ready
         assert self._lines is not None
-        line = self._lines.before(ready.address, self._round_trip_s)
-        observed = replace(ready.observed, line=line.report)
-        return replace(ready, address=line.address, observed=observed)
+        before = functools.partial(self._lines.before, round_trip_s=self._round_trip_s)
+        line = before(ready.address)
+        more = [before(member.address) for member in ready.members]
+        lines = {id(each): each for each in (line, *more)}
+        observed = replace(ready.observed, line=lambda: together(list(lines.values())))
+        members = [
+            replace(member, address=each.address)
+            for member, each in zip(ready.members, more, strict=True)
+        ]
+        return replace(ready, address=line.address, members=tuple(members), observed=observed)
 
     def _need(self, cell: CellSpec) -> Need:
         before = self._cell or self._data_of

@@ -22,6 +22,8 @@ from contend.errors import ContendError, RequestError
 from contend.findings import compared_of, study_of
 from contend.findings.candidate import Candidate, HostPowers, Pair, Proposal, pair_of
 from contend.findings.candidates import CANDIDATES
+from contend.findings.candidates._common import IDLE_SHARE, NEIGHBOURS_SHARE, STEAL_SHARE
+from contend.findings.candidates.quota import HAS_QUOTA
 from contend.findings.model import Finding
 from contend.findings.study import Study
 from contend.findings.tried import logs_of, more_repeats
@@ -38,6 +40,15 @@ ROUNDS_MIN = 5
 MINUTES = 3.0
 
 _WHAT_FITS_NOT = "its signature does not hold"
+_NO_COUNTERS = (
+    "no counters of the server were recorded, which levels that share a server have together "
+    '(compare.by = "runs" has them apart)'
+)
+_OF_OTHERS = frozenset(
+    {one.name for one in (HAS_QUOTA, IDLE_SHARE, NEIGHBOURS_SHARE, STEAL_SHARE)}
+    | {"client_ceiling_share"}
+)
+"""What is not read from the server's counters."""
 
 
 class NotTried(RequestError):
@@ -168,10 +179,7 @@ def _fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Prop
     for one in CANDIDATES.values():
         fits = one.fits(pair)
         if not fits:
-            absent = dict.fromkeys(s.name for s in one.signature if s.holds(pair) is None)
-            untested[one.name] = (
-                _WHAT_FITS_NOT if fits is False else f"{', '.join(absent)} was not recorded"
-            )
+            untested[one.name] = _WHAT_FITS_NOT if fits is False else _not_recorded(one, pair)
             continue
         proposal = one.propose(pair)
         if isinstance(proposal, str):
@@ -183,6 +191,14 @@ def _fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Prop
         else:
             found.append((one, proposal))
     return found
+
+
+def _not_recorded(one: Candidate, pair: Pair) -> str:
+    absent = dict.fromkeys(sign.name for sign in one.signature if sign.holds(pair) is None)
+    runs = [run for side in pair.runs.values() for run in side]
+    if not any(run.probes.get("status") for run in runs) and not absent.keys() <= _OF_OTHERS:
+        return _NO_COUNTERS
+    return f"{', '.join(absent)} was not recorded"
 
 
 def _touched(pair: Pair, proposal: Proposal) -> str | None:

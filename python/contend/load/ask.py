@@ -236,7 +236,8 @@ def fill_arguments(
     }
     # With `=` a value may begin with a dash.
     given = [f"{name}={value}" for name, value in options.items() if value not in (None, "")]
-    own = [f"--with={name}={json.dumps(value)}" for name, value in data.own.items()]
+    told = {name: value for name, value in data.own.items() if value is not None}
+    own = [f"--with={name}={json.dumps(value)}" for name, value in told.items()]
     return ["--create-database", *given, *own]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -74,6 +75,17 @@ class Line:
             hint="The server may have gone. Without server.round_trip there is no line.",
             detail=why,
         )
+
+
+def together(lines: Sequence[Line]) -> DelayLine:
+    """What passed through all of them since the last report, and how late the latest of them was;
+    raises LineFailed."""
+    reports = [line.report() for line in lines]
+    latest = max(reports, key=lambda report: report["late_us"]["p99"])
+    counted = ("connections", "refused", "bytes_to_server", "bytes_to_client", "cpu_us")
+    sums = {name: sum(report[name] for report in reports) for name in counted}  # type: ignore[literal-required]
+    refusal = next((report["refusal"] for report in reports if report["refusal"]), None)
+    return cast(DelayLine, {**latest, **sums, "refusal": refusal})
 
 
 class Lines:

@@ -15,6 +15,7 @@ from contend import plan as plans
 from contend.plan import HandlerSocket, Load, Plan, Server, Workload
 from contend.settings.load import Slicing, load_in_slices, load_plan
 from contend.settings.plan_keys import SUPPLIED_OF
+from contend.settings.topology import BY_KEY, FIRST, ROUTE
 from contend.spec.model import CellSpec
 
 PLAN_VERSION = 1
@@ -47,10 +48,71 @@ class Address:
         return server
 
 
-def plan_of(cell: CellSpec, address: Address, *, seed: int, watch_pid: int | None) -> Plan:
+@dataclass(frozen=True, slots=True)
+class AskedMember:
+    """One of the servers that are a level, as it can be asked.
+
+    Args:
+        owns: the last of the keys whose rows it has, behind those of the member before it; None if
+            it has none of its own, and reaches those of all.
+    """
+
+    name: str
+    address: Address
+    pid: int | None
+    owns: int | None
+    reaches_all: bool
+
+
+def watched(pid: int | None, members: Sequence[AskedMember]) -> plans.Watch | None:
+    """The processes whose counters are those of the server."""
+    if pid is None:
+        return None
+    watch: plans.Watch = {"pid": pid}
+    pids = [member.pid for member in members if member.pid is not None]
+    if more := [each for each in pids if each != pid]:
+        watch["more"] = more
+    return watch
+
+
+def asked_nodes(cell: CellSpec, members: Sequence[AskedMember]) -> tuple[list[plans.Node], Any]:
+    """The nodes and the route of a run that asks several members; none if it asks the first."""
+    route = cell[ROUTE.path]
+    if len(members) < 2 or route == FIRST:
+        return [], None
+    reach = [member for member in members if member.reaches_all]
+    if route != BY_KEY:
+        return [_node(member) for member in reach], {"by": route}
+    owners = [member for member in members if member.owns is not None]
+    owned = [{"upto": member.owns, "node": member.name} for member in owners]
+    # Whoever has all rows goes to the owner, whatever else it asks for.
+    fronts = [] if all(member.reaches_all for member in owners) else reach
+    by_key: dict[str, Any] = {"by": route, "owners": owned}
+    if fronts:
+        by_key["through"] = [member.name for member in fronts]
+    return [_node(member) for member in [*owners, *fronts]], by_key
+
+
+def _node(member: AskedMember) -> plans.Node:
+    node: plans.Node = {"name": member.name, "server": member.address.as_plan()}
+    if member.pid is not None:
+        node["watch"] = {"pid": member.pid}
+    return node
+
+
+def plan_of(
+    cell: CellSpec,
+    address: Address,
+    *,
+    seed: int,
+    watch_pid: int | None,
+    members: Sequence[AskedMember] = (),
+) -> Plan:
     """The plan of one run of `cell` against the server at `address`.
 
-    `watch_pid` is the server's process on this host, or None if it runs elsewhere.
+    Args:
+        watch_pid: the server's process on this host, or None if it runs elsewhere.
+        members: the servers that are one level, if it is several; the first is at `address`.
     """
     plan: Plan = {
         "version": PLAN_VERSION,
@@ -59,8 +121,12 @@ def plan_of(cell: CellSpec, address: Address, *, seed: int, watch_pid: int | Non
         "load": cast(Load, load_plan(cell.values)),
         "seed": seed,
     }
-    if watch_pid is not None:
-        plan["watch"] = {"pid": watch_pid}
+    if (watch := watched(watch_pid, members)) is not None:
+        plan["watch"] = watch
+    nodes, route = asked_nodes(cell, members)
+    if nodes:
+        plan["nodes"] = nodes
+        plan["load"]["route"] = route
     return plan
 
 
@@ -78,6 +144,8 @@ class ArmSpec:
 
     Args:
         enter: statements that bring it about, run each time while nothing is asked.
+        watch_threads: a statement that answers which thread serves which connection.
+        members: as of `plan_of`.
     """
 
     name: str
@@ -85,12 +153,19 @@ class ArmSpec:
     address: Address
     watch_pid: int | None = None
     enter: tuple[str, ...] = ()
+    members: tuple[AskedMember, ...] = ()
+    watch_threads: str | None = None
 
     def as_plan(self, plan: Plan, slices: Slicing) -> plans.Arm:
         """The arm, as far as it differs from the plan."""
         arm: plans.Arm = {"name": self.name, "server": self.address.as_plan()}
-        if self.watch_pid is not None:
-            arm["watch"] = {"pid": self.watch_pid}
+        if (watch := watched(self.watch_pid, self.members)) is not None:
+            if self.watch_threads is not None:
+                watch["threads"] = self.watch_threads
+            arm["watch"] = watch
+        nodes, route = asked_nodes(self.cell, self.members)
+        if nodes:
+            arm["nodes"], arm["route"] = nodes, route
         if self.enter:
             arm["enter"] = list(self.enter)
         workload, load = _asked(self.cell), cast(Load, load_in_slices(self.cell.values, slices))
@@ -127,6 +202,10 @@ def plan_of_arm(plan: Plan, place: int) -> Plan:
 def _asked(cell: CellSpec) -> Workload:
     # The declaration comes from the program's schema, as this type does.
     asked = {"kind": cell.workload.kind, **_tables(cell), **cell.workload.parameters}
+    if cell[ROUTE.path] == BY_KEY:
+        # A route by key is refused if nobody says which keys there are.
+        count, name = cell.data.size
+        asked[name] = asked.get(name) or count
     return cast(Workload, asked)
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from contend.metrics import read
 from contend.metrics.counters import counter_metric, counters_in
+from contend.metrics.members import MEMBERS
 from contend.metrics.model import SECONDS, THROUGHPUT, Histogram, Metric, Read, Run
 from contend.metrics.tpcc import TPCC
 from contend.outcome import ClassFigures, KindFigures, Percentiles
@@ -275,6 +276,7 @@ FIXED: dict[str, Metric] = {
         Metric("cpus_busy", "CPUs busy, server and client together", "", read.cpus_busy),
         Metric("error_share", "Share of queries that ended in an error", "", read.error_share),
         *TPCC,
+        *MEMBERS,
     )
 }
 """Metrics with a name of their own, in the order in which a reader wants them."""

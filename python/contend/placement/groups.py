@@ -21,9 +21,9 @@ from contend.errors import RequestError
 from contend.host.tree import Tree
 from contend.placement.model import Placement
 
-PERIOD_US = 20_000
-"""Of a quota. The kernel's usual 100 ms would hold a server back for longer than a slice lasts; it
-takes periods from 1 ms on."""
+PERIOD_US = 5_000
+"""Of a quota. The kernel's usual 100 ms would hold a server back for longer than a slice lasts, and
+a statement for longer than any of its own work takes; it takes periods from 1 ms on."""
 
 QUOTA_MIN_US = 1_000
 
@@ -161,6 +161,21 @@ def quota_of(pid: int, root: Path = Path("/")) -> str | None:
         return Group(older, unified=False).quota()
     unified = _own_v2(tree, pid)
     return None if unified is None else Group(unified, unified=True).quota()
+
+
+def throttled_s(pid: int, root: Path = Path("/")) -> float | None:
+    """How long the quota of its group has held a process back so far; None if its group is not
+    ours, or does not say."""
+    tree = Tree(root)
+    folder = _own_v1(tree, pid) or _own_v2(tree, pid)
+    if folder is None or not folder.name.startswith(_PREFIX):
+        return None
+    words = _read(folder / "cpu.stat").split()
+    counted = dict(zip(words[::2], words[1::2], strict=False))
+    for name, unit_s in (("throttled_time", 1e-9), ("throttled_usec", 1e-6)):
+        if name in counted:
+            return int(counted[name]) * unit_s
+    return None
 
 
 def real_time_file(root: Path = Path("/")) -> Path | None:

@@ -20,6 +20,8 @@ from pymysql.connections import Connection
 from contend import host, probed
 from contend.metrics.status_variables import GAUGES
 from contend.probed import DelayLine, ModelCounters, Probes, QueryCacheWaits
+from contend.probes.members import MembersProbe, ObservedMember
+from contend.probes.status import Counters, whole_numbers
 from contend.servers.client import fetch
 from contend.servers.errors import ConnectionLost
 from contend.settings.server import MODEL
@@ -34,6 +36,7 @@ class Observed:
         others: other servers of the experiment that are loaded at the same time.
         line: asks the delay line before the server what passed since it was last asked.
         locks: asks a private server what it counted since it started that no statement shows.
+        members: the servers that are the level, if it is several.
     """
 
     connection: Connection[Any]
@@ -42,6 +45,7 @@ class Observed:
     others: tuple[int, ...] = ()
     line: Callable[[], DelayLine] | None = None
     locks: Callable[[], ModelCounters | None] | None = None
+    members: tuple[ObservedMember, ...] = ()
 
 
 class Probe(Protocol):
@@ -60,8 +64,6 @@ class Probe(Protocol):
         """What happened between two looks, as JSON."""
         ...
 
-
-Counters = dict[str, int]
 
 TOLD_EVEN_AT_REST = frozenset(
     {
@@ -111,14 +113,8 @@ class GaugesProbe:
 
 
 def _whole_numbers(observed: Observed, *, gauges: bool) -> Counters:
-    rows = fetch(observed.connection, "SHOW GLOBAL STATUS")
-    return {
-        name: int(value) for name, value in rows if (name in GAUGES) == gauges and _is_whole(value)
-    }
-
-
-def _is_whole(text: str) -> bool:
-    return text.removeprefix("-").isdecimal()
+    found = whole_numbers(observed.connection)
+    return {name: value for name, value in found.items() if (name in GAUGES) == gauges}
 
 
 MAY_NOT_LOOK = 1227
@@ -225,7 +221,8 @@ class HostProbe:
     def look(self, observed: Observed) -> HostLook:
         if observed.pid is None:
             return HostLook(host.pressure(), None)
-        return HostLook(host.pressure(), host.own_cpu_s((observed.pid, *observed.others)))
+        pids = {observed.pid, *observed.others, *(member.pid for member in observed.members)}
+        return HostLook(host.pressure(), host.own_cpu_s(sorted(pids)))
 
     def change(self, before: HostLook, after: HostLook) -> probed.HostUse:
         change = host.change(before.pressure, after.pressure)
@@ -288,6 +285,7 @@ PROBES: tuple[Probe, ...] = (
     KeyCachesProbe(),
     HostProbe(),
     LineProbe(),
+    MembersProbe(),
     LocksProbe(),
 )
 

@@ -21,7 +21,7 @@ from typing import Any, Self
 from pymysql.connections import Connection
 
 from contend.placement import Placement, look
-from contend.placement.groups import grouped
+from contend.placement.groups import grouped, throttled_s
 from contend.placement.threads import by_role, place_threads
 from contend.placement.watched import Watched
 from contend.servers import error_log, variables
@@ -105,6 +105,10 @@ class PrivateServer:
     @property
     def _pid_file(self) -> Path:
         return self.folder.root / "pid"
+
+    def throttled_s(self) -> float | None:
+        """How long its CPU quota has held it back since it was started; None without a quota."""
+        return None if self.placement.cpu_quota is None else throttled_s(self.pid)
 
     @property
     def socket(self) -> Path:

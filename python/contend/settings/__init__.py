@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from contend.settings import before_run, load, model_server, options, server, setup, workload
+from contend.settings import (
+    before_run,
+    load,
+    model_server,
+    options,
+    server,
+    setup,
+    topology,
+    workload,
+)
 from contend.settings.host import HOST
 from contend.settings.model import Launch, Setting, Values
 from contend.settings.place import PLACE
@@ -23,6 +32,7 @@ SETTINGS: list[Setting] = [
     model_server.SETTING,
     server.ENVIRONMENT,
     server.WRAP,
+    *topology.MEMBERS,
     server.ROUND_TRIP,
     # After what says its environment and options, to which they add.
     *PLACE,
@@ -37,6 +47,7 @@ SETTINGS: list[Setting] = [
     before_run.BEFORE_RUN,
     PROFILER_HZ,
     *load.LOAD_SETTINGS,
+    topology.ROUTE,
     *load.SLICES,
     load.SEED,
 ]

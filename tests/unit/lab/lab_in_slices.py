@@ -25,6 +25,7 @@ from contend.lab.walk import Schedule
 from contend.load import LoadFailed
 from contend.load.plan import planned_s
 from contend.outcome import Done
+from contend.servers.deployment import alone
 from contend.spec import DataSpec, Experiment, Level, planned_runs, to_dict
 from contend.store import RunFolder, RunRecord
 
@@ -147,7 +148,7 @@ class Bench:
             self.clock.now_s += self.copy_s
             return dataset(data, into)
 
-        program = PrivateProgram(server, IDENTITY, provide)
+        program = PrivateProgram(alone(server), IDENTITY, provide)
         return Testbed(
             PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad()),
             self.heard.append,

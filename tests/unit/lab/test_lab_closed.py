@@ -18,6 +18,7 @@ from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.testbed import Testbed
 from contend.lab.walk import Schedule, SingleRunner, walk
 from contend.metrics import metric_of
+from contend.servers.deployment import alone
 from contend.settings.load import WARMUP_IN_SLICES_S, Slicing, load_in_slices
 from contend.settings.workload import may_write, writing_share
 from contend.spec import CellSpec, planned_runs, to_dict
@@ -72,7 +73,9 @@ class Stage:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.said: list[str] = []
-        program = PrivateProgram(FakeServer(folder), IDENTITY, lambda d, _o, to: dataset(d, to))
+        program = PrivateProgram(
+            alone(FakeServer(folder)), IDENTITY, lambda d, _o, to: dataset(d, to)
+        )
         place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
         monkeypatch.setattr(place, "execute", self.execute)
         self.testbed = Testbed(place, lambda _event: None)

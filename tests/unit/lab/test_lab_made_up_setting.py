@@ -12,6 +12,7 @@ from lab_fakes import IDENTITY, FakeServer, NoLoad, dataset, experiment
 
 from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.testbed import Testbed
+from contend.servers.deployment import alone
 from contend.settings import SETTINGS
 from contend.settings.model import Launch, Need, Setting, Target, Values
 from contend.settings.values import Key, WholeNumber
@@ -86,7 +87,9 @@ def test_the_lab_applies_undoes_and_records_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = FakeServer(tmp_path)
-    program = PrivateProgram(server, IDENTITY, lambda data, _options, into: dataset(data, into))
+    program = PrivateProgram(
+        alone(server), IDENTITY, lambda data, _options, into: dataset(data, into)
+    )
     said: list[str] = []
     place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
     run: Callable[[str], float] = lambda statement: float(said.append(statement) or 0)  # noqa: E731

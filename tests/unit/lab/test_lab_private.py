@@ -14,6 +14,7 @@ from contend.lab.events import Event
 from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.testbed import Testbed
 from contend.load import Address
+from contend.servers.deployment import alone
 from contend.servers.errors import OptionRejected
 from contend.spec import CellSpec, DataSpec, Level, cell_spec
 
@@ -26,7 +27,7 @@ class Bench:
         self.provided: list[DataSpec] = []
         self.refuses: ContendError | None = None
         self.prepared: list[Address] = []
-        program = PrivateProgram(self.server, IDENTITY, self.provide)
+        program = PrivateProgram(alone(self.server), IDENTITY, self.provide)
         self.heard: list[Event] = []
         place = PrivateUnderTest(lambda _cell: program, self.prepare, NoLoad())
         self.testbed = Testbed(place, self.heard.append)

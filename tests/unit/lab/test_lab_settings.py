@@ -18,6 +18,7 @@ from contend.lab.events import Event, Notice
 from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.testbed import Testbed
 from contend.servers.client import StatementFailed
+from contend.servers.deployment import alone
 from contend.settings.before_run import LOCK_FILES
 from contend.settings.options import layout_options
 from contend.settings.values import Refused
@@ -39,7 +40,7 @@ class Bench:
         self.heard: list[Event] = []
         self.said: list[str] = []
         self.refuses: set[str] = set()
-        self.program = PrivateProgram(self.server, IDENTITY, self.provide)
+        self.program = PrivateProgram(alone(self.server), IDENTITY, self.provide)
         place = PrivateUnderTest(lambda _cell: self.program, lambda _cell, _address: None, NoLoad())
         monkeypatch.setattr(place, "execute", self.execute)
         self.testbed = Testbed(place, self.heard.append, strict=strict)

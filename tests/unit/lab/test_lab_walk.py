@@ -27,6 +27,7 @@ from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.testbed import Testbed
 from contend.lab.walk import FAILURES_MAX
 from contend.load import LoadFailed
+from contend.servers.deployment import alone
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.spec import CellSpec, DataSpec, Experiment, planned_runs, to_dict
 from contend.store import RunFolder
@@ -210,7 +211,7 @@ def test_data_that_cannot_be_made_anew_are_told_as_such(
         return done_of(plan)
 
     load = FakeLoad(die_once)
-    program = PrivateProgram(server, IDENTITY, provide)
+    program = PrivateProgram(alone(server), IDENTITY, provide)
     place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
     testbed = Testbed(place, lambda _event: None)
     play_alone(tiny, folder, testbed, load, lambda _event: None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from types import SimpleNamespace
 from typing import Any
 
@@ -39,7 +40,7 @@ def proposals(*names: str) -> tuple[Pair, list[tuple[Any, Proposal]]]:
         proposal = CANDIDATES[name].propose(SIGNS[name][0])
         assert isinstance(proposal, Proposal)
         found.append((CANDIDATES[name], proposal))
-    return SIGNS[names[0]][0], found
+    return deepcopy(SIGNS[names[0]][0]), found
 
 
 @pytest.mark.parametrize(("took_s", "chosen"), [(0.0, 3), (1.5, 3), (4.0, 1), (60.0, 1)])
@@ -76,3 +77,13 @@ def test_what_is_compared_is_not_touched() -> None:
         }
     )
     assert why._touched(compared, proposal) == "innodb_flush_log_at_trx_commit"
+
+
+def test_without_counters_one_reason_is_said_for_all() -> None:
+    pair, _ = proposals("log-flush")
+    for run in (*pair.runs["slower"], *pair.runs["faster"]):
+        run.probes.pop("status")
+    untested: dict[str, str] = {}
+    why._fitting(pair, untested)
+    assert untested["log-flush"] == untested["sort-passes"] == why._NO_COUNTERS
+    assert untested["client-bound"] == "client_ceiling_share was not recorded"

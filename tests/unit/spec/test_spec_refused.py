@@ -422,7 +422,7 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
         "analysis",
         '[experiment]\nexplain = "magic"',
         'it.toml:2: experiment.explain must be "buffer-pool-warmup", "concurrency", "engines", '
-        '"query-cache" or "segmented-key-cache", not "magic"',
+        '"query-cache", "segmented-key-cache" or "steps", not "magic"',
         None,
     ),
     (

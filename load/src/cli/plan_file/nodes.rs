@@ -3,7 +3,7 @@
 use super::check_members;
 use crate::cli::nearest::nearest_of;
 use crate::plan::{Node, Owner, Plan, Route as Spec};
-use crate::workload::native::NodeRoute;
+use crate::workload::native::{ByKey, NodeRoute};
 use crate::workload::told::Told;
 use std::collections::BTreeMap;
 
@@ -27,14 +27,19 @@ pub fn route_of(plan: &Plan, told: &dyn Told) -> Result<NodeRoute, String> {
     match &plan.load.route {
         None | Some(Spec::RoundRobin {}) => Ok(NodeRoute::Turns(count)),
         Some(Spec::Chance { weights }) => by_chance(nodes, weights),
-        Some(Spec::Key { owners }) => {
+        Some(Spec::Key { owners, through }) => {
             let rows = told.keys().ok_or(
                 "load.route: by key needs a workload whose every event asks for one key, such as \
                  point_select, update_index, update_non_index and delete",
             )?;
             match owners.as_slice() {
-                [] => Ok(NodeRoute::by_even_keys(rows, count)),
-                owners => by_owners(nodes, owners, rows),
+                [] if through.is_empty() => Ok(NodeRoute::by_even_keys(rows, count)),
+                [] => Err(
+                    "load.route.through: say in owners which node has which keys; these nodes have \
+                     none of their own"
+                        .to_owned(),
+                ),
+                owners => by_owners(nodes, owners, through, rows),
             }
         }
     }
@@ -96,7 +101,12 @@ fn by_chance(nodes: &[Node], weights: &BTreeMap<String, f64>) -> Result<NodeRout
     }
 }
 
-fn by_owners(nodes: &[Node], owners: &[Owner], rows: u64) -> Result<NodeRoute, String> {
+fn by_owners(
+    nodes: &[Node],
+    owners: &[Owner],
+    through: &[String],
+    rows: u64,
+) -> Result<NodeRoute, String> {
     let mut stretches = Vec::new();
     let mut last = 0;
     for (place, owner) in owners.iter().enumerate() {
@@ -117,7 +127,15 @@ fn by_owners(nodes: &[Node], owners: &[Owner], rows: u64) -> Result<NodeRoute, S
             last + 1
         ));
     }
-    Ok(NodeRoute::Key(nodes.len() as u16, stretches.into()))
+    let fronts = through.iter().enumerate().map(|(place, name)| {
+        let path = format!("load.route.through[{place}]");
+        place_of(nodes, name, &path)
+    });
+    Ok(NodeRoute::Key(ByKey {
+        nodes: nodes.len() as u16,
+        owners: stretches.into(),
+        through: fronts.collect::<Result<_, _>>()?,
+    }))
 }
 
 #[cfg(test)]
@@ -143,6 +161,14 @@ mod tests {
         route_of(&plan, &*read_workload(&plan.workload)?)
     }
 
+    fn by_key(owners: &[(u64, u16)], through: &[u16]) -> NodeRoute {
+        NodeRoute::Key(ByKey {
+            nodes: 2,
+            owners: owners.into(),
+            through: through.into(),
+        })
+    }
+
     #[test]
     fn routes_are_read() {
         let ab = ["a", "b"];
@@ -157,13 +183,16 @@ mod tests {
         );
         assert_eq!(
             route(&ab, json!({"by": "key"})),
-            Ok(NodeRoute::Key(2, Box::new([(500, 0), (1000, 1)])))
+            Ok(by_key(&[(500, 0), (1000, 1)], &[]))
         );
         let owners = json!([{"upto": 10, "node": "b"}, {"upto": 2000, "node": "a"}]);
         assert_eq!(
             route(&ab, json!({"by": "key", "owners": owners})),
-            Ok(NodeRoute::Key(2, Box::new([(10, 1), (2000, 0)])))
+            Ok(by_key(&[(10, 1), (2000, 0)], &[]))
         );
+        let through =
+            json!({"by": "key", "owners": [{"upto": 1000, "node": "a"}], "through": ["b"]});
+        assert_eq!(route(&ab, through), Ok(by_key(&[(1000, 0)], &[1])));
         assert_eq!(route(&[], json!(null)), Ok(NodeRoute::Only));
     }
 
@@ -189,6 +218,11 @@ mod tests {
             "load.route.owners[1].upto: 400 is not above 400, the last key before it"
         );
         assert!(refused(&ab, owners(vec![owner(1000, "gamma")])).contains("no node \"gamma\""));
+        let wanted = json!({"by": "key", "through": ["alpha"]});
+        assert!(refused(&ab, wanted).starts_with("load.route.through: say in owners"));
+        let all = owner(1000, "alpha");
+        let wanted = json!({"by": "key", "owners": [all], "through": ["bet"]});
+        assert!(refused(&ab, wanted).starts_with("load.route.through[0]: there is no node"));
         assert!(refused(&["a", "a"], json!(null)).contains("nodes[1].name"));
         assert!(refused(&[""], json!(null)).contains("nodes[0].name: it is empty"));
         assert!(refused(&[], json!({"by": "round_robin"})).contains("name them in nodes"));

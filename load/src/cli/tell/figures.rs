@@ -16,6 +16,7 @@ pub(super) fn of_nodes(names: &[String], measured: &Measured) -> Vec<NodeFigures
         let times = tally.queries.latency.as_deref();
         NodeFigures {
             name: name.clone(),
+            events: tally.events,
             queries: tally.queries.queries,
             rows: tally.queries.rows,
             bytes_sent: tally.queries.bytes_sent,

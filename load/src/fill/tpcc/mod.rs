@@ -29,6 +29,10 @@ const TABLES: [(TpccPart, &OfWarehouse); 9] = [
 #[serde(default, deny_unknown_fields)]
 struct Keys {
     warehouses: u64,
+    /// Those whose rows are loaded, if several servers share the warehouses; every server has all
+    /// items.
+    first_warehouse: Option<u64>,
+    last_warehouse: Option<u64>,
     partition_by: PartitionBy,
     partitions: u64,
     /// The foreign keys of the specification, with the keys that they want.
@@ -43,6 +47,8 @@ impl Default for Keys {
     fn default() -> Self {
         Self {
             warehouses: 1,
+            first_warehouse: None,
+            last_warehouse: None,
             partition_by: PartitionBy::None,
             partitions: 4,
             foreign_keys: false,
@@ -113,7 +119,8 @@ pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, String> {
     let keys: Keys = wish.own_keys()?;
     check(&keys, wish)?;
     let size = Size {
-        warehouses: keys.warehouses,
+        first: keys.first_warehouse.unwrap_or(1),
+        last: keys.last_warehouse.unwrap_or(keys.warehouses),
         customers: CUSTOMERS / keys.shrink,
         items: ITEMS / keys.shrink,
     };
@@ -128,21 +135,26 @@ pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, String> {
         let content = Arc::new(TpccRows::new(part, size, wish.seed));
         fillings.push(Filling { table, content });
     }
+    let mut facts = vec![
+        ("seed", wish.seed.to_string()),
+        ("warehouses", keys.warehouses.to_string()),
+        ("customers_per_district", size.customers.to_string()),
+        ("items", size.items.to_string()),
+        ("c_load", text::c_load(wish.seed).to_string()),
+        ("partition_by", keys.partition_by.name().to_owned()),
+        ("partitions", keys.partitions.to_string()),
+        ("foreign_keys", keys.foreign_keys.to_string()),
+        ("history_key", keys.history_key.to_string()),
+    ];
+    if (size.first, size.last) != (1, keys.warehouses) {
+        facts.push(("first_warehouse", size.first.to_string()));
+        facts.push(("last_warehouse", size.last.to_string()));
+    }
     Ok(Dataset {
         name: "tpcc",
         tables: fillings,
         finish,
-        facts: vec![
-            ("seed", wish.seed.to_string()),
-            ("warehouses", size.warehouses.to_string()),
-            ("customers_per_district", size.customers.to_string()),
-            ("items", size.items.to_string()),
-            ("c_load", text::c_load(wish.seed).to_string()),
-            ("partition_by", keys.partition_by.name().to_owned()),
-            ("partitions", keys.partitions.to_string()),
-            ("foreign_keys", keys.foreign_keys.to_string()),
-            ("history_key", keys.history_key.to_string()),
-        ],
+        facts,
         facts_stay: true,
     })
 }
@@ -154,6 +166,14 @@ fn check(keys: &Keys, wish: &Wish<'_>) -> Result<(), String> {
     if !(1..=100_000).contains(&keys.warehouses) {
         return Err(format!(
             "warehouses are 1 to 100000, not {}",
+            keys.warehouses
+        ));
+    }
+    let first = keys.first_warehouse.unwrap_or(1);
+    let last = keys.last_warehouse.unwrap_or(keys.warehouses);
+    if first < 1 || first > last || last > keys.warehouses {
+        return Err(format!(
+            "warehouses {first} to {last} are not among the {} that there are",
             keys.warehouses
         ));
     }

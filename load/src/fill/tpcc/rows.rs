@@ -21,7 +21,9 @@ const PAID: i64 = 1_000;
 /// How much there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    pub warehouses: u64,
+    /// The first and the last warehouse whose rows are made.
+    pub first: u64,
+    pub last: u64,
     /// Of each district; as many orders.
     pub customers: u64,
     pub items: u64,
@@ -52,12 +54,9 @@ pub struct TpccRows {
 }
 
 impl Size {
-    fn districts(self) -> u64 {
-        self.warehouses * DISTRICTS
-    }
-
-    fn all_customers(self) -> u64 {
-        self.districts() * self.customers
+    /// The numbers of things of which each warehouse has so many.
+    fn numbers(self, each: u64) -> Range<u64> {
+        (self.first - 1) * each..self.last * each
     }
 
     /// Orders of a district that are not delivered, its last: 900 of 3,000.
@@ -89,7 +88,7 @@ impl TpccRows {
         let numbers = rows.numbers();
         rows.count = match part {
             TpccPart::OrderLine => numbers.map(|order| rows.lines_of(order).1).sum(),
-            _ => numbers.end,
+            _ => numbers.end - numbers.start,
         };
         rows
     }
@@ -121,15 +120,15 @@ impl TpccRows {
 impl Content for TpccRows {
     fn numbers(&self) -> Range<u64> {
         let size = self.size;
-        0..match self.part {
-            TpccPart::Warehouse => size.warehouses,
-            TpccPart::District => size.districts(),
+        match self.part {
+            TpccPart::Warehouse => size.numbers(1),
+            TpccPart::District => size.numbers(DISTRICTS),
             TpccPart::Customer | TpccPart::History | TpccPart::Orders | TpccPart::OrderLine => {
-                size.all_customers()
+                size.numbers(DISTRICTS * size.customers)
             }
-            TpccPart::NewOrder => size.districts() * size.new_orders(),
-            TpccPart::Item => size.items,
-            TpccPart::Stock => size.warehouses * size.items,
+            TpccPart::NewOrder => size.numbers(DISTRICTS * size.new_orders()),
+            TpccPart::Item => 0..size.items,
+            TpccPart::Stock => size.numbers(size.items),
         }
     }
 

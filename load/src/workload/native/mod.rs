@@ -15,7 +15,7 @@ use crate::random::Stream;
 use crate::wire::mysql::ResultRows;
 use crate::wire::{Capabilities, Summary, Value};
 use by_key::{KeyQuery, KeySession, is_by_key};
-pub use route::NodeRoute;
+pub use route::{ByKey, NodeRoute};
 use session::{AskedRequest, NativeSession};
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,6 +70,10 @@ pub trait Kind: Send + Sync + 'static {
     fn scanned(&self) -> Option<Scanned> {
         None
     }
+
+    /// Tells the keys that the event asks for besides [`OpenEvent::key`], once it has begun: a route
+    /// by key sends an event whose keys have several owners to a node that reaches all of them.
+    fn other_keys(&self, _event: &OpenEvent, _own: &Self::Own, _tell: &mut dyn FnMut(u64)) {}
 
     /// See [`Workload::look`].
     ///

@@ -15,15 +15,27 @@ pub enum NodeRoute {
     Turns(u16),
     /// By chance: for each node the sum of the weights up to it.
     Chance(Box<[f64]>),
-    /// By the event's key: the last key of each stretch, and its owner; for so many nodes.
-    Key(u16, Box<[(u64, u16)]>),
+    Key(ByKey),
+}
+
+/// By the keys that an event asks for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ByKey {
+    /// How many there are.
+    pub nodes: u16,
+    /// The last key of each stretch, and its owner.
+    pub owners: Box<[(u64, u16)]>,
+    /// Nodes for events whose keys have several owners. None: the owner of its first key has all
+    /// that an event asks for.
+    pub through: Box<[u16]>,
 }
 
 impl NodeRoute {
     pub fn nodes(&self) -> u16 {
         match self {
             Self::Only => 1,
-            Self::Turns(nodes) | Self::Key(nodes, _) => *nodes,
+            Self::Turns(nodes) => *nodes,
+            Self::Key(by) => by.nodes,
             Self::Chance(ends) => ends.len() as u16,
         }
     }
@@ -33,7 +45,32 @@ impl NodeRoute {
         let count = u64::from(nodes.max(1));
         let last =
             |node: u16| (u128::from(rows) * (u128::from(node) + 1) / u128::from(count)) as u64;
-        Self::Key(nodes, (0..nodes).map(|node| (last(node), node)).collect())
+        Self::Key(ByKey {
+            nodes,
+            owners: (0..nodes).map(|node| (last(node), node)).collect(),
+            through: Box::default(),
+        })
+    }
+
+    /// Whether the other keys of an event decide too.
+    pub fn looks_at_all_keys(&self) -> bool {
+        matches!(self, Self::Key(by) if !by.through.is_empty())
+    }
+
+    /// The node for an event with these keys besides [`OpenEvent::key`], which `others` tells.
+    pub fn node_of_all(&self, event: &OpenEvent, others: impl FnOnce(&mut dyn FnMut(u64))) -> u16 {
+        let Self::Key(by) = self else {
+            return self.node_of(event);
+        };
+        let owner = by.owner_of(event.key);
+        let mut has_others = false;
+        others(&mut |key| has_others |= by.owner_of(key) != owner);
+        let count = by.through.len().max(1) as u64;
+        let front = by.through.get((event.cycle % count) as usize);
+        match front {
+            Some(front) if has_others => *front,
+            _ => owner,
+        }
     }
 
     /// The place of the node that an event wants.
@@ -49,15 +86,17 @@ impl NodeRoute {
                 let drawn = event.stream_of(ROUTE_PART).unit() * sum;
                 ends.partition_point(|end| *end <= drawn) as u16
             }
-            Self::Key(_, owners) => {
-                let place = owners.partition_point(|(last, _)| *last < event.key);
-                // A plan whose keys have no owner is refused before.
-                owners
-                    .get(place)
-                    .or(owners.last())
-                    .map_or(0, |(_, node)| *node)
-            }
+            Self::Key(by) => by.owner_of(event.key),
         }
+    }
+}
+
+impl ByKey {
+    /// The place of the node that has a key. A plan whose keys have no owner is refused before.
+    fn owner_of(&self, key: u64) -> u16 {
+        let place = self.owners.partition_point(|(last, _)| *last < key);
+        let owner = self.owners.get(place).or(self.owners.last());
+        owner.map_or(0, |(_, node)| *node)
     }
 }
 
@@ -93,7 +132,11 @@ mod tests {
         let route = NodeRoute::by_even_keys(10, 3);
         assert_eq!(
             route,
-            NodeRoute::Key(3, Box::new([(3, 0), (6, 1), (10, 2)]))
+            NodeRoute::Key(ByKey {
+                nodes: 3,
+                owners: Box::new([(3, 0), (6, 1), (10, 2)]),
+                through: Box::default(),
+            })
         );
         let mut event = OpenEvent::new(1, 1);
         let owners: Vec<u16> = [1, 3, 4, 6, 7, 10]

@@ -231,7 +231,12 @@ impl<K: Kind> NativeSession<K> {
     /// Of several nodes the one that the event wants.
     #[inline(never)]
     fn choose_link(&mut self) {
-        self.link = self.way.route.node_of(&self.event);
+        let route = &self.way.route;
+        if self.event.node == OpenEvent::ANY_NODE && route.looks_at_all_keys() {
+            let (kind, event, own) = (&self.kind, &self.event, &self.own);
+            self.event.node = route.node_of_all(event, |tell| kind.other_keys(event, own, tell));
+        }
+        self.link = route.node_of(&self.event);
         self.last += self.own_queries().start;
     }
 

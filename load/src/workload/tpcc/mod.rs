@@ -133,6 +133,15 @@ impl Kind for Tpcc {
         false
     }
 
+    fn other_keys(&self, _event: &OpenEvent, terminal: &Terminal, tell: &mut dyn FnMut(u64)) {
+        match &terminal.work {
+            Work::NewOrder(work) => work.suppliers().for_each(tell),
+            Work::Payment(work) => tell(work.customer_warehouse()),
+            // All of these stay at home.
+            Work::OrderStatus(_) | Work::Delivery(_) | Work::StockLevel(_) | Work::Queued => {}
+        }
+    }
+
     fn look(&self, server: &mut dyn LookedAtServer) -> Result<(), Failure> {
         if self.keys.ask == keys::Ask::NoRead {
             look::refuse_no_read(server)?;

@@ -142,6 +142,10 @@ impl Payment {
         }
     }
 
+    pub fn customer_warehouse(&self) -> u64 {
+        self.customer_warehouse
+    }
+
     pub fn next(&mut self, heard: WhyAsked<'_>, book: &Book, values: &mut Parameters) -> NextStep {
         match heard {
             WhyAsked::Said(said) => match self.after(said, book.ask) {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from contend.settings.model import Need, Setting, Values
@@ -49,6 +49,8 @@ class Schema:
             or none.
         scripts: a script of the user's own may ask its tables.
         in_dumps: a dump may have its tables, so its kind of workload may ask an import.
+        owned_by: the column that says which of several servers has a row, by the table's name;
+            tables without one are whole on each. The keys are those of `size_key`, from 1 on.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Schema:
     kind: str | None = None
     scripts: bool = False
     in_dumps: bool = False
+    owned_by: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -65,6 +65,17 @@ def _foreign_keys(cell: Values) -> None:
         )
 
 
+def _share(cell: Values) -> None:
+    first, last = (cell[f"data.{name}_warehouse"] for name in ("first", "last"))
+    there = cell["data.warehouses"]
+    if (first or 1) > (last or there) or (last or there) > there:
+        raise Refused(
+            f"data.first_warehouse and last_warehouse: warehouses {first or 1} to {last or there} "
+            f"are not among the {there} of data.warehouses",
+            whole=True,
+        )
+
+
 SCHEMA = Warehouses(
     NAME,
     database=NAME,
@@ -77,6 +88,24 @@ SCHEMA = Warehouses(
         of_data(
             Key("warehouses", WholeNumber(1, 100_000), 1, "of tpcc: how many, about 100 MB each"),
             _asked_warehouses,
+        ),
+        of_data(
+            Key(
+                "first_warehouse",
+                WholeNumber(1, 100_000),
+                None,
+                "of tpcc: the first warehouse that this server has, of several servers that share "
+                "them; a topology shares them out by itself (default: 1)",
+            ),
+            _share,
+        ),
+        of_data(
+            Key(
+                "last_warehouse",
+                WholeNumber(1, 100_000),
+                None,
+                "of tpcc: the last warehouse that this server has (default: the last there is)",
+            )
         ),
         of_data(
             Key(
@@ -119,4 +148,14 @@ SCHEMA = Warehouses(
     kind=NAME,
     scripts=True,
     in_dumps=True,
+    owned_by={
+        "warehouse": "w_id",
+        "district": "d_w_id",
+        "customer": "c_w_id",
+        "history": "h_w_id",
+        "orders": "o_w_id",
+        "new_order": "no_w_id",
+        "order_line": "ol_w_id",
+        "stock": "s_w_id",
+    },
 )

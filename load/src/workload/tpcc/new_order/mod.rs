@@ -117,6 +117,11 @@ impl NewOrder {
         self.count - usize::from(self.rolls_back)
     }
 
+    /// The warehouses that supply its lines.
+    pub fn suppliers(&self) -> impl Iterator<Item = u64> {
+        self.lines().iter().map(|line| line.supplier)
+    }
+
     fn lines(&self) -> &[Line] {
         self.lines.get(..self.there()).unwrap_or_default()
     }

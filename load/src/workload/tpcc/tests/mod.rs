@@ -4,6 +4,7 @@
 
 mod draws;
 mod looks;
+mod routes;
 mod transactions;
 
 use super::*;
@@ -32,6 +33,8 @@ struct Asked {
     session: Box<dyn Session>,
     out: Vec<u8>,
     statements: Vec<String>,
+    /// The node of each statement.
+    links: Vec<u16>,
     ending: Ending,
     names: Vec<String>,
     /// Rows of customers by name.
@@ -44,14 +47,22 @@ impl Asked {
     }
 
     fn at(told: serde_json::Value, index: u32) -> Self {
-        let way = Way {
+        Self::by_way(told, index, Self::way())
+    }
+
+    fn way() -> Way {
+        Way {
             protocol: Protocol::Text,
             retries: Retries {
                 limit: 3,
                 pause: Duration::ZERO,
             },
             ..Way::default()
-        };
+        }
+    }
+
+    fn by_way(told: serde_json::Value, index: u32, way: Way) -> Self {
+        let nodes = way.route.nodes();
         let workload = Native::new(Tpcc::new(keys(told)), way);
         let seat = SeatPlace {
             index,
@@ -62,15 +73,19 @@ impl Asked {
         let mut session = workload.session(seat).unwrap();
         let mut out = Vec::new();
         session.next(Call::Start, &mut out);
-        let call = Call::Connected {
-            link: 0,
-            capabilities: Capabilities::NONE,
-        };
-        assert!(matches!(session.next(call, &mut out), Step::Ready));
+        for link in 0..nodes {
+            let call = Call::Connected {
+                link,
+                capabilities: Capabilities::NONE,
+            };
+            let is_ready = matches!(session.next(call, &mut out), Step::Ready);
+            assert_eq!(is_ready, link + 1 == nodes);
+        }
         Self {
             session,
             out,
             statements: Vec::new(),
+            links: Vec::new(),
             ending: Ending::default(),
             names: workload
                 .kinds()
@@ -89,6 +104,7 @@ impl Asked {
     /// One whole event; the name of its kind.
     fn event(&mut self, cycle: u64) -> String {
         self.statements.clear();
+        self.links.clear();
         let mut step = self.call(begin(cycle));
         loop {
             let request = match step {
@@ -100,6 +116,7 @@ impl Asked {
                 other => panic!("{other:?}"),
             };
             self.statements.push(self.session.statement());
+            self.links.push(request.link);
             if let Some(ending) = request.ends {
                 self.ending = ending;
                 return self.names[usize::from(ending.kind)].clone();

@@ -10,14 +10,25 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import pymysql
+
 from contend.servers.client import fetch
-from contend.servers.errors import ServerFailed, UnusableServer
+from contend.servers.deployment import Deployment, Member, all_or_none, last_keys
+from contend.servers.error_log import Truncated
+from contend.servers.errors import (
+    ConnectionLost,
+    ConnectionRefused,
+    ServerFailed,
+    UnusableServer,
+)
 from contend.servers.folder import free_port
 from contend.servers.options import Value
 from contend.servers.private import PrivateServer
+from contend.settings.model import Values
+from contend.spec import DataSpec
 
 LIBRARY = Path("lib/galera/libgalera_smm.so")
 """From the base folder of a server that was got with the extra `galera`."""
@@ -26,6 +37,14 @@ SYNCED_S = 60.0
 _POLL_S = 0.02
 _CACHE = "64M"
 """Of write sets, for each node."""
+
+_PATIENCE = (
+    "evs.suspect_timeout=PT15S",
+    "evs.inactive_timeout=PT30S",
+    "evs.install_timeout=PT15S",
+    "gmcast.peer_timeout=PT15S",
+)
+"""All nodes share one machine: one that has no CPU for some seconds has not gone."""
 
 _TRANSFER = "wsrep_sst_contend"
 _TRANSFER_SCRIPT = """\
@@ -46,7 +65,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 is_own() {
-  case $1 in galera.cache|grastate.dat|gvwstate.dat|tables_flushed|transfer) return 0 ;; esac
+  case $1 in galera.cache|grastate.dat*|gvwstate.dat*|tables_flushed*|transfer*) return 0 ;; esac
   return 1
 }
 # Waits for a file with something in it, as long as the server lives that started this.
@@ -81,22 +100,44 @@ echo "done $gtid"
 _STATES = ("wsrep_ready", "wsrep_local_state_comment", "wsrep_cluster_size")
 
 
-def start_nodes(nodes: Sequence[PrivateServer], options: Mapping[str, Value] | None = None) -> None:
-    """Start the nodes as one cluster, and wait until all of them are synced.
+class Galera:
+    """Nodes that each have all rows."""
 
-    Args:
-        nodes: that do not run. The first has its data; what the others have is thrown away.
-        options: of every node.
+    def data_of(self, member: Member, members: Sequence[Member], data: DataSpec) -> DataSpec | None:
+        """The first one's; the others get them from it."""
+        return data if member is members[0] else None
 
-    Raises:
-        ServerFailed: a node did not start or did not sync; none runs then.
-    """
-    try:
-        _start(nodes, dict(options or {}))
-    except BaseException:
-        for node in nodes:
-            node.kill()
-        raise
+    def start(
+        self, members: Sequence[Member], options: Mapping[str, Value], data: DataSpec
+    ) -> list[Truncated]:
+        """Start them as one cluster, and wait until all of them are synced.
+
+        Args:
+            members: that do not run. The first has its data; what the others have is thrown away.
+
+        Raises:
+            ServerFailed: a node did not start or did not sync; none runs then.
+        """
+        del data
+        with all_or_none(members):
+            return _start([member.server for member in members], dict(options))
+
+    def require_healthy(self, members: Sequence[Member], data: DataSpec) -> None:
+        del data
+        require_synced([member.server for member in members])
+
+
+def deployment(cell: Values, make: Callable[[str], PrivateServer]) -> Deployment:
+    """As many nodes as the cell wants. Each owns as many warehouses as the others; if there are
+    fewer warehouses than nodes, some own none."""
+    names = [f"node-{number}" for number in range(1, cell["server.nodes"] + 1)]
+    lasts = last_keys(cell["data.warehouses"], len(names))
+    before = [0, *lasts]
+    owned = [last if last > one else None for last, one in zip(lasts, before, strict=False)]
+    owners = zip(names, owned, strict=True)
+    return Deployment(
+        Galera(), tuple(Member(name, "node", make(name), last) for name, last in owners)
+    )
 
 
 def require_synced(nodes: Sequence[PrivateServer], *, within_s: float = SYNCED_S) -> None:
@@ -114,9 +155,14 @@ def require_synced(nodes: Sequence[PrivateServer], *, within_s: float = SYNCED_S
 
 
 def _not_synced(node: PrivateServer, size: int) -> str | None:
-    """What the node says of itself, if that is not that all is well."""
-    with node.connect() as connection:
-        rows = fetch(connection, "SHOW GLOBAL STATUS LIKE 'wsrep%'")
+    """What the node says of itself, if that is not that all is well; raises ServerDied."""
+    node.check()
+    try:
+        with node.connect() as connection:
+            rows = fetch(connection, "SHOW GLOBAL STATUS LIKE 'wsrep%'")
+    except (ConnectionLost, ConnectionRefused, pymysql.err.MySQLError) as error:
+        # While it takes the rows of another one it may break connections off.
+        return f"it does not answer ({error.args[-1]})"
     told = {str(name): str(value) for name, value in rows}
     state = [told.get(name, "") for name in _STATES]
     if state == ["ON", "Synced", str(size)]:
@@ -124,7 +170,8 @@ def _not_synced(node: PrivateServer, size: int) -> str | None:
     return ", ".join(f"{name} = {said}" for name, said in zip(_STATES, state, strict=True))
 
 
-def _start(nodes: Sequence[PrivateServer], options: dict[str, Value]) -> None:
+def _start(nodes: Sequence[PrivateServer], options: dict[str, Value]) -> list[Truncated]:
+    truncated: list[Truncated] = []
     ports = [(free_port(), free_port()) for _ in nodes]
     first = f"127.0.0.1:{ports[0][0]}"
     for number, (node, (group, transfer)) in enumerate(zip(nodes, ports, strict=True)):
@@ -148,9 +195,10 @@ def _start(nodes: Sequence[PrivateServer], options: dict[str, Value]) -> None:
                 f"ist.recv_addr=127.0.0.1:{transfer}",
                 f"gcache.size={_CACHE}",
                 "socket.ssl=NO",
+                *_PATIENCE,
             )
         )
-        node.start(
+        told = node.start(
             {
                 **options,
                 "binlog_format": "ROW",
@@ -165,8 +213,10 @@ def _start(nodes: Sequence[PrivateServer], options: dict[str, Value]) -> None:
                 "wsrep_sst_method": _TRANSFER.removeprefix("wsrep_sst_"),
             }
         )
+        truncated = truncated or told
         # One after the other: a node that gives its data gives them to one at a time.
         require_synced(nodes[: number + 1])
+    return truncated
 
 
 def _with_transfer(node: PrivateServer) -> str:

@@ -1,0 +1,61 @@
+"""Figures of levels that are several servers: what crosses from one to another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from contend.metrics import read
+from contend.metrics.model import Metric, Run
+
+_CONFLICTS = ("wsrep_local_cert_failures", "wsrep_local_bf_aborts")
+"""Transactions of this node that another node's went before: at their commit, and before it."""
+
+
+def _of_all(run: Run, *names: str) -> float | None:
+    """What counters of all members rose by together; None of a level that is one server."""
+    members = run.probes.get("members")
+    if not members:
+        return None
+    return float(sum(member["status"].get(name, 0) for member in members for name in names))
+
+
+def crossing_share(run: Run) -> float | None:
+    """Of the events, those that went through a front because their keys have several owners. None
+    unless each event goes to the owner of its keys."""
+    route: Mapping[str, Any] = run.plan.get("load", {}).get("route") or {}
+    fronts = route.get("through")
+    if not fronts or run.done is None:
+        return None
+    counts = {node["name"]: node.get("events", 0) for node in run.done.get("nodes") or ()}
+    everything = sum(counts.values())
+    through = sum(counts.get(str(name), 0) for name in fronts)
+    return through / everything if everything else None
+
+
+def _throttled_s(run: Run) -> float | None:
+    held = [member["throttled_s"] for member in run.probes.get("members") or ()]
+    known = [seconds for seconds in held if seconds is not None]
+    return sum(known) if known and len(known) == len(held) else None
+
+
+MEMBERS = (
+    Metric("crossing_share", "Share of events that cross servers", "", crossing_share),
+    Metric(
+        "conflicts_per_commit",
+        "Conflicts between nodes per commit",
+        "",
+        read.over(
+            lambda run: _of_all(run, *_CONFLICTS), lambda run: _of_all(run, "wsrep_local_commits")
+        ),
+        verb="have",
+        noun="conflicts per commit",
+        counted=True,
+    ),
+    Metric(
+        "throttled_s",
+        "Time that quotas held servers back, all of them together",
+        "s",
+        _throttled_s,
+    ),
+)

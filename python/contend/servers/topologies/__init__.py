@@ -1,0 +1,26 @@
+"""Topologies: how several private servers belong together, each in one file. `deployment_of` makes
+the members of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from contend.servers.deployment import Deployment, alone
+from contend.servers.private import PrivateServer
+from contend.servers.topologies import galera, spider
+from contend.settings.model import Values
+from contend.settings.topology import GALERA, SPIDER, TOPOLOGY
+
+Make = Callable[[str], PrivateServer]
+"""A server that does not run, by the name of its member; without a name the only one."""
+
+SEVERAL: Mapping[str, Callable[[Values, Make], Deployment]] = {
+    SPIDER: spider.deployment,
+    GALERA: galera.deployment,
+}
+
+
+def deployment_of(cell: Values, make: Make) -> Deployment:
+    """The servers of a cell."""
+    several = SEVERAL.get(cell[TOPOLOGY.path])
+    return alone(make("")) if several is None else several(cell, make)

@@ -1,0 +1,181 @@
+"""Private servers as one database by MariaDB's Spider: fronts whose tables have their rows on
+backends, each backend with a range of keys of its own. All are on this machine, and a front
+reaches the backends by their Unix sockets.
+
+The same tables are on every backend. A front gets their columns and keys, without foreign keys,
+which Spider has none of. Tables that nobody owns are whole on every server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import pymysql
+
+from contend.servers.client import fetch
+from contend.servers.deployment import Deployment, Member, all_or_none, last_keys
+from contend.servers.error_log import Truncated
+from contend.servers.errors import ServerFailed
+from contend.servers.options import Value, normal_name
+from contend.servers.private import USER, PrivateServer
+from contend.settings.model import Values
+from contend.spec import DataSpec
+
+PLUGIN = "ha_spider"
+
+_OPTIONS = "spider_"
+"""Of fronts alone: a backend has no such plugin."""
+
+
+class Spider:
+    """Fronts that reach the rows of all backends."""
+
+    def data_of(self, member: Member, members: Sequence[Member], data: DataSpec) -> DataSpec | None:
+        """A backend's share. A front gets that of the first backend for the tables that nobody
+        owns; the others of it are replaced."""
+        backends = _of_role(members, "backend")
+        place = backends.index(member) if member in backends else 0
+        first = (backends[place - 1].owns or 0) + 1 if place else 1
+        share = {"first_warehouse": first, "last_warehouse": backends[place].owns}
+        return replace(data, own={**data.own, **share})
+
+    def start(
+        self, members: Sequence[Member], options: Mapping[str, Value], data: DataSpec
+    ) -> list[Truncated]:
+        """Start the backends, then the fronts, which get their tables anew.
+
+        Raises:
+            ServerFailed: a server did not start, or a front did not take the tables; none runs
+                then.
+        """
+        fronts, backends = (_of_role(members, role) for role in ("front", "backend"))
+        plain = {n: v for n, v in options.items() if not normal_name(n).startswith(_OPTIONS)}
+        truncated: list[Truncated] = []
+        with all_or_none(members):
+            for backend in backends:
+                backend.server.start(plain)
+            for front in fronts:
+                told = front.server.start(options)
+                truncated = truncated or told
+                share_tables(
+                    front.server,
+                    [backend.server for backend in backends],
+                    data.database,
+                    data.known.owned_by,
+                    [backend.owns for backend in backends[:-1] if backend.owns is not None],
+                )
+                _forget_share(front.server, data)
+        return truncated
+
+    def require_healthy(self, members: Sequence[Member], data: DataSpec) -> None:
+        backends = [backend.server for backend in _of_role(members, "backend")]
+        for front in _of_role(members, "front"):
+            table = next(iter(data.known.owned_by))
+            require_reachable(front.server, backends, data.database, table)
+
+
+def deployment(cell: Values, make: Callable[[str], PrivateServer]) -> Deployment:
+    """As many fronts and backends as the cell wants; backends are without the plugin."""
+    fronts = [f"front-{number}" for number in range(1, cell["server.fronts"] + 1)]
+    lasts = last_keys(cell["data.warehouses"], cell["server.backends"])
+    members = [Member(name, "front", make(name)) for name in fronts]
+    for number, last in enumerate(lasts, 1):
+        server = make(f"backend-{number}")
+        argv = tuple(word for word in server.binary.argv if PLUGIN not in word)
+        server.binary = replace(server.binary, argv=argv)
+        members.append(Member(f"backend-{number}", "backend", server, last))
+    return Deployment(Spider(), tuple(members))
+
+
+def _of_role(members: Sequence[Member], role: str) -> list[Member]:
+    return [member for member in members if member.role == role]
+
+
+def _forget_share(front: PrivateServer, data: DataSpec) -> None:
+    """The front has all warehouses, whichever share its folder was made of."""
+    for journal in data.known.journal:
+        with front.connect(data.database) as connection:
+            fetch(connection, f"DELETE FROM `{journal}` WHERE name LIKE '%\\_warehouse'")
+            connection.commit()
+
+
+def share_tables(
+    front: PrivateServer,
+    backends: Sequence[PrivateServer],
+    database: str,
+    columns: Mapping[str, str],
+    lasts: Sequence[int],
+) -> None:
+    """Make tables on the front whose rows are on the backends; ones of that name there are dropped.
+
+    Args:
+        front: it has Spider (`mariadb+spider`) and runs, as the backends do.
+        columns: the column by which a table is divided, by the table's name.
+        lasts: the last key of each backend but the last one, which has all others; they rise.
+
+    Raises:
+        ServerFailed: a backend has no such table, or the front did not take it.
+    """
+    if len(lasts) != len(backends) - 1 or list(lasts) != sorted(set(lasts)):
+        raise ValueError(f"{len(backends)} backends have {len(backends) - 1} rising last keys")
+    places = [(_name(number), each) for number, each in enumerate(backends, 1)]
+    ends = [f"({last + 1})" for last in lasts] + ["MAXVALUE"]
+    parts = ", ".join(
+        f"PARTITION {name} VALUES LESS THAN {end} COMMENT = 'srv \"{name}\"'"
+        for (name, _), end in zip(places, ends, strict=True)
+    )
+    try:
+        with backends[0].connect(database) as connection:
+            made = {
+                name: _columns_of(fetch(connection, f"SHOW CREATE TABLE `{name}`")[0][1])
+                for name in columns
+            }
+        with front.connect() as connection:
+            for name, backend in places:
+                fetch(
+                    connection,
+                    f"CREATE OR REPLACE SERVER {name} FOREIGN DATA WRAPPER mysql OPTIONS (SOCKET "
+                    f"'{backend.socket}', USER '{USER}', DATABASE '{database}')",
+                )
+            fetch(connection, f"CREATE DATABASE IF NOT EXISTS `{database}`")
+            for table, column in columns.items():
+                fetch(connection, f"DROP TABLE IF EXISTS `{database}`.`{table}`")
+                fetch(
+                    connection,
+                    f"CREATE TABLE `{database}`.`{table}` {made[table]}) ENGINE=SPIDER COMMENT="
+                    f'\'wrapper "mysql", table "{table}"\' '
+                    f"PARTITION BY RANGE (`{column}`) ({parts})",
+                )
+    except pymysql.err.MySQLError as error:
+        raise ServerFailed(f"no tables of Spider could be made: {error.args[-1]}.") from error
+
+
+def require_reachable(
+    front: PrivateServer, backends: Sequence[PrivateServer], database: str, table: str
+) -> None:
+    """See that each backend answers through the front; raises ServerFailed, which names the one
+    that does not."""
+    for number, backend in enumerate(backends, 1):
+        try:
+            # A connection for each: one that met a failure may remember it.
+            with front.connect(database) as connection:
+                fetch(connection, f"SELECT 1 FROM `{table}` PARTITION ({_name(number)}) LIMIT 1")
+        except pymysql.err.MySQLError as error:
+            raise ServerFailed(
+                f"backend {number} of {len(backends)} does not answer through the front: "
+                f"{error.args[-1]}.",
+                hint=f"Its log is {backend.log_path}.",
+            ) from error
+
+
+def _name(number: int) -> str:
+    return f"backend_{number}"
+
+
+def _columns_of(definition: str) -> str:
+    """Columns and keys of what SHOW CREATE TABLE says, without the closing bracket."""
+    inside = definition[definition.index("(\n") : definition.rindex("\n) ENGINE=")]
+    first, *lines = inside.split("\n")
+    kept = [line.rstrip(",") for line in lines if not line.lstrip().startswith("CONSTRAINT ")]
+    return first + ",".join(kept)

@@ -1,0 +1,184 @@
+"""How many private servers are one level, and how they belong together; which of them is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from contend.errors import RequestError
+from contend.settings.before_run import COLD_STARTS
+from contend.settings.model import Differs, Need, Setting, Values
+from contend.settings.schemas import schema_of
+from contend.settings.server import KIND, USE
+from contend.settings.values import Choice, Key, Refused, WholeNumber
+
+SINGLE, SPIDER, GALERA = "single", "spider", "galera"
+
+FIRST, TURNS, CHANCE, BY_KEY = "first", "round_robin", "chance", "key"
+
+MEMBERS_MAX = 4
+"""Fronts, and backends. All of them share the CPUs of one machine."""
+
+_NODES_MAX = 5
+
+
+@dataclass(frozen=True)
+class TopologySetting(Setting):
+    """Which servers there are. Its number of members has keys of its own."""
+
+    def check(self, cell: Values) -> None:
+        topology = cell[self.path]
+        if topology == SINGLE:
+            return
+        if cell["server.warm"] in COLD_STARTS:
+            raise Refused(
+                f'and server.warm = "{cell["server.warm"]}" exclude one another: only a server '
+                "that is alone is started cold",
+                hint='Write server.warm = "index".',
+            )
+        if cell["data.engine"] != "InnoDB":
+            raise Refused(
+                f'= "{topology}" holds rows of InnoDB, and data.engine is {cell["data.engine"]}',
+                hint='Write engine = "InnoDB" in [data].',
+            )
+        if topology == SPIDER:
+            _check_shares(cell)
+
+    def refuse(self, cell: Values, *, own: bool) -> None:
+        topology = cell[self.path]
+        if topology == SINGLE:
+            return
+        if not own:
+            raise RequestError(
+                f'{self.path} = "{topology}" starts servers, and contend starts none beside one '
+                "that is not its own",
+                hint="Leave --server out to use private servers.",
+            )
+        server = str(cell[USE.path] or cell[KIND.path])
+        if topology not in server.partition("@")[0].partition("-")[0].split("+"):
+            raise RequestError(
+                f'{self.path} = "{topology}" needs a MariaDB with {topology.capitalize()}, and '
+                f"the server is {server}",
+                hint=f'Write `server.use = "mariadb+{topology}"`, after `contend server get '
+                f"mariadb+{topology}`.",
+            )
+
+
+def _check_shares(cell: Values) -> None:
+    """Rows lie on a backend by a column that each table has."""
+    schema = schema_of(cell["data.schema"])
+    if not schema.owned_by:
+        raise Refused(
+            f'= "{SPIDER}" shares out tables by their warehouse, and the tables of the schema '
+            f"{schema.name} have none",
+            hint='Write schema = "tpcc" in [data].',
+        )
+    if cell["data.foreign_keys"]:
+        raise Refused(
+            f'= "{SPIDER}" and data.foreign_keys exclude one another: what a row refers to may lie '
+            "on another backend",
+            hint="Leave foreign_keys out.",
+        )
+    if cell["data.warehouses"] < cell[BACKENDS.path]:
+        raise Refused(
+            f"wants a warehouse for each of {cell[BACKENDS.path]} backends, and there are "
+            f"{cell['data.warehouses']}",
+            hint=f"Write warehouses = {cell[BACKENDS.path]} or more in [data].",
+        )
+
+
+TOPOLOGY = TopologySetting(
+    "server",
+    Key(
+        "topology",
+        Choice((SINGLE, SPIDER, GALERA)),
+        SINGLE,
+        "which private servers are one level: single; spider (fronts of MariaDB's Spider before "
+        "backends, which share the warehouses of tpcc); galera (nodes that each have all rows)",
+    ),
+    need=Need.DATA,
+    lasts=Need.DATA,
+)
+
+BACKENDS = Setting(
+    "server",
+    Key(
+        "backends",
+        WholeNumber(1, MEMBERS_MAX),
+        2,
+        "of the topology spider: servers that have the rows, each those of as many warehouses",
+    ),
+    need=Need.DATA,
+    lasts=Need.DATA,
+)
+
+FRONTS = Setting(
+    "server",
+    Key(
+        "fronts",
+        WholeNumber(1, MEMBERS_MAX),
+        1,
+        "of the topology spider: servers that reach the rows of all backends",
+    ),
+    need=Need.DATA,
+    lasts=Need.DATA,
+)
+
+NODES = Setting(
+    "server",
+    Key("nodes", WholeNumber(2, _NODES_MAX), 3, "of the topology galera: servers of the cluster"),
+    need=Need.DATA,
+    lasts=Need.DATA,
+)
+
+
+@dataclass(frozen=True)
+class RouteSetting(Setting):
+    """Who asks whom."""
+
+    def check(self, cell: Values) -> None:
+        route = cell[self.path]
+        if route == FIRST:
+            return
+        if cell[TOPOLOGY.path] == SINGLE:
+            raise Refused(
+                f'= "{route}" chooses between servers, and server.topology = "{SINGLE}" has one',
+                hint=f'Write server.topology = "{SPIDER}" or "{GALERA}", or leave it out.',
+            )
+        if route == BY_KEY and cell["workload"]["kind"] != schema_of("tpcc").kind:
+            raise Refused(
+                f'= "{route}" goes by the warehouse, and the workload {cell["workload"]["kind"]} '
+                "has none",
+                hint='Write kind = "tpcc" in [workload], or another route.',
+            )
+
+
+ROUTE = RouteSetting(
+    "load",
+    Key(
+        "route",
+        Choice((FIRST, TURNS, CHANCE, BY_KEY)),
+        FIRST,
+        "which member of a topology a transaction asks: the first front or node; each in turn "
+        "(round_robin); any (chance); the one that owns its warehouses (key), and a front if they "
+        "are of several owners",
+    ),
+    differs=Differs.ROUTE,
+)
+
+MEMBERS = (TOPOLOGY, BACKENDS, FRONTS, NODES)
+
+
+def shape_of(cell: Values) -> Mapping[str, object]:
+    """What decides which servers there are."""
+    return {setting.path: cell[setting.path] for setting in MEMBERS}
+
+
+def members_in(cell: Values) -> int:
+    """How many servers one level is."""
+    counts: dict[str, int] = {
+        SINGLE: 1,
+        SPIDER: cell[FRONTS.path] + cell[BACKENDS.path],
+        GALERA: cell[NODES.path],
+    }
+    return counts[cell[TOPOLOGY.path]]

@@ -1,0 +1,146 @@
+"""Levels that are several servers, from the command to the record: a front of Spider over backends,
+and nodes of Galera, asked by each route."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from run_lab import Lab, alive, wait_for
+
+from contend.get import debian
+from contend.lab.conditions import looks_in
+from contend.store import RunRecord
+
+pytestmark = pytest.mark.timeout(900)  # a busy machine may take its time
+
+SPIDER = """
+[server]
+use = "mariadb+spider"
+topology = "spider"
+options = { innodb_buffer_pool_size = "32M", performance_schema = 0 }
+
+[data]
+schema = "tpcc"
+warehouses = 2
+shrink = 100
+
+[workload]
+kind = "tpcc"
+remote_payments_percent = 30
+
+[load]
+connections = 4
+warmup = "100ms"
+measure = "1s"
+
+[load.errors]
+retry_pause = "2ms"
+
+[factors]
+"load.route" = ["first", "key"]
+
+[compare]
+by = "runs"
+baseline = { "load.route" = "first" }
+metric = "new_orders_per_minute"
+repeats = 2
+"""
+
+GALERA = (
+    SPIDER.replace("spider", "galera")
+    .replace('["first", "key"]', '["first", "chance", "key"]')
+    .replace("[data]\n", "[data]\nhistory_key = true\n")
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _programs() -> None:
+    for extra in ("spider", "galera"):
+        debian.get("mariadb", extras=(extra,))
+
+
+def ran(lab: Lab, text: str) -> list[RunRecord]:
+    lab.file.write_text(text)
+    done = lab.contend("run", lab.file, "--out", lab.out)
+    assert done.returncode == 0, done.stderr
+    records = lab.records()
+    assert [record.status for record in records] == ["ok"] * len(records)
+    for record in records:
+        assert record.done is not None
+        assert record.done["failed"] == 0 and record.done["events"] > 0
+    assert lab.servers_alive() == []
+    return records
+
+
+def require_conditions(lab: Lab) -> None:
+    looks = list(looks_in(lab.out))
+    assert {look["when"] for look in looks} >= {"loaded", "end"}
+    for look in looks:
+        assert [one for one in look["conditions"] if one["broken"]] == [], look["when"]
+        # The eleventh is of tables that nobody has written to.
+        asked = {one["name"] for one in look["conditions"] if one["broken"] is not None}
+        assert len(asked) >= 11
+
+
+def test_a_front_and_the_owners_of_warehouses(lab: Lab) -> None:
+    for record in ran(lab, SPIDER):
+        assert record.done is not None
+        members = {member["name"]: member for member in record.probes["members"]}
+        assert list(members) == ["front-1", "backend-1", "backend-2"]
+        for name in ("backend-1", "backend-2"):
+            assert members[name]["status"]["Com_insert"] > 0
+            assert (members[name]["cpu_s"] or 0) > 0
+        # All members together, not the front alone.
+        assert len(record.plan["watch"]["more"]) == 2
+        nodes = {node["name"]: node for node in record.done.get("nodes", [])}
+        if record.cell["load.route"] == "first":
+            assert nodes == {}
+            continue
+        assert sorted(nodes) == ["backend-1", "backend-2", "front-1"]
+        assert all(node["events"] > 0 and node["errors"] == [] for node in nodes.values())
+        assert sum(node["events"] for node in nodes.values()) == record.done["events"]
+        # What crosses is the lesser part of it.
+        assert nodes["front-1"]["events"] < record.done["events"] / 2
+    require_conditions(lab)
+
+
+def test_nodes_that_have_all_rows(lab: Lab) -> None:
+    for record in ran(lab, GALERA):
+        assert record.done is not None
+        members = {member["name"]: member for member in record.probes["members"]}
+        assert list(members) == ["node-1", "node-2", "node-3"]
+        assert all(m["status"]["wsrep_received"] > 0 for n, m in members.items() if n != "node-1")
+        nodes = record.done.get("nodes", [])
+        # Two warehouses have two owners.
+        expected = {"first": 0, "chance": 3, "key": 2}
+        assert len(nodes) == expected[str(record.cell["load.route"])]
+        if record.cell["load.route"] == "chance":
+            assert all(node["events"] > 0 for node in nodes)
+    require_conditions(lab)
+
+
+def test_a_member_that_dies_costs_its_run_and_the_next_gets_others(lab: Lab) -> None:
+    lab.file.write_text(SPIDER.replace('measure = "1s"', 'measure = "4s"'))
+    process = lab.start("run", lab.file, "--out", lab.out)
+    lab.wait_for_runs(1, process)
+    lab.wait_for_load(process)
+    backend = alive(os.fsencode(Path("folder-0-backend-2") / "data"))
+    os.kill(backend[0], signal.SIGKILL)
+    wait_for(lambda: process.poll() is not None)
+    said = process.communicate()[1]
+    records = lab.records()
+    assert sorted(record.status for record in records) == ["lost", "ok", "ok", "ok"], said
+    (lost,) = (record for record in records if record.status == "lost")
+    error = lost.error or {}
+    assert "killed by SIGKILL" in error["message"] and "backend-2" in error["hint"]
+    assert records[-1].status == "ok"
+
+
+def test_a_server_without_the_plugin_is_refused_before_anything_starts(lab: Lab) -> None:
+    lab.file.write_text(SPIDER.replace('"mariadb+spider"', '"mariadb"'))
+    done = lab.contend("run", lab.file, "--out", lab.out)
+    assert done.returncode == 2
+    assert 'Write `server.use = "mariadb+spider"`' in done.stderr

@@ -1,0 +1,102 @@
+"""Members of a topology: names, roles, and which keys are whose own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+
+from contend.servers import PrivateServer
+from contend.servers.deployment import Deployment, all_or_none, alone, last_keys
+from contend.servers.errors import ServerDied
+from contend.servers.topologies import deployment_of
+from contend.spec import CellSpec
+
+
+@dataclass(frozen=True)
+class Program:
+    argv: tuple[str, ...] = ("mariadbd", "--plugin-load-add=ha_spider", "--no-defaults")
+
+
+class Stub:
+    """Stands for a server that does not run."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.binary = Program()
+        self.killed = False
+        self.dead = False
+
+    def kill(self) -> None:
+        self.killed = True
+
+    def check(self) -> None:
+        if self.dead:
+            raise ServerDied("the server ended by itself.", hint="Its log is here.")
+
+
+def made(**cell: Any) -> Deployment:
+    values = {name.replace("__", "."): value for name, value in cell.items()}
+    whole = CellSpec().having(**{"data.schema": "tpcc", **values}).values
+    return deployment_of(whole, lambda name: cast(PrivateServer, Stub(name)))
+
+
+def test_one_server_is_the_plain_case() -> None:
+    deployment = made()
+    assert [(one.name, one.role, one.owns) for one in deployment.members] == [
+        ("server", "server", None)
+    ]
+    assert deployment.others == ()
+    assert cast(Any, deployment.entry).name == ""
+
+
+def test_backends_share_the_keys_and_are_without_the_plugin() -> None:
+    deployment = made(
+        server__topology="spider", server__fronts=2, server__backends=3, data__warehouses=7
+    )
+    assert [(one.name, one.role, one.owns) for one in deployment.members] == [
+        ("front-1", "front", None),
+        ("front-2", "front", None),
+        ("backend-1", "backend", 2),
+        ("backend-2", "backend", 4),
+        ("backend-3", "backend", 7),
+    ]
+    argv = [member.server.binary.argv for member in deployment.members]
+    assert ["ha_spider" in " ".join(one) for one in argv] == [True, True, False, False, False]
+    data = CellSpec().having(**{"data.schema": "tpcc", "data.warehouses": 7}).data
+    shares = [
+        deployment.topology.data_of(member, deployment.members, data)
+        for member in deployment.members
+    ]
+    found = [(one.own["first_warehouse"], one.own["last_warehouse"]) for one in shares if one]
+    # Fronts have the first backend's, for the sake of the tables that nobody owns.
+    assert found == [(1, 2), (1, 2), (1, 2), (3, 4), (5, 7)]
+
+
+def test_nodes_without_a_key_own_none() -> None:
+    deployment = made(server__topology="galera", server__nodes=3, data__warehouses=2)
+    assert [(one.name, one.owns) for one in deployment.members] == [
+        ("node-1", None),
+        ("node-2", 1),
+        ("node-3", 2),
+    ]
+    assert last_keys(4, 4) == [1, 2, 3, 4]
+
+
+def test_a_member_that_ended_is_named_and_one_alone_is_not() -> None:
+    deployment = made(server__topology="galera", data__warehouses=3)
+    cast(Any, deployment.members[1].server).dead = True
+    with pytest.raises(ServerDied, match=r"node-2, one of 3 servers, ended: the server ended"):
+        deployment.check()
+    single = Stub("")
+    single.dead = True
+    with pytest.raises(ServerDied, match=r"^the server ended by itself"):
+        alone(cast(PrivateServer, single)).check()
+
+
+def test_if_not_all_can_be_started_none_runs() -> None:
+    members = made(server__topology="galera", data__warehouses=3).members
+    with pytest.raises(ValueError, match="no"), all_or_none(members):
+        raise ValueError("no")
+    assert all(cast(Any, member.server).killed for member in members)
