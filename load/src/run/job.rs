@@ -120,8 +120,10 @@ impl ArmJob {
 
     /// Reads the counters of no process but our own.
     pub fn watch_nothing(&mut self) {
-        self.watch_pid = None;
-        self.nodes.iter_mut().for_each(|node| node.watch_pid = None);
+        self.watch_pids.clear();
+        self.nodes
+            .iter_mut()
+            .for_each(|node| node.watch_pids.clear());
     }
 
     /// Events may begin later than they were due.
