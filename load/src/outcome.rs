@@ -5,8 +5,10 @@
 //! A replay writes one `validated` or one `error`.
 
 mod fill;
+mod look;
 
 pub use fill::{FillDone, FillOutcome, FillProgress, FilledTable, TableProgress};
+pub use look::{FutexReads, SlowTimes, ThreadTimes};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -138,6 +140,9 @@ pub struct Slice {
     pub client_cpu_us: f64,
     pub watched_cpu_us: Vec<Option<f64>>,
     pub visit: Visit,
+    /// If the threads of the arm's watched process were looked at in this slice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub look: Option<ThreadTimes>,
 }
 
 /// From entering an arm to the last answer: settling, slice and drain. No query is in progress at

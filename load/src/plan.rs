@@ -16,6 +16,8 @@ pub use workload::{Distribution, ITER_MAX, Script, ScriptValue, Workload, ZIPFIA
 pub const PLAN_VERSION: u32 = 1;
 /// The most requests under way on a connection.
 pub const DEPTH_MAX: u32 = 64;
+/// The most threads that are looked at a second: more would be felt.
+pub const LOOK_READS_MAX: u32 = 1000;
 
 /// One run of one cell: where to connect, what to ask, how hard, for how long.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -142,6 +144,12 @@ pub struct Slices {
     #[serde(default)]
     pub rest_s: f64,
     pub rounds: u32,
+    /// Look at the threads of the arm's watched process in every other round, at so many of them a
+    /// second at most, see `look` of a slice. The other rounds say what that did. Absent: nobody
+    /// looks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = LOOK_READS_MAX))]
+    pub look_reads_per_s: Option<u32>,
 }
 
 /// How to reach and enter the server.
@@ -493,6 +501,11 @@ pub enum Protocol {
 #[serde(deny_unknown_fields)]
 pub struct Watch {
     pub pid: u32,
+    /// A statement that answers the numbers of the server's connections, each with the number that
+    /// the kernel has for its thread. With it a look at threads (`load.slices.look_reads_per_s`)
+    /// tells what those of the slowest hundredth of events did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<String>,
     /// More processes of the same server, such as those behind a front: what is told of it is the
     /// sum of all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -104,6 +104,13 @@ class Failure(TypedDict):
     statement: NotRequired[str | None]
 
 
+class FutexReads(TypedDict):
+    """A word of the process's memory, and how often somebody was found waiting for it."""
+
+    address: str
+    reads: int
+
+
 class Hello(TypedDict):
     """First line: who measures, with what, against which server."""
 
@@ -259,6 +266,7 @@ class Slice(TypedDict):
     kinds: NotRequired[list[KindFigures]]
     latency_hdr_ns: str
     latency_us: Percentiles
+    look: NotRequired[ThreadTimes | None]
     not_begun: NotRequired[int | None]
     position: int
     qps: float
@@ -269,6 +277,45 @@ class Slice(TypedDict):
     start_s: float
     visit: Visit
     watched_cpu_us: list[float | None]
+
+
+class SlowTimes(TypedDict):
+    """What threads did while they worked for slow events: those that took longer than 99 of 100 of the rounds before."""  # noqa: E501
+
+    blocked: dict[str, int]
+    events: int
+    idle: int
+    lag_us: float
+    over_us: float
+    reads: int
+    response_us: float
+    running: int
+
+
+class ThreadTimes(TypedDict):
+    """What the threads of a watched process did."""
+
+    blocked: dict[str, int]
+    duration_s: float
+    futexes: list[FutexReads]
+    host_busy_us: NotRequired[float | None]
+    host_stolen_us: NotRequired[float | None]
+    idle: int
+    look_cpu_us: float
+    major_faults: NotRequired[int | None]
+    minor_faults: NotRequired[int | None]
+    other_run_us: float
+    other_wait_us: float
+    reads: int
+    refused: NotRequired[str | None]
+    run_us: float
+    running: int
+    scheduled: bool
+    slow: NotRequired[SlowTimes | None]
+    system_us: NotRequired[float | None]
+    threads: int
+    user_us: NotRequired[float | None]
+    wait_us: float
 
 
 class Validated(TypedDict):

@@ -182,6 +182,7 @@ class Server(TypedDict):
 class Slices(TypedDict):
     """How a run hops between its arms: in each round every arm has one slice, in random order."""
 
+    look_reads_per_s: NotRequired[int | None]
     rest_s: NotRequired[float]
     rounds: int
     settle_s: NotRequired[float]
@@ -211,6 +212,7 @@ TlsMode = Literal["disabled", "preferred", "required", "verify-ca", "verify-iden
 class Watch(TypedDict):
     more: NotRequired[list[int]]
     pid: int
+    threads: NotRequired[str | None]
 
 
 class Weights(TypedDict):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_up_looks import add_looks
 from synthetic_model import of_model
 from synthetic_run import (
     CONNECTIONS,
@@ -26,7 +27,7 @@ from synthetic_tpcc import of_tpcc
 from transcripts import check
 
 from contend.cli.main import main
-from contend.spec import load_experiment
+from contend.spec import load_experiment, planned_runs
 from contend.store import RunRecord
 
 
@@ -118,6 +119,16 @@ def test_a_model_server(capsys: pytest.CaptureFixture[str]) -> None:
     head, _, rest = capsys.readouterr().out.partition("\n\n")
     why = rest.partition("\nThe locks of the key cache")[2].partition("\nThroughput, ")[0]
     check("show-model", f"{head}\n[…]\nThe locks of the key cache{why}")
+
+
+def test_the_time_of_a_query(capsys: pytest.CaptureFixture[str]) -> None:
+    experiment = study("quick", ("workload.points=[10]", "load.connections=[8, 64]"))
+    path = write_slices(Path("run"), experiment, gain=lambda *_: 1.3)
+    add_looks(path, planned_runs(experiment, in_slices=True), SEGMENTS)
+    assert main(["show", str(path), "--full"]) == 0
+    text = capsys.readouterr().out
+    section = text.partition("Where the time of a query goes")[2].partition("\nThroughput, ")[0]
+    check("show-budget", f"Where the time of a query goes{section}")
 
 
 def test_nothing_yet(capsys: pytest.CaptureFixture[str]) -> None:

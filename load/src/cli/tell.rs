@@ -201,6 +201,7 @@ impl OutcomeWriter {
                 client: slice.visit.client.clone(),
                 watched: slice.visit.watched.clone(),
             },
+            look: slice.look.clone(),
         }
     }
 

@@ -4,6 +4,7 @@
 use super::job::{ArmJob, Several};
 use super::messages::Mailbox;
 use super::seat::Seat;
+use super::slow::SlowEvents;
 use crate::record::{Latency, Query, Tally};
 use crate::workload::{Ending, EventTimes};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ pub(super) struct Books {
     mailbox: Arc<Mailbox>,
     /// Events that have begun since the load did.
     pub(super) begun: u64,
+    pub(super) slow: SlowEvents,
 }
 
 impl Books {
@@ -35,6 +37,7 @@ impl Books {
             tally: Box::new(Tally::new(arms.first.shape())),
             mailbox,
             begun: 0,
+            slow: SlowEvents::none(),
         }
     }
 
@@ -86,6 +89,8 @@ impl Books {
         };
         let response_ns = now_ns.saturating_sub(seat.intended_ns);
         tally.record_ns(response_ns, seat.begun_ns.saturating_sub(seat.intended_ns));
+        self.slow
+            .see(seat.index, seat.intended_ns, seat.begun_ns, now_ns);
         if tried_again_ns > 0 || ending.rolled_back {
             let last_try_ns = now_ns.saturating_sub(tried_again_ns);
             let last_try_ns = (tried_again_ns > 0).then_some(last_try_ns);

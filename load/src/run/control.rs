@@ -6,6 +6,7 @@ use super::job::Setup;
 use super::measured::{Ended, Inside, Measured, Progress, Queue};
 use super::messages::{Command, Counts, Mailbox, Report};
 use super::processes::Processes;
+use super::slow::SlowEvent;
 use crate::arrival::DueCount;
 use crate::outcome::Failure;
 use crate::reactor::clock;
@@ -79,6 +80,8 @@ pub(super) struct Controller<'a> {
     /// The sum of the window, and of what ended after it.
     pub(super) tally: Tally,
     pub(super) drained: Tally,
+    /// Events of the visit that took longer than was asked for.
+    pub(super) slow: Vec<SlowEvent>,
     pub(super) timeline: Timeline,
     pub(super) ended: Ended,
     workers_closed: u32,
@@ -119,6 +122,7 @@ impl<'a> Controller<'a> {
             arm: 0,
             tally: setup.tally(0),
             drained: setup.tally(0),
+            slow: Vec::new(),
             timeline: Timeline::ahead(interval_ns),
             ended: Ended::Time,
             workers_closed: 0,
@@ -372,8 +376,13 @@ impl<'a> Controller<'a> {
                     (self.progress)(Progress::Opened { counts });
                 }
             }
-            Report::Drained { worker, tally } => {
+            Report::Drained {
+                worker,
+                tally,
+                slow,
+            } => {
                 self.drained.merge(&tally);
+                self.slow.extend(slow);
                 self.give_back(worker, tally);
                 self.workers_drained += 1;
             }
@@ -416,7 +425,7 @@ impl<'a> Controller<'a> {
         self.tell(Command::CloseBy(at_ns));
     }
 
-    fn tell(&self, command: Command) {
+    pub(super) fn tell(&self, command: Command) {
         self.mailboxes
             .iter()
             .for_each(|mailbox| mailbox.put(command));

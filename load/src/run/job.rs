@@ -43,6 +43,8 @@ pub struct Hops {
     pub rest_ns: u64,
     /// In each round every arm has one slice.
     pub rounds: u32,
+    /// So many looks a second at the threads of the watched process, in every other round.
+    pub look_reads_per_s: Option<u32>,
 }
 
 /// What is asked, of which servers, and when: one of the arms that a run hops between. A run
@@ -56,6 +58,8 @@ pub struct ArmJob {
     pub enter: Vec<String>,
     /// The processes whose counters are read for all of its nodes together.
     pub watch_pids: Vec<u32>,
+    /// A statement that answers the numbers of its connections, each with that of its thread.
+    pub watch_threads: Option<String>,
     pub workload: Arc<dyn Workload>,
     pub pacing: Pacing,
     /// Hands out the events that all seats share: those of a schedule, or of a run whose number of
@@ -99,6 +103,7 @@ impl ArmJob {
             nodes,
             enter: Vec::new(),
             watch_pids: Vec::new(),
+            watch_threads: None,
             workload,
             pacing: Pacing::WITHOUT_PAUSE,
             dispenser: Arc::new(Dispenser::new(None, None)),

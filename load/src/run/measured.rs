@@ -1,6 +1,6 @@
 //! The progress that a run reports, and its result: plain data.
 
-use crate::outcome::ProcessDelta;
+use crate::outcome::{ProcessDelta, ThreadTimes};
 use crate::record::{Latency, Reading, Tally};
 use crate::talk::dialect::SessionFacts;
 use std::collections::BTreeMap;
@@ -145,6 +145,8 @@ pub struct MeasuredSlice {
     /// CPU time that the nodes of the slice's arm used inside the slice.
     pub node_cpu_us: Vec<Option<f64>>,
     pub visit: MeasuredVisit,
+    /// If it was looked at.
+    pub look: Option<ThreadTimes>,
 }
 
 /// From entering an arm until the last answer: settling, slice and drain. No query is in progress
@@ -238,6 +240,11 @@ impl ArmSum {
                 ours.get_or_insert_default().cpu_us += cpu_us;
             }
         }
+    }
+
+    /// What 99 of 100 events of the slices so far took no longer than.
+    pub(super) fn slow_ns(&self) -> u64 {
+        self.sum.tally.whole().response.quantile_ns(0.99)
     }
 
     /// How many of the last slices, in a row, had only events that ended after the slice.

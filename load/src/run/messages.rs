@@ -1,6 +1,7 @@
 //! What the workers of a run and its controller say to one another.
 
 use super::edges::Timeline;
+use super::slow::SlowEvent;
 use crate::outcome::Failure;
 use crate::reactor::bell::Bell;
 use crate::record::{Latency, Reading, Tally, TallyShape};
@@ -14,6 +15,8 @@ use std::sync::{Mutex, PoisonError};
 pub enum Command {
     /// All seats are ready, and nothing is asked: load the seats of this arm.
     Begin(Timeline, u16),
+    /// Note the events that take longer than so many ns, until another arm is loaded.
+    NoteSlow(u64),
     /// Close the window at this time at the latest.
     CloseBy(u64),
     /// Both edges were measured: end the sessions, then the connections.
@@ -61,6 +64,7 @@ pub enum Report {
     Drained {
         worker: u32,
         tally: Box<Tally>,
+        slow: Vec<SlowEvent>,
     },
     /// Every session of the worker has ended by itself, or has no more events in this slice; the
     /// last one at this time.

@@ -32,6 +32,7 @@ pub fn job_of(
         settle_ns: seconds_ns(slices.settle_s),
         rest_ns: seconds_ns(slices.rest_s),
         rounds: slices.rounds,
+        look_reads_per_s: slices.look_reads_per_s,
     });
     Ok(Job {
         engine: load.engine,
@@ -55,6 +56,10 @@ pub fn job_of(
             ..Setup::new(arms, load.connections)
         },
     })
+}
+
+fn threads_of(watch: Option<&Watch>) -> Option<String> {
+    watch.and_then(|watch| watch.threads.clone())
 }
 
 fn pids_of(watch: Option<&Watch>) -> Vec<u32> {
@@ -108,6 +113,7 @@ fn arm_of(
     if workload.tongue() == Tongue::HandlerSocket {
         return Ok(ArmJob {
             watch_pids: pids_of(plan.watch.as_ref()),
+            watch_threads: threads_of(plan.watch.as_ref()),
             pacing: pacing_of(&plan.load),
             dispenser,
             depth,
@@ -139,6 +145,7 @@ fn arm_of(
     }
     Ok(ArmJob {
         watch_pids: pids_of(plan.watch.as_ref()),
+        watch_threads: threads_of(plan.watch.as_ref()),
         pacing: pacing_of(&plan.load),
         dispenser,
         depth,

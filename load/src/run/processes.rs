@@ -45,7 +45,10 @@ impl Processes {
     pub(super) fn of(setup: &Setup) -> Self {
         let arms = setup.arms.iter().map(|arm| Of {
             server: arm.watch_pids.clone(),
-            nodes: arm.named_nodes().map(|node| node.watch_pids.clone()).collect(),
+            nodes: arm
+                .named_nodes()
+                .map(|node| node.watch_pids.clone())
+                .collect(),
         });
         Self {
             arms: arms.collect(),

@@ -7,9 +7,11 @@
 
 use super::control::{Controller, Left};
 use super::job::{ArmJob, At, Hops};
+use super::look::{self, LookedAt, Looking};
 use super::measured::{
     ArmSum, Ended, Inside, Measured, MeasuredArm, MeasuredSlice, MeasuredVisit, Progress,
 };
+use super::messages::Command;
 use super::processes::{Counters, Processes};
 use crate::outcome::Failure;
 use crate::random::Stream;
@@ -63,6 +65,10 @@ impl Controller<'_> {
         let begun_ns = clock::now_ns();
         let (mut index, mut measured_ns, mut busiest_ns) = (0, 0, 0);
         let mut left: Option<Counters> = None;
+        let mut looks = match hops.look_reads_per_s {
+            Some(_) => self.looks()?,
+            None => Vec::new(),
+        };
         'rounds: for round in 0..hops.rounds {
             shuffle(&mut order, &mut stream);
             for (position, &arm) in order.iter().enumerate() {
@@ -79,8 +85,11 @@ impl Controller<'_> {
                     round,
                     position: position as u16,
                 };
+                let looked = looks.get_mut(usize::from(arm)).and_then(Option::as_mut);
+                let looked = looked.filter(|_| look::is_looked(round));
+                let slow_ns = sums.get(usize::from(arm)).map_or(0, ArmSum::slow_ns);
                 let Some((slice, after)) =
-                    self.slice(place, hops, &processes, begun_ns, entered)?
+                    self.slice(place, hops, &processes, begun_ns, entered, looked, slow_ns)?
                 else {
                     break 'rounds;
                 };
@@ -147,6 +156,28 @@ impl Controller<'_> {
         Ok(most_ns > 0)
     }
 
+    /// What is looked at in each arm: its watched process, whose threads are asked for now that all
+    /// connections are open. An arm whose server does not tell them has no slow events.
+    fn looks(&self) -> Result<Vec<Option<LookedAt>>, Failure> {
+        let look = |(arm, job): (u16, &ArmJob)| {
+            // Of several processes nobody knows which thread serves whom.
+            let &[pid] = job.watch_pids.as_slice() else {
+                return Ok(None);
+            };
+            let connections = match &job.watch_threads {
+                Some(statement) => {
+                    let opened = ControlConnection::open(self.setup.sql_of(arm));
+                    let mut control = opened.map_err(|f| self.setup.named(first_of(arm), f))?;
+                    let rows = control.rows(statement, &mut |waited| in_time(waited, statement));
+                    rows.map(|rows| look::connections_in(&rows)).ok()
+                }
+                None => None,
+            };
+            Ok(Some(LookedAt::new(pid, connections)))
+        };
+        (0..).zip(self.setup.arms.iter()).map(look).collect()
+    }
+
     /// A connection for the statements on entering, to each arm that has some.
     fn open_controls(&self) -> Result<Vec<Option<ControlConnection>>, Failure> {
         let open = |(arm, job): (u16, &ArmJob)| {
@@ -180,14 +211,40 @@ impl Controller<'_> {
         processes: &Processes,
         begun_ns: u64,
         entered: Counters,
+        looked: Option<&mut LookedAt>,
+        slow_ns: u64,
     ) -> Result<Option<(MeasuredSlice, Counters)>, Failure> {
+        let connections = looked.as_ref().and_then(|look| look.connections());
+        let prepared = looked.map(LookedAt::prepare);
+        if connections.is_some() {
+            self.tell(Command::NoteSlow(slow_ns));
+        }
         self.begin(place.arm, BEGIN_IN_NS, hops.settle_ns, hops.slice_ns);
         self.listen_until(|controller| controller.timeline.open_ns)?;
         let opened = processes.read_cpu();
+        let (reads, seed) = (hops.look_reads_per_s.unwrap_or(1), self.setup.seed);
+        let looking = prepared.map(|look| look.begin(reads, seed, place.index));
+        if looking.is_some() {
+            self.listen_until(|controller| {
+                let timeline = controller.timeline;
+                look::until_ns(timeline.open_ns, timeline.close_ns)
+            })?;
+        }
+        let look = looking.map(Looking::end);
         self.listen_until(|controller| controller.timeline.close_ns)?;
         let closed = processes.read_cpu();
         let (inside, drained) = self.end_visit(place.arm)?;
         let left = processes.read();
+        let look = look.map(|look| match &connections {
+            Some(connections) => {
+                let events = std::mem::take(&mut self.slow);
+                look.with_slow(connections, &events, slow_ns)
+            }
+            None => look.times,
+        });
+        if connections.is_some() {
+            self.tell(Command::NoteSlow(u64::MAX));
+        }
         if self.ended == Ended::Signal {
             return Ok(None);
         }
@@ -220,6 +277,7 @@ impl Controller<'_> {
                 nodes: used.nodes_of(place.arm),
                 watched: used.servers(),
             },
+            look,
         };
         Ok(Some((slice, left)))
     }
@@ -263,17 +321,22 @@ fn first_of(arm: u16) -> At {
 }
 
 fn run_in_time(control: &mut ControlConnection, statement: &str) -> Result<(), Failure> {
-    let mut patience = |waited| match waited < PATIENCE {
-        true => Ok(()),
-        false => Err(Failure {
-            statement: Some(statement.to_owned()),
-            ..Failure::plain(format!(
-                "a statement on entering did not end within {} s",
-                PATIENCE.as_secs()
-            ))
-        }),
-    };
-    control.run(statement, &mut patience).map(drop)
+    let ran = control.run(statement, &mut |waited| in_time(waited, statement));
+    ran.map(drop)
+}
+
+/// The patience with a statement of ours.
+fn in_time(waited: Duration, statement: &str) -> Result<(), Failure> {
+    if waited < PATIENCE {
+        return Ok(());
+    }
+    Err(Failure {
+        statement: Some(statement.to_owned()),
+        ..Failure::plain(format!(
+            "a statement on entering did not end within {} s",
+            PATIENCE.as_secs()
+        ))
+    })
 }
 
 /// Whether processes that used so much CPU in this time are done with what they had to do.

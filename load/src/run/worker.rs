@@ -11,6 +11,7 @@ use super::job::{At, Setup};
 use super::links::Links;
 use super::messages::{Command, Counts, Mailbox, Report};
 use super::seat::{Seat, WaitsFor};
+use super::slow::SlowEvent;
 use super::turns::Turns;
 use crate::outcome::Failure;
 use crate::reactor::clock;
@@ -284,11 +285,23 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if self.drained == self.seats.len() {
             self.drained += 1;
             let tally = self.books.hand_over();
+            let slow = self.take_slow();
             self.report(Report::Drained {
                 worker: self.number,
                 tally,
+                slow,
             });
         }
+    }
+
+    /// The slow events that were noted, with the numbers of their connections.
+    fn take_slow(&mut self) -> Vec<SlowEvent> {
+        let (seats, links, arm) = (&self.seats, &self.links, self.turns.arm);
+        self.books.slow.take(|index| {
+            let seat = seats.iter().find(|s| s.index == index && s.arm == arm)?;
+            let token = seat.tokens.first()?;
+            links.at(*token)?.link.connection_number()
+        })
     }
 
     pub(super) fn report(&self, report: Report) {
@@ -314,6 +327,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             self.reactor.tick();
             match command {
                 Command::Begin(timeline, arm) => self.arm(timeline, arm),
+                Command::NoteSlow(over_ns) => self.books.slow.note_over(over_ns),
                 Command::CloseBy(at_ns) => {
                     self.edges.close_by(at_ns);
                     self.cross_edges();

@@ -91,6 +91,12 @@ pub trait Dialect: Default {
     /// What both ends can do, if the session is open.
     fn capabilities(&self) -> Option<Capabilities>;
 
+    /// The number by which the server knows the connection, if the session is open and the protocol
+    /// tells it.
+    fn connection_number(&self) -> Option<u64> {
+        None
+    }
+
     /// What was agreed, for a report.
     fn facts(&self) -> Option<SessionFacts>;
 

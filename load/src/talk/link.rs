@@ -94,6 +94,10 @@ impl Dialect for Link {
         self.agreed().map(|agreed| agreed.capabilities)
     }
 
+    fn connection_number(&self) -> Option<u64> {
+        self.agreed().map(|agreed| agreed.connection_id.into())
+    }
+
     fn facts(&self) -> Option<SessionFacts> {
         let agreed = self.agreed()?;
         let has = |flag| agreed.capabilities.has(flag);

@@ -27,6 +27,8 @@ from contend.get.find import OWN
 from contend.lab import session
 from contend.lab.equipment import borrowed_equipment, private_equipment, servers_named
 from contend.lab.events import Notice
+from contend.lab.lock_look import LOCKS
+from contend.lab.looks import BUDGET
 from contend.lab.session import Equipment, take_over
 from contend.load import find_program
 from contend.servers import ServerBinary
@@ -116,6 +118,12 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         help="try, after the run, what may be the cause of a difference; as `contend why`",
     )
     parser.add_argument(
+        "--budget",
+        action="store_true",
+        help="after the runs look where the time of a query goes, in blocks of their own (about 20 "
+        "s for each pair of cells); with --resume also of a run that is complete",
+    )
+    parser.add_argument(
         "--profile",
         action="store_true",
         help="see, after the run, in which functions the server was; as `contend profile`",
@@ -158,7 +166,7 @@ def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = F
         path: Path = args.out if args.out is not None else _new_path(experiment.name)
         equipment = equipment_for(args, experiment, path, program, display, exact=exact)
         equipment = _with_doctor(equipment, args)
-        session.begin(experiment, path, equipment, display)
+        session.begin(experiment, path, equipment, display, looks=_looks(args))
         measured.append(path)
         return path
 
@@ -254,8 +262,13 @@ def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
         if args.experiment is not None
         else None
     )
-    session.resume(path, equipment, display, experiment=named)
+    session.resume(path, equipment, display, experiment=named, looks=_looks(args))
     return path
+
+
+def _looks(args: argparse.Namespace) -> tuple[str, ...]:
+    """Which looks at causes are asked for."""
+    return (BUDGET, LOCKS) if getattr(args, "budget", False) else ()
 
 
 def equipment_for(

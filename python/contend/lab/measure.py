@@ -88,11 +88,7 @@ def measure_in_slices(
     Raises:
         LoadFailed: contend-load gave no result, or one of the levels answered not one query.
     """
-    names = [f"{index} {_level_of(block, run)}" for index, run in enumerate(block)]
-    arms = [
-        ArmSpec(name, cell, ready.address, ready.watch_pid, statements, ready.members)
-        for name, cell, ready, statements in zip(names, cells, readies, enter, strict=True)
-    ]
+    arms = arms_of(block, cells, readies, enter)
     plan = plan_in_slices(arms, slices, seed=seed_of(block[0], cells[0]))
     figures: list[list[Interval]] = [[] for _ in block]
     noted: Probes = {}
@@ -142,6 +138,20 @@ def measure_in_slices(
             calibration,
         )
         for index, (planned, ready, done) in enumerate(zip(block, readies, dones, strict=True))
+    ]
+
+
+def arms_of(
+    block: Sequence[Planned],
+    cells: Sequence[CellSpec],
+    readies: Sequence[Ready],
+    enter: Sequence[tuple[str, ...]],
+) -> list[ArmSpec]:
+    """The levels of a block, as one run of contend-load hops between them."""
+    names = [f"{index} {_level_of(block, run)}" for index, run in enumerate(block)]
+    return [
+        ArmSpec(name, cell, ready.address, ready.watch_pid, statements, ready.members)
+        for name, cell, ready, statements in zip(names, cells, readies, enter, strict=True)
     ]
 
 

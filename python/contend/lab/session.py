@@ -37,6 +37,7 @@ from contend.lab.events import (
     OtherTables,
 )
 from contend.lab.host_state import AskCpus, HostWatch
+from contend.lab.looks import take_looks
 from contend.lab.sessions import sessions_of
 from contend.lab.shared_host import SharedHost
 from contend.lab.slices import SliceRunner
@@ -127,9 +128,10 @@ def begin(
     listen: Listener,
     *,
     about_why: WhyFacts | None = None,
+    looks: Sequence[str] = (),
 ) -> None:
-    """Make the run folder `path` and every run of the experiment; `about_why` is kept with
-    its facts."""
+    """Make the run folder `path`, every run of the experiment, and then these looks at causes;
+    `about_why` is kept with its facts."""
     refuse_settings(experiment, own=equipment.own)
     _refuse_host(experiment, equipment)
     design = choose_design(
@@ -165,7 +167,12 @@ def begin(
         try:
             keep_scripts(experiment, path)
             _conduct(
-                with_engine(experiment, engine.get("engine")), folder, design, equipment, listen
+                with_engine(experiment, engine.get("engine")),
+                folder,
+                design,
+                equipment,
+                listen,
+                looks,
             )
         except RequestError:
             # What was asked cannot be done, which shows in the first block: nothing to keep.
@@ -205,9 +212,14 @@ def _refuse_host(experiment: Experiment, equipment: Equipment) -> None:
 
 
 def resume(
-    path: Path, equipment: Equipment, listen: Listener, *, experiment: Experiment | None = None
+    path: Path,
+    equipment: Equipment,
+    listen: Listener,
+    *,
+    experiment: Experiment | None = None,
+    looks: Sequence[str] = (),
 ) -> None:
-    """Make the runs that the folder does not hold yet.
+    """Make the runs that the folder does not hold yet, and then these looks at causes.
 
     Args:
         path: the run folder. Its stored spec is used, whatever its recipe says by now.
@@ -224,9 +236,10 @@ def resume(
         _require_same_experiment(folder, stored, experiment, equipment)
         _require_same_servers(folder, equipment.servers)
         design = _kept_design(folder)
-        if folder.meta().finished or (
+        is_over = folder.meta().finished or (
             not is_open(stored) and len(folder.ended()) == folder.planned_count()
-        ):
+        )
+        if is_over and not looks:
             listen(Notice(f"{path} is complete already: nothing is left to run"))
             return
         require_same_scripts(folder.meta().facts)
@@ -235,7 +248,8 @@ def resume(
         _refuse_host(stored, equipment)
         engine = _same_engine(folder, equipment, stored, listen)
         folder.add_session(_facts(equipment, stored, engine, design))
-        _conduct(with_engine(stored, engine.get("engine")), folder, design, equipment, listen)
+        stored = with_engine(stored, engine.get("engine"))
+        _conduct(stored, folder, design, equipment, listen, looks)
 
 
 def require_same_tables(path: Path, facts: SessionFacts, data: DataSpec) -> None:
@@ -276,6 +290,7 @@ def _conduct(
     design: Design,
     equipment: Equipment,
     listen: Listener,
+    looks: Sequence[str],
 ) -> None:
     total, ended = folder.planned_count(), len(folder.ended())
     watch = HostWatch(equipment.ask_cpus, experiment.compare.wait_for_calm_s or 0.0, listen)
@@ -299,6 +314,9 @@ def _conduct(
                 else SingleRunner(experiment, testbeds[0], equipment.load, listen, calibration)
             )
             walk(experiment, folder, schedule, runner, listen, watch)
+            compared = experiment.compared
+            path = None if compared is None else compared.path
+            take_looks(looks, folder, runner, path, listen)
     if (sessions := sessions_of(equipment.history, experiment, folder.meta().facts)) is not None:
         sessions.note(experiment, folder, listen)
 

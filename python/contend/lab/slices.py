@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from contend.calibration import Calibration
@@ -11,7 +11,8 @@ from contend.errors import ContendError
 from contend.lab.design import MemoryLayout, entering, layout_of
 from contend.lab.effort import Effort
 from contend.lab.events import Listener
-from contend.lab.measure import measure_in_slices
+from contend.lab.kinds_of_looks import LOOKS
+from contend.lab.measure import arms_of, measure_in_slices
 from contend.lab.testbed import Ready, Testbed
 from contend.load import LoadDriver
 from contend.probed import Probes
@@ -22,13 +23,14 @@ from contend.spec import (
     CellKey,
     CellSpec,
     Experiment,
+    Level,
     Planned,
     cell_key,
     cell_spec,
     same_level,
     turn_of,
 )
-from contend.store import RunRecord
+from contend.store import LookRecord, RunRecord
 
 DRIFT_MAX = 0.05
 """Rows that may have changed, over all rows: with more, all levels get tables anew."""
@@ -58,13 +60,17 @@ class SliceRunner:
         self._listen = listen
         self._calibration = calibration
         self._repeat = 0
+        self._having: Mapping[str, Level] = {}
         self._blocks: Counter[CellKey] = Counter()
         """How many blocks each context has had in this repeat."""
         self._layout = MemoryLayout()
         self._written = 0.0
 
-    def set(self, runs: Sequence[Planned]) -> list[Ready]:
-        """A server for each run of the block, freshly started if its repeat is new."""
+    def set(
+        self, runs: Sequence[Planned], having: Mapping[str, Level] | None = None
+    ) -> list[Ready]:
+        """A server for each run of the block, freshly started if its repeat is new; `having` is
+        put over the cells."""
         repeat = runs[0].repeat
         if repeat != self._repeat:
             self._layout = layout_of(self._experiment, repeat, matched=self._effort.matched)
@@ -76,7 +82,7 @@ class SliceRunner:
         indexes = [self._testbed_of(run) for run in runs]
         self._blocks[cell_key(self._context_of(runs[0]))] += 1
         readies = [
-            self._testbeds[index].set(cell_spec(self._experiment, run.cell))
+            self._testbeds[index].set(cell_spec(self._experiment, {**run.cell, **(having or {})}))
             for index, run in zip(indexes, runs, strict=True)
         ]
         pids = {ready.observed.pid for ready in readies if ready.observed.pid is not None}
@@ -94,21 +100,46 @@ class SliceRunner:
 
     def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
         cells = [cell_spec(self._experiment, run.cell) for run in runs]
-        switch = entering(cells) if self._is_switched else [()] * len(cells)
-        enter = [
-            (*first, *(cell["server.before_run"] if ends_with_its_work(cell.values) else ()))
-            for first, cell in zip(switch, cells, strict=True)
-        ]
+        enter = self._entering(cells)
         slices = self._effort.slices(runs[0].cell, cells)
         records = measure_in_slices(
             runs, cells, readies, enter, self._load, self._listen, slices, self._calibration
         )
-        if self._is_switched:
-            # The testbed believes that it is at the level it was brought to last.
-            for statement in switch[-1]:
-                self._testbeds[0].execute(statement)
+        self._come_back(cells)
         self._look_at_drift(cells, records)
         return records
+
+    def look(self, runs: Sequence[Planned], name: str, block: int) -> list[LookRecord]:
+        """Look at all levels of a block, in turn; on servers that are started anew if the look
+        wants other ones than there are."""
+        look = LOOKS[name]
+        having = look.having if self._testbeds[0].own else {}
+        if having != self._having:
+            for testbed in self._testbeds:
+                testbed.start_anew(self._layout.apply)
+            self._having = having
+        readies = self.set(runs, having)
+        cells = [cell_spec(self._experiment, {**run.cell, **having}) for run in runs]
+        slices = self._effort.slices(runs[0].cell, cells)
+        try:
+            arms = arms_of(runs, cells, readies, self._entering(cells))
+            return look.take(name, block, runs, arms, readies, self._load, slices)
+        finally:
+            self._come_back(cells)
+
+    def _entering(self, cells: Sequence[CellSpec]) -> list[tuple[str, ...]]:
+        """For each level the statements that are run on entering it."""
+        switch = entering(cells) if self._is_switched else [()] * len(cells)
+        return [
+            (*first, *(cell["server.before_run"] if ends_with_its_work(cell.values) else ()))
+            for first, cell in zip(switch, cells, strict=True)
+        ]
+
+    def _come_back(self, cells: Sequence[CellSpec]) -> None:
+        """The testbed believes that it is at the level it was brought to last."""
+        if self._is_switched:
+            for statement in entering(cells)[-1]:
+                self._testbeds[0].execute(statement)
 
     @property
     def _is_switched(self) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pymysql
 
@@ -26,7 +26,8 @@ from contend.lab.design import Design
 from contend.lab.effort import Effort
 from contend.lab.events import Listener, RunBegan, RunEnded, TooManyFailures
 from contend.lab.host_state import HostWatch
-from contend.lab.measure import measure, now, seed_of, without_result
+from contend.lab.kinds_of_looks import LOOKS
+from contend.lab.measure import arms_of, measure, now, seed_of, without_result
 from contend.lab.slices import SliceRunner
 from contend.lab.testbed import Ready, Testbed
 from contend.load import LoadDriver
@@ -41,7 +42,7 @@ from contend.spec import (
     next_repeat,
     without_metric,
 )
-from contend.store import Ended, RunFolder, RunRecord
+from contend.store import Ended, LookRecord, RunFolder, RunRecord
 
 
 class Schedule:
@@ -189,6 +190,19 @@ class SingleRunner:
             )
             for run, ready in zip(runs, readies, strict=True)
         ]
+
+    def look(self, runs: Sequence[Planned], name: str, block: int) -> list[LookRecord]:
+        """Look at each run by itself, one after the other."""
+        look, found = LOOKS[name], []
+        for run in runs:
+            having = look.having if self.testbed.own else {}
+            if having:
+                self.testbed.start_anew(lambda _launch: None)
+            asked = replace(run, cell={**run.cell, **having})
+            readies, cell = self.set([asked]), cell_spec(self.experiment, asked.cell)
+            arms = arms_of([run], [cell], readies, [()])
+            found += look.take(name, block, [run], arms, readies, self.load)
+        return found
 
     def death(self) -> ContendError | None:
         return self.testbed.death()

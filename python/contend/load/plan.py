@@ -144,6 +144,7 @@ class ArmSpec:
 
     Args:
         enter: statements that bring it about, run each time while nothing is asked.
+        watch_threads: a statement that answers which thread serves which connection.
         members: as of `plan_of`.
     """
 
@@ -153,11 +154,14 @@ class ArmSpec:
     watch_pid: int | None = None
     enter: tuple[str, ...] = ()
     members: tuple[AskedMember, ...] = ()
+    watch_threads: str | None = None
 
     def as_plan(self, plan: Plan, slices: Slicing) -> plans.Arm:
         """The arm, as far as it differs from the plan."""
         arm: plans.Arm = {"name": self.name, "server": self.address.as_plan()}
         if (watch := watched(self.watch_pid, self.members)) is not None:
+            if self.watch_threads is not None:
+                watch["threads"] = self.watch_threads
             arm["watch"] = watch
         nodes, route = asked_nodes(self.cell, self.members)
         if nodes:

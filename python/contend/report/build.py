@@ -20,16 +20,21 @@ from contend.findings import (
     study_of,
     sweeps_of,
 )
+from contend.findings.budget import budgets_of, failed_looks
+from contend.findings.lock_waits import locks_of
+from contend.findings.server_says import server_says
 from contend.report.answer import answer_of, leading_level
 from contend.report.basis import sessions_of
 from contend.report.beside import beside_of
 from contend.report.bounds import bounds_of
+from contend.report.budget import budget_section
 from contend.report.causes import cause_of
 from contend.report.charts import panel_charts, picture_of
 from contend.report.counters import counter_section
 from contend.report.gate import gate_of_study
 from contend.report.host_notes import host_notes_of
 from contend.report.host_state import host_state_section
+from contend.report.lock_waits import lock_section
 from contend.report.locks import locks_section
 from contend.report.memory_nodes import memory_nodes_section
 from contend.report.model import Report
@@ -112,6 +117,11 @@ def _report(folder: RunFolder, study: Study) -> Report:
         *panel_charts(study.metrics, panels, layout, arrival),
     )
     costs = _comparable(costs_of(study), study)
+    path = None if study.roles.compared is None else study.roles.compared.path
+    looks = folder.looks()
+    budgets = budgets_of(looks, path, study.roles.baseline)
+    locks = locks_of(looks, path, study.roles.baseline)
+    says = [server_says(study, [one.cell for one in group]) for group in budgets]
     picture = picture_of(study.roles, layout, panels, compared[0], charts)
     return Report(
         name=experiment.name,
@@ -150,6 +160,8 @@ def _report(folder: RunFolder, study: Study) -> Report:
                 (
                     scaling_section(study, sweeps, layout, panels),
                     tpcc_section(study, cells),
+                    budget_section(budgets, says, failed_looks(looks), path),
+                    lock_section(locks, path),
                     locks_section(study, cells),
                     host_state_section(study, analyses[0]),
                     why_section(folder),
@@ -173,6 +185,8 @@ def _report(folder: RunFolder, study: Study) -> Report:
         facts=fact_groups(study),
         variables=variables_table(study, naming),
         differences=differences_of(study),
+        budgets=tuple(map(tuple, budgets)),
+        locks=tuple(map(tuple, locks)),
         spec_text=experiment.source,
         overrides=experiment.overrides,
     )

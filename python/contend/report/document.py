@@ -9,7 +9,9 @@ from typing import Any
 
 from contend.findings import FALSE_SHARE, CellFigures, Compared, CounterList, Finding
 from contend.metrics import COSTS, PERCENTILES, THROUGHPUT
+from contend.report.budget import budget_json
 from contend.report.gate import gate_json
+from contend.report.lock_waits import locks_json
 from contend.report.model import Report, Sessions, Shape, Statements
 from contend.report.scaling import scaling_json
 from contend.stats import Estimate, finite
@@ -54,6 +56,8 @@ def as_json(report: Report) -> dict[str, Any]:
             {"statements": _statements_json(report, report.statements)} if report.statements else {}
         ),
         **({"shapes": [_shape(report, one) for one in report.shapes]} if report.shapes else {}),
+        **({"locks": locks_json(report.locks)} if report.locks else {}),
+        **({"budgets": budget_json(report.budgets)} if report.budgets else {}),
         **({"scaling": [scaling_json(one) for one in report.sweeps]} if report.sweeps else {}),
         **({"counters": _counters(report.counters.all)} if report.counters else {}),
         "cells": [_cell(report, one) for one in report.cells],

@@ -71,6 +71,7 @@ def whole(folder: RunFolder) -> dict[str, Any]:
         "sessions": [asdict(session) for session in meta.sessions],
         "planned": [asdict(one) for one in meta.planned],
         "runs": [asdict(record) for record in folder.records()],
+        **({"looks": [asdict(one) for one in looks]} if (looks := folder.looks()) else {}),
     }
 
 

@@ -19,6 +19,8 @@ from contend.findings import (
     Said,
     Sweep,
 )
+from contend.findings.budget import Budget
+from contend.findings.lock_waits import LocksOfCell
 from contend.metrics import Metric
 from contend.spec import Level
 from contend.stats import Between, Change, Estimate
@@ -450,6 +452,8 @@ class Report:
     facts: tuple[FactGroup, ...]
     variables: TextTable | None
     differences: Differences | None
+    budgets: tuple[tuple[Budget, ...], ...]
+    locks: tuple[tuple[LocksOfCell, ...], ...]
     spec_text: str
     overrides: tuple[str, ...] = field(default=())
 

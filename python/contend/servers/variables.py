@@ -114,6 +114,15 @@ def threads(connection: Connection[Any]) -> list[tuple[str, int]]:
     return [(str(name), int(thread)) for name, thread in rows]
 
 
+CONNECTION_THREADS: Mapping[str, str] = {
+    "mariadb": "SELECT ID, TID FROM information_schema.PROCESSLIST",
+    "mysql": "SELECT PROCESSLIST_ID, THREAD_OS_ID FROM performance_schema.threads "
+    "WHERE PROCESSLIST_ID IS NOT NULL AND THREAD_OS_ID IS NOT NULL",
+}
+"""By kind of server: what answers the number of each connection with the kernel's number of its
+thread."""
+
+
 def differing(
     connection: Connection[Any], kind: str, defaults: Mapping[str, str] | None = None
 ) -> Differing:

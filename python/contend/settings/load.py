@@ -170,6 +170,8 @@ class Slicing:
     rounds: int
     rest_s: float = 0.0
     """At most so long after each slice, until the servers are at rest."""
+    look_reads_per_s: int | None = None
+    """In every other round so many looks a second at threads of the servers; None: none."""
 
     @property
     def round_s(self) -> float:
@@ -185,7 +187,8 @@ def load_in_slices(cell: Values, slices: Slicing) -> dict[str, Any]:
     if ends_with_its_work(cell):
         # Whoever wants no warm-up before such work leaves what it warms to the work itself.
         warmup_s = min(warmup_s, cell["load.warmup"])
-    return {**load, "warmup_s": warmup_s, "interval_s": 0.0, "slices": asdict(slices)}
+    cut = {name: value for name, value in asdict(slices).items() if value is not None}
+    return {**load, "warmup_s": warmup_s, "interval_s": 0.0, "slices": cut}
 
 
 def ends_with_its_work(cell: Values) -> bool:

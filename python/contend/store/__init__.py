@@ -16,6 +16,7 @@ from contend.store.model import (
     FolderExists,
     FolderLocked,
     LabSession,
+    LookRecord,
     Meta,
     NewerStore,
     NotARunFolder,

@@ -17,6 +17,7 @@ from contend.spec import Planned
 from contend.store import schema
 from contend.store.model import (
     DamagedStore,
+    LookRecord,
     NewerStore,
     NotARunFolder,
     RunRecord,
@@ -55,6 +56,15 @@ def read_runs(folder: Path) -> list[RunRecord]:
     for row in _rows(folder, "runs", "sequence", schema.RUN_COLUMNS):
         with suppress(ValueError, TypeError):
             records.append(schema.run_from_row(row))
+    return records
+
+
+def read_looks(folder: Path) -> list[LookRecord]:
+    """The looks that can be read; none if none was taken."""
+    records: list[LookRecord] = []
+    for row in _rows(folder, "looks", "sequence", schema.LOOK_COLUMNS):
+        with suppress(ValueError, TypeError):
+            records.append(schema.look_from_row(row))
     return records
 
 

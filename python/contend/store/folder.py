@@ -26,6 +26,7 @@ from contend.store import schema
 from contend.store.database import (
     RESULTS_NAME,
     connect,
+    read_looks,
     read_meta,
     read_planned,
     read_runs,
@@ -39,6 +40,7 @@ from contend.store.model import (
     FolderExists,
     FolderLocked,
     LabSession,
+    LookRecord,
     Meta,
     NotARunFolder,
     RunRecord,
@@ -119,6 +121,25 @@ class RunFolder:
             *(schema.run_row(record) for record in records),
             what=" and ".join(f"run {record.run}" for record in records),
         )
+
+    def add_looks(self, *records: LookRecord) -> None:
+        """Store looks at causes. They are on the disk when this returns."""
+        self._write(schema.LOOKS_TABLE, (), what="the table of looks")
+        marks = ", ".join("?" * len(schema.LOOK_COLUMNS.split(",")))
+        self._write(
+            f"INSERT INTO looks ({schema.LOOK_COLUMNS}) VALUES ({marks})",
+            *(schema.look_row(record) for record in records),
+            what="a look",
+        )
+
+    def looks(self) -> list[LookRecord]:
+        """Every look at a cause, in the order in which they were taken."""
+        with self._reading():
+            ask = self._connection.execute
+            if ask("SELECT 1 FROM sqlite_master WHERE name = 'looks'").fetchone() is None:
+                return []
+            rows = ask(f"SELECT {schema.LOOK_COLUMNS} FROM looks ORDER BY sequence")
+            return [schema.look_from_row(row) for row in rows]
 
     def add_planned(self, planned: Sequence[Planned]) -> None:
         """More runs that are to be made; who looks at the plan next finds them there."""
@@ -386,6 +407,8 @@ def rescue(damaged: Path, into: Path) -> Rescued:
             folder.add_session(facts)
         for record in records:
             folder.append(record)
+        if looks := read_looks(damaged):
+            folder.add_looks(*looks)
     for inner in (WITHIN, WITHIN_PROFILE):
         if (damaged / inner / RESULTS_NAME).is_file():
             rescue(damaged / inner, into / inner)

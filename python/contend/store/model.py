@@ -55,6 +55,26 @@ class RunRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class LookRecord:
+    """One look at a cause in one cell, in a block of its own: no measured run is in it.
+
+    Args:
+        look: which one, by name.
+        block: looks that were taken side by side share it; counted from 1 in a run folder.
+        figures: what the look found, of its own format; empty if it failed.
+        error: why it failed.
+    """
+
+    look: str
+    block: int
+    cell: Mapping[str, Level]
+    started_at: str
+    ended_at: str
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """That a run ended, and how; what was measured is in its RunRecord. Times are seconds since
     1970."""

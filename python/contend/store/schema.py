@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from contend.spec import Planned
-from contend.store.model import RunRecord
+from contend.store.model import LookRecord, RunRecord
 
 _SECRET_KEYS = frozenset({"password", "passwd", "pwd", "secret"})
 _HIDDEN = "***"
@@ -79,6 +79,17 @@ CREATE TABLE runs (
 CREATE UNIQUE INDEX runs_measured_once ON runs (run) WHERE status = 'ok';
 """
 
+LOOKS_TABLE = """
+CREATE TABLE IF NOT EXISTS looks (
+  sequence INTEGER PRIMARY KEY, look TEXT NOT NULL, block INTEGER NOT NULL, cell TEXT NOT NULL,
+  started_at TEXT NOT NULL, ended_at TEXT NOT NULL, figures TEXT NOT NULL, error TEXT
+)
+"""
+"""Made with the first look, so that a folder of an older contend can be looked at too, and one
+without looks is as it was."""
+
+LOOK_COLUMNS = "look, block, cell, started_at, ended_at, figures, error"
+
 RUN_COLUMNS = (
     "run, block, repeat, cell, status, started_at, ended_at, "
     "plan, done, intervals, probes, warnings, error"
@@ -104,6 +115,26 @@ def planned_row(planned: Planned) -> tuple[int, int, int, str]:
 def planned_from_row(row: tuple[Any, ...]) -> Planned:
     run, block, repeat, cell = row
     return Planned(run, block, repeat, json.loads(cell))
+
+
+def look_row(record: LookRecord) -> tuple[Any, ...]:
+    """A look in the order of LOOK_COLUMNS."""
+    return (
+        record.look,
+        record.block,
+        dump(dict(record.cell)),
+        record.started_at,
+        record.ended_at,
+        dump(dict(record.figures)),
+        record.error,
+    )
+
+
+def look_from_row(row: tuple[Any, ...]) -> LookRecord:
+    look, block, cell, started_at, ended_at, figures, error = row
+    return LookRecord(
+        look, block, json.loads(cell), started_at, ended_at, json.loads(figures), error
+    )
 
 
 def run_row(record: RunRecord) -> tuple[Any, ...]:

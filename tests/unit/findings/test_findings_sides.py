@@ -6,6 +6,7 @@ import contextlib
 import json
 import shutil
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,19 @@ def test_what_cannot_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
     with contextlib.closing(sqlite3.connect("copy/results.sqlite")) as newer, newer:
         newer.execute("PRAGMA user_version = 999")
     assert "has format 999" in refused(capsys, "old", "copy")
+
+
+def test_runs_of_different_experiments_are_compared_as_far_as_they_can_and_it_is_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write("old", {8: 1.4}, SWEEP)
+    other = replace(study(sets=SWEEP), name="another")
+    write_slices(Path("new"), other, gain=lambda *_: 1.1, seed=3)
+    _, found = compared(capsys, "old", "new")
+    assert len(found["sides"][0]["cells"]) == 1
+    assert found["not_compared"] == [
+        "these are different experiments: segmented-key-cache, another"
+    ]
 
 
 def test_what_is_not_in_all_of_them_is_named(capsys: pytest.CaptureFixture[str]) -> None:

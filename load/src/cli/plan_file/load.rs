@@ -1,7 +1,7 @@
 //! Refuses what a plan cannot mean by its `load` and its arms.
 
 use super::{check_members, range, time};
-use crate::plan::{Arrival, DEPTH_MAX, Load, Plan, Slices, Stage};
+use crate::plan::{Arrival, DEPTH_MAX, LOOK_READS_MAX, Load, Plan, Slices, Stage};
 
 const CONNECTIONS_MAX: u32 = 1_000_000;
 const THREADS_MAX: u32 = 1024;
@@ -69,6 +69,9 @@ fn check_slices(slices: &Slices) -> Result<(), String> {
              the time would be thrown away. Make slice_s longer, or settle_s shorter",
             slices.slice_s, slices.settle_s
         ));
+    }
+    if let Some(reads) = slices.look_reads_per_s {
+        range("load.slices.look_reads_per_s", reads, 1, LOOK_READS_MAX)?;
     }
     range("load.slices.rounds", slices.rounds, 1, u32::MAX)
 }

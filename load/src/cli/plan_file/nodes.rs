@@ -190,7 +190,8 @@ mod tests {
             route(&ab, json!({"by": "key", "owners": owners})),
             Ok(by_key(&[(10, 1), (2000, 0)], &[]))
         );
-        let through = json!({"by": "key", "owners": [{"upto": 1000, "node": "a"}], "through": ["b"]});
+        let through =
+            json!({"by": "key", "owners": [{"upto": 1000, "node": "a"}], "through": ["b"]});
         assert_eq!(route(&ab, through), Ok(by_key(&[(1000, 0)], &[1])));
         assert_eq!(route(&[], json!(null)), Ok(NodeRoute::Only));
     }

@@ -136,16 +136,16 @@ pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, String> {
         fillings.push(Filling { table, content });
     }
     let mut facts = vec![
-            ("seed", wish.seed.to_string()),
-            ("warehouses", keys.warehouses.to_string()),
-            ("customers_per_district", size.customers.to_string()),
-            ("items", size.items.to_string()),
-            ("c_load", text::c_load(wish.seed).to_string()),
-            ("partition_by", keys.partition_by.name().to_owned()),
-            ("partitions", keys.partitions.to_string()),
-            ("foreign_keys", keys.foreign_keys.to_string()),
-            ("history_key", keys.history_key.to_string()),
-        ];
+        ("seed", wish.seed.to_string()),
+        ("warehouses", keys.warehouses.to_string()),
+        ("customers_per_district", size.customers.to_string()),
+        ("items", size.items.to_string()),
+        ("c_load", text::c_load(wish.seed).to_string()),
+        ("partition_by", keys.partition_by.name().to_owned()),
+        ("partitions", keys.partitions.to_string()),
+        ("foreign_keys", keys.foreign_keys.to_string()),
+        ("history_key", keys.history_key.to_string()),
+    ];
     if (size.first, size.last) != (1, keys.warehouses) {
         facts.push(("first_warehouse", size.first.to_string()));
         facts.push(("last_warehouse", size.last.to_string()));

@@ -333,9 +333,7 @@ fn foreign_keys_and_their_keys_and_a_key_of_history_are_there_if_asked_for() {
 
 #[test]
 fn servers_that_share_the_warehouses_have_all_rows_once_and_each_has_the_items() {
-    let keys = |first: u64, last: u64| {
-        json!({"warehouses": 3, "shrink": 100, "first_warehouse": first, "last_warehouse": last})
-    };
+    let keys = |first: u64, last: u64| json!({"warehouses": 3, "shrink": 100, "first_warehouse": first, "last_warehouse": last});
     let whole = made(1, json!({"warehouses": 3, "shrink": 100})).unwrap();
     let parts = [made(1, keys(1, 1)).unwrap(), made(1, keys(2, 3)).unwrap()];
     for filling in &whole.tables {
@@ -348,7 +346,14 @@ fn servers_that_share_the_warehouses_have_all_rows_once_and_each_has_the_items()
         }
     }
     assert_eq!(made(1, keys(1, 3)).unwrap().facts, whole.facts);
-    assert!(parts[1].facts.contains(&("first_warehouse", "2".to_owned())));
+    assert!(
+        parts[1]
+            .facts
+            .contains(&("first_warehouse", "2".to_owned()))
+    );
     let refused = made(1, keys(2, 4)).unwrap_err();
-    assert!(refused.contains("warehouses 2 to 4 are not among the 3"), "{refused}");
+    assert!(
+        refused.contains("warehouses 2 to 4 are not among the 3"),
+        "{refused}"
+    );
 }

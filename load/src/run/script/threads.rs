@@ -135,6 +135,8 @@ impl ScriptWorker {
                     }
                     self.edges.arm(timeline);
                 }
+                // Its threads ask on their own, in no slice.
+                Command::NoteSlow(_) => {}
                 Command::CloseBy(at_ns) => self.edges.close_by(at_ns),
                 Command::Release => {
                     let limit_ns = clock::now_ns().saturating_add(self.setup.drain_ns);

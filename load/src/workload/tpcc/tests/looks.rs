@@ -126,14 +126,20 @@ fn what_was_loaded_is_read_and_the_constants_of_the_run_follow_from_it() {
 #[test]
 fn a_server_may_have_some_of_the_warehouses() {
     let mut some = Looked::complete();
-    some.told.extend([("first_warehouse", "2"), ("last_warehouse", "3")]);
+    some.told
+        .extend([("first_warehouse", "2"), ("last_warehouse", "3")]);
     some.warehouse = ["2", "2", "3"];
     let facts = looked(json!({}), some).unwrap();
     assert_eq!(facts, looked(json!({}), Looked::complete()).unwrap());
     let mut others = Looked::complete();
-    others.told.extend([("first_warehouse", "2"), ("last_warehouse", "3")]);
+    others
+        .told
+        .extend([("first_warehouse", "2"), ("last_warehouse", "3")]);
     let refused = looked(json!({}), others).unwrap_err().message;
-    assert!(refused.contains("warehouses 2 to 3 were loaded"), "{refused}");
+    assert!(
+        refused.contains("warehouses 2 to 3 were loaded"),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -24,7 +24,9 @@ fn routed(told: serde_json::Value, index: u32) -> Asked {
 
 /// The warehouses that the statements name in a condition.
 fn warehouses(statements: &[String]) -> BTreeSet<u64> {
-    let parts = statements.iter().flat_map(|sql| sql.split("w_id = ").skip(1));
+    let parts = statements
+        .iter()
+        .flat_map(|sql| sql.split("w_id = ").skip(1));
     parts
         .map(|part| part.split(|c: char| !c.is_ascii_digit()).next().unwrap())
         // Of a join it is a column.

@@ -1,0 +1,129 @@
+//! A thread that looks at other threads, drawn at random, as long as it is let.
+
+use super::files::{ProcessFiles, ThreadState};
+use crate::random::Stream;
+use crate::reactor::{clock, threads};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// So many threads are looked at each time: waking costs more than looking.
+const AT_ONCE: u32 = 4;
+/// Waits between looks are random, and no longer than this multiple of their mean.
+const WAIT_MEANS_MAX: f64 = 8.0;
+/// The random stream of draws; no other long stream of a seed has this number.
+const DRAW_STREAM: u64 = (1 << 50) + 2;
+
+/// One look at a thread: its place in the list, what it did, and when.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sight {
+    pub(super) place: u32,
+    pub(super) found: ThreadState,
+    pub(super) at_ns: u64,
+}
+
+/// What was found, until it was stopped.
+#[derive(Debug, Default)]
+pub(super) struct Sampled {
+    pub(super) found: Vec<Sight>,
+    /// Why a thread could not be looked at; nothing was read after that.
+    pub(super) refused: Option<String>,
+    pub(super) cpu_ns: u64,
+}
+
+pub(super) struct ThreadSampler {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Sampled>>,
+}
+
+impl ThreadSampler {
+    /// Looks at these threads of a process, at most so often a second.
+    pub(super) fn start(
+        files: ProcessFiles,
+        listed: Vec<u32>,
+        reads_per_s: u32,
+        seed: u64,
+        number: u32,
+    ) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let stream = Stream::new(seed, DRAW_STREAM).part(u64::from(number));
+        let work = move || sample(&files, &listed, reads_per_s, stream, &told);
+        let thread = std::thread::Builder::new().name("sampler".to_owned());
+        Self {
+            stop,
+            thread: thread.spawn(work).ok(),
+        }
+    }
+
+    /// Ends it; that takes no longer than one of its waits.
+    pub(super) fn stop(mut self) -> Sampled {
+        self.stop.store(true, Ordering::Relaxed);
+        let thread = self.thread.take();
+        thread
+            .and_then(|thread| {
+                thread.thread().unpark();
+                thread.join().ok()
+            })
+            .unwrap_or_else(|| Sampled {
+                refused: Some("its thread could not be started".to_owned()),
+                ..Sampled::default()
+            })
+    }
+}
+
+/// A run that fails ends it too.
+impl Drop for ThreadSampler {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn sample(
+    files: &ProcessFiles,
+    listed: &[u32],
+    reads_per_s: u32,
+    mut stream: Stream,
+    stop: &AtomicBool,
+) -> Sampled {
+    threads::be_punctual();
+    let mut sampled = Sampled::default();
+    let at_once = AT_ONCE.min(listed.len() as u32).min(reads_per_s).max(1);
+    let mean_s = f64::from(at_once) / f64::from(reads_per_s.max(1));
+    let mut due_ns = clock::now_ns();
+    'looks: loop {
+        // From one due time to the next, so that a late look is not followed by fewer.
+        let wait_s = mean_s * stream.exponential().min(WAIT_MEANS_MAX);
+        due_ns = due_ns.saturating_add(clock::seconds_ns(wait_s));
+        let now_ns = clock::now_ns();
+        if due_ns > now_ns {
+            std::thread::park_timeout(Duration::from_nanos(due_ns - now_ns));
+        } else {
+            // What was missed is not made up for: never more reads a second than asked.
+            due_ns = now_ns;
+        }
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        for _ in 0..at_once {
+            let place = stream.below(listed.len() as u64) as u32;
+            let Some(thread) = listed.get(place as usize) else {
+                break 'looks;
+            };
+            match files.look(*thread) {
+                Ok(found) => sampled.found.push(Sight {
+                    place,
+                    found,
+                    at_ns: clock::now_ns(),
+                }),
+                Err(error) => {
+                    sampled.refused = Some(format!("/proc/PID/task/TID/syscall: {error}"));
+                    break 'looks;
+                }
+            }
+        }
+    }
+    sampled.cpu_ns = clock::thread_cpu_ns();
+    sampled
+}

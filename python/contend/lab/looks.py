@@ -1,0 +1,162 @@
+"""Looks at causes: blocks of their own after the measured ones, whose figures are in none of them.
+
+A look costs something. So half of the rounds of its block are without it, in alternation, on the
+same servers and connections: they say what the look did to the speed and to the difference between
+levels. What a look finds is kept in the run folder's table of looks, round by round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from contend.errors import ContendError
+from contend.lab.events import Listener, Notice
+from contend.lab.testbed import Ready
+from contend.load import ArmSpec, LoadDriver, plan_in_slices
+from contend.outcome import Outcome, Slice
+from contend.placement import Placed
+from contend.servers.variables import CONNECTION_THREADS
+from contend.settings.load import Slicing, ends_with_its_work
+from contend.spec import Planned, cell_key
+from contend.store import LookRecord, RunFolder
+
+BUDGET = "budget"
+"""Where the time of a query goes."""
+
+ROUNDS = 16
+"""Half of them are looked at: four groups of two with a look between two without one."""
+
+SLICE_S = 0.4
+SETTLE_S = 0.1
+"""Longer than those of a comparison: the threads are counted at both ends of a slice."""
+
+READS_PER_S = 800
+"""Looks at a thread. A thousand are felt by a server of two CPUs."""
+
+
+class Looker(Protocol):
+    """Who can look at the levels of a block; both kinds of runner can."""
+
+    def look(self, runs: Sequence[Planned], name: str, block: int) -> list[LookRecord]: ...
+
+
+def take_looks(
+    names: Sequence[str], folder: RunFolder, runner: Looker, compared: str | None, listen: Listener
+) -> None:
+    """Take each of these looks at every cell, and store what they find. One that fails is stored
+    with the reason, and the others go on."""
+    number = max((record.block for record in folder.looks()), default=0)
+    for name in names:
+        for runs in blocks_to_look_at(folder.meta().planned, compared):
+            number += 1
+            listen(Notice(f"{name}: a look at {len(runs)} cells beside one another"))
+            started_at = now()
+            try:
+                found = runner.look(runs, name, number)
+            except ContendError as error:
+                listen(Notice(f"{name}: the look failed: {error.message}"))
+                found = [
+                    LookRecord(name, number, run.cell, started_at, now(), error=error.message)
+                    for run in runs
+                ]
+            folder.add_looks(*found)
+
+
+def blocks_to_look_at(planned: Sequence[Planned], compared: str | None) -> list[list[Planned]]:
+    """One block of each context with all its levels, as in the last repeat that is planned, whose
+    servers run already."""
+    last = max(run.repeat for run in planned)
+    blocks: dict[object, dict[object, Planned]] = {}
+    for run in planned:
+        if run.repeat == last:
+            context = {path: value for path, value in run.cell.items() if path != compared}
+            blocks.setdefault(cell_key(context), {}).setdefault(cell_key(run.cell), run)
+    return [list(block.values()) for block in blocks.values()]
+
+
+def look_at(
+    name: str,
+    block: int,
+    runs: Sequence[Planned],
+    arms: Sequence[ArmSpec],
+    readies: Sequence[Ready],
+    load: LoadDriver,
+    slices: Slicing | None = None,
+) -> list[LookRecord]:
+    """Look at the threads of the servers of these arms in every other round of slices.
+
+    Args:
+        slices: how a comparison is cut; a look has longer slices where these are shorter.
+
+    Raises:
+        LoadFailed: contend-load gave no result.
+    """
+    cut = _longer(arms[0], slices)
+    arms = [
+        replace(arm, watch_threads=CONNECTION_THREADS.get(ready.observed.kind))
+        for arm, ready in zip(arms, readies, strict=True)
+    ]
+    plan = plan_in_slices(arms, cut, seed=block)
+    rounds: list[list[dict[str, Any]]] = [[] for _ in arms]
+
+    def on_event(event: Outcome) -> None:
+        if event["type"] == "slice":
+            rounds[event["arm_index"]].append(_kept(event))
+
+    placed = Placed(readies[0].client) if readies[0].client else None
+    env = {key: value for ready in readies for key, value in ready.env.items()}
+    started_at = now()
+    done = load.run(plan, env=env, on_event=on_event, placed=placed)
+    return [
+        LookRecord(
+            name,
+            block,
+            run.cell,
+            started_at,
+            now(),
+            {
+                "rounds": rounds[place],
+                "is_here": arm.watch_pid is not None,
+                "connections": one["done"].get("connections"),
+                "depth": one["done"].get("depth"),
+                "arrival": one["done"]["arrival"],
+                "lag_us_mean": _lag_us(one["done"].get("open") or {}),
+                "latency_hdr_ns": one["done"]["latency_hdr_ns"],
+            },
+        )
+        for place, (run, arm, one) in enumerate(zip(runs, arms, done["arms"], strict=True))
+    ]
+
+
+_SLICE_KEYS = (
+    *("round", "position", "duration_s", "begun", "events", "queries", "qps", "latency_us"),
+    *("client_cpu_us", "look"),
+)
+
+
+def _kept(event: Slice) -> dict[str, Any]:
+    told: dict[str, Any] = dict(event)
+    return {key: told[key] for key in _SLICE_KEYS if key in told}
+
+
+def _lag_us(open_loop: Any) -> float | None:
+    lag = open_loop.get("lag_us")
+    return None if lag is None else float(lag["mean"])
+
+
+def _longer(arm: ArmSpec, slices: Slicing | None) -> Slicing:
+    if ends_with_its_work(arm.cell.values):
+        cut = Slicing(arm.cell["load.measure"], 0.0, ROUNDS)
+    else:
+        usual = slices or Slicing(SLICE_S, SETTLE_S, ROUNDS)
+        slice_s, settle_s = max(SLICE_S, usual.slice_s), max(SETTLE_S, usual.settle_s)
+        cut = replace(usual, slice_s=slice_s, settle_s=settle_s, rounds=ROUNDS)
+    return replace(cut, look_reads_per_s=READS_PER_S)
+
+
+def now() -> str:
+    """As it is stored."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,93 @@
+"""The locks inside servers, as a section: what a query waits for each, and what counting did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from contend.findings.lock_waits import LocksOfCell
+from contend.report.model import Section, TextTable
+from contend.report.words import cell_phrase, estimate_text, half_of, significant
+from contend.stats import Estimate, finite
+
+
+def lock_section(groups: Sequence[Sequence[LocksOfCell]], compared: str | None) -> Section | None:
+    """The section; None if no server said what it waited for."""
+    if not groups:
+        return None
+    return Section(
+        "What threads of the server wait for inside it",
+        "As performance_schema counts it, on servers that were started with it for this look "
+        "alone. It slows them down: their queries a second stand beside those without it. Taking a "
+        "lock that is free counts too.",
+        tuple(_table(group, compared) for group in groups),
+    )
+
+
+def _table(group: Sequence[LocksOfCell], compared: str | None) -> TextTable:
+    context = {path: level for path, level in group[0].cell.items() if path != compared}
+    phrase = str(cell_phrase(context))
+    names = list(dict.fromkeys(name for one in group for name in one.waits_us))
+    heads = ["all" if compared is None else str(one.cell[compared]) for one in group]
+    return TextTable(
+        "Microseconds of a query"
+        + (f" with {phrase}" if phrase else "")
+        + ", and how often it takes the lock (intervals after ±)",
+        ("lock", *(column for head in heads for column in (head, f"{head}, times"))),
+        (
+            *(
+                (
+                    name,
+                    *(
+                        cell
+                        for one in group
+                        for cell in (_text(one.waits_us.get(name)), _text(one.counts.get(name)))
+                    ),
+                )
+                for name in names
+            ),
+            ("queries a second, counting", *_apart(_text(one.qps) for one in group)),
+            ("without it", *_apart(_text(one.plain_qps) for one in group)),
+            ("gain over the baseline, counting", *_apart(_percent(one.gain) for one in group)),
+            ("without it", *_apart(_percent(one.plain_gain) for one in group)),
+        ),
+    )
+
+
+def _apart(cells: Any) -> list[str]:
+    """Nothing in the second column of each level."""
+    return [text for cell in cells for text in (cell, "")]
+
+
+def _text(one: Estimate | None) -> str:
+    return "" if one is None else str(estimate_text(one))
+
+
+def _percent(ratio: Estimate | None) -> str:
+    if ratio is None:
+        return ""
+    change, half = (ratio.mean - 1) * 100, half_of(ratio) * 100
+    return f"{change:+.1f} %" + ("" if finite(half) is None else f" ±{significant(half, 2)}")
+
+
+def locks_json(groups: Sequence[Sequence[LocksOfCell]]) -> list[dict[str, Any]]:
+    """Each cell; microseconds and counts a query, ratios as such."""
+    return [
+        {
+            "factors": dict(one.cell),
+            "waits_us": {name: _figure(wait) for name, wait in one.waits_us.items()},
+            "counts": {name: _figure(count) for name, count in one.counts.items()},
+            "qps": _figure(one.qps),
+            "plain_qps": _figure(one.plain_qps),
+            "gain_ratio": _figure(one.gain),
+            "plain_gain_ratio": _figure(one.plain_gain),
+        }
+        for group in groups
+        for one in group
+    ]
+
+
+def _figure(one: Estimate | None) -> dict[str, Any] | None:
+    if one is None:
+        return None
+    return {"mean": finite(one.mean), "low": finite(one.low), "high": finite(one.high), "n": one.n}

@@ -1,0 +1,158 @@
+"""The time of a query: parts of a look, reconciled with the response time."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_up_looks import record, rounds, slow
+
+from contend.findings import budget_parts as budget
+from contend.findings.budget import Budget, budget_of, budgets_of
+from contend.store import LookRecord
+
+
+def means(found: Budget) -> dict[str, float]:
+    return {name: part.mean for name, part in found.parts.items()}
+
+
+def test_parts_sum_to_the_response_time() -> None:
+    found = budget_of(record(rounds()))
+    parts = means(found)
+    assert parts[budget.USER] == pytest.approx(375)
+    assert parts[budget.SYSTEM] == pytest.approx(125)
+    assert parts[budget.FOR_CPU] == pytest.approx(200)
+    assert parts["blocked: futex"] == pytest.approx(500)
+    assert parts[budget.CLIENT] == pytest.approx(100)
+    # 40 % of the time each thread waits for the next command: 800 us an event.
+    assert parts[budget.WIRE] == pytest.approx(700)
+    assert parts[budget.REMAINDER] == pytest.approx(0, abs=1e-6)
+    assert found.unknown == ()
+
+
+def test_what_no_counter_has_is_the_remainder_and_in_no_part() -> None:
+    parts = means(budget_of(record(rounds(run_us=300_000.0))))
+    assert parts[budget.REMAINDER] == pytest.approx(200)
+    assert parts["blocked: futex"] == pytest.approx(500)
+
+
+def test_stolen_time_is_a_part_of_its_own() -> None:
+    parts = means(budget_of(record(rounds(run_us=400_000.0, host_stolen_us=100_000.0))))
+    assert parts[budget.STOLEN] == pytest.approx(40)
+    assert parts[budget.REMAINDER] == pytest.approx(60)
+
+
+def test_an_open_loop_waits_to_be_sent() -> None:
+    found = budget_of(record(rounds(), arrival="open-loop", lag_us_mean=150.0))
+    parts = means(found)
+    assert parts[budget.TO_BE_SENT] == 150
+    assert parts[budget.WIRE] == pytest.approx(550)
+
+
+def test_one_address_that_has_the_waits_is_a_hot_lock() -> None:
+    hot = budget_of(record(rounds())).hot_lock
+    assert hot is not None
+    assert (hot.address, hot.reads) == ("0x7f", 500)
+    assert (hot.share, hot.of_response) == (pytest.approx(0.96), pytest.approx(0.25))
+    scattered = [{"address": hex(n), "reads": 30} for n in range(8)]
+    assert budget_of(record(rounds(futexes=scattered))).hot_lock is None
+    seldom = rounds(blocked={"futex": 25, "disk": 225}, futexes=[{"address": "0x7f", "reads": 25}])
+    assert budget_of(record(seldom)).hot_lock is None
+
+
+def test_threads_that_may_not_be_seen_leave_what_the_scheduler_counts() -> None:
+    refused = rounds(refused="syscall: Permission denied", reads=0, running=0, blocked={})
+    found = budget_of(record(refused))
+    unseen = [dict(one) for one in refused]
+    for one in unseen:
+        if "look" in one:
+            one["look"] = {**one["look"], "threads": 0, "run_us": 0.0, "wait_us": 0.0}
+            one["look"] |= {"other_run_us": 500_000.0, "other_wait_us": 200_000.0}
+    # Nobody knows which threads serve: it is all of them.
+    assert means(budget_of(record(unseen))) == means(found)
+    assert budget.FOR_CPU in found.parts
+    assert budget.WIRE not in found.parts and budget.REMAINDER not in found.parts
+    assert found.unknown == ("where threads wait: syscall: Permission denied",)
+
+
+def test_a_server_elsewhere_has_a_budget_without_its_inside() -> None:
+    plain = [{k: v for k, v in one.items() if k != "look"} for one in rounds()]
+    found = budget_of(record(plain, is_here=False))
+    assert found.parts == {} and found.response_us.mean == 2000
+    assert "does not run on this host" in found.unknown[0]
+
+
+def test_a_pool_of_threads_has_no_outside() -> None:
+    found = budget_of(record(rounds(), connections=64))
+    assert budget.WIRE not in found.parts
+    assert "one for each connection" in found.unknown[0]
+
+
+def test_a_kernel_without_schedstat_is_told() -> None:
+    found = budget_of(record(rounds(scheduled=False, run_us=0.0)))
+    assert budget.FOR_CPU not in found.parts
+    assert any("schedstat" in said for said in found.unknown)
+
+
+def test_rounds_without_the_look_say_what_it_did() -> None:
+    slowed, base = record(rounds(8, 0.5)), record(rounds(8, 0.8))
+    found = budget_of(slowed, base)
+    assert found.speed.mean == pytest.approx(0.5)
+    assert found.effect is not None and found.effect.mean == pytest.approx(0.625)
+    assert budget_of(base).effect is None
+
+
+def test_slow_events_have_a_budget_by_looks_alone() -> None:
+    assert budget_of(record(rounds())).slow is None
+    assert budget_of(record(rounds(slow=slow(reads=0)))).slow is None
+    found = budget_of(record(rounds(slow=slow(lag_us=2000.0)))).slow
+    assert found is not None
+    assert (found.events, found.reads, found.response_us.mean) == (20, 80, 10_000)
+    parts = {name: part.mean for name, part in found.parts.items()}
+    assert parts["blocked: futex"] == pytest.approx(6000)
+    assert parts[budget.TO_BE_SENT] == 2000 and parts[budget.SLOW_INSIDE] == pytest.approx(1600)
+    assert sum(parts.values()) == pytest.approx(10_000)
+
+
+def test_changes_are_of_neighbours_in_each_round() -> None:
+    level = rounds()
+    level[2]["latency_us"] = {"mean": 1900.0}
+    found = budget_of(record(level), record(rounds()))
+    assert found.changes[budget.RESPONSE].mean == pytest.approx(-50)
+    assert found.changes[budget.RESPONSE].n == 2
+    assert found.changes[budget.USER].mean == pytest.approx(0)
+    rest = sum(one.mean for name, one in found.changes.items() if name != budget.RESPONSE)
+    assert rest == pytest.approx(-50)
+    assert budget_of(record(rounds())).changes == {}
+
+
+def test_the_last_look_at_a_cell_counts_and_one_that_failed_does_not() -> None:
+    first, again = record(rounds()), record(rounds(run_us=1.0))
+    second = LookRecord("budget", 2, {"a": 1}, "", "", again.figures)
+    failed = LookRecord("budget", 3, {"a": 1}, "", "", error="no server")
+    ((found,),) = budgets_of([first, second, failed], "a", 1)
+    assert found.parts[budget.USER].mean < 1
+    assert budgets_of([failed], "a", 1) == []
+
+
+@given(
+    threads=st.integers(0, 3),
+    reads=st.integers(0, 5),
+    running=st.integers(0, 5),
+    run_us=st.floats(0, 1e7),
+    stolen=st.floats(0, 1e7) | st.none(),
+    user=st.floats(0, 1e6) | st.none(),
+)
+def test_no_look_breaks_it(
+    threads: int, reads: int, running: int, run_us: float, stolen: float | None, user: float | None
+) -> None:
+    odd = rounds(
+        threads=threads, reads=reads, running=running, run_us=run_us, host_stolen_us=stolen
+    )
+    for one in odd:
+        if "look" in one:
+            one["look"]["user_us"] = user
+    found = budget_of(record(odd))
+    if budget.REMAINDER in found.parts:
+        total = sum(part.mean for part in found.parts.values())
+        assert total == pytest.approx(2000, abs=1e-3)

@@ -1,0 +1,113 @@
+"""Looks at causes: which cells, how their blocks are cut, what is kept, what is told if one
+fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_load import FakeLoad
+from lab_in_slices import Bench, level_of, made_up
+
+from contend.errors import WorkError
+from contend.lab.design import Design
+from contend.lab.looks import BUDGET, READS_PER_S, ROUNDS, blocks_to_look_at, take_looks
+from contend.lab.slices import SliceRunner
+from contend.lab.walk import Schedule, SingleRunner
+from contend.spec import Planned
+from contend.store import LookRecord
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    return made_up(monkeypatch, Bench(tmp_path))
+
+
+def looks(
+    bench: Bench, load: FakeLoad | None = None, *, by: str = "slices"
+) -> tuple[FakeLoad, list[LookRecord]]:
+    """Those of a session that measured nothing."""
+    load = load or FakeLoad()
+    compared = bench.tiny.compared
+    assert compared is not None
+    testbeds = [bench.testbed(place) for place in range(len(bench.servers))]
+    design = Design("slices" if by == "slices" else "runs")
+    with bench.folder(in_slices=design.in_slices) as folder:
+        effort = Schedule(bench.tiny, folder, design, bench.clock).effort
+        runner: Any = (
+            SliceRunner(bench.tiny, testbeds, load, effort, bench.heard.append)
+            if design.in_slices
+            else SingleRunner(bench.tiny, testbeds[0], load, bench.heard.append)
+        )
+        take_looks([BUDGET], folder, runner, compared.path, bench.heard.append)
+        return load, folder.looks()
+
+
+def test_all_levels_of_a_cell_are_looked_at_side_by_side(bench: Bench) -> None:
+    load, found = looks(bench)
+    contexts = len({record.block for record in found})
+    assert len(load.plans) == contexts == 2
+    for plan in load.plans:
+        assert sorted(level_of(arm["name"]) for arm in plan["arms"]) == [0, 32]
+        slices = plan["load"]["slices"]
+        assert (slices["rounds"], slices["look_reads_per_s"]) == (ROUNDS, READS_PER_S)
+    assert {record.error for record in found} == {None}
+    assert all(len(record.figures["rounds"]) == ROUNDS for record in found)
+    assert all(record.figures["is_here"] for record in found)
+
+
+def test_by_runs_each_cell_is_looked_at_by_itself(bench: Bench) -> None:
+    load, found = looks(bench, by="runs")
+    assert [len(plan["arms"]) for plan in load.plans] == [1] * len(found)
+    assert len(found) == 4
+
+
+def test_no_measured_run_is_looked_at(bench: Bench) -> None:
+    load = bench.play()
+    assert all("look_reads_per_s" not in plan["load"]["slices"] for plan in load.plans)
+    before = bench.records()
+    looks(bench)
+    assert bench.records() == before
+
+
+def test_a_look_that_fails_is_stored_with_its_reason_and_the_others_go_on(bench: Bench) -> None:
+    calls: list[object] = []
+
+    class Fails(FakeLoad):
+        def run(self, plan: dict[str, Any], **more: Any) -> Any:
+            calls.append(plan)
+            if len(calls) == 1:
+                raise WorkError("the server went away")
+            return super().run(plan, **more)
+
+    _, found = looks(bench, Fails())
+    assert [record.error for record in found] == ["the server went away"] * 2 + [None] * 2
+    assert any("the look failed" in getattr(event, "text", "") for event in bench.heard)
+
+
+def test_later_looks_are_numbered_on(bench: Bench) -> None:
+    looks(bench)
+    _, found = looks(bench)
+    assert [record.block for record in found] == [1, 1, 2, 2, 3, 3, 4, 4]
+
+
+def test_one_block_of_each_context_is_looked_at() -> None:
+    cell: Callable[[int, int], dict[str, Any]] = lambda a, load: {"a": a, "load": load}  # noqa: E731
+    planned = [
+        Planned(number, block, repeat, cell(a, load))
+        for number, (repeat, block, a, load) in enumerate(
+            (repeat, block, a, load)
+            for repeat in (1, 2)
+            for block, load in ((1, 8), (2, 64), (3, 8))
+            for a in (0, 1)
+        )
+    ]
+    blocks = blocks_to_look_at(planned, "a")
+    assert [[run.cell for run in block] for block in blocks] == [
+        [cell(0, 8), cell(1, 8)],
+        [cell(0, 64), cell(1, 64)],
+    ]
+    assert {run.repeat for block in blocks for run in block} == {2}
+    assert len(blocks_to_look_at(planned, None)) == 4

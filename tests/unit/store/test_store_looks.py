@@ -1,0 +1,44 @@
+"""Looks at causes in a run folder: a table of their own, which folders of before have not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from contend.store import LookRecord, RunFolder, rescue
+
+LOOK = LookRecord(
+    "budget",
+    1,
+    {"load.connections": 8},
+    "2026-03-01T10:00:00.000+00:00",
+    "2026-03-01T10:00:07.000+00:00",
+    {"rounds": [{"qps": 1000.5}]},
+)
+FAILED = LookRecord("budget", 2, {"load.connections": 9}, "", "", error="no server")
+
+
+def test_looks_come_back_in_order(folder: RunFolder) -> None:
+    assert folder.looks() == []
+    folder.add_looks(LOOK)
+    folder.add_looks(FAILED, LOOK)
+    with RunFolder.open(folder.path) as again:
+        assert again.looks() == [LOOK, FAILED, LOOK]
+        assert again.records() == []
+    folder.close()
+
+
+def test_a_folder_without_the_table_has_no_looks(folder: RunFolder) -> None:
+    folder.close()
+    with RunFolder.open(folder.path) as read:
+        assert read.looks() == []
+    with RunFolder.open(folder.path, write=True) as written:
+        written.add_looks(LOOK)
+        assert written.looks() == [LOOK]
+
+
+def test_what_is_rescued_has_its_looks(folder: RunFolder, tmp_path: Path) -> None:
+    folder.add_looks(LOOK, FAILED)
+    folder.close()
+    rescued = rescue(folder.path, tmp_path / "rescued")
+    with RunFolder.open(rescued.folder) as again:
+        assert again.looks() == [LOOK, FAILED]
