@@ -88,8 +88,9 @@ impl Controller<'_> {
                 let looked = looks.get_mut(usize::from(arm)).and_then(Option::as_mut);
                 let looked = looked.filter(|_| look::is_looked(round));
                 let slow_ns = sums.get(usize::from(arm)).map_or(0, ArmSum::slow_ns);
+                let looked = looked.map(|looked| (looked, slow_ns));
                 let Some((slice, after)) =
-                    self.slice(place, hops, &processes, begun_ns, entered, looked, slow_ns)?
+                    self.slice(place, hops, &processes, begun_ns, entered, looked)?
                 else {
                     break 'rounds;
                 };
@@ -203,7 +204,8 @@ impl Controller<'_> {
         Ok(true)
     }
 
-    /// Measures one slice; none if a signal cut it off.
+    /// Measures one slice; none if a signal cut it off. What is looked at goes with how long an
+    /// event takes that is slow.
     fn slice(
         &mut self,
         place: SlicePlace,
@@ -211,11 +213,11 @@ impl Controller<'_> {
         processes: &Processes,
         begun_ns: u64,
         entered: Counters,
-        looked: Option<&mut LookedAt>,
-        slow_ns: u64,
+        looked: Option<(&mut LookedAt, u64)>,
     ) -> Result<Option<(MeasuredSlice, Counters)>, Failure> {
-        let connections = looked.as_ref().and_then(|look| look.connections());
-        let prepared = looked.map(LookedAt::prepare);
+        let slow_ns = looked.as_ref().map_or(u64::MAX, |(_, slow_ns)| *slow_ns);
+        let connections = looked.as_ref().and_then(|(look, _)| look.connections());
+        let prepared = looked.map(|(look, _)| look.prepare());
         if connections.is_some() {
             self.tell(Command::NoteSlow(slow_ns));
         }
