@@ -115,7 +115,8 @@ def main() -> None:
     mount("proc", "/proc")
     mount("sysfs", "/sys")
     mount("devtmpfs", "/dev")
-    mount("tmpfs", "/tmp")
+    # Nothing is mounted there: the project itself may lie below it.
+    Path("/tmp").mkdir(exist_ok=True)
     config = json.loads(Path("/guest.json").read_text())
     sys.path[:] = config["path"]
     for module in config["modules"]:
