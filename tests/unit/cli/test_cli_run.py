@@ -58,7 +58,12 @@ class Machine:
         return replace(UNRUN, kind=kind, suite=suite or "bookworm")
 
     def begin(
-        self, experiment: Experiment, _path: Path, equipment: Equipment, _listen: object, **_: object
+        self,
+        experiment: Experiment,
+        _path: Path,
+        equipment: Equipment,
+        _listen: object,
+        **_: object,
     ) -> None:
         self.begun.append(equipment)
         self.experiments.append(experiment)
