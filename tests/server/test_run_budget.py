@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from needs import missing
-from run_lab import RUNS, Lab, wait_for
+from run_lab import RUNS, Lab
 
 from contend.findings.budget_parts import CLIENT, FOR_CPU, REMAINDER, USER, WIRE
-from contend.store import RunFolder
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -89,22 +87,3 @@ def test_who_may_not_trace_sees_what_the_scheduler_counts(lab: Lab) -> None:
         assert FOR_CPU in one["parts_us"] and WIRE not in one["parts_us"]
         (said,) = one["unknown"]
         assert said.startswith("where threads wait: ") and "ermi" in said
-
-
-def test_a_server_that_dies_in_a_look_loses_that_look_alone(lab: Lab) -> None:
-    run(lab)
-    before = lab.records()
-    started = lab.start("run", "--resume", lab.out, "--budget", "--server", lab.server)
-    assert started.stderr is not None
-    assert any("a look at" in line for line in started.stderr)
-    lab.wait_for_load(started)
-    wait_for(lambda: bool(lab.servers_alive()))
-    os.kill(lab.servers_alive()[0], signal.SIGKILL)
-    _, said = started.communicate(timeout=300)
-    assert started.returncode == 0, said
-    assert "the look failed" in said
-    with RunFolder.open(lab.out) as folder:
-        looks = folder.looks()
-    assert {one.error is None for one in looks} == {True, False}
-    assert "A look failed" in (lab.out / "report.html").read_text()
-    assert lab.records() == before

@@ -198,7 +198,7 @@ class TestGroups:
         group = make_group("place.server.cpu_quota", tmp_path)
         assert group.path.parent == base / "user.slice"
         assert group.set_quota(1.5) == "1.5"
-        assert (group.path / "cpu.max").read_text() == "30000 20000"
+        assert (group.path / "cpu.max").read_text() == "7500 5000"
         assert group.join == str(group.path / "cgroup.procs")
 
     def test_in_the_older_one_it_is_below_our_own(self, tmp_path: Path) -> None:
@@ -211,8 +211,8 @@ class TestGroups:
         group = make_group("place.server.cpu_quota", tmp_path)
         assert group.path.parent == own
         assert group.set_quota(0.25) == "0.25"
-        assert (group.path / "cpu.cfs_quota_us").read_text() == "5000"
-        # Of 20 ms it would be less than the least quota that the kernel takes.
+        assert (group.path / "cpu.cfs_quota_us").read_text() == "1250"
+        # Of 5 ms it would be less than the least quota that the kernel takes.
         assert group.set_quota(0.01) == "0.01"
         assert (group.path / "cpu.cfs_quota_us").read_text() == "1000"
         (tmp_path / "proc/4711").mkdir()

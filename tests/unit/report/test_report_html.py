@@ -116,7 +116,7 @@ def test_the_page_says_what_a_reader_asks(page: Path) -> None:
 
 def test_charts_stand_in_the_page_and_beside_it(page: Path, outline: Outline) -> None:
     files = sorted(path.name for path in (page.parent / "charts").iterdir())
-    assert len(files) == 26
+    assert len(files) == 32
     for name in files:
         path = page.parent / "charts" / name
         assert path.stem in outline.ids
@@ -146,7 +146,7 @@ def test_the_parts_stand_in_the_order_in_which_they_are_read(page: Path) -> None
     # All that comes after the first table is folded.
     assert text.index("<details") > text.index('id="wholes"')
     folded = text[text.index('<div class="parts">') : text.index("</main>")]
-    assert len(re.findall(r'<details class="part[^>]*><summary><h2>', folded)) == 9
+    assert len(re.findall(r'<details class="part[^>]*><summary><h2>', folded)) == 10
     assert "<details open" not in folded
 
 
@@ -230,7 +230,7 @@ def test_the_command_names_what_it_wrote(
     assert main(["report", str(study_path), "--out", str(out)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         str(out),
-        f"{tmp_path / 'sub' / 'mine-charts'} (26 files)",
+        f"{tmp_path / 'sub' / 'mine-charts'} (32 files)",
     ]
     assert main(["report", str(study_path), "--out", str(tmp_path)]) == 2
     assert "is a folder" in capsys.readouterr().err
