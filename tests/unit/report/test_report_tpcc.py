@@ -33,7 +33,7 @@ def shown(report: Any) -> str:
 
 def test_figures_stand_beside_their_limits(tmp_path: Path) -> None:
     report = report_of(tmp_path / "run", 0)
-    section, _looked_at = report.sections
+    section = next(one for one in report.sections if one.title.startswith("TPC-C"))
     assert "not an audited result" in section.lead and "are no tpmC" in section.lead
     assert "data.shrink" not in section.lead
     costs, limits, mix = section.tables
@@ -52,7 +52,7 @@ def test_figures_stand_beside_their_limits(tmp_path: Path) -> None:
 
 def test_with_waits_as_specified_it_is_called_tpmc(tmp_path: Path) -> None:
     report = report_of(tmp_path / "run", 100)
-    section, _looked_at = report.sections
+    section = next(one for one in report.sections if one.title.startswith("TPC-C"))
     assert "not an audited result" in section.lead and "are tpmC" in section.lead
     assert section.tables[0].columns[1:3] == ("tpmC", "of 12.86 a warehouse")
     for text in (shown(report), render(report, {})):
@@ -60,7 +60,7 @@ def test_with_waits_as_specified_it_is_called_tpmc(tmp_path: Path) -> None:
 
 
 def test_other_reports_have_no_such_section(study_report: Any) -> None:
-    assert study_report.sections == ()
+    assert not any("TPC-C" in section.title for section in study_report.sections)
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,8 @@ LEVELS: dict[str, tuple[object, object]] = {
     "server.warm": ("full", "full"),
     "server.wrap": ("nice -n 5", ["nice", "-n", "5"]),
     "server.lock_files": (True, True),
+    "load.hosts": (2, 2),
+    "load.host_lost": ("go_on", "go_on"),
     "server.profiler_hz": (199, 199),
     "server.round_trip": ("250ms", 0.25),
     "check": ("each_run", "each_run"),
