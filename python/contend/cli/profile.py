@@ -74,7 +74,7 @@ def _check(args: argparse.Namespace) -> None:
     if not 1 <= args.hz <= HZ_MAX:
         raise RequestError(
             f"--hz {args.hz} is not between 1 and {HZ_MAX:,}",
-            hint=f"{HZ} disturbs little; more samples come from more time (--minutes).",
+            hint="Fewer disturb less; more samples come from more time too (--minutes).",
         )
     if not 0.5 <= args.minutes <= 24 * 60:
         raise RequestError(f"--minutes {args.minutes:g} is not between half a minute and a day")

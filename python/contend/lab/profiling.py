@@ -21,7 +21,7 @@ from contend.spec import Experiment, cell_specs
 from contend.store import RunFolder
 
 HZ = 199
-"""Rare enough to slow down a server by less than a percent in most cases; what it does is told."""
+"""Few, so that whoever holds a lock is seldom hit. What it does is measured each time, and told."""
 
 MINUTES = 1.5
 REPEATS = 6
