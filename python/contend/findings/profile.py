@@ -17,7 +17,8 @@ import numpy as np
 from contend.findings.counters import FALSE_SHARE
 from contend.findings.families import Family
 from contend.findings.model import Contrast, Finding
-from contend.findings.study import Study, log_ratio, reading_of
+from contend.findings.study import Study
+from contend.findings.tried import pairs_under, ratios_under
 from contend.metrics import Metric, metric_of
 from contend.settings.treatments import TREATMENT, UNTREATED
 from contend.spec import Level
@@ -106,7 +107,7 @@ def profile_of(study: Study) -> CpuProfile | None:
     roles = study.roles
     if roles.compared is None or roles.baseline is None:
         return None
-    runs = _pairs(study, PROFILED)
+    runs = pairs_under(study, PROFILED)
     both = [
         [(a, b) for a, b in pairs if _stacks(a) and _stacks(b) and _cpu_us(a) and _cpu_us(b)]
         for pairs in runs
@@ -164,17 +165,6 @@ def profile_of(study: Study) -> CpuProfile | None:
         cost=_cost(study),
         why_not=tuple(dict.fromkeys(one["why_not"] for one in profiles if one["why_not"])),
     )
-
-
-def _pairs(study: Study, treatment: str) -> list[list[tuple[RunRecord, RunRecord]]]:
-    """Runs of baseline and level under a treatment, block by block, by repeat."""
-    compared = study.roles.compared
-    assert compared is not None and study.roles.baseline is not None
-    one, other = (
-        {TREATMENT.path: treatment, compared.path: level}
-        for level in (study.roles.baseline, study.roles.others[0])
-    )
-    return list(study.blocks_in_common(one, other).values())
 
 
 def _stacks(run: RunRecord) -> Mapping[str, int]:
@@ -243,14 +233,6 @@ def _cost(study: Study) -> LookCost | None:
     compared = study.roles.compared
     assert compared is not None and study.roles.baseline is not None
 
-    def level_over_baseline(treatment: str) -> np.ndarray:
-        return np.array(
-            [
-                log_ratio(metric, [(reading_of(metric, a), reading_of(metric, b)) for a, b in both])
-                for both in _pairs(study, treatment)
-            ]
-        )
-
     def profiled_over_not(level: Level) -> np.ndarray:
         cells = [
             {TREATMENT.path: treatment, compared.path: level} for treatment in (UNTREATED, PROFILED)
@@ -259,20 +241,16 @@ def _cost(study: Study) -> LookCost | None:
         both = [(sides[0].get(n, ()), sides[1].get(n, ())) for n in study.repeats]
         return np.array([_mean_log(metric, b) - _mean_log(metric, a) for a, b in both])
 
-    effects = [level_over_baseline(treatment) for treatment in (UNTREATED, PROFILED)]
+    effects = [ratios_under(study, treatment) for treatment in (UNTREATED, PROFILED)]
     ones = [profiled_over_not(level) for level in (study.roles.baseline, study.roles.others[0])]
     rows = [*ones, *effects, effects[1] - effects[0]]
     found = [values[np.isfinite(values)] for values in rows]
     if any(len(values) < 2 for values in found):
         return None
-    return LookCost(*(_as_ratio(estimate(values, CONFIDENCE)) for values in found))
+    return LookCost(*(estimate(np.exp(values), CONFIDENCE, log_scale=True) for values in found))
 
 
 def _mean_log(metric: Metric, runs: Sequence[RunRecord]) -> float:
     values = [metric.value(run) for run in runs]
     logs = [math.log(value) for value in values if value is not None and value > 0]
     return math.fsum(logs) / len(logs) if logs and len(logs) == len(values) else math.nan
-
-
-def _as_ratio(of: Estimate) -> Estimate:
-    return Estimate(math.exp(of.mean), math.exp(of.low), math.exp(of.high), of.n, of.confidence)

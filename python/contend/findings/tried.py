@@ -17,8 +17,9 @@ import numpy as np
 
 from contend.findings.study import Study, log_ratio, reading_of
 from contend.probed import TriedRecord, WhyFacts
-from contend.settings.treatments import UNTREATED
+from contend.settings.treatments import TREATMENT, UNTREATED
 from contend.stats import Change, Estimate, TableShape, answer_tables, estimate, ratio_of_means
+from contend.store import RunRecord
 
 CONFIDENCE = 0.99
 """Of all contrasts of one comparison together."""
@@ -66,7 +67,7 @@ def tried_of(study: Study) -> DifferenceTried | None:
     if about is None or study.roles.baseline is None:
         return None
     records = about["tried"]
-    by_treatment = {name: _ratios(study, name) for name in (UNTREATED, *_names(records))}
+    by_treatment = {name: ratios_under(study, name) for name in (UNTREATED, *_names(records))}
     untreated = by_treatment[UNTREATED]
     if not np.any(np.isfinite(untreated)):
         return None
@@ -97,19 +98,24 @@ def _names(records: list[TriedRecord]) -> list[str]:
     return [name for one in records for name in (*one["doses"], one["placebo"])]
 
 
-def _ratios(study: Study, treatment: str) -> np.ndarray:
-    """ln(level / baseline) under a treatment, by repeat; NaN if it was not measured."""
-    roles, metric = study.roles, study.metrics[0]
+def pairs_under(study: Study, treatment: str) -> list[list[tuple[RunRecord, RunRecord]]]:
+    """Runs of baseline and level under a treatment, block by block, by repeat."""
+    roles = study.roles
     assert roles.compared is not None and roles.baseline is not None
     cells = [
-        {"treatment": treatment, roles.compared.path: level}
+        {TREATMENT.path: treatment, roles.compared.path: level}
         for level in (roles.baseline, roles.others[0])
     ]
-    pairs = study.blocks_in_common(*cells)
+    return list(study.blocks_in_common(*cells).values())
+
+
+def ratios_under(study: Study, treatment: str) -> np.ndarray:
+    """ln(level / baseline) under a treatment, by repeat; NaN if it was not measured."""
+    metric = study.metrics[0]
     return np.array(
         [
             log_ratio(metric, [(reading_of(metric, a), reading_of(metric, b)) for a, b in both])
-            for both in pairs.values()
+            for both in pairs_under(study, treatment)
         ]
     )
 

@@ -107,7 +107,7 @@ def verdict_of(
     shares |= {n: 1 - (1 - whole) * (at + 1) / len(doses) for at, n in enumerate(doses)}
     chance = np.random.default_rng(11)
     values = {n: 0.4 * share + 0.01 * chance.standard_normal(8) for n, share in shares.items()}
-    monkeypatch.setattr(tried, "_ratios", lambda _study, name: values[name])
+    monkeypatch.setattr(tried, "ratios_under", lambda _study, name: values[name])
     study: Any = SimpleNamespace(
         meta=SimpleNamespace(facts={"why": {"tried": [record], "untested": {}}}),
         roles=SimpleNamespace(baseline=0),

@@ -40,7 +40,7 @@ def found(
 def of_values(
     monkeypatch: pytest.MonkeyPatch, values: dict[str, np.ndarray]
 ) -> tried.DifferenceTried:
-    monkeypatch.setattr(tried, "_ratios", lambda _study, name: values[name])
+    monkeypatch.setattr(tried, "ratios_under", lambda _study, name: values[name])
     study: Any = SimpleNamespace(
         meta=SimpleNamespace(facts={"why": {"tried": [RECORD], "untested": {}}}),
         roles=SimpleNamespace(baseline=0),
