@@ -21,7 +21,7 @@ from contend.findings import (
     sweeps_of,
 )
 from contend.findings.budget import budgets_of, failed_looks
-from contend.findings.lock_waits import locks_of
+from contend.findings.lock_waits import LOCKS, locks_of
 from contend.findings.server_says import server_says
 from contend.report.answer import answer_of, leading_level
 from contend.report.basis import sessions_of
@@ -162,7 +162,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
                     scaling_section(study, sweeps, layout, panels),
                     tpcc_section(study, cells),
                     budget_section(budgets, says, failed_looks(looks), path),
-                    lock_section(locks, path),
+                    lock_section(locks, failed_looks(looks, LOCKS), path),
                     locks_section(study, cells),
                     hosts_section(study, cells),
                     host_state_section(study, analyses[0]),
