@@ -120,7 +120,7 @@ def test_a_load_that_nobody_asks_for_is_stopped(
 ) -> None:
     monkeypatch.setattr(worker, "SILENCE_S", 0.3)
     (host,) = hosts.hosts(1)
-    host.ask("start", json.dumps(_plan(socket)), 0, {})
+    host.ask("start", json.dumps(_plan(socket)), 0, dict)
     load = host.actor.worker._load
     assert load._child.wait(60) == 0
     assert '"ended":"Signal"' in host.ask("hear")[0][-1] or _until_told(host)

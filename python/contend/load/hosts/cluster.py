@@ -23,7 +23,8 @@ from contend.outcome import ClockOffset
 
 CONNECT_S = 20.0
 WORKERS_S = 60.0
-"""How long workers may take to come that are fewer than are wanted."""
+ARRIVE_S = 2.0
+"""How long workers may take to come that are fewer than are wanted: our own, and the user's."""
 
 ANSWER_S = 20.0
 """A worker answers at once, or hangs."""
@@ -164,13 +165,17 @@ class Cluster:
 
     def _addresses(self, count: int) -> list[str]:
         """Of all workers there are: one of each machine, then a second one of each, and so on."""
-        if self._own is not None and len(self._own.workers) < count:
-            self._own.scale(count)
-        with contextlib.suppress(TimeoutError):
-            self._client.wait_for_workers(count, timeout=WORKERS_S if self._own else 2)
         try:
+            if self._own is not None and len(self._own.workers) < count:
+                self._own.scale(count)
+            with contextlib.suppress(TimeoutError):
+                limit_s = WORKERS_S if self._own else ARRIVE_S
+                self._client.wait_for_workers(count, timeout=limit_s)
             workers = self._client.scheduler_info(n_workers=-1)["workers"]
-        except Exception as error:
+        except Exception as error:  # Whatever Dask raises, nobody answers.
+            # The workers end with their scheduler. If one is there again, the next run finds it.
+            self._hosts = []
+            self.close()
             raise WorkError("the Dask scheduler does not answer", detail=repr(error)) from error
         if len(workers) < count:
             there = f"{len(workers)} worker{'' if len(workers) == 1 else 's'}"
@@ -246,7 +251,8 @@ def _dask() -> Any:
     except ImportError as error:
         raise RequestError("load.hosts needs Dask.distributed", hint=INSTALL) from error
     # What matters is said by contend.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return distributed
 
 
