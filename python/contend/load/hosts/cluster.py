@@ -19,6 +19,7 @@ from typing import Any
 from contend.errors import RequestError, WorkError
 from contend.load.hosts import clocks
 from contend.load.hosts import worker as shipped
+from contend.load.process import LoadFailed
 from contend.outcome import ClockOffset
 
 CONNECT_S = 20.0
@@ -123,7 +124,14 @@ class Cluster:
         if not host.clock:
             inside = "127.0.0.1" if where.startswith("127.") else "0.0.0.0"
             host.clock = f"{where}:{host.ask('clock_port', inside)}"
-        return clocks.ask_clock(self._program, host.clock)
+        try:
+            return clocks.ask_clock(self._program, host.clock)
+        except LoadFailed as error:
+            raise WorkError(
+                f"host {host.name} cannot be asked for its clock: {error.message}",
+                hint="contend connects to each worker on Dask's port, and to contend-load there on "
+                "one more: a firewall must let both through.",
+            ) from error
 
     def forget(self, host: LoadHost) -> None:
         """It is not used again."""
@@ -148,7 +156,7 @@ class Cluster:
         if self._scheduler is None:
             self._own = _local(distributed, count)
         try:
-            self._client = distributed.Client(
+            self._client = _client_class(distributed)(
                 self._own or self._scheduler,
                 timeout=CONNECT_S,
                 direct_to_workers=True,
@@ -178,9 +186,9 @@ class Cluster:
             self.close()
             raise WorkError("the Dask scheduler does not answer", detail=repr(error)) from error
         if len(workers) < count:
-            there = f"{len(workers)} worker{'' if len(workers) == 1 else 's'}"
+            there = {0: "no worker", 1: "1 worker"}.get(len(workers), f"{len(workers)} workers")
             raise RequestError(
-                f"load.hosts = {count}, and the Dask scheduler has {there or 'no worker'}",
+                f"load.hosts = {count}, and the Dask scheduler has {there}",
                 hint=ARRIVE_HINT,
             )
         return _spread(list(workers), known=[host.address for host in self._hosts])[:count]
@@ -254,6 +262,17 @@ def _dask() -> Any:
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     return distributed
+
+
+def _client_class(distributed: Any) -> Any:
+    """Dask's client, which `Cluster.close` closes: one that found no scheduler would try to close
+    itself while Python ends, wait, and fail with a traceback."""
+
+    class QuietClient(distributed.Client):  # type: ignore[misc]
+        def __del__(self) -> None:
+            pass
+
+    return QuietClient
 
 
 def _local(distributed: Any, count: int) -> Any:
