@@ -165,8 +165,11 @@ class FleetRun:
         finally:
             for ear in self._ears:
                 with contextlib.suppress(HostGone):
-                    # One that hangs hears of it when it goes on.
-                    _ = ear.host.ask("stop") if ear.lost is None else ear.host.tell("stop")
+                    if ear.lost is None:
+                        ear.host.ask("stop")
+                    else:
+                        # One that hangs hears of it when it goes on.
+                        ear.host.tell("stop")
             merge.send(b"")
 
     def _carry_parts(self, merge: Child) -> None:
