@@ -111,9 +111,9 @@ def budgets_of(
     return [_beside(records, compared, baseline) for records in last.values()]
 
 
-def failed_looks(looks: Sequence[LookRecord]) -> list[LookRecord]:
-    """Of each cell whose last look failed, or saw nothing of it, that look."""
-    last = {repr(sorted(one.cell.items(), key=str)): one for one in looks if one.look == BUDGET}
+def failed_looks(looks: Sequence[LookRecord], name: str = BUDGET) -> list[LookRecord]:
+    """Of each cell whose last look of that name failed, that look."""
+    last = {repr(sorted(one.cell.items(), key=str)): one for one in looks if one.look == name}
     return [one for one in last.values() if one.error is not None]
 
 

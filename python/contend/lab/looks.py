@@ -12,7 +12,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+import pymysql
+
 from contend.errors import ContendError
+from contend.lab.deaths import Mortal, death_behind, in_words
 from contend.lab.events import Listener, Notice
 from contend.lab.testbed import Ready
 from contend.load import ArmSpec, LoadDriver, plan_in_slices
@@ -37,32 +40,55 @@ READS_PER_S = 800
 """Looks at a thread. A thousand are felt by a server of two CPUs."""
 
 
-class Looker(Protocol):
+class Looker(Mortal, Protocol):
     """Who can look at the levels of a block; both kinds of runner can."""
+
+    def at_once(self, runs: Sequence[Planned]) -> list[list[Planned]]:
+        """Which of them are looked at together: what fails is lost of all of those."""
+        ...
 
     def look(self, runs: Sequence[Planned], name: str, block: int) -> list[LookRecord]: ...
 
 
 def take_looks(
     names: Sequence[str], folder: RunFolder, runner: Looker, compared: str | None, listen: Listener
-) -> None:
+) -> bool:
     """Take each of these looks at every cell, and store what they find. One that fails is stored
-    with the reason, and the others go on."""
+    with the reason, and the others go on; a server that died is started anew for the next.
+
+    Returns:
+        whether a look found something.
+    """
     number = max((record.block for record in folder.looks()), default=0)
+    found_any = False
     for name in names:
-        for runs in blocks_to_look_at(folder.meta().planned, compared):
+        for block in blocks_to_look_at(folder.meta().planned, compared):
             number += 1
-            listen(Notice(f"{name}: a look at {len(runs)} cells beside one another"))
-            started_at = now()
-            try:
-                found = runner.look(runs, name, number)
-            except ContendError as error:
-                listen(Notice(f"{name}: the look failed: {error.message}"))
-                found = [
-                    LookRecord(name, number, run.cell, started_at, now(), error=error.message)
-                    for run in runs
-                ]
-            folder.add_looks(*found)
+            listen(Notice(f"{name}: a look at {len(block)} cells beside one another"))
+            for runs in runner.at_once(block):
+                records = _taken(name, number, runs, runner)
+                folder.add_looks(*records)
+                if (error := records[0].error) is not None:
+                    why = error.rstrip(".")
+                    listen(Notice(f"{name}: this look is lost: {why}. Every measured run is kept."))
+                found_any |= records[0].error is None
+    return found_any
+
+
+def _taken(name: str, number: int, runs: Sequence[Planned], runner: Looker) -> list[LookRecord]:
+    """One look, or the reason why there is none. Of several servers one may have gone while the
+    others went on: that is no look at all of them."""
+    started_at = now()
+    try:
+        records = runner.look(runs, name, number)
+        if (death := runner.death()) is not None:
+            raise death
+        return records
+    except (ContendError, pymysql.err.MySQLError) as error:
+        why = death_behind(runner, error) or in_words(error)
+        return [
+            LookRecord(name, number, run.cell, started_at, now(), error=why.message) for run in runs
+        ]
 
 
 def blocks_to_look_at(planned: Sequence[Planned], compared: str | None) -> list[list[Planned]]:

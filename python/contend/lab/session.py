@@ -230,6 +230,7 @@ def resume(
         OtherServer: the server is of another version than the one before.
         OtherTables: the tables would be made otherwise than those before.
         OtherEngine: the engine of the runs before cannot be had.
+        WorkError: nothing but looks was left to do, and each of them is lost.
     """
     with RunFolder.open(path, write=True) as folder:
         stored = from_dict(folder.meta().experiment)
@@ -249,7 +250,12 @@ def resume(
         engine = _same_engine(folder, equipment, stored, listen)
         folder.add_session(_facts(equipment, stored, engine, design))
         stored = with_engine(stored, engine.get("engine"))
-        _conduct(stored, folder, design, equipment, listen, looks)
+        looked = _conduct(stored, folder, design, equipment, listen, looks)
+        if is_over and not looked:
+            raise WorkError(
+                f"no look found anything; what was measured in {path} is as it was",
+                hint=f"`contend show {path}` says why.",
+            )
 
 
 def require_same_tables(path: Path, facts: SessionFacts, data: DataSpec) -> None:
@@ -291,7 +297,8 @@ def _conduct(
     equipment: Equipment,
     listen: Listener,
     looks: Sequence[str],
-) -> None:
+) -> bool:
+    """Make the runs that are left, then take the looks; whether one of these found something."""
     total, ended = folder.planned_count(), len(folder.ended())
     watch = HostWatch(equipment.ask_cpus, experiment.compare.wait_for_calm_s or 0.0, listen)
     with _resumable(folder, listen):
@@ -316,9 +323,10 @@ def _conduct(
             walk(experiment, folder, schedule, runner, listen, watch)
             compared = experiment.compared
             path = None if compared is None else compared.path
-            take_looks(looks, folder, runner, path, listen)
+            looked = take_looks(looks, folder, runner, path, listen)
     if (sessions := sessions_of(equipment.history, experiment, folder.meta().facts)) is not None:
         sessions.note(experiment, folder, listen)
+    return looked
 
 
 @contextlib.contextmanager

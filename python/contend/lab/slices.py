@@ -109,6 +109,10 @@ class SliceRunner:
         self._look_at_drift(cells, records)
         return records
 
+    def at_once(self, runs: Sequence[Planned]) -> list[list[Planned]]:
+        """All levels of a block."""
+        return [list(runs)]
+
     def look(self, runs: Sequence[Planned], name: str, block: int) -> list[LookRecord]:
         """Look at all levels of a block, in turn; on servers that are started anew if the look
         wants other ones than there are."""

@@ -25,6 +25,7 @@ from contend.datasets import LoadingDeclined, LoadingFailed, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
 from contend.findings import study_of
 from contend.findings.tried import tried_of, why_decided
+from contend.lab.deaths import death_behind, in_words
 from contend.lab.design import Design
 from contend.lab.effort import Effort
 from contend.lab.events import Listener, RunBegan, RunEnded, TooManyFailures
@@ -35,7 +36,6 @@ from contend.lab.slices import SliceRunner
 from contend.lab.testbed import Ready, Testbed
 from contend.load import LoadDriver
 from contend.metrics import metric_of
-from contend.servers.errors import ServerDied
 from contend.spec import (
     Experiment,
     Planned,
@@ -163,9 +163,6 @@ def _spent_s(ended: Sequence[Ended]) -> float:
 NO_DATA = (NoRoomForDataset, LoadingDeclined, LoadingFailed)
 """To try again for the next run would load for minutes to fail again."""
 
-DEATH_S = 2.0
-"""How long a server that dies may still be there after its connections broke: they go first."""
-
 FAILURES_MAX = 5
 """Blocks in a row without a result after which the walk ends; a run of its own counts as one."""
 
@@ -200,18 +197,21 @@ class SingleRunner:
             for run, ready in zip(runs, readies, strict=True)
         ]
 
+    def at_once(self, runs: Sequence[Planned]) -> list[list[Planned]]:
+        """One after the other."""
+        return [[run] for run in runs]
+
     def look(self, runs: Sequence[Planned], name: str, block: int) -> list[LookRecord]:
-        """Look at each run by itself, one after the other."""
-        look, found = LOOKS[name], []
-        for run in runs:
-            having = look.having if self.testbed.own else {}
-            if having:
-                self.testbed.start_anew(lambda _launch: None)
-            asked = replace(run, cell={**run.cell, **having})
-            readies, cell = self.set([asked]), cell_spec(self.experiment, asked.cell)
-            arms = arms_of([run], [cell], readies, [()])
-            found += look.take(name, block, [run], arms, readies, self.load)
-        return found
+        """Look at a run by itself."""
+        (run,) = runs
+        look = LOOKS[name]
+        having = look.having if self.testbed.own else {}
+        if having:
+            self.testbed.start_anew(lambda _launch: None)
+        asked = replace(run, cell={**run.cell, **having})
+        readies, cell = self.set([asked]), cell_spec(self.experiment, asked.cell)
+        arms = arms_of(runs, [cell], readies, [()])
+        return look.take(name, block, runs, arms, readies, self.load)
 
     def death(self) -> ContendError | None:
         return self.testbed.death()
@@ -337,36 +337,13 @@ def _attempt(
     except RequestError as error:
         if not ready and (first or not measured):
             raise
-        return without(error, _death(runner, error))
+        return without(error, death_behind(runner, error))
     except WorkError as error:
         if not (ready or measured):
             raise
-        return without(error, _death(runner, error))
+        return without(error, death_behind(runner, error))
     except pymysql.err.MySQLError as error:
-        return without(_in_words(error), _death(runner, error))
-
-
-def _death(runner: Runner, error: ContendError | pymysql.err.MySQLError) -> ContendError | None:
-    """How the server ended, if it did. Whoever met its death first may have told already."""
-    if isinstance(error, ServerDied):
-        return error
-    death, limit_s = runner.death(), time.monotonic() + DEATH_S
-    while death is None and _is_broken(error) and time.monotonic() < limit_s:
-        time.sleep(0.02)
-        death = runner.death()
-    return death
-
-
-def _is_broken(error: ContendError | pymysql.err.MySQLError) -> bool:
-    """Whether the server did not refuse something, but was not there (errors of clients)."""
-    first = error.args[0] if isinstance(error, pymysql.err.MySQLError) and error.args else None
-    code = getattr(error, "code", first)
-    return isinstance(code, int) and 2000 <= code < 3000
-
-
-def _in_words(error: pymysql.err.MySQLError) -> ContendError:
-    said = str(error.args[-1]) if error.args else str(error)
-    return WorkError(f"the control connection failed: {said}")
+        return without(in_words(error), death_behind(runner, error))
 
 
 def _too_many(records: list[RunRecord], folder: RunFolder) -> TooManyFailures:

@@ -19,6 +19,7 @@ from contend.report.budget_charts import (
     slow_chart,
     waterfalls,
 )
+from contend.report.lost_looks import lost_words
 from contend.report.model import Section, TextTable
 from contend.report.words import cell_phrase, estimate_text, half_of, significant
 from contend.spec import Level
@@ -36,7 +37,7 @@ def budget_section(
     if not groups and not failed:
         return None
     said = [said for group in groups for one in group for said in _said(one)]
-    said += [str(Said.written(f"A look failed{_at(one.cell)}: {one.error}.")) for one in failed]
+    said += lost_words(failed)
     lead = " ".join(said)
     tables = [
         table

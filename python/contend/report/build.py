@@ -21,7 +21,7 @@ from contend.findings import (
     sweeps_of,
 )
 from contend.findings.budget import budgets_of, failed_looks
-from contend.findings.lock_waits import locks_of
+from contend.findings.lock_waits import LOCKS, locks_of
 from contend.findings.server_says import server_says
 from contend.report.answer import answer_of, leading_level
 from contend.report.basis import sessions_of
@@ -34,6 +34,7 @@ from contend.report.counters import counter_section
 from contend.report.gate import gate_of_study
 from contend.report.host_notes import host_notes_of
 from contend.report.host_state import host_state_section
+from contend.report.hosts import hosts_section
 from contend.report.lock_waits import lock_section
 from contend.report.locks import locks_section
 from contend.report.memory_nodes import memory_nodes_section
@@ -161,8 +162,9 @@ def _report(folder: RunFolder, study: Study) -> Report:
                     scaling_section(study, sweeps, layout, panels),
                     tpcc_section(study, cells),
                     budget_section(budgets, says, failed_looks(looks), path),
-                    lock_section(locks, path),
+                    lock_section(locks, failed_looks(looks, LOCKS), path),
                     locks_section(study, cells),
+                    hosts_section(study, cells),
                     host_state_section(study, analyses[0]),
                     why_section(folder),
                     profile_section(folder),

@@ -6,20 +6,28 @@ from collections.abc import Sequence
 from typing import Any
 
 from contend.findings.lock_waits import LocksOfCell
+from contend.report.lost_looks import lost_words
 from contend.report.model import Section, TextTable
 from contend.report.words import cell_phrase, estimate_text, half_of, significant
 from contend.stats import Estimate, finite
+from contend.store import LookRecord
+
+_LEAD = (
+    "As performance_schema counts it, on servers that were started with it for this look alone. It "
+    "slows them down: their queries a second stand beside those without it. Taking a lock that is "
+    "free counts too."
+)
 
 
-def lock_section(groups: Sequence[Sequence[LocksOfCell]], compared: str | None) -> Section | None:
-    """The section; None if no server said what it waited for."""
-    if not groups:
+def lock_section(
+    groups: Sequence[Sequence[LocksOfCell]], failed: Sequence[LookRecord], compared: str | None
+) -> Section | None:
+    """The section; None if nobody looked."""
+    if not groups and not failed:
         return None
     return Section(
         "What threads of the server wait for inside it",
-        "As performance_schema counts it, on servers that were started with it for this look "
-        "alone. It slows them down: their queries a second stand beside those without it. Taking a "
-        "lock that is free counts too.",
+        " ".join((*((_LEAD,) if groups else ()), *lost_words(failed))),
         tuple(_table(group, compared) for group in groups),
     )
 

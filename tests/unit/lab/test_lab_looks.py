@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pymysql
 import pytest
 from fake_load import FakeLoad
 from lab_in_slices import Bench, level_of, made_up
@@ -41,8 +42,10 @@ def looks(
             if design.in_slices
             else SingleRunner(bench.tiny, testbeds[0], load, bench.heard.append)
         )
-        take_looks([BUDGET], folder, runner, compared.path, bench.heard.append)
-        return load, folder.looks()
+        any_found = take_looks([BUDGET], folder, runner, compared.path, bench.heard.append)
+        found = folder.looks()
+        assert any_found is any(record.error is None for record in found)
+        return load, found
 
 
 def test_all_levels_of_a_cell_are_looked_at_side_by_side(bench: Bench) -> None:
@@ -72,19 +75,82 @@ def test_no_measured_run_is_looked_at(bench: Bench) -> None:
     assert bench.records() == before
 
 
+class Fails(FakeLoad):
+    """Its first run does this before it answers."""
+
+    def __init__(self, first: Callable[[], object]) -> None:
+        super().__init__()
+        self._first = first
+
+    def run(self, plan: dict[str, Any], **more: Any) -> Any:
+        if not self.plans:
+            self.plans.append(plan)
+            self._first()
+        return super().run(plan, **more)
+
+
+def raising(error: Exception) -> Callable[[], object]:
+    def do() -> object:
+        raise error
+
+    return do
+
+
+LOST = "budget: this look is lost: {}. Every measured run is kept."
+BROKEN = pymysql.err.OperationalError(2013, "Lost connection to server during query")
+
+
+def told(bench: Bench) -> list[str]:
+    """What was said of lost looks."""
+    texts = [getattr(event, "text", "") for event in bench.heard]
+    return [text for text in texts if "is lost" in text]
+
+
 def test_a_look_that_fails_is_stored_with_its_reason_and_the_others_go_on(bench: Bench) -> None:
-    calls: list[object] = []
+    _, found = looks(bench, Fails(raising(WorkError("no figures"))))
+    assert [record.error for record in found] == ["no figures"] * 2 + [None] * 2
+    assert told(bench) == [LOST.format("no figures")]
 
-    class Fails(FakeLoad):
-        def run(self, plan: dict[str, Any], **more: Any) -> Any:
-            calls.append(plan)
-            if len(calls) == 1:
-                raise WorkError("the server went away")
-            return super().run(plan, **more)
 
-    _, found = looks(bench, Fails())
-    assert [record.error for record in found] == ["the server went away"] * 2 + [None] * 2
-    assert any("the look failed" in getattr(event, "text", "") for event in bench.heard)
+def test_of_runs_one_by_one_the_one_that_failed_is_lost_alone(bench: Bench) -> None:
+    _, found = looks(bench, Fails(raising(WorkError("no figures"))), by="runs")
+    assert [record.error for record in found] == ["no figures"] + [None] * 3
+
+
+@pytest.mark.parametrize("told_by", ["nobody", "contend-load", "control connection"])
+def test_a_server_that_dies_in_a_look_loses_that_look_and_the_next_has_a_new_one(
+    bench: Bench, told_by: str
+) -> None:
+    """Even if contend-load ends in order, with what it has of the other server."""
+
+    def dies() -> None:
+        error = bench.kills(1)
+        if told_by != "nobody":
+            raise error if told_by == "contend-load" else BROKEN
+
+    _, found = looks(bench, Fails(dies))
+    died = "the server ended by itself"
+    assert [record.error for record in found] == [died] * 2 + [None] * 2
+    assert [bool(record.figures) for record in found] == [False] * 2 + [True] * 2
+    assert told(bench) == [LOST.format(died)]
+    assert bench.starts() == [1, 2]
+
+
+def test_a_control_connection_that_breaks_is_told_in_words(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contend.lab.deaths.DEATH_S", 0.05)
+    looks(bench, Fails(raising(BROKEN)))
+    (said,) = told(bench)
+    assert "the control connection failed: Lost connection to server during query." in said
+
+
+def test_if_each_look_is_lost_none_found_something(bench: Bench) -> None:
+    def refuses(_plan: dict[str, Any]) -> Any:
+        raise WorkError("no figures")
+
+    _, found = looks(bench, FakeLoad(refuses))
+    assert {record.error for record in found} == {"no figures"}
 
 
 def test_later_looks_are_numbered_on(bench: Bench) -> None:
