@@ -212,7 +212,8 @@ class QueryCacheWaits(TypedDict):
 
 
 class DelayLine(TypedDict):
-    """What passed through the delay line before the server, from the first look to the last.
+    """What passed through the delay line before the server, or through those between the servers of
+    a level, from the first look to the last.
 
     late_us, late_hdr_ns: how much later than due bytes left, in both directions; its histogram.
     refused: clients that were sent away because the server could not be reached; `refusal` says
@@ -405,6 +406,7 @@ class Probes(TypedDict, total=False):
     warming: after a cold start.
     settings: what settings noted of themselves, by path.
     line: of the delay line, if one stands before the server.
+    member_line: of the delay lines between the servers of a level, if they are apart.
     members: of a level that is several servers. What stands beside it is of the first one.
     place: number of the run's server, and of its folder, among those of its block. In slices only.
     layout: of the server's memory, as that of the other levels in its block. In slices only.
@@ -430,6 +432,7 @@ class Probes(TypedDict, total=False):
     host: HostUse
     settings: dict[str, Any]
     line: DelayLine
+    member_line: DelayLine
     members: list[MemberUse]
     place: int
     layout: LayoutRecord

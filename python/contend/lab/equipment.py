@@ -44,6 +44,7 @@ from contend.load import (
     Fleet,
     Lines,
     LoadProcess,
+    MemberLines,
     cpu_state,
     cpus_together,
     memory_nodes,
@@ -151,7 +152,9 @@ def private_equipment(
 
             def testbed(number: int) -> Testbed:
                 return Testbed(
-                    PrivateUnderTest(lambda cell: program_of(cell, number), prepare, load),
+                    PrivateUnderTest(
+                        lambda cell: program_of(cell, number), prepare, load, MemberLines(program)
+                    ),
                     listen,
                     lines=Lines(program),
                     conditions=Conditions(logs.parent, listen),

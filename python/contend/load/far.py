@@ -26,17 +26,20 @@ class Line:
     """A delay line that stands.
 
     Args:
-        socket: where the line listens if the server has a socket; else it takes a free port.
+        socket: where the line listens if the server has a socket.
+        port: of 127.0.0.1, if it has none; 0 takes a free one.
     """
 
-    def __init__(self, program: Path, target: Address, round_trip_s: float, socket: Path) -> None:
+    def __init__(
+        self, program: Path, target: Address, round_trip_s: float, socket: Path, port: int = 0
+    ) -> None:
         self._round_trip_us = round_trip_s * 1e6
         behind = target.socket or f"{target.host}:{target.port}"
         self._behind = behind
         self._child = Child(
             [
                 *(str(program), "far", f"--round-trip={self._round_trip_us:.3f}us"),
-                *(f"--listen={socket if target.socket else 0}", "--on-request", "--", behind),
+                *(f"--listen={socket if target.socket else port}", "--on-request", "--", behind),
             ],
             {},
         )
@@ -72,7 +75,8 @@ class Line:
     def _failed(self, why: str) -> LineFailed:
         return LineFailed(
             f"the delay line in front of {self._behind} could not be set up",
-            hint="The server may have gone. Without server.round_trip there is no line.",
+            hint="The server may have gone. Without server.round_trip and "
+            "server.member_round_trip there is no line.",
             detail=why,
         )
 
@@ -122,3 +126,44 @@ class Lines:
             made = tempfile.TemporaryDirectory(prefix="contend-far-")
             self._folder = Path(self._stack.enter_context(made))
         return self._folder
+
+
+class MemberLines:
+    """The delay lines between servers that are one level, as they were last started: one before
+    each server that others of them ask. See `LineMaker` of deployments."""
+
+    def __init__(self, program: Path) -> None:
+        self._program = program
+        self._stack = contextlib.ExitStack()
+        self._round_trip_s = 0.0
+        self._standing: list[Line] = []
+
+    def apart(self, round_trip_s: float | None) -> MemberLines | None:
+        """Lines of that length for the servers to come, in place of those there were; None for
+        none."""
+        self.close()
+        self._round_trip_s = round_trip_s or 0.0
+        return None if round_trip_s is None else self
+
+    def before_socket(self, server: Path) -> Path:
+        made = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="contend-far-"))
+        line = self._stand(Address(socket=str(server)), Path(made) / "s")
+        assert line.address.socket is not None
+        return Path(line.address.socket)
+
+    def before_port(self, host: str, port: int) -> None:
+        self._stand(Address(host=host, port=port), Path(), port)
+
+    def report(self) -> DelayLine | None:
+        """As of `together`; None if there are none."""
+        return together(self._standing) if self._standing else None
+
+    def close(self) -> None:
+        self._standing.clear()
+        self._stack.close()
+
+    def _stand(self, target: Address, socket: Path, port: int = 0) -> Line:
+        line = Line(self._program, target, self._round_trip_s, socket, port)
+        self._stack.callback(line.close)
+        self._standing.append(line)
+        return line

@@ -35,6 +35,7 @@ class Observed:
         pid: the server's process; None if it does not run on this host.
         others: other servers of the experiment that are loaded at the same time.
         line: asks the delay line before the server what passed since it was last asked.
+        member_line: asks those between the servers that are the level, likewise.
         locks: asks a private server what it counted since it started that no statement shows.
         members: the servers that are the level, if it is several.
     """
@@ -44,6 +45,7 @@ class Observed:
     pid: int | None = None
     others: tuple[int, ...] = ()
     line: Callable[[], DelayLine] | None = None
+    member_line: Callable[[], DelayLine | None] | None = None
     locks: Callable[[], ModelCounters | None] | None = None
     members: tuple[ObservedMember, ...] = ()
 
@@ -248,6 +250,19 @@ class LineProbe:
         return after
 
 
+class MemberLineProbe:
+    """The delay lines between servers that are one level, as one."""
+
+    name = "member_line"
+
+    def look(self, observed: Observed) -> DelayLine | None:
+        return None if observed.member_line is None else observed.member_line()
+
+    def change(self, before: DelayLine, after: DelayLine) -> DelayLine:
+        del before
+        return after
+
+
 class LocksProbe:
     """What a model server counted of its locks and of its own work."""
 
@@ -285,6 +300,7 @@ PROBES: tuple[Probe, ...] = (
     KeyCachesProbe(),
     HostProbe(),
     LineProbe(),
+    MemberLineProbe(),
     MembersProbe(),
     LocksProbe(),
 )

@@ -33,6 +33,7 @@ SETTINGS: list[Setting] = [
     server.ENVIRONMENT,
     server.WRAP,
     *topology.MEMBERS,
+    topology.MEMBER_ROUND_TRIP,
     server.ROUND_TRIP,
     # After what says its environment and options, to which they add.
     *PLACE,

@@ -83,6 +83,7 @@ class Launch:
         host: what the kernel is to be told.
         drop_page_cache: nothing of any file is in memory.
         neighbour: takes CPU time beside the run.
+        member_round_trip_s: between the servers of a topology; None for no delay line.
     """
 
     options: dict[str, Level] = field(default_factory=dict)
@@ -97,6 +98,7 @@ class Launch:
     host: list[HostWish] = field(default_factory=list)
     drop_page_cache: bool = False
     neighbour: Spin | None = None
+    member_round_trip_s: float | None = None
 
     def options_of(self, kind: str) -> dict[str, Level]:
         """What a server of that kind is started with."""

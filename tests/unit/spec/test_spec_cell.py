@@ -159,6 +159,7 @@ LEVELS: dict[str, tuple[object, object]] = {
     "load.host_lost": ("go_on", "go_on"),
     "server.profiler_hz": (199, 199),
     "server.round_trip": ("250ms", 0.25),
+    "server.member_round_trip": ("250ms", 0.25),
     "check": ("each_run", "each_run"),
     "load.answer_timeout": ("2s", 2.0),
     "load.arrival.kind": ("closed", "closed"),

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pymysql
 
 from contend.servers.client import fetch
-from contend.servers.deployment import Deployment, Member, all_or_none, last_keys
+from contend.servers.deployment import Deployment, LineMaker, Member, all_or_none, last_keys
 from contend.servers.error_log import Truncated
 from contend.servers.errors import ServerFailed
 from contend.servers.options import Value, normal_name
@@ -41,7 +42,11 @@ class Spider:
         return replace(data, own={**data.own, **share})
 
     def start(
-        self, members: Sequence[Member], options: Mapping[str, Value], data: DataSpec
+        self,
+        members: Sequence[Member],
+        options: Mapping[str, Value],
+        data: DataSpec,
+        between: LineMaker | None = None,
     ) -> list[Truncated]:
         """Start the backends, then the fronts, which get their tables anew.
 
@@ -55,6 +60,9 @@ class Spider:
         with all_or_none(members):
             for backend in backends:
                 backend.server.start(plain)
+            sockets = [backend.server.socket for backend in backends]
+            if between is not None:
+                sockets = [between.before_socket(socket) for socket in sockets]
             for front in fronts:
                 told = front.server.start(options)
                 truncated = truncated or told
@@ -64,6 +72,7 @@ class Spider:
                     data.database,
                     data.known.owned_by,
                     [backend.owns for backend in backends[:-1] if backend.owns is not None],
+                    sockets,
                 )
                 _forget_share(front.server, data)
         return truncated
@@ -106,6 +115,7 @@ def share_tables(
     database: str,
     columns: Mapping[str, str],
     lasts: Sequence[int],
+    sockets: Sequence[Path] | None = None,
 ) -> None:
     """Make tables on the front whose rows are on the backends; ones of that name there are dropped.
 
@@ -113,13 +123,16 @@ def share_tables(
         front: it has Spider (`mariadb+spider`) and runs, as the backends do.
         columns: the column by which a table is divided, by the table's name.
         lasts: the last key of each backend but the last one, which has all others; they rise.
+        sockets: where the front asks each backend, if that is not the backend's own socket.
 
     Raises:
         ServerFailed: a backend has no such table, or the front did not take it.
     """
     if len(lasts) != len(backends) - 1 or list(lasts) != sorted(set(lasts)):
         raise ValueError(f"{len(backends)} backends have {len(backends) - 1} rising last keys")
-    places = [(_name(number), each) for number, each in enumerate(backends, 1)]
+    if sockets is None:
+        sockets = [backend.socket for backend in backends]
+    places = [(_name(number), socket) for number, socket in enumerate(sockets, 1)]
     ends = [f"({last + 1})" for last in lasts] + ["MAXVALUE"]
     parts = ", ".join(
         f"PARTITION {name} VALUES LESS THAN {end} COMMENT = 'srv \"{name}\"'"
@@ -132,11 +145,11 @@ def share_tables(
                 for name in columns
             }
         with front.connect() as connection:
-            for name, backend in places:
+            for name, socket in places:
                 fetch(
                     connection,
                     f"CREATE OR REPLACE SERVER {name} FOREIGN DATA WRAPPER mysql OPTIONS (SOCKET "
-                    f"'{backend.socket}', USER '{USER}', DATABASE '{database}')",
+                    f"'{socket}', USER '{USER}', DATABASE '{database}')",
                 )
             fetch(connection, f"CREATE DATABASE IF NOT EXISTS `{database}`")
             for table, column in columns.items():
