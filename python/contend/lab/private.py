@@ -420,6 +420,8 @@ class PrivateUnderTest:
             yield {"code": "one-node", "message": ONE_NODE}
         for said in self._server.misplaced:
             yield {"code": "placement-differs", "message": said}
+        if (half := self._deployment.unsafe()) is not None:
+            yield {"code": "not-atomic", "message": half}
 
     def _all_variables(self, cell: CellSpec, asked: Mapping[str, Level]) -> dict[str, str]:
         """Every variable of a server that is compared with others; none if a run said it before."""

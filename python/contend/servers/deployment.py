@@ -72,6 +72,9 @@ class Topology(Protocol):
     def require_healthy(self, members: Sequence[Member], data: DataSpec) -> None:
         """Raises ServerFailed, which names the member, if they are not as one."""
 
+    def unsafe(self, members: Sequence[Member]) -> str | None:
+        """What a transaction on them may lose if one ends; None if it is whole or not at all."""
+
 
 class Single:
     """One server."""
@@ -93,6 +96,10 @@ class Single:
 
     def require_healthy(self, members: Sequence[Member], data: DataSpec) -> None:
         """It runs, or whoever asks it sees that it does not."""
+
+    def unsafe(self, members: Sequence[Member]) -> str | None:
+        del members
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +156,9 @@ class Deployment:
 
     def require_healthy(self, data: DataSpec) -> None:
         self.topology.require_healthy(self.members, data)
+
+    def unsafe(self) -> str | None:
+        return self.topology.unsafe(self.members)
 
     def set_global(self, changes: Mapping[str, Value]) -> list[Truncated]:
         """Those of the first member that were not taken as requested."""

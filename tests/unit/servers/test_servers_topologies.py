@@ -11,7 +11,7 @@ from contend.servers import PrivateServer
 from contend.servers.deployment import Deployment, all_or_none, alone, last_keys
 from contend.servers.errors import ServerDied
 from contend.servers.topologies import deployment_of
-from contend.servers.topologies.galera import why_not_synced
+from contend.servers.topologies.galera import asked_beside_its_line, why_not_synced
 from contend.spec import CellSpec
 
 
@@ -122,3 +122,10 @@ def test_what_is_wrong_with_a_node_is_said() -> None:
     parted = why(wsrep_cluster_status="non-Primary", wsrep_ready="OFF", wsrep_cluster_size="1")
     assert parted is not None and parted.startswith("it has no quorum (wsrep_cluster_status = non-")
     assert why_not_synced([], 3) is not None
+
+
+def test_a_node_that_asks_another_beside_its_line_is_found() -> None:
+    names = {4000: "node-1", 4001: "node-2"}
+    by_lines = [("127.0.0.1", 4000), ("127.0.0.1", 4001), ("127.0.0.2", 5000)]
+    assert asked_beside_its_line(by_lines, names) is None
+    assert asked_beside_its_line([*by_lines, ("127.0.0.2", 4001)], names) == "node-2"

@@ -190,17 +190,20 @@ class Galera:
         if self._is_apart:
             self._require_by_lines(members)
 
+    def unsafe(self, members: Sequence[Member]) -> str | None:
+        del members
+        return None
+
     def _require_by_lines(self, members: Sequence[Member]) -> None:
         """See that no node has found a way to another one beside that one's line."""
-        ports = {group: number for number, (group, _) in enumerate(self._ports)}
+        ports = {group: members[number].name for number, (group, _) in enumerate(self._ports)}
         for member in members:
-            for host, port in host_sockets.tcp_peers(member.server.pid):
-                if host == _BEHIND_LINE and port in ports:
-                    raise ServerFailed(
-                        f"{member.name} asks {members[ports[port]].name} beside the delay line "
-                        "between them.",
-                        hint="Without server.member_round_trip there is no line.",
-                    )
+            asked = asked_beside_its_line(host_sockets.tcp_peers(member.server.pid), ports)
+            if asked is not None:
+                raise ServerFailed(
+                    f"{member.name} asks {asked} beside the delay line between them.",
+                    hint="Without server.member_round_trip there is no line.",
+                )
 
     def _start_one(
         self, node: PrivateServer, number: int, others: Iterable[int], options: Mapping[str, Value]
@@ -244,6 +247,18 @@ class Galera:
                 "wsrep_sst_method": _TRANSFER.removeprefix("wsrep_sst_"),
             }
         )
+
+
+def asked_beside_its_line(peers: Iterable[tuple[str, int]], names: Mapping[int, str]) -> str | None:
+    """Which node a process asks where only that node's line should; None if it asks none so.
+
+    Args:
+        peers: address and port of the other end of each of its connections.
+        names: of the nodes, by the port that each listens at.
+    """
+    return next(
+        (names[port] for host, port in peers if host == _BEHIND_LINE and port in names), None
+    )
 
 
 def deployment(cell: Values, make: Callable[[str], PrivateServer]) -> Deployment:

@@ -83,6 +83,22 @@ class Spider:
             table = next(iter(data.known.owned_by))
             require_reachable(front.server, backends, data.database, table)
 
+    def unsafe(self, members: Sequence[Member]) -> str | None:
+        fronts, backends = (_of_role(members, role) for role in ("front", "backend"))
+        if len(backends) < 2 or all(_is_atomic(front.server) for front in fronts):
+            return None
+        return NOT_ATOMIC
+
+
+NOT_ATOMIC = (
+    "a transaction over several backends is committed on one after the other (spider_internal_xa "
+    "is off): a backend that ends between two of these commits leaves half of it"
+)
+
+
+def _is_atomic(front: PrivateServer) -> bool:
+    return front.variables().get("spider_internal_xa") == "ON"
+
 
 def deployment(cell: Values, make: Callable[[str], PrivateServer]) -> Deployment:
     """As many fronts and backends as the cell wants; backends are without the plugin."""
