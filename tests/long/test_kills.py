@@ -1,5 +1,5 @@
-"""Nodes of Galera are killed again and again: what was acknowledged is on the others, and on the one
-that was killed when it is back. SIGKILL says nothing of a loss of power."""
+"""Nodes of Galera are killed again and again: what was acknowledged is on the others, and on the
+one that was killed when it is back. SIGKILL says nothing of a loss of power."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster acknowledged while one of its nodes was killed: each seat writes (seat, n), one row
+"""What a cluster acknowledged while one of its nodes was killed: each seat writes (seat, n), a row
 a transaction, and keeps the n that were acknowledged."""
 
 from __future__ import annotations
