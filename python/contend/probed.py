@@ -231,6 +231,15 @@ class DelayLine(TypedDict):
     cpu_us: int
 
 
+class MemberServer(TypedDict):
+    """One of several servers that are a level and not contend's own."""
+
+    name: str
+    role: str
+    server: ServerRecord
+    variables_that_differ: dict[str, Variable]
+
+
 class MemberUse(TypedDict):
     """What one of several servers did over a run.
 
@@ -408,6 +417,7 @@ class Probes(TypedDict, total=False):
     line: of the delay line, if one stands before the server.
     member_line: of the delay lines between the servers of a level, if they are apart.
     members: of a level that is several servers. What stands beside it is of the first one.
+    member_servers: of a level that is several servers, if these are not contend's own.
     place: number of the run's server, and of its folder, among those of its block. In slices only.
     layout: of the server's memory, as that of the other levels in its block. In slices only.
     state: of the host, before and after.
@@ -434,6 +444,7 @@ class Probes(TypedDict, total=False):
     line: DelayLine
     member_line: DelayLine
     members: list[MemberUse]
+    member_servers: list[MemberServer]
     place: int
     layout: LayoutRecord
     state: HostState

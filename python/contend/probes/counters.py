@@ -221,10 +221,10 @@ class HostProbe:
     name = "host"
 
     def look(self, observed: Observed) -> HostLook:
-        if observed.pid is None:
-            return HostLook(host.pressure(), None)
         pids = {observed.pid, *observed.others, *(member.pid for member in observed.members)}
-        return HostLook(host.pressure(), host.own_cpu_s(sorted(pids)))
+        seen = [pid for pid in pids if pid is not None]
+        own_cpu_s = host.own_cpu_s(sorted(seen)) if len(seen) == len(pids) else None
+        return HostLook(host.pressure(), own_cpu_s)
 
     def change(self, before: HostLook, after: HostLook) -> probed.HostUse:
         change = host.change(before.pressure, after.pressure)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contend.settings import (
     before_run,
+    cluster,
     load,
     model_server,
     options,
@@ -34,6 +35,7 @@ SETTINGS: list[Setting] = [
     server.WRAP,
     *topology.MEMBERS,
     topology.MEMBER_ROUND_TRIP,
+    cluster.MEMBERS,
     server.ROUND_TRIP,
     # After what says its environment and options, to which they add.
     *PLACE,

@@ -48,11 +48,14 @@ class TopologySetting(Setting):
         topology = cell[self.path]
         if topology == SINGLE:
             return
+        if not own and cell["server.members"]:
+            return
         if not own:
             raise RequestError(
                 f'{self.path} = "{topology}" starts servers, and contend starts none beside one '
                 "that is not its own",
-                hint="Leave --server out to use private servers.",
+                hint="Leave --server out to use private servers, or name each server of a cluster "
+                "with its role: --server front=DSN --server backend=DSN, or --server node=DSN.",
             )
         server = str(cell[USE.path] or cell[KIND.path])
         if topology not in server.partition("@")[0].partition("-")[0].split("+"):
@@ -198,6 +201,13 @@ class MemberRoundTrip(Setting):
 
     def between(self, before: Values, after: Values) -> Need:
         return Need.NOTHING if _apart_s(before) == _apart_s(after) else self.need
+
+    def refuse(self, cell: Values, *, own: bool) -> None:
+        if not own and cell[self.path] is not None and cell[TOPOLOGY.path] != SINGLE:
+            raise RequestError(
+                f"{self.path} stands between servers that contend starts",
+                hint=f"Leave {self.path} out: your servers are as far apart as they are.",
+            )
 
     def launch(self, cell: Values, launch: Launch) -> None:
         launch.member_round_trip_s = _apart_s(cell)

@@ -181,6 +181,7 @@ LEVELS: dict[str, tuple[object, object]] = {
     "server.topology": ("single", "single"),
     "server.backends": (3, 3),
     "server.fronts": (3, 3),
+    "server.members": ("node=socket:/x", ["node=socket:/x"]),
     "server.nodes": (4, 4),
     "load.route": ("first", "first"),
     "data.schema": ("sbtest", "sbtest"),

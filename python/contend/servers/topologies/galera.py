@@ -12,8 +12,10 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pymysql
+from pymysql.connections import Connection
 
 from contend.host import sockets as host_sockets
 from contend.servers.client import fetch
@@ -293,15 +295,16 @@ def _not_synced(node: PrivateServer, size: int) -> str | None:
     node.check()
     try:
         with node.connect() as connection:
-            rows = fetch(connection, STATUS)
+            rows = status_of(connection)
     except (ConnectionLost, ConnectionRefused, pymysql.err.MySQLError) as error:
         # While it takes the rows of another one it may break connections off.
         return f"it does not answer ({error.args[-1]})"
     return why_not_synced(rows, size)
 
 
-STATUS = "SHOW GLOBAL STATUS LIKE 'wsrep%'"
-"""Answers what `why_not_synced` reads."""
+def status_of(connection: Connection[Any]) -> Iterable[Sequence[object]]:
+    """What `why_not_synced` reads."""
+    return fetch(connection, "SHOW GLOBAL STATUS LIKE 'wsrep%'")
 
 
 def why_not_synced(rows: Iterable[Sequence[object]], size: int) -> str | None:

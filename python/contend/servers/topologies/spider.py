@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pymysql
+from pymysql.connections import Connection
 
 from contend.servers.client import fetch
 from contend.servers.deployment import Deployment, LineMaker, Member, all_or_none, last_keys
@@ -196,6 +198,16 @@ def require_reachable(
                 f"{error.args[-1]}.",
                 hint=f"Its log is {backend.log_path}.",
             ) from error
+
+
+def has_warehouse(connection: Connection[Any], database: str, number: int) -> bool:
+    """Whether the server finds that warehouse, among its own rows or through a front."""
+    try:
+        return bool(
+            fetch(connection, f"SELECT 1 FROM `{database}`.warehouse WHERE w_id = {number}")
+        )
+    except pymysql.err.MySQLError:
+        return False  # there is no such table
 
 
 def _name(number: int) -> str:
