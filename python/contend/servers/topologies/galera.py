@@ -150,25 +150,22 @@ class Galera:
                 else:
                     # What the data's last cluster left would keep this one from beginning.
                     (node.data_folder / "grastate.dat").unlink(missing_ok=True)
-                told = self._start_new(node, number, options, between)
+                told = self._start_new(node, number, options)
                 truncated = truncated or told
+                if between is not None:
+                    # It can only stand before a node that listens; those to come go by it.
+                    between.before_port(_BEHIND_LINE, self._ports[number][0])
                 # One after the other: a node that gives its data gives them to one at a time.
                 require_synced(nodes[: number + 1])
         return truncated
 
     def _start_new(
-        self,
-        node: PrivateServer,
-        number: int,
-        options: Mapping[str, Value],
-        between: LineMaker | None,
+        self, node: PrivateServer, number: int, options: Mapping[str, Value]
     ) -> list[Truncated]:
         """Start a node whose ports nobody was told yet; others if somebody took them meanwhile."""
         for attempt in range(_PORT_ATTEMPTS):
             if attempt:
                 self._ports[number] = (free_port(), free_port())
-            if between is not None:
-                between.before_port(_BEHIND_LINE, self._ports[number][0])
             try:
                 return self._start_one(node, number, range(number), options)
             except PortTaken:
@@ -225,6 +222,7 @@ class Galera:
                 f"ist.recv_addr={_HOST}:{transfer}",
                 f"gcache.size={_CACHE}",
                 "socket.ssl=NO",
+                f"evs.keepalive_period=PT{min(1.0, self._patience_s / 5):g}S",
                 f"evs.suspect_timeout=PT{self._patience_s:g}S",
                 f"evs.inactive_timeout=PT{2 * self._patience_s:g}S",
                 f"evs.install_timeout=PT{self._patience_s:g}S",
