@@ -20,13 +20,13 @@ SPIDER = """
 [server]
 use = "mariadb+spider"
 topology = "spider"
-member_round_trip = "1ms"
+member_round_trip = "100us"
 options = { innodb_buffer_pool_size = "32M", innodb_log_file_size = "8M", performance_schema = 0 }
 
 [data]
 schema = "tpcc"
 warehouses = 2
-shrink = 300
+shrink = 100
 
 [workload]
 kind = "tpcc"
@@ -34,8 +34,8 @@ remote_payments_percent = 30
 
 [load]
 connections = 4
-warmup = "50ms"
-measure = "600ms"
+slice = "40ms"
+settle = "2ms"
 
 [load.errors]
 retry_pause = "2ms"
@@ -70,7 +70,7 @@ def measured(lab: Lab) -> list[RunRecord]:
         assert record.done["failed"] == 0 and record.done["events"] > 0
         # Servers asked one another by way of the lines.
         line = record.probes["member_line"]
-        assert line["round_trip_us"] == pytest.approx(1_000)
+        assert line["round_trip_us"] == pytest.approx(100)
         assert line["bytes_to_server"] > 0 and line["refused"] == 0
     assert lab.servers_alive() == []
     return records

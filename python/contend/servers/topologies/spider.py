@@ -169,8 +169,8 @@ def share_tables(
                     f"CREATE OR REPLACE SERVER {name} FOREIGN DATA WRAPPER mysql OPTIONS (SOCKET "
                     f"'{socket}', USER '{USER}', DATABASE '{database}')",
                 )
-            # Members of a two-phase commit are told apart by their hosts alone, and all are here: with
-            # one more column none is mistaken for another.
+            # Members of a two-phase commit are told apart by this key, and with their hosts alone,
+            # which are this one, the second would be taken for the first.
             fetch(
                 connection,
                 "ALTER TABLE mysql.spider_xa_member DROP KEY idx1, "
