@@ -21,6 +21,7 @@ SPIDER = """
 use = "mariadb+spider"
 topology = "spider"
 member_round_trip = "100us"
+warm = "as-found"
 options = { innodb_buffer_pool_size = "32M", innodb_log_file_size = "8M", performance_schema = 0 }
 
 [data]
@@ -34,8 +35,8 @@ remote_payments_percent = 30
 
 [load]
 connections = 4
-slice = "40ms"
-settle = "2ms"
+slice = "100ms"
+settle = "10ms"
 
 [load.errors]
 retry_pause = "2ms"

@@ -232,21 +232,26 @@ class Galera:
         # A node tells the others its port, and they take the address that they saw it come from:
         # both together are its line, if there is one, and else its own.
         addresses = ",".join(f"{_HOST}:{self._ports[place][0]}" for place in others)
-        return node.start(
-            {
-                **options,
-                "binlog_format": "ROW",
-                "innodb_autoinc_lock_mode": 2,
-                "wsrep_on": "ON",
-                "wsrep_provider": str(library),
-                "wsrep_provider_options": asked,
-                "wsrep_cluster_name": "contend",
-                "wsrep_cluster_address": f"gcomm://{addresses}",
-                "wsrep_node_name": f"node-{number + 1}",
-                "wsrep_node_address": _HOST,
-                "wsrep_sst_method": _TRANSFER.removeprefix("wsrep_sst_"),
-            }
-        )
+        every = {
+            **options,
+            "binlog_format": "ROW",
+            "innodb_autoinc_lock_mode": 2,
+            "wsrep_on": "ON",
+            "wsrep_provider": str(library),
+            "wsrep_provider_options": asked,
+            "wsrep_cluster_name": "contend",
+            "wsrep_cluster_address": f"gcomm://{addresses}",
+            "wsrep_node_name": f"node-{number + 1}",
+            "wsrep_node_address": _HOST,
+            "wsrep_sst_method": _TRANSFER.removeprefix("wsrep_sst_"),
+        }
+        try:
+            return node.start(every)
+        except ConnectionLost:
+            # It answers while it takes the rows of another one, and breaks connections off then.
+            if not node.running:
+                raise
+            return []
 
 
 def asked_beside_its_line(peers: Iterable[tuple[str, int]], names: Mapping[int, str]) -> str | None:
