@@ -89,7 +89,7 @@ def test_a_killed_node_costs_nothing_that_was_acknowledged_and_rejoins_by_the_li
     cluster: Cluster,
 ) -> None:
     cluster.topology.require_healthy(cluster.members, DataSpec())
-    passed = cluster.lines.report()
+    passed = cluster.lines.asker()()
     assert passed is not None and passed["bytes_to_server"] > 0
     for round_, victim in enumerate((cluster.members[2], cluster.members[0])):
         survivors = [node for node in cluster.nodes if node is not victim.server]

@@ -408,7 +408,7 @@ class PrivateUnderTest:
 
     def _member_line(self) -> Callable[[], DelayLine | None] | None:
         is_apart = self._lines is not None and self._launch.member_round_trip_s is not None
-        return self._lines.report if self._lines is not None and is_apart else None
+        return self._lines.asker() if self._lines is not None and is_apart else None
 
     def _counted(self) -> ModelCounters | None:
         return self._server.kind.counted(self._server.pid, self._server.log_path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -84,7 +84,11 @@ class Line:
 def together(lines: Sequence[Line]) -> DelayLine:
     """What passed through all of them since the last report, and how late the latest of them was;
     raises LineFailed."""
-    reports = [line.report() for line in lines]
+    return merged([line.report() for line in lines])
+
+
+def merged(reports: Sequence[DelayLine]) -> DelayLine:
+    """What several reports come to; how late is that of the latest of them."""
     latest = max(reports, key=lambda report: report["late_us"]["p99"])
     counted = ("connections", "refused", "bytes_to_server", "bytes_to_client", "cpu_us")
     sums = {name: sum(report[name] for report in reports) for name in counted}  # type: ignore[literal-required]
@@ -137,6 +141,7 @@ class MemberLines:
         self._stack = contextlib.ExitStack()
         self._round_trip_s = 0.0
         self._standing: list[Line] = []
+        self._told: list[DelayLine] = []
 
     def apart(self, round_trip_s: float | None) -> MemberLines | None:
         """Lines of that length for the servers to come, in place of those there were; None for
@@ -154,9 +159,20 @@ class MemberLines:
     def before_port(self, host: str, port: int) -> None:
         self._stand(Address(host=host, port=port), Path(), port)
 
-    def report(self) -> DelayLine | None:
-        """As of `together`; None if there are none."""
-        return together(self._standing) if self._standing else None
+    def asker(self) -> Callable[[], DelayLine | None]:
+        """Asks what passed since it was last called; None if there are none. Each asker is told of
+        all: levels that share servers in slices share their lines."""
+        heard = len(self._told)
+
+        def ask() -> DelayLine | None:
+            nonlocal heard
+            if not self._standing:
+                return None
+            self._told.append(together(self._standing))
+            mine, heard = self._told[heard:], len(self._told)
+            return merged(mine)
+
+        return ask
 
     def close(self) -> None:
         self._standing.clear()
