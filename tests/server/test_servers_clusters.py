@@ -12,6 +12,7 @@ from pathlib import Path
 import acknowledged
 import pymysql
 import pytest
+from run_lab import Lab
 from sql import query
 
 from contend.get import debian
@@ -31,7 +32,7 @@ SMALL: dict[str, Value] = {
     "performance_schema": 0,
 }
 NODES = 3
-PATIENCE_S = 2.0
+PATIENCE_S = 4.0
 ROUND_TRIP_S = 0.002
 
 
@@ -83,6 +84,65 @@ def test_every_node_has_what_the_first_had_and_what_any_wrote(cluster: Cluster) 
         wait = "SET SESSION wsrep_sync_wait = 1"
         rows = query(node, wait, "SELECT id FROM d.t ORDER BY id")
         assert [row[0] for row in rows] == [1, 2, 3, 4]
+
+
+OWN = """
+[server]
+use = "mariadb+galera"
+topology = "galera"
+warm = "as-found"
+
+[data]
+schema = "tpcc"
+warehouses = 1
+shrink = 100
+history_key = true
+
+[workload]
+kind = "tpcc"
+
+[load]
+connections = 3
+slice = "100ms"
+settle = "10ms"
+
+[load.errors]
+retry = [1205, 1213, 1020, 1047]
+retry_pause = "2ms"
+
+[factors]
+"load.route" = ["first", "round_robin"]
+
+[compare]
+baseline = { "load.route" = "first" }
+repeats = 2
+"""
+
+
+def test_a_cluster_that_somebody_else_started_is_one_level(cluster: Cluster, lab: Lab) -> None:
+    lab.file.write_text(OWN)
+    dsns = [f"node=mysql://root@/own?socket={node.socket}" for node in cluster.nodes]
+    named = [word for dsn in dsns for word in ("--server", dsn)]
+    query(cluster.nodes[0], "CREATE DATABASE own")
+    done = lab.contend("run", lab.file, "--out", lab.out, "--yes", *named)
+    assert done.returncode == 0, done.stderr
+    for record in lab.records():
+        assert record.done is not None and record.done["events"] > 0
+        members = {member["name"]: member for member in record.probes["members"]}
+        assert list(members) == ["node-1", "node-2", "node-3"]
+        assert all(one["status"]["wsrep_received"] > 0 for one in members.values())
+        said = record.probes["member_servers"]
+        assert [one["role"] for one in said] == ["node"] * NODES
+        assert len({one["server"]["source"] for one in said}) == NODES
+        nodes = record.done.get("nodes", [])
+        assert len(nodes) == (NODES if record.cell["load.route"] == "round_robin" else 0)
+    # Nobody was stopped, and one that is not there is named before anything is asked.
+    cluster.topology.require_healthy(cluster.members, DataSpec())
+    gone = lab.contend(
+        *("run", lab.file, "--out", lab.folder / "other", "--yes"),
+        *(*named[:4], "--server", "node=mysql://root@/own?socket=/none"),
+    )
+    assert gone.returncode == 1 and "node-3 of the cluster is not there" in gone.stderr
 
 
 def test_a_killed_node_costs_nothing_that_was_acknowledged_and_rejoins_by_the_lines(
