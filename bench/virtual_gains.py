@@ -1,6 +1,6 @@
 """What decides the gain of a divided key cache? The model server in virtual time, one thing changed
-at a time: what the machine has and costs, how locks wait, what a query does besides, how many tables
-there are. Deterministic: no clock, so a busy host does not touch it.
+at a time: what the machine has and costs, how locks wait, what a query does besides, how many
+tables there are. Deterministic: no clock, so a busy host does not touch it.
 
     python bench/virtual_gains.py [--seconds 0.5] [--part machine|tables]
 
