@@ -14,12 +14,13 @@ Counts, no times: a busy host does not touch them.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import itertools
 import random
 import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -144,9 +145,17 @@ def index_files(pid: int) -> dict[str, int]:
     return found
 
 
+def taken_by(pid: int) -> set[int]:
+    return {int(one.name) for one in Path(f"/proc/{pid}/fd").iterdir()}
+
+
 def next_descriptor(pid: int) -> int:
-    taken = {int(one.name) for one in Path(f"/proc/{pid}/fd").iterdir()}
-    return next(number for number in range(len(taken) + 1) if number not in taken)
+    """That of the index file that is opened next: the server reads the table's definition first,
+    which has the lowest that is free."""
+    taken = taken_by(pid)
+    free = (number for number in itertools.count() if number not in taken)
+    next(free)
+    return next(free)
 
 
 class Tables:
@@ -170,22 +179,31 @@ class Tables:
         pages = (folder / "t0.MYI").stat().st_size // 1024
         self.key = Key(rows, pages - pages_of_key(rows))
 
-    def open(self, cursor: Any, apart: Sequence[int]) -> list[int]:
+    def open(
+        self, cursor: Any, apart: Sequence[int], connections: contextlib.ExitStack
+    ) -> list[int]:
         """Opens a table for each, so that their descriptors are as far apart as wanted, and says
-        what they are; at most one off, where another thread took one."""
+        what they are. A small table takes two descriptors, a connection one; those of statistics
+        are not opened (`use_stat_tables`)."""
         cursor.execute("FLUSH TABLES")
+        # None is left free among those that are taken.
+        while next_descriptor(self.server.pid) < max(taken_by(self.server.pid)):
+            connections.enter_context(self.server.connect(DATABASE))
         others = iter(range(self.others))
         first = None
         for number, by in enumerate(apart):
-            while first is not None and next_descriptor(self.server.pid) < first + by:
+            while (
+                first is not None and (short := first + by - next_descriptor(self.server.pid)) > 0
+            ):
+                if short == 1:
+                    connections.enter_context(self.server.connect(DATABASE))
+                    continue
                 cursor.execute(f"SELECT COUNT(*) FROM o{next(others)}")
                 cursor.fetchall()
             cursor.execute(f"SELECT id FROM t{number} LIMIT 1")
             cursor.fetchall()
-            found = index_files(self.server.pid)[f"t{number}"]
-            first = found if first is None else first
-        opened = index_files(self.server.pid)
-        return [opened[f"t{number}"] for number in range(len(apart))]
+            first = index_files(self.server.pid)[f"t{number}"] if first is None else first
+        return tables_open(self.server.pid, len(apart))
 
 
 def requests(cursor: Any) -> list[int]:
@@ -198,16 +216,22 @@ def requests(cursor: Any) -> list[int]:
 
 def counted(args: argparse.Namespace) -> str:
     lines = []
-    options = {**STUDY_OPTIONS, "table_open_cache": 2000, "open_files_limit": 8192}
+    options = {**STUDY_OPTIONS, "open_files_limit": 8192, "use_stat_tables": "NEVER"}
     most = max(len(case.apart) for case in CASES)
     with private_server(options) as server:
         tables = Tables(server, args.rows, most, others=40)
-        with server.connect(DATABASE, read_timeout=600) as connection:
-            cursor = connection.cursor()
+        with (
+            server.connect(DATABASE, read_timeout=600) as connection,
+            connection.cursor() as cursor,
+        ):
             for case in CASES:
                 asked = drawn(args.queries, len(case.apart), args.rows)
-                descriptors = tables.open(cursor, case.apart)
-                line = [case.name, " ".join(str(b - a) for a, b in pairwise(descriptors)) or "-"]
+                with contextlib.ExitStack() as connections:
+                    descriptors = tables.open(cursor, case.apart, connections)
+                line = [
+                    case.name,
+                    " ".join(str(b - a) for a, b in itertools.pairwise(descriptors)) or "-",
+                ]
                 for segments in SEGMENTS:
                     cursor.execute(f"SET GLOBAL key_cache_segments = {segments}")
                     names = ", ".join(f"t{number}" for number in range(len(case.apart)))
