@@ -43,6 +43,9 @@ def of_cpus(cpus: int, near_cpus: int = NEAR) -> Change:
     return Change(name, {"cpus": cpus}, {"near_cpus": near_cpus})
 
 
+HALF = {"query_ns": 10_000, "row_ns": 350, "point_ns": 750}
+TWICE = {"query_ns": 80_000, "row_ns": 1_400}
+
 BASE = Change("base: 2 near CPUs")
 CHANGES: Sequence[Change] = (
     BASE,
@@ -62,10 +65,16 @@ CHANGES: Sequence[Change] = (
     Change("switches cost twice", host={"switch_ns": 1_800}),
     Change("wake-ups of idle CPUs take 5 us for 25", host={"wake_sleeping_ns": 5_000}),
     Change("idle CPUs take no thread", host={"steals": False}),
-    Change("half the work besides", demands={"query_ns": 10_000, "row_ns": 350, "point_ns": 750}),
-    Change("twice the work besides", demands={"query_ns": 80_000, "row_ns": 1_400}),
+    Change("half the work besides", demands=HALF),
+    Change("twice the work besides", demands=TWICE),
     Change("held twice as long", demands={"find_ns": 120, "release_ns": 80}),
-    Change("a far and 2.8 times slower machine", host={"near_cpus": 1}, demands={"find_ns": 168}),
+    Change("2 far CPUs, half the work besides", host={"near_cpus": 1}, demands=HALF),
+    Change("2 far CPUs, twice the work besides", host={"near_cpus": 1}, demands=TWICE),
+    *(
+        Change(f"{ns} ns a line", host={"handover_near_ns": ns})
+        for ns in (20, 45, 70, 100, 150, 220, 300, 400)
+    ),
+    *(Change(f"base, seed {seed}", {"seed": seed}) for seed in (1, 2, 3)),
 )
 CONNECTIONS = (8, 64)
 
