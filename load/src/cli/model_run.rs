@@ -64,7 +64,12 @@ pub struct Arguments {
     /// Descriptor of the index file, which decides with the page's number which segment has it.
     /// Several, parted by commas: as many tables of so many rows, of which a query asks one, drawn
     /// uniformly.
-    #[arg(long = "descriptor", value_name = "N,…", default_value = "0", value_delimiter = ',')]
+    #[arg(
+        long = "descriptor",
+        value_name = "N,…",
+        default_value = "0",
+        value_delimiter = ','
+    )]
     descriptors: Vec<u32>,
     /// Who gets a lock that becomes free: whoever comes first, or who has waited longest.
     #[arg(long, value_enum, default_value_t = LockWord::Barging)]

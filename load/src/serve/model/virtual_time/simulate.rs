@@ -69,8 +69,9 @@ impl VirtualRun {
             return Err("no table: give a descriptor".to_owned());
         }
         let pages = Index::new(rows).pages() as usize * tables;
-        u32::try_from(pages)
-            .map_err(|_| format!("{tables} tables of {rows} rows have more pages than have numbers"))
+        u32::try_from(pages).map_err(|_| {
+            format!("{tables} tables of {rows} rows have more pages than have numbers")
+        })
     }
 
     /// Runs it. `record` is told each response time of the measured part, in picoseconds.
@@ -168,9 +169,8 @@ impl Simulation {
         let mut keys = Vec::with_capacity(self.points as usize);
         let (seed, points, sampler) = (self.seed, self.points, self.keys);
         let tables = self.cache.tables();
-        let mut draw = |cycle, keys: &mut Vec<u32>| {
-            draw_keys(seed, cycle, tables, points, &sampler, keys)
-        };
+        let mut draw =
+            |cycle, keys: &mut Vec<u32>| draw_keys(seed, cycle, tables, points, &sampler, keys);
         let mut events = ClientEvents {
             begun: self.begun,
             answered: self.answered,
