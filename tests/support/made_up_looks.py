@@ -86,6 +86,30 @@ def add_looks(path: Path, planned: Sequence[Planned], compared: str) -> None:
             folder.add_looks(*looks)
         for number, block in enumerate(contexts.values(), len(contexts) + 1):
             folder.add_looks(*(_locks(run, place, number) for place, run in enumerate(block)))
+            folder.add_looks(*(plans(place, run.cell, number) for place, run in enumerate(block)))
+
+
+def explained(way: str, key: str | None, **more: Any) -> dict[str, Any]:
+    """A row of EXPLAIN."""
+    usual = {"table": "sbtest", "type": way, "key": key, "rows": 10, "extra": "Using where"}
+    return {**usual, "possible_keys": None, "key_len": None, "ref": None, **more}
+
+
+BY_K = "SELECT id, k, c, pad FROM sbtest WHERE k IN (?, ...)"
+
+
+def plans(place: int, cell: Mapping[str, Level], block: int = 1, **more: Any) -> LookRecord:
+    """What EXPLAIN says: the first level reads the whole table, the others by an index."""
+    step = explained("ALL", None, rows=99_000) if place == 0 else explained("range", "k_1")
+    by_id = "SELECT c FROM sbtest WHERE id = ?"
+    statements = [
+        {"shape": shape, "statement": shape, "tables": [one], "why_not": None}
+        for shape, one in ((BY_K, step), (by_id, explained("const", "PRIMARY", rows=1)))
+    ]
+    keys = {"PRIMARY": ["`id`"], **({} if place == 0 else {"k_1": ["`k`"]})}
+    when = "2026-03-01T11:06:00.000+00:00"
+    figures = {"statements": statements, "indexes": {"sbtest": keys}, **more}
+    return LookRecord("plans", block, cell, when, when, figures)
 
 
 def _locks(run: Planned, place: int, block: int) -> LookRecord:

@@ -29,6 +29,7 @@ from contend.lab.equipment import borrowed_equipment, private_equipment, servers
 from contend.lab.events import Notice
 from contend.lab.lock_look import LOCKS
 from contend.lab.looks import BUDGET
+from contend.lab.plan_look import PLANS
 from contend.lab.session import Equipment, take_over
 from contend.load import find_program
 from contend.servers import ServerBinary
@@ -274,7 +275,7 @@ def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
 
 def _looks(args: argparse.Namespace) -> tuple[str, ...]:
     """Which looks at causes are asked for."""
-    return (BUDGET, LOCKS) if getattr(args, "budget", False) else ()
+    return (BUDGET, PLANS, LOCKS) if getattr(args, "budget", False) else ()
 
 
 def equipment_for(

@@ -19,7 +19,8 @@ from contend.findings.budget_parts import (
     share_of,
     slow_parts_of_round,
 )
-from contend.spec import Level, same_level
+from contend.findings.looks import baseline_of, last_looks
+from contend.spec import Level
 from contend.stats import Estimate, estimate
 from contend.store import LookRecord
 
@@ -101,36 +102,11 @@ def budgets_of(
 ) -> list[list[Budget]]:
     """A budget of each cell that was looked at, those side by side together. Of a cell that was
     looked at again the last look counts."""
-    of_block: dict[int, list[LookRecord]] = {}
-    for record in looks:
-        if record.look == BUDGET and record.error is None and record.figures.get("rounds"):
-            of_block.setdefault(record.block, []).append(record)
-    last: dict[str, list[LookRecord]] = {}
-    for records in of_block.values():
-        last[repr(sorted(records[0].cell.items(), key=str))] = records
-    return [_beside(records, compared, baseline) for records in last.values()]
-
-
-def failed_looks(looks: Sequence[LookRecord], name: str = BUDGET) -> list[LookRecord]:
-    """Of each cell whose last look of that name failed, that look."""
-    last = {repr(sorted(one.cell.items(), key=str)): one for one in looks if one.look == name}
-    return [one for one in last.values() if one.error is not None]
-
-
-def _beside(
-    records: Sequence[LookRecord], compared: str | None, baseline: Level | None
-) -> list[Budget]:
-    base = next(
-        (
-            record
-            for record in records
-            if compared is not None
-            and baseline is not None
-            and same_level(record.cell[compared], baseline)
-        ),
-        None,
-    )
-    return [budget_of(record, None if record is base else base) for record in records]
+    found = []
+    for records in last_looks([one for one in looks if one.figures.get("rounds")], BUDGET):
+        base = baseline_of(records, compared, baseline)
+        found.append([budget_of(record, None if record is base else base) for record in records])
+    return found
 
 
 def budget_of(record: LookRecord, base: LookRecord | None = None) -> Budget:

@@ -20,8 +20,10 @@ from contend.findings import (
     study_of,
     sweeps_of,
 )
-from contend.findings.budget import budgets_of, failed_looks
+from contend.findings.budget import BUDGET, budgets_of
 from contend.findings.lock_waits import LOCKS, locks_of
+from contend.findings.looks import failed_looks
+from contend.findings.plans import PLANS, plans_of
 from contend.findings.server_says import server_says
 from contend.report.answer import answer_of, leading_level
 from contend.report.basis import sessions_of
@@ -41,6 +43,7 @@ from contend.report.model import Report
 from contend.report.naming import naming_of
 from contend.report.notices import failures_of, progress_of, warnings_of
 from contend.report.panels import layout_of, other_levels_of, overall_of, panels_of, wholes_of
+from contend.report.plans import plan_section
 from contend.report.profile import profile_section
 from contend.report.provenance import (
     about_server,
@@ -121,6 +124,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
     looks = folder.looks()
     budgets = budgets_of(looks, path, study.roles.baseline)
     locks = locks_of(looks, path, study.roles.baseline)
+    plans = plans_of(looks, path, study.roles.baseline)
     says = [server_says(study, [one.cell for one in group]) for group in budgets]
     picture = picture_of(study.roles, layout, panels, compared[0], charts)
     return Report(
@@ -160,7 +164,8 @@ def _report(folder: RunFolder, study: Study) -> Report:
                 (
                     scaling_section(study, sweeps, layout, panels),
                     tpcc_section(study, cells),
-                    budget_section(budgets, says, failed_looks(looks), path),
+                    budget_section(budgets, says, failed_looks(looks, BUDGET), path),
+                    plan_section(plans, failed_looks(looks, PLANS), path),
                     lock_section(locks, failed_looks(looks, LOCKS), path),
                     locks_section(study, cells),
                     host_state_section(study, analyses[0]),
@@ -187,6 +192,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
         differences=differences_of(study),
         budgets=tuple(map(tuple, budgets)),
         locks=tuple(map(tuple, locks)),
+        plans=tuple(map(tuple, plans)),
         spec_text=experiment.source,
         overrides=experiment.overrides,
     )
