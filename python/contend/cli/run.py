@@ -31,6 +31,7 @@ from contend.lab.lock_look import LOCKS
 from contend.lab.looks import BUDGET
 from contend.lab.plan_look import PLANS
 from contend.lab.session import Equipment, take_over
+from contend.lab.switch_look import SWITCHES
 from contend.load import find_program
 from contend.servers import ServerBinary
 from contend.servers.binary import PROGRAMS
@@ -275,7 +276,7 @@ def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
 
 def _looks(args: argparse.Namespace) -> tuple[str, ...]:
     """Which looks at causes are asked for."""
-    return (BUDGET, PLANS, LOCKS) if getattr(args, "budget", False) else ()
+    return (BUDGET, SWITCHES, PLANS, LOCKS) if getattr(args, "budget", False) else ()
 
 
 def equipment_for(

@@ -57,6 +57,7 @@ def take_looks(
     """
     number = max((record.block for record in folder.looks()), default=0)
     found_any = False
+    told: set[tuple[str, str]] = set()
     for name in names:
         for block in blocks_to_look_at(folder.meta().planned, compared):
             number += 1
@@ -64,7 +65,8 @@ def take_looks(
             for runs in runner.at_once(block):
                 records = _taken(name, number, runs, runner)
                 folder.add_looks(*records)
-                if (error := records[0].error) is not None:
+                if (error := records[0].error) is not None and (name, error) not in told:
+                    told.add((name, error))
                     why = error.rstrip(".")
                     listen(Notice(f"{name}: this look is lost: {why}. Every measured run is kept."))
                 found_any |= records[0].error is None

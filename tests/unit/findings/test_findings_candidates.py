@@ -133,6 +133,7 @@ NOT_OWN = (
     "instrumentation",
     "memory-of-another-node",
     "neighbour",
+    "preempted-holders",
     "run-queue",
 )
 
