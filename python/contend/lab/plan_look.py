@@ -7,12 +7,14 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from contend.errors import WorkError
 from contend.lab.look_block import BlockToLookAt
 from contend.lab.looks import SLICE_S
 from contend.lab.testbed import Ready
+from contend.load import ArmSpec
 from contend.servers.plans import StatementWatch, explained, indexes, use_database
 from contend.store import LookRecord
 
@@ -41,11 +43,17 @@ def look_at_plans(block: BlockToLookAt) -> list[LookRecord]:
     with contextlib.ExitStack() as stack:
         for watch in watches:
             stack.enter_context(watch)
-        block.drive(block.cut(1, SLICE_S, 0.02))
+        block.drive(block.cut(1, SLICE_S, 0.02), arms=[_as_texts(arm) for arm in block.arms])
     asked = _most_seen(watches)
     if not asked:
         raise WorkError("no SELECT, UPDATE or DELETE was met in the process list")
     return block.records([_explain(ready, asked) for ready in block.readies])
+
+
+def _as_texts(arm: ArmSpec) -> ArmSpec:
+    """A prepared statement is listed without its values, and cannot be explained."""
+    is_prepared = arm.cell["load.protocol"] == "prepared"
+    return replace(arm, cell=arm.cell.having(load__protocol="text")) if is_prepared else arm
 
 
 def _most_seen(watches: Sequence[StatementWatch]) -> list[tuple[str, str]]:

@@ -31,23 +31,21 @@ def plan_section(
 
 
 def _lead(groups: Sequence[Sequence[PlansOfCell]]) -> str:
-    shapes = {shape for group in groups for one in group for shape in one.plans}
+    """Whether plans differ, and which statements have none that is known."""
+    plans = [plan for group in groups for one in group for plan in one.plans.values()]
+    unknown = {plan.shape: plan.why_not for plan in plans if not plan.steps}
     changed = {shape for group in groups for one in group for shape in one.changed}
-    if not changed:
-        return str(
-            Said(
-                "EXPLAIN says the same at all levels, of {} kinds of statements that were met.",
-                Given(len(shapes)),
-            )
-        )
-    return str(
-        Said(
-            "EXPLAIN says another plan than the baseline's for {} of {} kinds of statements that "
-            "were met.",
-            Given(len(changed)),
-            Given(len(shapes)),
-        )
-    )
+    known = {plan.shape for plan in plans} - unknown.keys()
+    said = [Said("Kinds of statement that were met and explained: {}.", Given(len(known)))]
+    if changed:
+        said.append(Said("Of these have another plan than the baseline: {}.", Given(len(changed))))
+    elif known:
+        said.append(Said("Each of them has the same plan at all levels."))
+    said += [
+        Said.written(f"Not explained: {_short(shape)} ({why or 'the server gave no plan'}).")
+        for shape, why in unknown.items()
+    ]
+    return " ".join(map(str, said))
 
 
 def _tables(group: Sequence[PlansOfCell], compared: str | None) -> list[TextTable]:

@@ -215,6 +215,8 @@ def test_what_is_asked_is_explained_on_the_server_of_each_level(bench: Bench) ->
     load = Sees(bench, ["SELECT c FROM sbtest WHERE id = 5", "SELECT c FROM sbtest WHERE id = 6"])
     _, found = looks(bench, load, name=PLANS)
     assert [record.error for record in found] == [None] * 4
+    # A prepared statement is listed without its values.
+    assert {plan["load"]["protocol"] for plan in load.plans} == {"text"}
     for record in found:
         (one,) = record.figures["statements"]
         assert one["shape"] == "SELECT c FROM sbtest WHERE id = ?"
