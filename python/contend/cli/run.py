@@ -130,7 +130,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="after the runs look where the time of a query goes, which threads are taken off "
         "their CPUs (as root), what EXPLAIN says and which locks are waited for, in blocks of "
-        "their own (about 50 s for each pair of cells); with --resume also of a run that is complete",
+        "their own (about 50 s for each pair of cells); with --resume also of a run that is "
+        "complete",
     )
     parser.add_argument(
         "--profile",
