@@ -6,7 +6,8 @@ Each case starts two private servers that run alike but for what is injected int
 contend knows as two servers that run already, and runs the recipe `new-server-slower` on them. What
 is injected, with which size, and which answers count as right stands in `INJECTIONS`; the order is
 drawn by a seed. Kept case by case in `bench/results/attribution/cases.jsonl.gz` with the hash of
-all signatures and verdicts: begun anew, the command goes on with what is missing under that hash.
+all that decides what is named (`attribution_rules.py`): begun anew, the command goes on with what
+is missing under that hash.
 `--table` prints the confusion matrix of what is there.
 
 Named is what was confirmed. A case is *right* if that is one of the accepted answers and nothing
@@ -21,7 +22,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gzip
-import hashlib
 import json
 import random
 import subprocess
@@ -35,17 +35,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from attribution_rules import hash_of, rules
 from lab import private_server
 from rounds import RESULTS, machine, markdown_table
 from scipy.stats import beta
 
 from contend.servers import Dsn
 
-ROOT = Path(__file__).resolve().parents[1]
-FINDINGS = ROOT / "python" / "contend" / "findings"
 CASES = RESULTS / "attribution" / "cases.jsonl.gz"
 SEED = 20_261_125
 TIMEOUT_S = 600.0
+RUN_S, WHY_MINUTES = 20, 0.7
+"""What a case measures first, and what it tries then: with the start and the filling of two servers
+a case takes a minute and a half."""
 TABLES = "sbtest"
 """The database that contend makes for its tables."""
 
@@ -134,15 +136,6 @@ INJECTIONS: tuple[Injection, ...] = (
 )
 
 
-def signatures() -> str:
-    """A hash of all that decides what is named."""
-    parts = hashlib.sha256()
-    for path in (*sorted((FINDINGS / "candidates").glob("*.py")), FINDINGS / "tried.py"):
-        parts.update(path.read_bytes())
-    parts.update((ROOT / "python/contend/recipes/new-server-slower.toml").read_bytes())
-    return parts.hexdigest()[:12]
-
-
 def drawn() -> Iterator[tuple[str, Injection, Sequence[str]]]:
     """All cases in the order in which they are made, each with a key, without end."""
     chance = random.Random(SEED)
@@ -194,16 +187,16 @@ def attribute(one: Injection, sets: Sequence[str]) -> Case:
         given = [
             f"server.use={json.dumps(names)}",
             f'compare.baseline={{ "server.use" = {json.dumps(names[0])} }}',
-            "compare.at_most=30s",
+            f"compare.at_most={RUN_S}s",
+            "experiment.why=false",
             *sets,
         ]
         flags = [part for text in given for part in ("--set", text)]
         out = folder / "run"
         if one.after_load:
-            brief = ("--set", "experiment.why=false", "--set", "compare.at_most=5s")
             contend(
                 *("run", "new-server-slower", "--quick", "--yes", "--out", str(folder / "load")),
-                *(*flags, *brief),
+                *(*flags, "--set", "compare.at_most=3s"),
                 folder=folder,
             )
             with servers[1].connect(TABLES) as connection, connection.cursor() as cursor:
@@ -212,7 +205,8 @@ def attribute(one: Injection, sets: Sequence[str]) -> Case:
             *("run", "new-server-slower", "--quick", "--yes", "--out", str(out), *flags),
             folder=folder,
         )
-        told = contend("why", str(out), "--json", "--yes", folder=folder)
+        minutes = ("--minutes", str(WHY_MINUTES))
+        told = contend("why", str(out), "--json", "--yes", *minutes, folder=folder)
         found: dict[str, Any] = {}
         with contextlib.suppress(ValueError):
             found = json.loads(told.stdout)
@@ -240,7 +234,7 @@ def verdict(case: Case) -> str:
 
 
 def make(count: int, minutes: float, only: str | None) -> None:
-    until, now = time.monotonic() + 60 * minutes, signatures()
+    until, now = time.monotonic() + 60 * minutes, hash_of(rules(INJECTIONS))
     made = {case["key"] for case in read_cases() if case["signatures"] == now}
     wanted = (each for each in drawn() if only is None or each[1].name == only)
     for _, (key, one, sets) in zip(range(count), wanted, strict=False):
@@ -271,7 +265,8 @@ def make(count: int, minutes: float, only: str | None) -> None:
 
 def table() -> str:
     """The confusion matrix: what was injected, and what was named."""
-    cases = [case for case in read_cases() if case["signatures"] == signatures()]
+    now = hash_of(rules(INJECTIONS))
+    cases = [case for case in read_cases() if case["signatures"] == now]
     named = sorted({name for case in cases for name in case["named"]})
     rows = []
     for one in sorted({case["injected"] for case in cases}):
@@ -286,7 +281,7 @@ def table() -> str:
     head = ["injected", "cases", *(f"`{name}`" for name in named), "nothing named", "right"]
     return (
         f"{markdown_table(head, rows)}\n\nWrong: {wrong} of {len(cases)} "
-        f"(95 %: {low:.1%} to {high:.1%}, Clopper-Pearson). Signatures {signatures()}.\n"
+        f"(95 %: {low:.1%} to {high:.1%}, Clopper-Pearson). Signatures {now}.\n"
     )
 
 

@@ -3,7 +3,8 @@ when it is enough.
 
 A repeat is the unit that the answer rests on: in slices a set of freshly started servers that is
 taken through all contexts. Without a limit of its own an experiment makes `compare.repeats` of
-them; with one it goes on repeat by repeat until the answer is narrow enough or the time is up.
+them; with one it goes on repeat by repeat until the answer is narrow enough or the time is up. A
+run of treatments is over too when every candidate is decided.
 
 What fails is recorded and the walk goes on, because one bad cell must not cost a night's work.
 It ends where going on is of no use: nothing was measured yet and the first cell cannot be set up;
@@ -22,6 +23,8 @@ import pymysql
 from contend.calibration import Calibration
 from contend.datasets import LoadingDeclined, LoadingFailed, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
+from contend.findings import study_of
+from contend.findings.tried import tried_of, why_decided
 from contend.lab.deaths import death_behind, in_words
 from contend.lab.design import Design
 from contend.lab.effort import Effort
@@ -135,10 +138,16 @@ class Schedule:
         made = sorted({each.repeat for each in self._planned} - left)
         seen = self.effort.progress(made)
         if not seen.stop:
-            return None
+            return self._why_decided()
         if self._experiment.compared is None:
             return f"{seen.reason}: {len(made)} repeat{'' if len(made) == 1 else 's'}"
         return f"{seen.reason}: {seen.words()}"
+
+    def _why_decided(self) -> str | None:
+        """Why a run of treatments is over before its time; None of any other."""
+        if "why" not in self._folder.meta().facts:
+            return None
+        return why_decided(tried_of(study_of(self._folder, percentiles=False)))
 
 
 def _spent_s(ended: Sequence[Ended]) -> float:

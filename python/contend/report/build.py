@@ -37,6 +37,7 @@ from contend.report.counters import counter_section
 from contend.report.gate import gate_of_study
 from contend.report.host_notes import host_notes_of
 from contend.report.host_state import host_state_section
+from contend.report.hosts import hosts_section
 from contend.report.lock_waits import lock_section
 from contend.report.locks import locks_section
 from contend.report.memory_nodes import memory_nodes_section
@@ -172,6 +173,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
                     plan_section(plans, failed_looks(looks, PLANS), path),
                     lock_section(locks, failed_looks(looks, LOCKS), path),
                     locks_section(study, cells),
+                    hosts_section(study, cells),
                     host_state_section(study, analyses[0]),
                     why_section(folder),
                     profile_section(folder),
