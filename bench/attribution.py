@@ -6,7 +6,8 @@ Each case starts two private servers that run alike but for what is injected int
 contend knows as two servers that run already, and runs the recipe `new-server-slower` on them. What
 is injected, with which size, and which answers count as right stands in `INJECTIONS`; the order is
 drawn by a seed. Kept case by case in `bench/results/attribution/cases.jsonl.gz` with the hash of
-all signatures and verdicts: begun anew, the command goes on with what is missing under that hash.
+all that decides what is named (`attribution_rules.py`): begun anew, the command goes on with what
+is missing under that hash.
 `--table` prints the confusion matrix of what is there.
 
 Named is what was confirmed. A case is *right* if that is one of the accepted answers and nothing
@@ -21,7 +22,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gzip
-import hashlib
+import itertools
 import json
 import random
 import subprocess
@@ -35,17 +36,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from attribution_rules import hash_of, rules
 from lab import private_server
 from rounds import RESULTS, machine, markdown_table
 from scipy.stats import beta
 
 from contend.servers import Dsn
 
-ROOT = Path(__file__).resolve().parents[1]
-FINDINGS = ROOT / "python" / "contend" / "findings"
 CASES = RESULTS / "attribution" / "cases.jsonl.gz"
 SEED = 20_261_125
 TIMEOUT_S = 600.0
+RUN_S, WHY_MINUTES = 20, 0.7
+"""What a case measures first, and what it tries then: with the start and the filling of two servers
+a case takes a minute and a half."""
 TABLES = "sbtest"
 """The database that contend makes for its tables."""
 
@@ -58,7 +61,8 @@ class Injection:
     """What is other in the second server.
 
     options: it is started with; `both`: both servers are.
-    sets: of the experiment, for both; a size each.
+    sizes: settings of the experiment, for both; a size each. Where a treatment builds an index,
+        there are fewer rows, so that it takes no longer than measuring.
     accepted: candidates that are right; none if nothing may be named.
     own_lever: the candidate's treatment sets the variable that was injected.
     after_load: a statement for the second server, once the tables are there.
@@ -77,7 +81,7 @@ INJECTIONS: tuple[Injection, ...] = (
     Injection(
         "missing_index",
         {},
-        [[f"load.connections={n}"] for n in (1, 4, 8)],
+        [[f"load.connections={n}", "data.rows=20000"] for n in (1, 4, 8)],
         ["missing-index"],
         both={"thread_cache_size": 64},
         after_load="ALTER TABLE sbtest DROP INDEX k",
@@ -134,15 +138,6 @@ INJECTIONS: tuple[Injection, ...] = (
 )
 
 
-def signatures() -> str:
-    """A hash of all that decides what is named."""
-    parts = hashlib.sha256()
-    for path in (*sorted((FINDINGS / "candidates").glob("*.py")), FINDINGS / "tried.py"):
-        parts.update(path.read_bytes())
-    parts.update((ROOT / "python/contend/recipes/new-server-slower.toml").read_bytes())
-    return parts.hexdigest()[:12]
-
-
 def drawn() -> Iterator[tuple[str, Injection, Sequence[str]]]:
     """All cases in the order in which they are made, each with a key, without end."""
     chance = random.Random(SEED)
@@ -183,7 +178,7 @@ def contend(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def attribute(one: Injection, sets: Sequence[str]) -> Case:
     """Make a case: two servers, the recipe, and what was named."""
-    began = time.monotonic()
+    laps = [time.monotonic()]
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="contend-attr-")))
         servers = [
@@ -194,25 +189,29 @@ def attribute(one: Injection, sets: Sequence[str]) -> Case:
         given = [
             f"server.use={json.dumps(names)}",
             f'compare.baseline={{ "server.use" = {json.dumps(names[0])} }}',
-            "compare.at_most=30s",
+            f"compare.at_most={RUN_S}s",
+            "experiment.why=false",
             *sets,
         ]
         flags = [part for text in given for part in ("--set", text)]
         out = folder / "run"
         if one.after_load:
-            brief = ("--set", "experiment.why=false", "--set", "compare.at_most=5s")
             contend(
                 *("run", "new-server-slower", "--quick", "--yes", "--out", str(folder / "load")),
-                *(*flags, *brief),
+                *(*flags, "--set", "compare.at_most=3s"),
                 folder=folder,
             )
             with servers[1].connect(TABLES) as connection, connection.cursor() as cursor:
                 cursor.execute(one.after_load)
+        laps.append(time.monotonic())
         done = contend(
             *("run", "new-server-slower", "--quick", "--yes", "--out", str(out), *flags),
             folder=folder,
         )
-        told = contend("why", str(out), "--json", "--yes", folder=folder)
+        laps.append(time.monotonic())
+        minutes = ("--minutes", str(WHY_MINUTES))
+        told = contend("why", str(out), "--json", "--yes", *minutes, folder=folder)
+        laps.append(time.monotonic())
         found: dict[str, Any] = {}
         with contextlib.suppress(ValueError):
             found = json.loads(told.stdout)
@@ -227,7 +226,14 @@ def attribute(one: Injection, sets: Sequence[str]) -> Case:
         "log_difference": (tried.get("log_difference") or {}).get("mean"),
         "said": found.get("sentence") or (told.stderr or done.stderr).strip()[-400:],
         "code": done.returncode,
-        "seconds": round(time.monotonic() - began, 1),
+        "repeats": tried.get("repeats"),
+        "seconds": round(laps[-1] - laps[0], 1),
+        "seconds_of": {
+            name: round(after - before, 1)
+            for name, (before, after) in zip(
+                ("servers", "run", "why"), itertools.pairwise(laps), strict=True
+            )
+        },
     }
 
 
@@ -240,7 +246,7 @@ def verdict(case: Case) -> str:
 
 
 def make(count: int, minutes: float, only: str | None) -> None:
-    until, now = time.monotonic() + 60 * minutes, signatures()
+    until, now = time.monotonic() + 60 * minutes, hash_of(rules(INJECTIONS))
     made = {case["key"] for case in read_cases() if case["signatures"] == now}
     wanted = (each for each in drawn() if only is None or each[1].name == only)
     for _, (key, one, sets) in zip(range(count), wanted, strict=False):
@@ -271,7 +277,8 @@ def make(count: int, minutes: float, only: str | None) -> None:
 
 def table() -> str:
     """The confusion matrix: what was injected, and what was named."""
-    cases = [case for case in read_cases() if case["signatures"] == signatures()]
+    now = hash_of(rules(INJECTIONS))
+    cases = [case for case in read_cases() if case["signatures"] == now]
     named = sorted({name for case in cases for name in case["named"]})
     rows = []
     for one in sorted({case["injected"] for case in cases}):
@@ -286,7 +293,7 @@ def table() -> str:
     head = ["injected", "cases", *(f"`{name}`" for name in named), "nothing named", "right"]
     return (
         f"{markdown_table(head, rows)}\n\nWrong: {wrong} of {len(cases)} "
-        f"(95 %: {low:.1%} to {high:.1%}, Clopper-Pearson). Signatures {signatures()}.\n"
+        f"(95 %: {low:.1%} to {high:.1%}, Clopper-Pearson). Signatures {now}.\n"
     )
 
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from contend.cli.parser import confirmed, remark, say_json
-from contend.cli.why import measure_within, say_section
+from contend.cli.pair_again import (
+    add_pair_again,
+    is_measured,
+    measure_within,
+    require_agreed,
+    require_minutes,
+    show_within,
+)
+from contend.cli.parser import remark
 from contend.errors import RequestError
 from contend.lab.profiling import HZ, MINUTES, REPEATS, ProfilePlan, plan_of_profile
-from contend.lab.why import NotTried
 from contend.settings.profiler import HZ_MAX
-from contend.store import RunFolder, find_run
-from contend.store.database import RESULTS_NAME
+from contend.store import find_run
 from contend.store.folder import WITHIN_PROFILE
 
 
@@ -22,9 +27,7 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
         "Measures the pair again, with perf sampling the server and without, so that what the "
         "profiler does to the server and to the difference is told too."
     )
-    parser.add_argument(
-        "folder", metavar="RUN", help="a run folder, or the name of one under ./contend-runs"
-    )
+    add_pair_again(parser, minutes=MINUTES)
     parser.add_argument(
         "--hz",
         metavar="N",
@@ -32,19 +35,7 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
         default=HZ,
         help=f"samples a second of the server's CPU time (default: {HZ})",
     )
-    parser.add_argument(
-        "--minutes",
-        metavar="N",
-        type=float,
-        default=MINUTES,
-        help=f"how long to measure (default: {MINUTES:g})",
-    )
-    parser.add_argument("--json", action="store_true", help="print what came of it as JSON")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.set_defaults(
-        run=_profile, server=None, resume=None, ignore=[], touch_host=False, out=None
-    )
-    parser.set_defaults(scheduler=None)
+    parser.set_defaults(run=_profile)
 
 
 def _profile(args: argparse.Namespace) -> int:
@@ -59,25 +50,26 @@ def profile(path: Path, args: argparse.Namespace, *, agreed: bool = False) -> in
             that say which server it is.
         agreed: whoever asked for it before the run is not asked again.
     """
+    from contend.report.profile import profile_as_json, profile_section
+
     inner = path / WITHIN_PROFILE
-    if not (inner / RESULTS_NAME).is_file():
-        _check(args)
+    if not is_measured(inner):
+        _require_hz(args.hz)
+        require_minutes(args.minutes)
         plan = plan_of_profile(path, hz=args.hz, minutes=args.minutes)
         remark(_beforehand(plan))
-        if not confirmed("Profile it?", yes=args.yes or agreed):
-            raise NotTried("nobody agreed to profile it", hint="With --yes it is not asked.")
+        require_agreed("Profile it?", yes=args.yes or agreed)
         measure_within(path, inner, plan.experiment, args)
-    return _show(path, as_json=args.json)
+    show_within(path, inner, profile_section, profile_as_json, as_json=args.json)
+    return 0
 
 
-def _check(args: argparse.Namespace) -> None:
-    if not 1 <= args.hz <= HZ_MAX:
+def _require_hz(hz: int) -> None:
+    if not 1 <= hz <= HZ_MAX:
         raise RequestError(
-            f"--hz {args.hz} is not between 1 and {HZ_MAX:,}",
+            f"--hz {hz} is not between 1 and {HZ_MAX:,}",
             hint="Fewer disturb less; more samples come from more time too (--minutes).",
         )
-    if not 0.5 <= args.minutes <= 24 * 60:
-        raise RequestError(f"--minutes {args.minutes:g} is not between half a minute and a day")
 
 
 def _beforehand(plan: ProfilePlan) -> str:
@@ -86,17 +78,3 @@ def _beforehand(plan: ProfilePlan) -> str:
         f"for {plan.seconds / 60:g} min ({REPEATS} repeats), with {plan.hz} samples a second of "
         "the server's CPU time and without"
     )
-
-
-def _show(path: Path, *, as_json: bool) -> int:
-    from contend.report.profile import profile_as_json, profile_section
-
-    with RunFolder.open(path) as folder:
-        if as_json:
-            say_json(profile_as_json(folder))
-            return 0
-        section = profile_section(folder)
-    if section is None:
-        raise RequestError(f"nothing was measured in {path / WITHIN_PROFILE}")
-    say_section(section)
-    return 0

@@ -22,7 +22,14 @@ from contend.stats import Change, Estimate, TableShape, answer_tables, estimate,
 from contend.store import RunRecord
 
 CONFIDENCE = 0.99
-"""Of all contrasts of one comparison together."""
+"""Of all contrasts of one comparison together, at all looks whether all is decided."""
+
+FIRST_LOOK = 4
+"""Repeats after which it is looked whether all is decided. The next look comes when there are twice
+as many; each may err by half as much as the one before, the first by half of all."""
+
+DOSE_SLACK = 0.1
+"""Of the difference, how much more may be left by noise at a larger dose than at a smaller one."""
 
 OVER_PLACEBO = 0.5
 """Of what is foretold, how much must be taken away beyond what the placebo takes."""
@@ -67,7 +74,17 @@ def tried_of(study: Study) -> DifferenceTried | None:
     if about is None or study.roles.baseline is None:
         return None
     records = about["tried"]
-    by_treatment = {name: ratios_under(study, name) for name in (UNTREATED, *_names(records))}
+    return judged(records, {n: ratios_under(study, n) for n in (UNTREATED, *_names(records))})
+
+
+def judged(
+    records: list[TriedRecord], by_treatment: Mapping[str, np.ndarray]
+) -> DifferenceTried | None:
+    """The verdicts; None if the untreated pair was never measured.
+
+    Args:
+        by_treatment: ln(level / baseline) by repeat, NaN where it was not measured.
+    """
     untreated = by_treatment[UNTREATED]
     if not np.any(np.isfinite(untreated)):
         return None
@@ -80,7 +97,7 @@ def tried_of(study: Study) -> DifferenceTried | None:
         contrasts += _contrasts(d, one)
     # Of each candidate two contrasts are in the table, and the share that is left is apart.
     members = len(contrasts) + len(measured)
-    chance = (1 - CONFIDENCE) / members
+    chance = chance_at(int(np.isfinite(untreated).sum())) / members
     table = np.stack(contrasts, axis=1)[:, None, :]
     (answer,) = answer_tables(
         [table], TableShape(1, 1), confidence=1 - chance * len(contrasts), only_wholes=True
@@ -92,6 +109,25 @@ def tried_of(study: Study) -> DifferenceTried | None:
         for at, one in enumerate(measured)
     )
     return DifferenceTried(whole, certain, whole.n, found, unmeasured)
+
+
+def chance_at(repeats: int) -> float:
+    """How often one comparison may err that has so many repeats: the share of the look that is due
+    by then. All looks together err no more often than `CONFIDENCE` leaves."""
+    looks_before = max(0, math.ceil(math.log2(repeats / FIRST_LOOK)))
+    return float((1 - CONFIDENCE) / 2 ** (looks_before + 1))
+
+
+def why_decided(tried: DifferenceTried | None) -> str | None:
+    """Why no further repeat is wanted; None if some are, or if no look is due."""
+    if tried is None or not tried.candidates or not tried.certain:
+        return None
+    doublings = math.log2(tried.repeats / FIRST_LOOK)
+    if doublings < 0 or not doublings.is_integer():
+        return None
+    if any(one.verdict == "not certain" for one in tried.candidates):
+        return None
+    return f"what was tried is decided after {tried.repeats} repeats"
 
 
 def _names(records: list[TriedRecord]) -> list[str]:
@@ -182,10 +218,9 @@ def _mean(values: np.ndarray, chance: float) -> Estimate:
 
 
 def _grows(d: Mapping[str, np.ndarray], record: TriedRecord) -> bool:
-    """A larger dose leaves no more of the difference than a smaller one, but for noise of a tenth
-    of the difference."""
+    """A larger dose leaves no more of the difference than a smaller one, but for noise."""
     left = [float(np.nanmean(d[name])) for name in record["doses"]]
-    slack = 0.1 * float(np.nanmean(d[UNTREATED]))
+    slack = DOSE_SLACK * float(np.nanmean(d[UNTREATED]))
     return all(later <= earlier + slack for earlier, later in itertools.pairwise(left))
 
 

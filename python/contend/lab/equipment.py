@@ -172,7 +172,6 @@ def private_equipment(
     def check(experiment: Experiment) -> None:
         _refuse_unknown_options(experiment, binaries)
         check_workloads(experiment, program)
-        check_hosts(experiment, load)
         require_imports(cache, experiment)
         with workspace(cache) as work:
 
@@ -203,6 +202,7 @@ def private_equipment(
         load=load,
         data_folder=cache,
         check=check,
+        check_hosts=lambda experiment: check_hosts(experiment, load),
         passwords=passwords(),
         host=host,
     )
@@ -314,7 +314,6 @@ def borrowed_equipment(
 
     def check(experiment: Experiment) -> None:
         check_workloads(experiment, program)
-        check_hosts(experiment, load)
         # Of a front and backends each has variables of its own.
         for server in every if loads else servers.values():
             rehearse_options(server, experiment, exact=exact)
@@ -330,6 +329,7 @@ def borrowed_equipment(
         load=load,
         data_folder=run_folder.parent,
         check=check,
+        check_hosts=lambda experiment: check_hosts(experiment, load),
         confirm=confirm,
         own=False,
         host=host,

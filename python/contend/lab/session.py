@@ -91,6 +91,7 @@ class Equipment:
         data_folder: on the disk that holds the servers' data, for the host's facts.
         calibrate: gives the ceilings of the client; None if it is no real client.
         check: refuses what is wrong with the experiment's scripts, before anything is started.
+        check_hosts: refuses more hosts than there are, in each session.
         blocking_script: names a script of the experiment that needs threads of its own.
         choose_engine: says which engine of the load generator all cells get.
         cpus_together: says how much all CPUs do at once, in what one does alone.
@@ -109,6 +110,7 @@ class Equipment:
     data_folder: Path
     calibrate: Calibrate | None = None
     check: Callable[[Experiment], None] = lambda _experiment: None
+    check_hosts: Callable[[Experiment], None] = lambda _experiment: None
     blocking_script: Callable[[Experiment], str | None] = lambda _experiment: None
     choose_engine: ChooseEngine = lambda _experiment: {}
     cpus_together: Callable[[], float | None] = lambda: None
@@ -157,6 +159,7 @@ def begin(
     if (short := short_of_repeats(experiment, design)) is not None:
         listen(Notice(short))
     equipment.check(experiment)
+    equipment.check_hosts(experiment)
     planned = planned_runs(experiment, in_slices=design.in_slices)
     engine = equipment.choose_engine(experiment)
     facts = _facts(equipment, experiment, engine, design)
@@ -233,6 +236,7 @@ def resume(
         OtherServer: the server is of another version than the one before.
         OtherTables: the tables would be made otherwise than those before.
         OtherEngine: the engine of the runs before cannot be had.
+        WorkError: nothing but looks was left to do, and each of them is lost.
     """
     with RunFolder.open(path, write=True) as folder:
         stored = from_dict(folder.meta().experiment)
@@ -251,10 +255,16 @@ def resume(
         if equipment.own:
             refuse_without_memory(stored)
         _refuse_host(stored, equipment)
+        equipment.check_hosts(stored)
         engine = _same_engine(folder, equipment, stored, listen)
         folder.add_session(_facts(equipment, stored, engine, design))
         stored = with_engine(stored, engine.get("engine"))
-        _conduct(stored, folder, design, equipment, listen, looks)
+        looked = _conduct(stored, folder, design, equipment, listen, looks)
+        if is_over and not looked:
+            raise WorkError(
+                f"no look found anything; what was measured in {path} is as it was",
+                hint=f"`contend show {path}` says why.",
+            )
 
 
 def require_same_tables(path: Path, facts: SessionFacts, data: DataSpec) -> None:
@@ -296,7 +306,8 @@ def _conduct(
     equipment: Equipment,
     listen: Listener,
     looks: Sequence[str],
-) -> None:
+) -> bool:
+    """Make the runs that are left, then take the looks; whether one of these found something."""
     total, ended = folder.planned_count(), len(folder.ended())
     watch = HostWatch(equipment.ask_cpus, experiment.compare.wait_for_calm_s or 0.0, listen)
     with _resumable(folder, listen):
@@ -321,9 +332,10 @@ def _conduct(
             walk(experiment, folder, schedule, runner, listen, watch)
             compared = experiment.compared
             path = None if compared is None else compared.path
-            take_looks(looks, folder, runner, path, listen)
+            looked = take_looks(looks, folder, runner, path, listen)
     if (sessions := sessions_of(equipment.history, experiment, folder.meta().facts)) is not None:
         sessions.note(experiment, folder, listen)
+    return looked
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from contend.lab.design import MemoryLayout, entering, layout_of
 from contend.lab.effort import Effort
 from contend.lab.events import Listener
 from contend.lab.kinds_of_looks import LOOKS
+from contend.lab.look_block import BlockToLookAt
 from contend.lab.measure import arms_of, measure_in_slices
 from contend.lab.testbed import Ready, Testbed
 from contend.load import LoadDriver
@@ -112,6 +113,10 @@ class SliceRunner:
         self._look_at_drift(cells, records)
         return records
 
+    def at_once(self, runs: Sequence[Planned]) -> list[list[Planned]]:
+        """All levels of a block."""
+        return [list(runs)]
+
     def look(self, runs: Sequence[Planned], name: str, block: int) -> list[LookRecord]:
         """Look at all levels of a block, in turn; on servers that are started anew if the look
         wants other ones than there are."""
@@ -126,7 +131,8 @@ class SliceRunner:
         slices = self._effort.slices(runs[0].cell, cells)
         try:
             arms = arms_of(runs, cells, readies, self._entering(cells))
-            return look.take(name, block, runs, arms, readies, self._load, slices)
+            taken = BlockToLookAt(name, block, runs, arms, readies, self._load, slices)
+            return look.take(taken)
         finally:
             self._come_back(cells)
 

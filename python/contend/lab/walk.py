@@ -3,7 +3,8 @@ when it is enough.
 
 A repeat is the unit that the answer rests on: in slices a set of freshly started servers that is
 taken through all contexts. Without a limit of its own an experiment makes `compare.repeats` of
-them; with one it goes on repeat by repeat until the answer is narrow enough or the time is up.
+them; with one it goes on repeat by repeat until the answer is narrow enough or the time is up. A
+run of treatments is over too when every candidate is decided.
 
 What fails is recorded and the walk goes on, because one bad cell must not cost a night's work.
 It ends where going on is of no use: nothing was measured yet and the first cell cannot be set up;
@@ -22,17 +23,20 @@ import pymysql
 from contend.calibration import Calibration
 from contend.datasets import LoadingDeclined, LoadingFailed, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
+from contend.findings import study_of
+from contend.findings.tried import tried_of, why_decided
+from contend.lab.deaths import death_behind, in_words
 from contend.lab.design import Design
 from contend.lab.effort import Effort
 from contend.lab.events import Listener, RunBegan, RunEnded, TooManyFailures
 from contend.lab.host_state import HostWatch
 from contend.lab.kinds_of_looks import LOOKS
+from contend.lab.look_block import BlockToLookAt
 from contend.lab.measure import arms_of, measure, now, seed_of, without_result
 from contend.lab.slices import SliceRunner
 from contend.lab.testbed import Ready, Testbed
 from contend.load import LoadDriver
 from contend.metrics import metric_of
-from contend.servers.errors import ServerDied
 from contend.spec import (
     Experiment,
     Planned,
@@ -134,10 +138,16 @@ class Schedule:
         made = sorted({each.repeat for each in self._planned} - left)
         seen = self.effort.progress(made)
         if not seen.stop:
-            return None
+            return self._why_decided()
         if self._experiment.compared is None:
             return f"{seen.reason}: {len(made)} repeat{'' if len(made) == 1 else 's'}"
         return f"{seen.reason}: {seen.words()}"
+
+    def _why_decided(self) -> str | None:
+        """Why a run of treatments is over before its time; None of any other."""
+        if "why" not in self._folder.meta().facts:
+            return None
+        return why_decided(tried_of(study_of(self._folder, percentiles=False)))
 
 
 def _spent_s(ended: Sequence[Ended]) -> float:
@@ -153,9 +163,6 @@ def _spent_s(ended: Sequence[Ended]) -> float:
 
 NO_DATA = (NoRoomForDataset, LoadingDeclined, LoadingFailed)
 """To try again for the next run would load for minutes to fail again."""
-
-DEATH_S = 2.0
-"""How long a server that dies may still be there after its connections broke: they go first."""
 
 FAILURES_MAX = 5
 """Blocks in a row without a result after which the walk ends; a run of its own counts as one."""
@@ -191,18 +198,21 @@ class SingleRunner:
             for run, ready in zip(runs, readies, strict=True)
         ]
 
+    def at_once(self, runs: Sequence[Planned]) -> list[list[Planned]]:
+        """One after the other."""
+        return [[run] for run in runs]
+
     def look(self, runs: Sequence[Planned], name: str, block: int) -> list[LookRecord]:
-        """Look at each run by itself, one after the other."""
-        look, found = LOOKS[name], []
-        for run in runs:
-            having = look.having if self.testbed.own else {}
-            if having:
-                self.testbed.start_anew(lambda _launch: None)
-            asked = replace(run, cell={**run.cell, **having})
-            readies, cell = self.set([asked]), cell_spec(self.experiment, asked.cell)
-            arms = arms_of([run], [cell], readies, [()])
-            found += look.take(name, block, [run], arms, readies, self.load)
-        return found
+        """Look at a run by itself."""
+        (run,) = runs
+        look = LOOKS[name]
+        having = look.having if self.testbed.own else {}
+        if having:
+            self.testbed.start_anew(lambda _launch: None)
+        asked = replace(run, cell={**run.cell, **having})
+        readies, cell = self.set([asked]), cell_spec(self.experiment, asked.cell)
+        arms = arms_of(runs, [cell], readies, [()])
+        return look.take(BlockToLookAt(name, block, runs, arms, readies, self.load))
 
     def death(self) -> ContendError | None:
         return self.testbed.death()
@@ -328,36 +338,13 @@ def _attempt(
     except RequestError as error:
         if not ready and (first or not measured):
             raise
-        return without(error, _death(runner, error))
+        return without(error, death_behind(runner, error))
     except WorkError as error:
         if not (ready or measured):
             raise
-        return without(error, _death(runner, error))
+        return without(error, death_behind(runner, error))
     except pymysql.err.MySQLError as error:
-        return without(_in_words(error), _death(runner, error))
-
-
-def _death(runner: Runner, error: ContendError | pymysql.err.MySQLError) -> ContendError | None:
-    """How the server ended, if it did. Whoever met its death first may have told already."""
-    if isinstance(error, ServerDied):
-        return error
-    death, limit_s = runner.death(), time.monotonic() + DEATH_S
-    while death is None and _is_broken(error) and time.monotonic() < limit_s:
-        time.sleep(0.02)
-        death = runner.death()
-    return death
-
-
-def _is_broken(error: ContendError | pymysql.err.MySQLError) -> bool:
-    """Whether the server did not refuse something, but was not there (errors of clients)."""
-    first = error.args[0] if isinstance(error, pymysql.err.MySQLError) and error.args else None
-    code = getattr(error, "code", first)
-    return isinstance(code, int) and 2000 <= code < 3000
-
-
-def _in_words(error: pymysql.err.MySQLError) -> ContendError:
-    said = str(error.args[-1]) if error.args else str(error)
-    return WorkError(f"the control connection failed: {said}")
+        return without(in_words(error), death_behind(runner, error))
 
 
 def _too_many(records: list[RunRecord], folder: RunFolder) -> TooManyFailures:

@@ -36,8 +36,11 @@ from contend.spec.keys import resolve
 from contend.store import RunFolder
 
 REPEATS = 8
+"""So many have to fit into the time. Twice as many are made if they fit too: the first look whether
+all is decided then comes after a quarter of it."""
+
 ROUNDS_MIN = 5
-MINUTES = 3.0
+MINUTES = 2.5
 
 _WHAT_FITS_NOT = "its signature does not hold"
 _NO_COUNTERS = (
@@ -79,18 +82,19 @@ def plan_of_why(path: Path, *, minutes: float = MINUTES) -> WhyPlan:
     with RunFolder.open(path) as folder:
         study = study_of(folder, percentiles=False)
         require_here(study, path, "contend why")
-        pair = pair_of(study, _difference(study, path), host_powers())
+        pair = pair_of(study, _difference(study, path), host_powers(), folder.looks())
         took_s = _block_s(study)
     untested: dict[str, str] = {}
     proposals = _fitting(pair, untested)
-    chosen = _in_time(pair, proposals, minutes, took_s, untested)
+    chosen, least_s = _in_time(pair, proposals, minutes, took_s, untested)
     if not chosen:
         raise NotTried(
             f"no candidate can be tried on {path}",
             hint="The cause stays unknown to contend.",
             detail="\n".join(f"{name}: {why}" for name, why in untested.items()),
         )
-    return _plan(study, pair, chosen, untested, minutes * 60)
+    repeats = REPEATS * (2 if 2 * least_s <= minutes * 60 else 1)
+    return _plan(study, pair, chosen, untested, minutes * 60, repeats)
 
 
 def require_here(study: Study, path: Path, command: str) -> None:
@@ -218,8 +222,8 @@ def _in_time(
     minutes: float,
     took_s: float,
     untested: dict[str, str],
-) -> list[tuple[Candidate, Proposal]]:
-    """As many as there is time for, one at least."""
+) -> tuple[list[tuple[Candidate, Proposal]], float]:
+    """As many as there is time for, one at least; and what `REPEATS` of them take, in seconds."""
     chosen: list[tuple[Candidate, Proposal]] = []
     seconds = REPEATS * (2 * START_S + _treatment_s(pair, {}, took_s))
     for one, proposal in proposals:
@@ -230,7 +234,7 @@ def _in_time(
             continue
         seconds += more
         chosen.append((one, proposal))
-    return chosen
+    return chosen, seconds
 
 
 def _treatment_s(pair: Pair, sets: Mapping[str, Any], took_s: float) -> float:
@@ -264,6 +268,7 @@ def _plan(
     chosen: Sequence[tuple[Candidate, Proposal]],
     untested: Mapping[str, str],
     seconds: float,
+    repeats: int,
 ) -> WhyPlan:
     tables: dict[str, dict[str, Any]] = {}
     records: list[TriedRecord] = []
@@ -294,6 +299,7 @@ def _plan(
         seconds,
         name=f"why-{study.experiment.name}",
         question="What becomes of the difference under treatments that are the same for both?",
+        repeats=repeats,
     )
     try:
         refuse_settings(experiment, own=pair.own)
@@ -313,7 +319,7 @@ def pair_again(
     *,
     name: str,
     question: str,
-    repeats: int = REPEATS,
+    repeats: int,
 ) -> Experiment:
     """An experiment of a pair of another one, without a treatment and under each of `tables`."""
     values = dict(original.base.values)

@@ -24,6 +24,10 @@ NEAR_NS_MAX = 200.0
 """A line of cache goes over and comes back in 70 to 160 ns between cores that share a cache, and in
 400 to 1,300 between cores that do not."""
 
+THREAD_SHARE_MAX = 0.85
+"""A worker thread of contend-load that computes longer than this share of the time cannot ask
+faster."""
+
 MOVED_MIN = 2.5
 """A pair whose two looks differ by more was moved; looks at one that stays differ by up to 2."""
 

@@ -16,11 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from contend.metrics.read import THREAD_SHARE_MAX
 from contend.outcome import Done
 from contend.probed import CalibrationRecord, CeilingRecord, DelayLine, Probes, RunWarning
-
-THREAD_SHARE_MAX = 0.85
-"""A worker thread that computes longer than this share of the time cannot ask faster."""
 
 CEILING_SHARE_MAX = 0.5
 """Below half of its ceiling the client does not limit what the server reaches."""

@@ -117,3 +117,36 @@ def test_a_candidate_whose_treatments_could_not_be_had_is_set_aside(
     values = {n: np.full(8, v) for n, v in (("none", 0.5), ("a.1", 0.3), ("a.2", 0.1))}
     result = of_values(monkeypatch, {**values, "a.placebo": np.full(8, np.nan)})
     assert (result.candidates, result.unmeasured) == ((), ("log-flush",))
+
+
+def test_all_looks_together_err_no_more_often_than_one_comparison_may() -> None:
+    looks = [tried.FIRST_LOOK * 2**n for n in range(12)]
+    chances = [tried.chance_at(repeats) for repeats in looks]
+    assert 0.9 * (1 - tried.CONFIDENCE) < sum(chances) <= 1 - tried.CONFIDENCE
+    # What is said in the end, between two looks, is the next look, which is not made then.
+    assert [tried.chance_at(n) for n in (2, 4, 5, 8, 9)] == [chances[n] for n in (0, 0, 1, 1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("repeats", "noise", "is_decided"), [(4, 1e-3, True), (5, 1e-3, False), (8, 0.9, False)]
+)
+def test_it_is_decided_at_a_look_if_every_candidate_is(
+    monkeypatch: pytest.MonkeyPatch, repeats: int, noise: float, is_decided: bool
+) -> None:
+    result = found(monkeypatch, (0.5, 0.1, 1.0), repeats=repeats, noise=noise)
+    assert (tried.why_decided(result) is not None) is is_decided
+
+
+def test_nothing_is_confirmed_by_looking_often() -> None:
+    """Where nothing is at work and the looks are all taken, less than one in a hundred is."""
+    names = ("none", "a.1", "a.2", "a.placebo")
+    chance, confirmed, made = np.random.default_rng(11), 0, 400
+    for _ in range(made):
+        values = {name: 0.3 + 0.1 * chance.standard_normal(32) for name in names}
+        for repeats in (4, 8, 16, 32):
+            result = tried.judged([RECORD], {n: v[:repeats] for n, v in values.items()})
+            assert result is not None
+            if result.candidates[0].verdict == "confirmed":
+                confirmed += 1
+                break
+    assert confirmed <= 0.01 * made + 4

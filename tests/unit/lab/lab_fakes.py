@@ -174,6 +174,8 @@ class FakeServer:
 class FakeTestbed:
     """Ready for every cell; `on_set` may object."""
 
+    own = True
+
     def __init__(self, on_set: Callable[[CellSpec], None] = lambda _cell: None) -> None:
         self._on_set = on_set
         self.cells: list[CellSpec] = []

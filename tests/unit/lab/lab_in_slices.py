@@ -60,6 +60,7 @@ class Bench:
         copy_s: what each of them takes.
         rest_s: what servers take to come to rest after a slice.
         each_plan: is shown each plan before it is answered, and may raise.
+        facts: of the session.
     """
 
     def __init__(self, tmp_path: Path, text: str = IN_SLICES, **changes: str) -> None:
@@ -70,6 +71,7 @@ class Bench:
         self.copy_s = self.rest_s = 0.0
         self.each_plan: Callable[[dict[str, Any]], None] = lambda _plan: None
         self.changes: dict[str, Any] = {}
+        self.facts: Any = {}
         compared = self.tiny.compared
         assert compared is not None
         self.copies = [0 for _ in compared.levels]
@@ -104,7 +106,7 @@ class Bench:
             opened = RunFolder.open(self.path, write=True)
         else:
             planned = planned_runs(self.tiny, in_slices=in_slices)
-            opened = RunFolder.create(self.path, to_dict(self.tiny), planned, {})
+            opened = RunFolder.create(self.path, to_dict(self.tiny), planned, self.facts)
         with opened:
             yield opened
 

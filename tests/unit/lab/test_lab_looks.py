@@ -3,17 +3,21 @@ fails."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pymysql
 import pytest
+from fake_connection import Rows
 from fake_load import FakeLoad
 from lab_in_slices import Bench, level_of, made_up
 
 from contend.errors import WorkError
 from contend.lab.design import Design
 from contend.lab.looks import BUDGET, READS_PER_S, ROUNDS, blocks_to_look_at, take_looks
+from contend.lab.plan_look import PLANS
 from contend.lab.slices import SliceRunner
 from contend.lab.walk import Schedule, SingleRunner
 from contend.spec import Planned
@@ -26,7 +30,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 def looks(
-    bench: Bench, load: FakeLoad | None = None, *, by: str = "slices"
+    bench: Bench, load: FakeLoad | None = None, *, by: str = "slices", name: str = BUDGET
 ) -> tuple[FakeLoad, list[LookRecord]]:
     """Those of a session that measured nothing."""
     load = load or FakeLoad()
@@ -41,8 +45,10 @@ def looks(
             if design.in_slices
             else SingleRunner(bench.tiny, testbeds[0], load, bench.heard.append)
         )
-        take_looks([BUDGET], folder, runner, compared.path, bench.heard.append)
-        return load, folder.looks()
+        any_found = take_looks([name], folder, runner, compared.path, bench.heard.append)
+        found = folder.looks()
+        assert any_found is any(record.error is None for record in found)
+        return load, found
 
 
 def test_all_levels_of_a_cell_are_looked_at_side_by_side(bench: Bench) -> None:
@@ -72,19 +78,82 @@ def test_no_measured_run_is_looked_at(bench: Bench) -> None:
     assert bench.records() == before
 
 
+class Fails(FakeLoad):
+    """Its first run does this before it answers."""
+
+    def __init__(self, first: Callable[[], object]) -> None:
+        super().__init__()
+        self._first = first
+
+    def run(self, plan: dict[str, Any], **more: Any) -> Any:
+        if not self.plans:
+            self.plans.append(plan)
+            self._first()
+        return super().run(plan, **more)
+
+
+def raising(error: Exception) -> Callable[[], object]:
+    def do() -> object:
+        raise error
+
+    return do
+
+
+LOST = "budget: this look is lost: {}. Every measured run is kept."
+BROKEN = pymysql.err.OperationalError(2013, "Lost connection to server during query")
+
+
+def told(bench: Bench) -> list[str]:
+    """What was said of lost looks."""
+    texts = [getattr(event, "text", "") for event in bench.heard]
+    return [text for text in texts if "is lost" in text]
+
+
 def test_a_look_that_fails_is_stored_with_its_reason_and_the_others_go_on(bench: Bench) -> None:
-    calls: list[object] = []
+    _, found = looks(bench, Fails(raising(WorkError("no figures"))))
+    assert [record.error for record in found] == ["no figures"] * 2 + [None] * 2
+    assert told(bench) == [LOST.format("no figures")]
 
-    class Fails(FakeLoad):
-        def run(self, plan: dict[str, Any], **more: Any) -> Any:
-            calls.append(plan)
-            if len(calls) == 1:
-                raise WorkError("the server went away")
-            return super().run(plan, **more)
 
-    _, found = looks(bench, Fails())
-    assert [record.error for record in found] == ["the server went away"] * 2 + [None] * 2
-    assert any("the look failed" in getattr(event, "text", "") for event in bench.heard)
+def test_of_runs_one_by_one_the_one_that_failed_is_lost_alone(bench: Bench) -> None:
+    _, found = looks(bench, Fails(raising(WorkError("no figures"))), by="runs")
+    assert [record.error for record in found] == ["no figures"] + [None] * 3
+
+
+@pytest.mark.parametrize("told_by", ["nobody", "contend-load", "control connection"])
+def test_a_server_that_dies_in_a_look_loses_that_look_and_the_next_has_a_new_one(
+    bench: Bench, told_by: str
+) -> None:
+    """Even if contend-load ends in order, with what it has of the other server."""
+
+    def dies() -> None:
+        error = bench.kills(1)
+        if told_by != "nobody":
+            raise error if told_by == "contend-load" else BROKEN
+
+    _, found = looks(bench, Fails(dies))
+    died = "the server ended by itself"
+    assert [record.error for record in found] == [died] * 2 + [None] * 2
+    assert [bool(record.figures) for record in found] == [False] * 2 + [True] * 2
+    assert told(bench) == [LOST.format(died)]
+    assert bench.starts() == [1, 2]
+
+
+def test_a_control_connection_that_breaks_is_told_in_words(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contend.lab.deaths.DEATH_S", 0.05)
+    looks(bench, Fails(raising(BROKEN)))
+    (said,) = told(bench)
+    assert "the control connection failed: Lost connection to server during query." in said
+
+
+def test_if_each_look_is_lost_none_found_something(bench: Bench) -> None:
+    def refuses(_plan: dict[str, Any]) -> Any:
+        raise WorkError("no figures")
+
+    _, found = looks(bench, FakeLoad(refuses))
+    assert {record.error for record in found} == {"no figures"}
 
 
 def test_later_looks_are_numbered_on(bench: Bench) -> None:
@@ -111,3 +180,55 @@ def test_one_block_of_each_context_is_looked_at() -> None:
     ]
     assert {run.repeat for block in blocks for run in block} == {2}
     assert len(blocks_to_look_at(planned, None)) == 4
+
+
+class Sees(FakeLoad):
+    """While it asks, these statements are met in the process list of each server."""
+
+    def __init__(self, bench: Bench, statements: list[str]) -> None:
+        super().__init__()
+        self._rows: Rows = [(one,) for one in statements]
+        self._servers = bench.servers
+
+    def run(self, plan: dict[str, Any], **more: Any) -> Any:
+        for server in self._servers:
+            more_answers = {
+                "PROCESSLIST": self._rows,
+                "SUB_PART FROM": [("sbtest", "k", "k", None)],
+            }
+            server.connection.answers = {**more_answers, **server.connection.answers}
+            server.connection.statements.clear()
+        asked = [server.connection.statements for server in self._servers]
+        wait_until(lambda: all(any("PROCESSLIST" in one for one in each) for each in asked))
+        return super().run(plan, **more)
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if true():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never came to be")
+
+
+def test_what_is_asked_is_explained_on_the_server_of_each_level(bench: Bench) -> None:
+    load = Sees(bench, ["SELECT c FROM sbtest WHERE id = 5", "SELECT c FROM sbtest WHERE id = 6"])
+    _, found = looks(bench, load, name=PLANS)
+    assert [record.error for record in found] == [None] * 4
+    # A prepared statement is listed without its values.
+    assert {plan["load"]["protocol"] for plan in load.plans} == {"text"}
+    for record in found:
+        (one,) = record.figures["statements"]
+        assert one["shape"] == "SELECT c FROM sbtest WHERE id = ?"
+        assert record.figures["indexes"] == {"sbtest": {"k": ["`k`"]}}
+    for server in bench.servers:
+        # Of the last look.
+        explained = [one for one in server.connection.statements if "EXPLAIN" in one]
+        assert explained == ["EXPLAIN FORMAT=TRADITIONAL SELECT c FROM sbtest WHERE id = 5"]
+
+
+def test_a_look_at_plans_that_meets_no_statement_is_lost_with_that_reason(bench: Bench) -> None:
+    _, found = looks(bench, Sees(bench, ["COMMIT"]), name=PLANS)
+    assert {one.error for one in found} == {
+        "no SELECT, UPDATE or DELETE was met in the process list"
+    }

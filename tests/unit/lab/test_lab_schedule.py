@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from lab_in_slices import IN_SLICES, START_S, Bench, Noise, made_up
 
+from contend.lab import walk
 from contend.lab.design import Design
 from contend.lab.events import RunBegan
 from contend.lab.walk import Schedule
@@ -164,6 +167,27 @@ class TestWidth:
         assert str(finished(bench)).startswith("time is up: ±")
         assert 60 < measured_s(bench) <= 120
         assert len(repeats(bench)) >= 3
+
+
+def test_treatments_are_over_when_a_look_finds_all_decided(
+    make: MakeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After 5 repeats all is, and no look is due before 8."""
+    looked = []
+
+    def tried_of(study: Any) -> Any:
+        looked.append(len({one.repeat for one in study.measured}))
+        verdict = "not certain" if looked[-1] < 5 else "confirmed"
+        candidates = [SimpleNamespace(verdict=verdict)]
+        return SimpleNamespace(repeats=looked[-1], certain=True, candidates=candidates)
+
+    monkeypatch.setattr(walk, "tried_of", tried_of)
+    bench = make('at_most = "3m"')
+    bench.tiny = replace(bench.tiny, compare=replace(bench.tiny.compare, repeats=16))
+    bench.facts = {"why": {"tried": [], "untested": {}}}
+    bench.play()
+    assert finished(bench) == "what was tried is decided after 8 repeats"
+    assert looked == list(range(1, 9))
 
 
 def test_the_pilot_has_two_blocks_of_each_context_and_then_as_many_as_pay(

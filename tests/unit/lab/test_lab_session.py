@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from lab_in_slices import Bench as SlicesBench
 
 from contend import host
 from contend.datasets import CONTENT_VERSION, LoadingDeclined, NoRoomForDataset
-from contend.errors import ContendError, RequestError
+from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.events import (
     Began,
     ChangedExperiment,
@@ -29,6 +29,7 @@ from contend.lab.events import (
     OtherTables,
     RunBegan,
 )
+from contend.lab.looks import BUDGET
 from contend.lab.session import (
     Equipment,
     begin,
@@ -78,11 +79,18 @@ class Bench:
     def begin_with(self, equipment: Equipment) -> None:
         begin(self.tiny, self.path, equipment, self.heard.append)
 
-    def resume(self, *, given: Experiment | None = None, version: str = "10.11.19") -> FakeLoad:
-        load = FakeLoad()
+    def resume(
+        self,
+        *,
+        given: Experiment | None = None,
+        version: str = "10.11.19",
+        load: FakeLoad | None = None,
+        looks: Sequence[str] = (),
+    ) -> FakeLoad:
+        load = load or FakeLoad()
         servers = {"mariadb": {**SERVERS["mariadb"], "version": version}}
         equipment = replace(self.equipment(load), servers=servers)
-        resume(self.path, equipment, self.heard.append, experiment=given)
+        resume(self.path, equipment, self.heard.append, experiment=given, looks=looks)
         return load
 
     def runs(self) -> list[int]:
@@ -139,6 +147,20 @@ def test_resuming_a_complete_run_does_nothing(bench: Bench) -> None:
     assert isinstance(bench.heard[-1], Notice)
 
 
+def test_looks_alone_fail_if_all_of_them_are_lost(bench: Bench) -> None:
+    def refuses(_plan: dict[str, Any]) -> Any:
+        raise WorkError("no figures")
+
+    bench.begin()
+    before = bench.runs()
+    with pytest.raises(WorkError, match="no look found anything") as caught:
+        bench.resume(load=FakeLoad(refuses), looks=[BUDGET])
+    assert caught.value.exit_code == 1
+    # One that found something is enough.
+    load = bench.resume(looks=[BUDGET])
+    assert load.plans and bench.runs() == before
+
+
 def test_what_is_resumed_is_counted_without_parsing_a_histogram(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,6 +182,23 @@ def test_what_is_resumed_is_counted_without_parsing_a_histogram(
 PASSWORD_EXPERIMENT = """\
 # Once asked on mysql://root:hunter2@db.example/test.
 """ + EXPERIMENT.replace("Does it help?", "Does mysql://root:hunter2@db.example/test help?")
+
+
+def test_hosts_that_are_not_there_cost_no_run_of_a_resume(bench: Bench) -> None:
+    def refuse(_experiment: Experiment) -> None:
+        raise RequestError("no Dask scheduler answers at tcp://10.0.0.1:8786")
+
+    with pytest.raises(Interrupted):
+        bench.begin(stop_at(3, KeyboardInterrupt()))
+    equipment = replace(bench.equipment(), check_hosts=refuse)
+    before = bench.runs()
+    with pytest.raises(RequestError, match="no Dask scheduler"):
+        resume(bench.path, equipment, bench.heard.append)
+    assert bench.runs() == before
+    bench.path = bench.path.with_name("another")
+    with pytest.raises(RequestError, match="no Dask scheduler"):
+        bench.begin_with(equipment)
+    assert not bench.path.exists()
 
 
 def test_a_password_in_the_experiment_file_does_not_hinder_a_resume(tmp_path: Path) -> None:

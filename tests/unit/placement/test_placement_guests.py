@@ -248,7 +248,9 @@ class TestManyNodes:
         assert len(everywhere["pages"]) >= 5 and "1" not in everywhere["pages"]
         some = placed("interleave:2,4-5,7")
         assert some["policy"] == "interleave:2,4-5,7"
-        assert len(some["pages"]) >= 2 and some["pages"].keys() <= set("2457")
+        # A node that is full lends from a neighbour.
+        named = {node: pages for node, pages in some["pages"].items() if node in "2457"}
+        assert len(named) >= 2 and 2 * sum(named.values()) > sum(some["pages"].values())
         assert placed("bind:6-7")["policy"] == "bind:6-7"
 
     def test_cpus_without_memory_take_it_elsewhere(self, guests: Guests) -> None:

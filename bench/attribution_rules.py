@@ -1,0 +1,126 @@
+"""What decides which cause is named, as data, and its hash: a change of it leaves no case of
+`bench/attribution.py` that counts, and a change of nothing but words or code does not touch it.
+
+In it are, as they are when loaded: the signs of each candidate with their bounds, and what they
+read in a made-up pair; what each candidate proposes for such pairs, of several numbers of
+connections; constants of the verdicts, and the verdicts on made-up differences, which a changed
+rule gives otherwise; how many repeats and how long; the recipe; what is injected.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from contend.findings import tried
+from contend.findings.candidate import Candidate, Pair, Proposal, Treatment
+from contend.findings.candidates import CANDIDATES
+from contend.lab import why
+from contend.probed import TriedRecord
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "tests" / "support"))
+
+from made_up_pairs import SIGNS  # noqa: E402
+
+RECIPE = ROOT / "python" / "contend" / "recipes" / "new-server-slower.toml"
+CONNECTIONS = (1, 2, 4, 8, 64)
+LEFT = (0.0, 0.3, 0.6, 1.0)
+"""Of a made-up difference, with a dose or with the placebo."""
+
+
+def rules(injections: Iterable[Any]) -> dict[str, Any]:
+    """All of it; `injections` are dataclasses."""
+    return {
+        "candidates": [_candidate(one) for one in CANDIDATES.values()],
+        "verdicts": _verdicts(),
+        "constants": {
+            "confidence": tried.CONFIDENCE,
+            "over_placebo": tried.OVER_PLACEBO,
+            "dose_slack": tried.DOSE_SLACK,
+            "first_look": tried.FIRST_LOOK,
+            "repeats": why.REPEATS,
+            "minutes": why.MINUTES,
+        },
+        "recipe": tomllib.loads(RECIPE.read_text()),
+        "injections": [asdict(one) for one in injections],
+    }
+
+
+def hash_of(dump: Mapping[str, Any]) -> str:
+    text = json.dumps(dump, sort_keys=True, separators=(",", ":"), default=_plain)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _candidate(one: Candidate) -> dict[str, Any]:
+    fits, fits_not = SIGNS[one.name]
+    return {
+        "name": one.name,
+        "signs": [
+            [sign.name, sign.at, sign.least, sign.most, sign.figure(fits), sign.figure(fits_not)]
+            for sign in one.signature
+        ],
+        "proposals": [_proposal(one.propose(pair)) for pair in _of_several_sizes(fits)],
+    }
+
+
+def _of_several_sizes(pair: Pair) -> list[Pair]:
+    sizes = [
+        {side: cell.having(load__connections=count) for side, cell in pair.cells.items()}
+        for count in CONNECTIONS
+    ]
+    return [pair, *(replace(pair, cells=cells) for cells in sizes)]
+
+
+def _proposal(one: Proposal | str) -> Any:
+    """Without its words. Why something is not proposed is words too."""
+    if isinstance(one, str):
+        return None
+    return [[_sets(dose) for dose in one.doses], _sets(one.placebo), one.least]
+
+
+def _sets(one: Treatment) -> Any:
+    return [dict(one.sets), list(one.voids)]
+
+
+def _verdicts() -> list[Any]:
+    """Of made-up differences of which so much is left, with much noise and with hardly any."""
+    record: TriedRecord = {
+        "candidate": "made-up",
+        "title": "",
+        "refuted_by": "",
+        "least": 0.5,
+        "doses": ["1", "2"],
+        "placebo": "p",
+        "words": {},
+    }
+    found = []
+    for repeats in (4, 7):
+        for noise in (0.001, 0.03):
+            chance = np.random.default_rng(5)
+            for whole in LEFT:
+                for placebo in LEFT:
+                    shares = {"none": 1.0, "1": (1 + whole) / 2, "2": whole, "p": placebo}
+                    values = {
+                        name: 0.4 * share + noise * chance.standard_normal(repeats)
+                        for name, share in shares.items()
+                    }
+                    result = tried.judged([record], values)
+                    assert result is not None
+                    found.append([result.certain, *(one.verdict for one in result.candidates)])
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """What JSON does not know."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return list(value) if isinstance(value, tuple | set | frozenset) else str(value)

@@ -1,0 +1,113 @@
+"""What `contend why` and `contend profile` have in common: a pair of a run is measured once more,
+into a folder within the run's."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contend.cli.parser import columns, confirmed, say, say_json
+from contend.errors import RequestError
+from contend.lab.why import NotTried
+from contend.probed import WhyFacts
+from contend.spec import Experiment
+from contend.store import RunFolder
+from contend.store.database import RESULTS_NAME
+
+if TYPE_CHECKING:
+    from contend.report.model import Section
+
+MINUTES_MIN, MINUTES_MAX = 0.5, 24 * 60.0
+
+
+def add_pair_again(parser: argparse.ArgumentParser, *, minutes: float, rest: str = "") -> None:
+    """RUN, `--minutes`, `--json` and `--yes`, and what is as of `contend run` without options.
+
+    Args:
+        rest: more to say of `--minutes`.
+    """
+    parser.add_argument(
+        "folder", metavar="RUN", help="a run folder, or the name of one under ./contend-runs"
+    )
+    parser.add_argument(
+        "--minutes",
+        metavar="N",
+        type=float,
+        default=minutes,
+        help=f"how long to measure (default: {minutes:g}){rest}",
+    )
+    parser.add_argument("--json", action="store_true", help="print what came of it as JSON")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.set_defaults(server=None, resume=None, ignore=[], touch_host=False, out=None)
+    parser.set_defaults(scheduler=None)
+
+
+def is_measured(inner: Path) -> bool:
+    return (inner / RESULTS_NAME).is_file()
+
+
+def require_minutes(minutes: float) -> None:
+    if not MINUTES_MIN <= minutes <= MINUTES_MAX:
+        raise RequestError(
+            f"--minutes {minutes:g} is not between half a minute and a day",
+            hint="A few minutes are usual.",
+        )
+
+
+def require_agreed(question: str, *, yes: bool) -> None:
+    if not confirmed(question, yes=yes):
+        raise NotTried("nobody agreed to it", hint="With --yes it is not asked.")
+
+
+def measure_within(
+    path: Path,
+    inner: Path,
+    experiment: Experiment,
+    args: argparse.Namespace,
+    *,
+    about_why: WhyFacts | None = None,
+) -> None:
+    """Measure an experiment on the servers of a run, into a folder within the run's."""
+    from rich.console import Console
+
+    from contend.cli.progress import display_on
+    from contend.cli.run import equipment_for
+    from contend.lab import session
+    from contend.load import find_program
+
+    before = {
+        name: server["source"]
+        for name, server in session.stored_servers(path).items()
+        if "source" in server
+    }
+    program = find_program()
+    with display_on(Console(stderr=True)) as display:
+        equipment = equipment_for(args, experiment, inner, program, display, before=before)
+        session.begin(experiment, inner, equipment, display, about_why=about_why)
+
+
+def show_within(
+    path: Path,
+    inner: Path,
+    section_of: Callable[[RunFolder], Section | None],
+    json_of: Callable[[RunFolder], Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Say what came of it: the words of its section and all of its tables, or a document."""
+    with RunFolder.open(path) as folder:
+        if as_json:
+            say_json(json_of(folder))
+            return
+        section = section_of(folder)
+    if section is None:
+        raise RequestError(f"nothing was measured in {inner}")
+    say(section.lead)
+    for table in section.tables:
+        say("")
+        for row in columns([table.columns, *table.rows]):
+            say(row)
+    sys.stdout.flush()

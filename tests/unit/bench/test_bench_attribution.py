@@ -1,0 +1,93 @@
+"""What voids the cases of `bench/attribution.py`, and what does not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from bench_module import bench_module
+
+from contend.findings import tried
+from contend.findings.candidate import Pair, Proposal
+from contend.findings.candidates import CANDIDATES
+
+attribution = bench_module("attribution")
+attribution_rules = bench_module("attribution_rules")
+
+
+def now() -> str:
+    return attribution_rules.hash_of(attribution_rules.rules(attribution.INJECTIONS))
+
+
+@pytest.fixture(scope="module")
+def before() -> str:
+    return now()
+
+
+def test_a_bound_of_a_sign_is_in_the_hash(before: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = CANDIDATES["missing-index"]
+    sign, *rest = one.signature
+    assert sign.least == 100
+    changed = replace(one, signature=(replace(sign, least=101), *rest))
+    monkeypatch.setitem(CANDIDATES, "missing-index", changed)
+    assert now() != before
+
+
+def test_what_is_proposed_is_in_the_hash(before: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = CANDIDATES["key-cache-lock"]
+
+    def less(pair: Pair) -> Proposal | str:
+        found = one.propose(pair)
+        return found if isinstance(found, str) else replace(found, least=found.least - 0.01)
+
+    monkeypatch.setitem(CANDIDATES, "key-cache-lock", replace(one, propose=less))
+    assert now() != before
+
+
+def test_a_rule_of_the_verdicts_is_in_the_hash(
+    before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not only where it is a constant."""
+    monkeypatch.setattr(tried, "_grows", lambda _d, _record: False)
+    assert now() != before
+
+
+@pytest.mark.parametrize("name", ["CONFIDENCE", "OVER_PLACEBO", "DOSE_SLACK"])
+def test_constants_of_the_verdicts_are_in_the_hash(
+    before: str, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(tried, name, 0.9 * getattr(tried, name))
+    assert now() != before
+
+
+def test_injections_are_in_the_hash(before: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, *rest = attribution.INJECTIONS
+    monkeypatch.setattr(attribution, "INJECTIONS", (replace(first, accepted=[]), *rest))
+    assert now() != before
+
+
+def test_words_and_code_of_another_shape_are_not(
+    before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = CANDIDATES["missing-index"]
+    other = replace(one, title="in other words", propose=lambda given: one.propose(given))
+    monkeypatch.setitem(CANDIDATES, "missing-index", other)
+    grows = tried._grows
+    monkeypatch.setattr(tried, "_grows", lambda d, the_record: grows(d, the_record))
+    assert now() == before
+
+
+def test_the_hash_is_the_same_in_another_process(before: str) -> None:
+    """No address and no order of a set is in it."""
+    bench = Path(attribution.__file__).parent
+    code = (
+        "import attribution as a; from attribution_rules import hash_of, rules; "
+        "print(hash_of(rules(a.INJECTIONS)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=bench, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == before
