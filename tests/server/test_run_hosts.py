@@ -1,40 +1,55 @@
-"""A load that several workers of a Dask cluster share, on a real server."""
+"""A load that several workers of a Dask cluster share, from the command to the report; and a lab
+that is killed in the middle of it."""
 
 from __future__ import annotations
 
+import os
+import signal
+from pathlib import Path
+
 import pytest
-from run_lab import Lab
+from run_lab import Lab, alive, wait_for
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.timeout(900)  # a busy machine may take its time
 
-HOSTS = ("--set", "load.hosts=2", "--set", "load.connections=4", "--set", "compare.by=runs")
+HOSTS = ("--set", "load.hosts=2", "--set", "load.connections=4")
 
 
-def _records(lab: Lab) -> list[dict[str, object]]:
-    records = lab.records()
-    assert records and all(record.status == "ok" for record in records)
-    return [record.done for record in records]  # type: ignore[misc]
+def of_session(number: int) -> list[int]:
+    """Processes of a session of the terminal: those that the first of them started, and theirs."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _parent, _group, session = stat.read_text().rpartition(")")[2].split()[:4]
+        except OSError:
+            continue
+        if int(session) == number and state != "Z":
+            found.append(int(stat.parent.name))
+    return found
 
 
-def test_two_workers_load_a_private_server(lab: Lab) -> None:
-    done = lab.run(*HOSTS)
+def test_a_lab_that_was_killed_goes_on_with_its_hosts(tmp_path: Path, load_program: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    lab = Lab(tmp_path, cache, load_program, "model").slow()
+    lab.file.write_text(lab.file.read_text().partition("[factors]")[0] + "[compare]\nrepeats = 2")
+    process = lab.start(*lab.arguments(*HOSTS))
+    lab.wait_for_runs(1, process)
+    wait_for(lambda: bool({*alive(b"\0part\0--host=1")} & {*of_session(process.pid)}))
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    # Its workers, their loads and its server end with it.
+    wait_for(lambda: not of_session(process.pid))
+
+    done = lab.contend("run", "--resume", lab.out)
     assert done.returncode == 0, done.stderr
-    for measured in _records(lab):
-        hosts = measured["hosts"]
-        assert [host["connections"] for host in hosts] == [2, 2]  # type: ignore[attr-defined]
-        assert sum(host["queries"] for host in hosts) == measured["queries"]  # type: ignore[attr-defined]
+    records = lab.records()
+    assert {record.run for record in records if record.status == "ok"} == {1, 2}
+    for record in records:
+        measured = record.done
+        assert measured is not None
+        assert [host["connections"] for host in measured["hosts"]] == [2, 2]
+        assert sum(host["queries"] for host in measured["hosts"]) == measured["queries"]
         assert measured["server"] is not None, "the first host sees the server's process"
-
-
-def test_hosts_that_cannot_be_had_are_refused_before_anything_is_measured(lab: Lab) -> None:
-    for sets, words in (
-        (("load.hosts=3", "load.connections=4"), "share 4 connections"),
-        (("load.hosts=2", "load.connections=2", "compare.by=slices"), "slices"),
-    ):
-        asked = [part for value in sets for part in ("--set", value)]
-        refused = lab.run(*asked)
-        assert (refused.returncode, words in refused.stderr) == (2, True), refused.stderr
-    refused = lab.run(*HOSTS, "--scheduler", "tcp://127.0.0.1:9")
-    assert refused.returncode == 2
-    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in refused.stderr
+    assert "2 hosts shared the load of each run." in (lab.out / "report.html").read_text()

@@ -26,6 +26,13 @@ def null_server(program: Path, folder: Path, *options: str) -> Iterator[Path]:
             server.communicate()
 
 
+def connections(socket: Path) -> int:
+    """How many there are to a server that listens on a socket."""
+    lines = Path("/proc/net/unix").read_text().splitlines()
+    found = [line.split(maxsplit=7) for line in lines if line.endswith(f" {socket}")]
+    return sum(state == "03" for *_, state, _inode, _path in found)
+
+
 def run_plan(
     program: Path, plan: dict[str, Any], *options: str, env: dict[str, str] | None = None
 ) -> tuple[list[dict[str, Any]], int, str]:

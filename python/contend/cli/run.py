@@ -29,7 +29,9 @@ from contend.lab.equipment import borrowed_equipment, private_equipment, servers
 from contend.lab.events import Notice
 from contend.lab.lock_look import LOCKS
 from contend.lab.looks import BUDGET
+from contend.lab.plan_look import PLANS
 from contend.lab.session import Equipment, take_over
+from contend.lab.switch_look import SWITCHES
 from contend.load import find_program
 from contend.servers import ServerBinary
 from contend.servers.binary import PROGRAMS
@@ -126,8 +128,10 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--budget",
         action="store_true",
-        help="after the runs look where the time of a query goes, in blocks of their own (about 20 "
-        "s for each pair of cells); with --resume also of a run that is complete",
+        help="after the runs look where the time of a query goes, which threads are taken off "
+        "their CPUs (as root), what EXPLAIN says and which locks are waited for, in blocks of "
+        "their own (about 50 s for each pair of cells); with --resume also of a run that is "
+        "complete",
     )
     parser.add_argument(
         "--profile",
@@ -274,7 +278,7 @@ def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
 
 def _looks(args: argparse.Namespace) -> tuple[str, ...]:
     """Which looks at causes are asked for."""
-    return (BUDGET, LOCKS) if getattr(args, "budget", False) else ()
+    return (BUDGET, SWITCHES, PLANS, LOCKS) if getattr(args, "budget", False) else ()
 
 
 def equipment_for(

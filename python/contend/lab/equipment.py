@@ -167,7 +167,6 @@ def private_equipment(
     def check(experiment: Experiment) -> None:
         _refuse_unknown_options(experiment, binaries)
         check_workloads(experiment, program)
-        check_hosts(experiment, load)
         require_imports(cache, experiment)
         with workspace(cache) as work:
 
@@ -198,6 +197,7 @@ def private_equipment(
         load=load,
         data_folder=cache,
         check=check,
+        check_hosts=lambda experiment: check_hosts(experiment, load),
         passwords=passwords(),
         host=host,
     )
@@ -294,7 +294,6 @@ def borrowed_equipment(
 
     def check(experiment: Experiment) -> None:
         check_workloads(experiment, program)
-        check_hosts(experiment, load)
         for server in servers.values():
             rehearse_options(server, experiment, exact=exact)
 
@@ -309,6 +308,7 @@ def borrowed_equipment(
         load=load,
         data_folder=run_folder.parent,
         check=check,
+        check_hosts=lambda experiment: check_hosts(experiment, load),
         confirm=confirm,
         own=False,
         host=host,

@@ -90,6 +90,7 @@ class Equipment:
         data_folder: on the disk that holds the servers' data, for the host's facts.
         calibrate: gives the ceilings of the client; None if it is no real client.
         check: refuses what is wrong with the experiment's scripts, before anything is started.
+        check_hosts: refuses more hosts than there are, in each session.
         blocking_script: names a script of the experiment that needs threads of its own.
         choose_engine: says which engine of the load generator all cells get.
         cpus_together: says how much all CPUs do at once, in what one does alone.
@@ -108,6 +109,7 @@ class Equipment:
     data_folder: Path
     calibrate: Calibrate | None = None
     check: Callable[[Experiment], None] = lambda _experiment: None
+    check_hosts: Callable[[Experiment], None] = lambda _experiment: None
     blocking_script: Callable[[Experiment], str | None] = lambda _experiment: None
     choose_engine: ChooseEngine = lambda _experiment: {}
     cpus_together: Callable[[], float | None] = lambda: None
@@ -154,6 +156,7 @@ def begin(
     if (short := short_of_repeats(experiment, design)) is not None:
         listen(Notice(short))
     equipment.check(experiment)
+    equipment.check_hosts(experiment)
     planned = planned_runs(experiment, in_slices=design.in_slices)
     engine = equipment.choose_engine(experiment)
     facts = _facts(equipment, experiment, engine, design)
@@ -247,6 +250,7 @@ def resume(
         require_same_tables(path, folder.meta().facts, stored.base.data)
         refuse_settings(stored, own=equipment.own)
         _refuse_host(stored, equipment)
+        equipment.check_hosts(stored)
         engine = _same_engine(folder, equipment, stored, listen)
         folder.add_session(_facts(equipment, stored, engine, design))
         stored = with_engine(stored, engine.get("engine"))

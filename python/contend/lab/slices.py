@@ -12,6 +12,7 @@ from contend.lab.design import MemoryLayout, entering, layout_of
 from contend.lab.effort import Effort
 from contend.lab.events import Listener
 from contend.lab.kinds_of_looks import LOOKS
+from contend.lab.look_block import BlockToLookAt
 from contend.lab.measure import arms_of, measure_in_slices
 from contend.lab.testbed import Ready, Testbed
 from contend.load import LoadDriver
@@ -127,7 +128,8 @@ class SliceRunner:
         slices = self._effort.slices(runs[0].cell, cells)
         try:
             arms = arms_of(runs, cells, readies, self._entering(cells))
-            return look.take(name, block, runs, arms, readies, self._load, slices)
+            taken = BlockToLookAt(name, block, runs, arms, readies, self._load, slices)
+            return look.take(taken)
         finally:
             self._come_back(cells)
 

@@ -120,6 +120,12 @@ def test_levels_of_the_load_cannot_be(
             "a rate that changes cannot be cut",
             id="ramp",
         ),
+        pytest.param(
+            '"load.connections" = [1, 8]',
+            '"load.connections" = [2, 8]\n"load.hosts" = [1, 2]',
+            "slices follow one another at other times on each of several hosts",
+            id="hosts",
+        ),
     ],
 )
 def test_a_load_that_cannot_be_cut(tmp_path: Path, old: str, new: str, words: str) -> None:

@@ -184,6 +184,23 @@ PASSWORD_EXPERIMENT = """\
 """ + EXPERIMENT.replace("Does it help?", "Does mysql://root:hunter2@db.example/test help?")
 
 
+def test_hosts_that_are_not_there_cost_no_run_of_a_resume(bench: Bench) -> None:
+    def refuse(_experiment: Experiment) -> None:
+        raise RequestError("no Dask scheduler answers at tcp://10.0.0.1:8786")
+
+    with pytest.raises(Interrupted):
+        bench.begin(stop_at(3, KeyboardInterrupt()))
+    equipment = replace(bench.equipment(), check_hosts=refuse)
+    before = bench.runs()
+    with pytest.raises(RequestError, match="no Dask scheduler"):
+        resume(bench.path, equipment, bench.heard.append)
+    assert bench.runs() == before
+    bench.path = bench.path.with_name("another")
+    with pytest.raises(RequestError, match="no Dask scheduler"):
+        bench.begin_with(equipment)
+    assert not bench.path.exists()
+
+
 def test_a_password_in_the_experiment_file_does_not_hinder_a_resume(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.tiny = experiment(tmp_path, PASSWORD_EXPERIMENT)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import socket as sockets
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,6 +92,41 @@ def test_the_others_go_on_if_that_was_asked(hosts: DirectCluster, socket: Path) 
     assert [host.name for host in hosts.hosts(2)] == ["host0", "host2"]
 
 
+def test_a_server_that_goes_away_leaves_what_was_measured(
+    hosts: DirectCluster, tmp_path: Path
+) -> None:
+    with contextlib.ExitStack() as stack:
+        socket = stack.enter_context(null_server(find_program(), tmp_path, "--threads=1"))
+        events: list[Any] = []
+
+        def on_event(event: Any) -> None:
+            events.append(event)
+            if event["type"] == "interval" and len(events) < 5:
+                stack.close()
+
+        plan = _plan(socket, measure_s=0.6, interval_s=0.2)
+        done = _fleet(hosts).run(plan, env={}, on_event=on_event)
+    assert all("lost" not in host and host["events"] > 0 for host in done["hosts"])
+    # As of one host: lost connections are opened again, if the server lets them.
+    assert {error["code"] for error in done["errors"]} <= {2002, 2006, 2013}
+    assert sum(error["count"] for error in done["errors"]) >= 4
+    assert all(host.ask("hear")[1] == 0 for host in _ended(hosts))
+
+
+def test_a_worker_that_is_gone_before_the_begin_is_lost(
+    hosts: DirectCluster, socket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = OSError("Unable to contact Actor's worker")
+    for when in ("start", "exists"):
+        actor = hosts.hosts(2)[1].actor
+        actor.fault = lambda name, when=when: Answered(gone) if name == when else None
+        done = _fleet(hosts).run(
+            _plan(socket, host_lost="go_on", measure_s=0.2), env={}, on_event=lambda _: None
+        )
+        assert "its worker has gone" in done["hosts"][1]["lost"]
+        assert done["events"] == done["hosts"][0]["events"] > 0
+
+
 def test_a_worker_that_is_gone_is_lost(hosts: DirectCluster, socket: Path) -> None:
     gone = OSError("Unable to contact Actor's worker")
 
@@ -120,7 +157,7 @@ def test_a_load_that_nobody_asks_for_is_stopped(
 ) -> None:
     monkeypatch.setattr(worker, "SILENCE_S", 0.3)
     (host,) = hosts.hosts(1)
-    host.ask("start", json.dumps(_plan(socket)), 0, {})
+    host.ask("start", json.dumps(_plan(socket)), 0, dict)
     load = host.actor.worker._load
     assert load._child.wait(60) == 0
     assert '"ended":"Signal"' in host.ask("hear")[0][-1] or _until_told(host)
@@ -197,6 +234,53 @@ def test_a_scheduler_that_is_not_there_is_refused(
     nowhere = Cluster(find_program(), "tcp://127.0.0.1:9")
     with pytest.raises(RequestError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         nowhere.hosts(2)
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1", "http://10.0.0.1:1", "tls://127.0.0.1:9"])
+def test_what_is_no_address_of_a_scheduler_is_refused(address: str) -> None:
+    """The last one has no keys in Dask's own configuration."""
+    pytest.importorskip("distributed")
+    with pytest.raises(RequestError, match=f"no Dask scheduler answers at {address}") as raised:
+        Cluster(find_program(), address).hosts(2)
+    assert raised.value.detail
+
+
+class Workers:
+    """A client whose scheduler has these workers."""
+
+    def __init__(self, *addresses: str) -> None:
+        self.addresses = addresses
+
+    def wait_for_workers(self, count: int, timeout: float) -> None:
+        raise TimeoutError
+
+    def scheduler_info(self, n_workers: int) -> Any:
+        return {"workers": dict.fromkeys(self.addresses)}
+
+
+@pytest.mark.parametrize(("there", "said"), [((), "no worker"), (("tcp://a:1",), "1 worker")])
+def test_fewer_workers_than_hosts_are_refused(there: tuple[str, ...], said: str) -> None:
+    few = Cluster(find_program(), "tcp://scheduler:8786")
+    few._client = Workers(*there)
+    with pytest.raises(RequestError, match=f"load.hosts = 2, and the Dask scheduler has {said}$"):
+        few.hosts(2)
+
+
+def test_a_clock_behind_a_firewall_names_the_host(hosts: DirectCluster) -> None:
+    (host,) = hosts.hosts(1)
+    with closed_port() as port:
+        host.clock = f"127.0.0.1:{port}"
+        with pytest.raises(WorkError, match=r"host host0 cannot be asked for its clock") as raised:
+            Cluster(find_program(), None).clock_of(host)
+    assert "a firewall must let both through" in str(raised.value.hint)
+
+
+@contextlib.contextmanager
+def closed_port() -> Iterator[int]:
+    """Bound, so that nobody else takes it, and not listened to."""
+    with sockets.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
 
 
 def test_machines_come_in_turn_and_known_workers_first() -> None:

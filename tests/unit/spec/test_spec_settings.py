@@ -157,6 +157,16 @@ class TestCold:
         assert caught.value.message.startswith('it.toml:2: server.warm "cold" needs')
 
 
+def test_hosts_have_equally_many_connections(load: Load) -> None:
+    with pytest.raises(SpecError) as caught:
+        load("[load]\nhosts = 3\nconnections = 4")
+    assert "load.hosts has 3 hosts share 4 connections" in caught.value.message
+    assert caught.value.hint == "Make load.connections a multiple of 3."
+    with pytest.raises(SpecError, match="2 hosts share 7 connections"):
+        load('[load]\nhosts = 2\n[factors]\n"load.connections" = [8, 7]')
+    assert load("[load]\nhosts = 3\nconnections = 6").base["load.hosts"] == 3
+
+
 def test_a_server_by_name_decides_its_kind(load: Load) -> None:
     with pytest.raises(SpecError) as caught:
         load('[server]\nuse = "mariadb@bookworm"\n[factors]\n"server.kind" = ["mariadb", "mysql"]')

@@ -19,11 +19,13 @@ from typing import Any
 from contend.errors import RequestError, WorkError
 from contend.load.hosts import clocks
 from contend.load.hosts import worker as shipped
+from contend.load.process import LoadFailed
 from contend.outcome import ClockOffset
 
 CONNECT_S = 20.0
 WORKERS_S = 60.0
-"""How long workers may take to come that are fewer than are wanted."""
+ARRIVE_S = 2.0
+"""How long workers may take to come that are fewer than are wanted: our own, and the user's."""
 
 ANSWER_S = 20.0
 """A worker answers at once, or hangs."""
@@ -122,7 +124,14 @@ class Cluster:
         if not host.clock:
             inside = "127.0.0.1" if where.startswith("127.") else "0.0.0.0"
             host.clock = f"{where}:{host.ask('clock_port', inside)}"
-        return clocks.ask_clock(self._program, host.clock)
+        try:
+            return clocks.ask_clock(self._program, host.clock)
+        except LoadFailed as error:
+            raise WorkError(
+                f"host {host.name} cannot be asked for its clock: {error.message}",
+                hint="contend connects to each worker on Dask's port, and to contend-load there on "
+                "one more: a firewall must let both through.",
+            ) from error
 
     def forget(self, host: LoadHost) -> None:
         """It is not used again."""
@@ -147,7 +156,7 @@ class Cluster:
         if self._scheduler is None:
             self._own = _local(distributed, count)
         try:
-            self._client = distributed.Client(
+            self._client = _client_class(distributed)(
                 self._own or self._scheduler,
                 timeout=CONNECT_S,
                 direct_to_workers=True,
@@ -164,18 +173,22 @@ class Cluster:
 
     def _addresses(self, count: int) -> list[str]:
         """Of all workers there are: one of each machine, then a second one of each, and so on."""
-        if self._own is not None and len(self._own.workers) < count:
-            self._own.scale(count)
-        with contextlib.suppress(TimeoutError):
-            self._client.wait_for_workers(count, timeout=WORKERS_S if self._own else 2)
         try:
+            if self._own is not None and len(self._own.workers) < count:
+                self._own.scale(count)
+            with contextlib.suppress(TimeoutError):
+                limit_s = WORKERS_S if self._own else ARRIVE_S
+                self._client.wait_for_workers(count, timeout=limit_s)
             workers = self._client.scheduler_info(n_workers=-1)["workers"]
-        except Exception as error:
+        except Exception as error:  # Whatever Dask raises, nobody answers.
+            # The workers end with their scheduler. If one is there again, the next run finds it.
+            self._hosts = []
+            self.close()
             raise WorkError("the Dask scheduler does not answer", detail=repr(error)) from error
         if len(workers) < count:
-            there = f"{len(workers)} worker{'' if len(workers) == 1 else 's'}"
+            there = {0: "no worker", 1: "1 worker"}.get(len(workers), f"{len(workers)} workers")
             raise RequestError(
-                f"load.hosts = {count}, and the Dask scheduler has {there or 'no worker'}",
+                f"load.hosts = {count}, and the Dask scheduler has {there}",
                 hint=ARRIVE_HINT,
             )
         return _spread(list(workers), known=[host.address for host in self._hosts])[:count]
@@ -246,8 +259,20 @@ def _dask() -> Any:
     except ImportError as error:
         raise RequestError("load.hosts needs Dask.distributed", hint=INSTALL) from error
     # What matters is said by contend.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return distributed
+
+
+def _client_class(distributed: Any) -> Any:
+    """Dask's client, which `Cluster.close` closes: one that found no scheduler would try to close
+    itself while Python ends, wait, and fail with a traceback."""
+
+    class QuietClient(distributed.Client):  # type: ignore[misc]
+        def __del__(self) -> None:
+            pass
+
+    return QuietClient
 
 
 def _local(distributed: Any, count: int) -> Any:

@@ -19,7 +19,7 @@ from typing import Any, cast
 from contend.errors import ContendError, RequestError
 from contend.load.hosts import clocks
 from contend.load.hosts.cluster import Cluster, HostGone, LoadHost
-from contend.load.hosts.secrets import environment_for
+from contend.load.hosts.secrets import environment_for, sealed
 from contend.load.plan import planned_s
 from contend.load.process import (
     GRACE_S,
@@ -123,7 +123,8 @@ class FleetRun:
         plan: Plan,
         env: Mapping[str, str],
     ) -> None:
-        self._program, self._cluster, self._hosts = program, cluster, list(hosts)
+        self._program, self._cluster = program, cluster
+        self._ears = [Ear(number, host) for number, host in enumerate(hosts)]
         self._plan = plan if hosts[0].is_here else _unwatched(plan)
         self._env = env
         connect_s = float(plan["server"].get("connect_timeout_s", 10.0))
@@ -136,7 +137,8 @@ class FleetRun:
         """Drive it to its end."""
         last: dict[str, Any] | None = None
         with contextlib.ExitStack() as stack:
-            merge = stack.enter_context(Child([str(self._program), "merge"], {}))
+            # It reads the plan as the hosts do, with the password that the plan names.
+            merge = stack.enter_context(Child([str(self._program), "merge"], self._env))
             carrier = threading.Thread(target=self._carry, args=(merge,), daemon=True)
             carrier.start()
             stack.callback(self._end, carrier)
@@ -155,25 +157,32 @@ class FleetRun:
 
     def _carry(self, merge: Child) -> None:
         try:
-            names = [host.name for host in self._hosts]
+            names = [ear.host.name for ear in self._ears]
             merge.tell(json.dumps({"plan": self._plan, "hosts": names}).encode() + b"\n")
             self._carry_parts(merge)
         except ContendError as error:
             self._trouble = error
         finally:
-            for host in self._hosts:
+            for ear in self._ears:
                 with contextlib.suppress(HostGone):
-                    host.ask("stop")
+                    if ear.lost is None:
+                        ear.host.ask("stop")
+                    else:
+                        # One that hangs hears of it when it goes on.
+                        ear.host.tell("stop")
             merge.send(b"")
 
     def _carry_parts(self, merge: Child) -> None:
-        ears = [Ear(number, host) for number, host in enumerate(self._hosts)]
+        ears = self._ears
         text = json.dumps(self._plan)
         for ear in ears:
-            env = environment_for(
-                ear.host, self._plan, self._env, is_private=self._cluster.is_private
-            )
-            ear.host.ask("start", text, ear.number, env)
+            try:
+                env = environment_for(
+                    ear.host, self._plan, self._env, is_private=self._cluster.is_private
+                )
+                ear.host.ask("start", text, ear.number, sealed(env))
+            except HostGone as error:
+                ear.lose(f"its worker has gone ({error.detail})")
         limit = time.monotonic() + self._limit_s
         begun = False
         while not self._stopped.is_set() and not all(ear.over for ear in ears):
@@ -210,11 +219,16 @@ class FleetRun:
         there = [ear for ear in ears if not ear.over]
         for ear in there:
             started = time.monotonic()
-            self._before[ear.number] = self._cluster.clock_of(ear.host)
-            ear.host.ask("exists", "/")
+            try:
+                self._before[ear.number] = self._cluster.clock_of(ear.host)
+                ear.host.ask("exists", "/")
+            except HostGone as error:
+                ear.lose(f"its worker has gone ({error.detail})")
             slowest_s = max(slowest_s, time.monotonic() - started)
         at_ns = clocks.begin_ns(slowest_s)
         for ear in there:
+            if ear.over:
+                continue
             try:
                 ear.host.tell("begin", clocks.on_clock(at_ns, self._before[ear.number]))
             except HostGone as error:

@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -97,10 +98,14 @@ class HostWorker:
             self._port = int(line.split(b'"port":')[1].split(b"}")[0].split(b",")[0])
         return self._port
 
-    def start(self, plan: str, host: int, env: dict[str, str]) -> None:
-        """Begin this host's part of a plan: connect, and wait for the begin."""
+    def start(self, plan: str, host: int, env: Callable[[], dict[str, str]]) -> None:
+        """Begin this host's part of a plan: connect, and wait for the begin.
+
+        Args:
+            env: gives what is added to its environment.
+        """
         self.stop()
-        self._load = PartProcess([str(self._program)], plan, host, env)
+        self._load = PartProcess([str(self._program)], plan, host, env())
 
     def begin(self, at_ns: int) -> None:
         """Say when the load begins, by the steady clock of this host."""
