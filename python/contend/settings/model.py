@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
+from functools import cached_property
 from typing import Any, Protocol
 
 from contend.placement.model import Placement
@@ -182,7 +183,7 @@ class Setting:
     decides: tuple[str, ...] = ()
     differs: Differs = Differs.SERVER
 
-    @property
+    @cached_property
     def path(self) -> str:
         return f"{self.section}.{self.key.name}" if self.section else self.key.name
 
@@ -198,7 +199,8 @@ class Setting:
         return {"kind": kind.default_kind} if isinstance(kind, Tagged) else self.key.default
 
     def between(self, before: Values, after: Values) -> Need:
-        """What it takes to get from one cell to another, as far as this setting goes."""
+        """What it takes to get from one cell to another, as far as this setting goes. If its own
+        value is the same in both, that is nothing more than to stay at the other."""
         return Need.NOTHING if before[self.path] == after[self.path] else self.need
 
     def check(self, cell: Values) -> None:
