@@ -35,7 +35,8 @@ _AT = {
 def bounds(sign: Sign) -> str:
     low = "" if sign.least == -math.inf else f"at least {sign.least:g}"
     high = "" if sign.most == math.inf else f"at most {sign.most:g}"
-    return " and ".join(filter(None, (low, high)))
+    known = ", if somebody looked (`contend run … --budget`)" if sign.if_known else ""
+    return " and ".join(filter(None, (low, high))) + known
 
 
 def section(one: Candidate) -> str:

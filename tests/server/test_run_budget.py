@@ -1,71 +1,132 @@
-"""Where the time of a query goes, with real servers: parts, refusals, a server that dies."""
+"""Where the time of a query goes, with real servers: parts, switches, plans, refusals, a server
+that dies. One run is looked at, in full and as others would; its looks are short."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from needs import missing
-from run_lab import RUNS, Lab
+from run_lab import Lab, NewLab
 
 from contend.findings.budget_parts import CLIENT, FOR_CPU, REMAINDER, USER, WIRE
+from contend.store import RunFolder, RunRecord
 
 pytestmark = pytest.mark.timeout(600)
 
 LEVELS = 2
 
 
-def run(lab: Lab, *more: str | Path) -> None:
-    done = lab.run(*more)
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory, new_lab: NewLab) -> Lab:
+    """A complete run of two levels at one place."""
+    lab = new_lab(tmp_path_factory.mktemp("budget")).look_shortly()
+    lab.edit('"load.connections" = [1, 4]', '"load.connections" = [4]')
+    done = lab.run()
     assert done.returncode == 0, done.stderr
+    return lab
 
 
-def budgets(lab: Lab) -> list[dict[str, Any]]:
-    shown = lab.contend("show", lab.out, "--json")
-    assert shown.returncode == 0, shown.stderr
-    found: list[dict[str, Any]] = json.loads(shown.stdout)["budgets"]
+@pytest.fixture(scope="module")
+def records(measured: Lab) -> list[RunRecord]:
+    """What was measured, before anybody looked."""
+    assert "budgets" not in shown(measured)
+    return measured.records()
+
+
+@pytest.fixture(scope="module")
+def document(measured: Lab, records: list[RunRecord]) -> dict[str, Any]:
+    """What the run says after it was looked at."""
+    done = look(measured)
+    assert done.returncode == 0, done.stderr
+    assert measured.records() == records
+    return shown(measured)
+
+
+def look(lab: Lab) -> Any:
+    return lab.contend("run", "--resume", lab.out, "--budget", "--server", lab.server)
+
+
+def shown(lab: Lab) -> dict[str, Any]:
+    done = lab.contend("show", lab.out, "--json")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-def test_the_parts_are_known_and_sum_to_the_response_time(lab: Lab) -> None:
-    run(lab, "--budget")
-    found = budgets(lab)
-    assert len(found) == 2 * LEVELS
+def test_the_parts_are_known_and_sum_to_the_response_time(
+    measured: Lab, document: dict[str, Any]
+) -> None:
+    found = document["budgets"]
+    assert len(found) == LEVELS
     for one in found:
         parts = {name: part["mean"] for name, part in one["parts_us"].items()}
         assert {CLIENT, WIRE, USER, FOR_CPU, REMAINDER} <= parts.keys(), one["unknown"]
         assert sum(parts.values()) == pytest.approx(one["response_us"]["mean"], rel=1e-6)
         assert parts[CLIENT] > 0 and parts[USER] > 0
-        assert one["look"]["reads"] > 100 and 0 < one["look"]["cpu_share"] < 0.2
+        assert one["look"]["reads"] > 50 and 0 < one["look"]["cpu_share"] < 0.2
         assert one["unknown"] == []
         # The server says which thread serves whom.
         assert one["slow"] is None or one["slow"]["events"] > 0
     assert any(one["slow"] for one in found)
-    locks = json.loads(lab.contend("show", lab.out, "--json").stdout)["locks"]
-    assert len(locks) == len(found)
-    for one in locks:
+    assert sum(bool(one["changes_us"]) for one in found) == LEVELS - 1
+    assert "Where the time of a query goes" in (measured.out / "report.html").read_text()
+
+
+def test_locks_are_counted_on_servers_of_their_own(document: dict[str, Any]) -> None:
+    assert len(document["locks"]) == LEVELS
+    for one in document["locks"]:
         # Every query takes the lock of the one cache, or those of its segments.
         (key_cache,) = [name for name in one["waits_us"] if "KEY_CACHE" in name]
         assert one["counts"][key_cache]["mean"] > 1
         assert one["qps"]["mean"] > 0 and one["plain_qps"]["mean"] > 0
-    compared = [one for one in found if one["changes_us"]]
-    assert len(compared) == LEVELS
-    assert "Where the time of a query goes" in (lab.out / "report.html").read_text()
-    assert len(lab.records()) == RUNS
 
 
-def test_a_run_that_is_complete_is_looked_at_later_and_is_as_it_was(lab: Lab) -> None:
-    run(lab)
-    before = lab.records()
-    assert "budgets" not in json.loads(lab.contend("show", lab.out, "--json").stdout)
-    done = lab.contend("run", "--resume", lab.out, "--budget", "--server", lab.server)
-    assert done.returncode == 0, done.stderr
-    assert len(budgets(lab)) == 2 * LEVELS
-    assert lab.records() == before
+def test_what_is_asked_is_explained(document: dict[str, Any]) -> None:
+    assert len(document["plans"]) == LEVELS
+    for one in document["plans"]:
+        (plan,) = one["plans"]
+        assert "WHERE k IN (?, ...)" in plan["statement"]
+        (table,) = plan["tables"]
+        assert (table["table"], table["key"]) == ("sbtest", "k")
+        assert one["changed"] == []
+
+
+def test_switches_are_traced(document: dict[str, Any]) -> None:
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        missing("root, and unshare, to trace switches")
+    assert len(document["switches"]) == LEVELS
+    for one in document["switches"]:
+        figures = {name: figure["mean"] for name, figure in one["of_query"].items()}
+        # Each query begins with a thread that slept for it.
+        assert figures["slept"] > 0.2 and figures["asleep_us"] > 0 and figures["woken_us"] > 0
+        assert one["lost"] == 0 and one["look"]["speed_ratio"]["mean"] > 0
+
+
+def test_a_server_that_dies_in_a_look_loses_that_look_alone(
+    tmp_path: Path, new_lab: NewLab, measured: Lab, records: list[RunRecord]
+) -> None:
+    lab = new_lab(tmp_path).look_shortly()
+    lab.begin_from(measured)
+    started = lab.start("run", "--resume", lab.out, "--budget", "--server", lab.server)
+    lab.wait_for_load(started)
+    os.kill(lab.servers_alive()[0], signal.SIGKILL)
+    _, said = started.communicate(timeout=300)
+    assert started.returncode == 0 and "Traceback" not in said, said
+    assert "budget: this look is lost: the private mariadb server ended by itself" in said
+    with RunFolder.open(lab.out) as folder:
+        looks = folder.looks()
+    # Whatever the run was looked at before: of this session the first look, at all levels.
+    found = {one.look: one.error for one in looks[-4 * LEVELS :]}
+    assert "ended by itself" in str(found.pop("budget"))
+    assert set(found.values()) == {None}
+    assert "The look with 4 connections is lost" in (lab.out / "report.html").read_text()
+    assert lab.records() == records
 
 
 def without_rights(lab: Lab) -> None:
@@ -80,10 +141,15 @@ def without_rights(lab: Lab) -> None:
     lab.environment["CONTEND_LOAD"] = str(wrapper)
 
 
-def test_who_may_not_trace_sees_what_the_scheduler_counts(lab: Lab) -> None:
+def test_who_may_not_trace_sees_what_the_scheduler_counts(
+    tmp_path: Path, new_lab: NewLab, measured: Lab
+) -> None:
+    lab = new_lab(tmp_path).look_shortly()
+    lab.begin_from(measured)
     without_rights(lab)
-    run(lab, "--budget")
-    for one in budgets(lab):
+    done = look(lab)
+    assert done.returncode == 0, done.stderr
+    for one in shown(lab)["budgets"]:
         assert FOR_CPU in one["parts_us"] and WIRE not in one["parts_us"]
         (said,) = one["unknown"]
         assert said.startswith("where threads wait: ") and "ermi" in said

@@ -47,6 +47,8 @@ def slow(**changes: Any) -> dict[str, Any]:
     return {**usual, **changes}
 
 
+_HELD: Sequence[dict[str, Any]] = ({}, {"by_holder_us": 20_000.0, "preempted": 10})
+
 _WAITS: Sequence[dict[str, Any]] = (
     {"blocked": {"futex": 250, "disk": 0}},
     {"blocked": {"futex": 60, "disk": 10}},
@@ -86,6 +88,59 @@ def add_looks(path: Path, planned: Sequence[Planned], compared: str) -> None:
             folder.add_looks(*looks)
         for number, block in enumerate(contexts.values(), len(contexts) + 1):
             folder.add_looks(*(_locks(run, place, number) for place, run in enumerate(block)))
+            folder.add_looks(
+                *(
+                    switches(run.cell, number, **_HELD[min(place, 1)])
+                    for place, run in enumerate(block)
+                )
+            )
+            folder.add_looks(*(plans(place, run.cell, number) for place, run in enumerate(block)))
+
+
+def traced(**changes: Any) -> dict[str, Any]:
+    """What was traced in a round of 1,000 queries."""
+    usual: dict[str, Any] = {
+        **{"preempted": 100, "preempted_us": 50_000.0, "slept": 2000, "asleep_us": 800_000.0},
+        **{"woken_us": 90_000.0, "by_holder": 60, "by_holder_us": 160_000.0, "seen": 9000},
+    }
+    return {**usual, **changes}
+
+
+def switches(
+    cell: Mapping[str, Level], block: int = 1, lost: int = 0, **changes: Any
+) -> LookRecord:
+    """1,000 queries of two milliseconds in each round, of which half are traced."""
+    rounds = []
+    for number in range(8):
+        one = {"round": number, "qps": 1000.0, "queries": 1000, "duration_s": 1.0}
+        is_traced = number % 4 in (1, 2)
+        more = {"qps": 950.0 + number, "look": traced(**changes)} if is_traced else {}
+        rounds.append({**one, "latency_us_mean": 2000.0, **more})
+    when = "2026-03-01T11:07:00.000+00:00"
+    return LookRecord("switches", block, cell, when, when, {"rounds": rounds, "lost": lost})
+
+
+def explained(way: str, key: str | None, **more: Any) -> dict[str, Any]:
+    """A row of EXPLAIN."""
+    usual = {"table": "sbtest", "type": way, "key": key, "rows": 10, "extra": "Using where"}
+    return {**usual, "possible_keys": None, "key_len": None, "ref": None, **more}
+
+
+BY_K = "SELECT id, k, c, pad FROM sbtest WHERE k IN (?, ...)"
+
+
+def plans(place: int, cell: Mapping[str, Level], block: int = 1, **more: Any) -> LookRecord:
+    """What EXPLAIN says: the first level reads the whole table, the others by an index."""
+    step = explained("ALL", None, rows=99_000) if place == 0 else explained("range", "k_1")
+    by_id = "SELECT c FROM sbtest WHERE id = ?"
+    statements = [
+        {"shape": shape, "statement": shape, "tables": [one], "why_not": None}
+        for shape, one in ((BY_K, step), (by_id, explained("const", "PRIMARY", rows=1)))
+    ]
+    keys = {"PRIMARY": ["`id`"], **({} if place == 0 else {"k_1": ["`k`"]})}
+    when = "2026-03-01T11:06:00.000+00:00"
+    figures = {"statements": statements, "indexes": {"sbtest": keys}, **more}
+    return LookRecord("plans", block, cell, when, when, figures)
 
 
 def _locks(run: Planned, place: int, block: int) -> LookRecord:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
+
+from made_up_looks import switches
 
 from contend.findings.candidate import HostPowers, Pair
 from contend.spec import load_experiment
@@ -118,6 +121,15 @@ _THREE = {"queries": 3000, "events": 1000, "server": _used(1_800_000, 30)}
 
 def _trips(events: int) -> Any:
     return run(**{**done(), **_THREE, "events": events, **_MEAN})
+
+
+def _held(slower_us: float, faster_us: float) -> Pair:
+    """Sides whose switches were traced."""
+    looks: Any = {
+        side: {"switches": switches({}, by_holder_us=us).figures}
+        for side, us in (("slower", slower_us), ("faster", faster_us))
+    }
+    return replace(pair(run(), run()), looks=looks)
 
 
 SIGNS: dict[str, tuple[Pair, Pair]] = {
@@ -249,6 +261,7 @@ SIGNS: dict[str, tuple[Pair, Pair]] = {
         pair(run({"Handler_write": 10**5, "Com_insert": 900}), run()),
     ),
     "cpu-contention": (pair(run(**BUSY), run()), pair(run(), run())),
+    "preempted-holders": (_held(160_000.0, 20_000.0), _held(20_000.0, 20_000.0)),
     "run-queue": (
         pair(run(**BUSY), run(), load__connections=64),
         pair(run(**done(server_us=1500, switches=0.8)), run(), load__connections=64),

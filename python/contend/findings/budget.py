@@ -3,7 +3,6 @@ estimates over its rounds, what differs from the baseline, and what the look its
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,9 @@ from contend.findings.budget_parts import (
     share_of,
     slow_parts_of_round,
 )
-from contend.spec import Level, same_level
+from contend.findings.look_rounds import Rounds, effect_of, speed_of
+from contend.findings.looks import baseline_of, last_looks
+from contend.spec import Level
 from contend.stats import Estimate, estimate
 from contend.store import LookRecord
 
@@ -93,44 +94,16 @@ class Budget:
     look_cpu_share: float
 
 
-Rounds = Sequence[Mapping[str, Any]]
-
-
 def budgets_of(
     looks: Sequence[LookRecord], compared: str | None, baseline: Level | None
 ) -> list[list[Budget]]:
     """A budget of each cell that was looked at, those side by side together. Of a cell that was
     looked at again the last look counts."""
-    of_block: dict[int, list[LookRecord]] = {}
-    for record in looks:
-        if record.look == BUDGET and record.error is None and record.figures.get("rounds"):
-            of_block.setdefault(record.block, []).append(record)
-    last: dict[str, list[LookRecord]] = {}
-    for records in of_block.values():
-        last[repr(sorted(records[0].cell.items(), key=str))] = records
-    return [_beside(records, compared, baseline) for records in last.values()]
-
-
-def failed_looks(looks: Sequence[LookRecord], name: str = BUDGET) -> list[LookRecord]:
-    """Of each cell whose last look of that name failed, that look."""
-    last = {repr(sorted(one.cell.items(), key=str)): one for one in looks if one.look == name}
-    return [one for one in last.values() if one.error is not None]
-
-
-def _beside(
-    records: Sequence[LookRecord], compared: str | None, baseline: Level | None
-) -> list[Budget]:
-    base = next(
-        (
-            record
-            for record in records
-            if compared is not None
-            and baseline is not None
-            and same_level(record.cell[compared], baseline)
-        ),
-        None,
-    )
-    return [budget_of(record, None if record is base else base) for record in records]
+    found = []
+    for records in last_looks([one for one in looks if one.figures.get("rounds")], BUDGET):
+        base = baseline_of(records, compared, baseline)
+        found.append([budget_of(record, None if record is base else base) for record in records])
+    return found
 
 
 def budget_of(record: LookRecord, base: LookRecord | None = None) -> Budget:
@@ -146,8 +119,8 @@ def budget_of(record: LookRecord, base: LookRecord | None = None) -> Budget:
         response_us=estimate(response),
         parts={name: estimate([one[name] for one in parts.values()]) for name in names},
         unknown=_unknown(figures, looked),
-        speed=_ratio(_logs_of_speed(rounds)),
-        effect=None if base is None else _effect(rounds, base.figures["rounds"]),
+        speed=speed_of(rounds),
+        effect=None if base is None else effect_of(rounds, base.figures["rounds"]),
         changes={} if base is None else _changes(parts, _by_round(base)),
         hot_lock=_hot_lock(looked, figures),
         slow=_slow(looked),
@@ -240,26 +213,3 @@ def _slow(looked: Rounds) -> SlowBudget | None:
         events=sum(one["events"] for one in seen),
         reads=sum(one["reads"] for one in seen),
     )
-
-
-def _logs_of_speed(rounds: Rounds) -> list[float]:
-    """Of each group of four rounds, two of which were looked at, the logarithm of queries a second
-    with the look over without it."""
-    logs = []
-    for first in range(0, len(rounds) - 3, 4):
-        four = rounds[first : first + 4]
-        looked = [one["qps"] for one in four if one.get("look")]
-        plain = [one["qps"] for one in four if not one.get("look")]
-        if len(looked) == len(plain) == 2 and min(*looked, *plain) > 0:
-            logs.append(sum(map(math.log, looked)) / 2 - sum(map(math.log, plain)) / 2)
-    return logs
-
-
-def _effect(rounds: Rounds, base: Rounds) -> Estimate:
-    """What the look did to the ratio of the two."""
-    pairs = zip(_logs_of_speed(rounds), _logs_of_speed(base), strict=False)
-    return _ratio([one - other for one, other in pairs])
-
-
-def _ratio(logs: Sequence[float]) -> Estimate:
-    return estimate([math.exp(log) for log in logs], log_scale=True)

@@ -20,8 +20,8 @@ from contend.metrics import Metric, Run, metric_of
 from contend.settings.model_server import is_model
 from contend.settings.options import ANY, options_of
 from contend.settings.server import is_dsn, is_on_this_host
-from contend.spec import CellSpec, Level
-from contend.store import RunRecord
+from contend.spec import CellSpec, Level, cell_key
+from contend.store import LookRecord, RunRecord
 
 Side = Literal["slower", "faster"]
 
@@ -100,6 +100,7 @@ class Pair:
     place: the levels of the other factors.
     finding: the difference.
     cells, runs: of the side that is slower by the metric that decides, and of the faster one.
+    looks: of each side, what its last look of a name found (`contend run … --budget`).
     kind: of the server, as its record says; empty if that is not known.
     own: contend starts the server; here: it runs on this host.
     """
@@ -113,6 +114,11 @@ class Pair:
     own: bool
     here: bool
     host: HostPowers
+    looks: Mapping[Side, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+
+    def looked(self, name: str, side: Side) -> Mapping[str, Any] | None:
+        """What the last look of that name found of a side; None if there was none."""
+        return self.looks.get(side, {}).get(name)
 
     @property
     def compared_names(self) -> frozenset[str]:
@@ -129,14 +135,16 @@ class Pair:
         options = {**by_kind.get(ANY, {}), **by_kind.get(self.kind, {})}
         return {bare(f"{OPTIONS}{name}"): value for name, value in options.items()}
 
-    def figure(self, metric: str | Metric, side: Side) -> float | None:
-        """The mean over the runs of one side; None if it was not recorded. A counter that did not
-        change is not recorded, so it is 0 if there were counters at all."""
+    def figure(self, metric: str | Metric | Seen, side: Side) -> float | None:
+        """The mean over the runs of one side, or what a look found; None if it was not recorded. A
+        counter that did not change is not recorded, so it is 0 if there were counters at all."""
+        if isinstance(metric, Seen):
+            return metric.read(self, side)
         found = metric_of(metric) if isinstance(metric, str) else metric
         values = [value for run in self.runs[side] if (value := _read(found, run)) is not None]
         return statistics.fmean(values) if values else None
 
-    def times(self, metric: str | Metric) -> float | None:
+    def times(self, metric: str | Metric | Seen) -> float | None:
         """How many times the figure of the faster side that of the slower is."""
         slower, faster = self.figure(metric, "slower"), self.figure(metric, "faster")
         if slower is None or faster is None:
@@ -190,6 +198,14 @@ class Pair:
 _SELDOM = 0.001
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A figure of looks at causes, which no measured run has; None from `read` if nobody looked."""
+
+    name: str
+    read: Callable[[Pair, Side], float | None]
+
+
 def _read(metric: Metric, run: Run) -> float | None:
     value = metric.value(run)
     if value is None and metric.name.startswith("status.") and run.probes.get("status"):
@@ -197,8 +213,10 @@ def _read(metric: Metric, run: Run) -> float | None:
     return value
 
 
-def pair_of(study: Study, finding: Finding, host: HostPowers) -> Pair:
-    """The comparison that a finding of a single cell is of."""
+def pair_of(
+    study: Study, finding: Finding, host: HostPowers, looks: Sequence[LookRecord] = ()
+) -> Pair:
+    """The comparison that a finding of a single cell is of, with what looks found there."""
     roles = study.roles
     assert roles.compared is not None
     place = {path: one for path, one in finding.cell.items() if path != roles.compared.path}
@@ -223,7 +241,17 @@ def pair_of(study: Study, finding: Finding, host: HostPowers) -> Pair:
         own=own,
         here=is_on_this_host(source),
         host=host,
+        looks={"slower": found_at(looks, slower), "faster": found_at(looks, faster)},
     )
+
+
+def found_at(
+    looks: Sequence[LookRecord], cell: Mapping[str, Level]
+) -> dict[str, Mapping[str, Any]]:
+    """By name what the last look at a cell found."""
+    key = cell_key(cell)
+    theirs = (one for one in looks if one.error is None and cell_key(one.cell) == key)
+    return {one.look: one.figures for one in theirs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,12 +261,14 @@ class Sign:
     at: the figure of the slower side, of the faster one, of the one that has more of it, or that
         of the slower over that of the faster.
     least, most: its bounds, both included.
+    if_known: of a figure that need not be there: it speaks against the candidate, or not at all.
     """
 
-    metric: str | Metric
+    metric: str | Metric | Seen
     at: Literal["slower", "faster", "either", "over"]
     least: float = -math.inf
     most: float = math.inf
+    if_known: bool = False
 
     def figure(self, pair: Pair) -> float | None:
         if self.at == "over":
@@ -251,7 +281,9 @@ class Sign:
     def holds(self, pair: Pair) -> bool | None:
         """None if it was not recorded."""
         found = self.figure(pair)
-        return None if found is None else self.least <= found <= self.most
+        if found is None:
+            return True if self.if_known else None
+        return self.least <= found <= self.most
 
     @property
     def name(self) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from contend.findings.budget import BUDGET
-from contend.spec import Level, same_level
+from contend.findings.looks import baseline_of, last_looks
+from contend.spec import CellKey, Level, cell_key
 from contend.stats import Estimate, estimate
 from contend.store import LookRecord
 
@@ -44,36 +45,19 @@ def locks_of(
 ) -> list[list[LocksOfCell]]:
     """The last look at the locks of each cell, those side by side together."""
     plain = {
-        _key(one.cell): [each["qps"] for each in one.figures["rounds"] if not each.get("look")]
+        cell_key(one.cell): [each["qps"] for each in one.figures["rounds"] if not each.get("look")]
         for one in looks
         if one.look == BUDGET and one.error is None and one.figures.get("rounds")
     }
-    last = {_key(one.cell): one for one in looks if one.look == LOCKS and one.error is None}
-    blocks: dict[int, list[LookRecord]] = {}
-    for one in last.values():
-        blocks.setdefault(one.block, []).append(one)
-    return [_beside(records, plain, compared, baseline) for records in blocks.values()]
-
-
-def _key(cell: Mapping[str, Level]) -> str:
-    return repr(sorted(cell.items(), key=str))
-
-
-def _beside(
-    records: Sequence[LookRecord],
-    plain: Mapping[str, Sequence[float]],
-    compared: str | None,
-    baseline: Level | None,
-) -> list[LocksOfCell]:
-    base = None
-    if compared is not None and baseline is not None:
-        same = (one for one in records if same_level(one.cell[compared], baseline))
-        base = next(same, None)
-    return [_of(one, None if one is base else base, plain) for one in records]
+    found = []
+    for records in last_looks(looks, LOCKS):
+        base = baseline_of(records, compared, baseline)
+        found.append([_of(one, None if one is base else base, plain) for one in records])
+    return found
 
 
 def _of(
-    record: LookRecord, base: LookRecord | None, plain: Mapping[str, Sequence[float]]
+    record: LookRecord, base: LookRecord | None, plain: Mapping[CellKey, Sequence[float]]
 ) -> LocksOfCell:
     parts = record.figures["parts"]
     by_lock: dict[str, list[tuple[float, float]]] = {}
@@ -86,9 +70,9 @@ def _of(
     first = sorted(waits, key=lambda name: -waits[name].mean)[:_TOLD]
     told = [name for name in first if waits[name].mean >= _LEAST_US]
     rates = [part["qps"] for part in parts]
-    own = plain.get(_key(record.cell), ())
+    own = plain.get(cell_key(record.cell), ())
     theirs = [] if base is None else [part["qps"] for part in base.figures["parts"]]
-    plain_theirs = () if base is None else plain.get(_key(base.cell), ())
+    plain_theirs = () if base is None else plain.get(cell_key(base.cell), ())
     return LocksOfCell(
         cell=record.cell,
         waits_us={name: waits[name] for name in told},

@@ -8,18 +8,14 @@ those without it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from contend.errors import WorkError
-from contend.lab.looks import SLICE_S, now
+from contend.lab.look_block import BlockToLookAt
+from contend.lab.looks import SLICE_S
 from contend.lab.testbed import Ready
-from contend.load import ArmSpec, LoadDriver, plan_in_slices
 from contend.outcome import Outcome
-from contend.placement import Placed
 from contend.servers.lock_waits import LockWaits, lock_waits
-from contend.settings.load import Slicing
-from contend.spec import Planned
 from contend.store import LookRecord
 
 LOCKS = "locks"
@@ -31,45 +27,29 @@ _KEPT = 12
 """Locks of which most is known."""
 
 
-def look_at_locks(
-    name: str,
-    block: int,
-    runs: Sequence[Planned],
-    arms: Sequence[ArmSpec],
-    readies: Sequence[Ready],
-    load: LoadDriver,
-    slices: Slicing | None = None,
-) -> list[LookRecord]:
-    """Read the locks of these arms' servers before and after rounds of slices, several times.
+def look_at_locks(block: BlockToLookAt) -> list[LookRecord]:
+    """Read the locks of these cells' servers before and after rounds of slices, several times.
 
     Raises:
         WorkError: a server counts no locks, or one server has several levels in turn.
         LoadFailed: contend-load gave no result.
     """
-    if len({ready.observed.pid for ready in readies}) < len(readies):
+    if not block.has_own_servers:
         raise WorkError("one server has all levels in turn, and counts their locks together")
-    usual = slices or Slicing(SLICE_S, 0.02, ROUNDS)
-    cut = replace(usual, slice_s=max(SLICE_S, usual.slice_s), rounds=ROUNDS)
-    plan = plan_in_slices(arms, cut, seed=block)
-    placed = Placed(readies[0].client) if readies[0].client else None
-    env = {key: value for ready in readies for key, value in ready.env.items()}
-    parts: list[list[dict[str, Any]]] = [[] for _ in arms]
-    started_at = now()
+    cut = block.cut(ROUNDS, SLICE_S, 0.02)
+    parts: list[list[dict[str, Any]]] = [[] for _ in block.arms]
     for _ in range(PARTS):
-        before = [_read(ready) for ready in readies]
-        rates: list[list[float]] = [[] for _ in arms]
+        before = [_read(ready) for ready in block.readies]
+        rates: list[list[float]] = [[] for _ in block.arms]
 
         def on_event(event: Outcome, into: list[list[float]] = rates) -> None:
             if event["type"] == "slice":
                 into[event["arm_index"]].append(event["qps"])
 
-        load.run(plan, env=env, on_event=on_event, placed=placed)
-        for place, ready in enumerate(readies):
+        block.drive(cut, on_event)
+        for place, ready in enumerate(block.readies):
             parts[place].append(_part(before[place], _read(ready), rates[place]))
-    return [
-        LookRecord(name, block, run.cell, started_at, now(), {"parts": parts[place]})
-        for place, run in enumerate(runs)
-    ]
+    return block.records([{"parts": one} for one in parts])
 
 
 def _read(ready: Ready) -> LockWaits:

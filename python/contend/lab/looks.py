@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import pymysql
@@ -17,12 +16,9 @@ import pymysql
 from contend.errors import ContendError
 from contend.lab.deaths import Mortal, death_behind, in_words
 from contend.lab.events import Listener, Notice
-from contend.lab.testbed import Ready
-from contend.load import ArmSpec, LoadDriver, plan_in_slices
+from contend.lab.look_block import BlockToLookAt, now
 from contend.outcome import Outcome, Slice
-from contend.placement import Placed
 from contend.servers.variables import CONNECTION_THREADS
-from contend.settings.load import Slicing, ends_with_its_work
 from contend.spec import Planned, cell_key
 from contend.store import LookRecord, RunFolder
 
@@ -36,8 +32,9 @@ SLICE_S = 0.4
 SETTLE_S = 0.1
 """Longer than those of a comparison: the threads are counted at both ends of a slice."""
 
-READS_PER_S = 800
-"""Looks at a thread. A thousand are felt by a server of two CPUs."""
+READS_PER_S = 400
+"""Looks at a thread: about 1,200 in a cell, which is enough to know a tenth of the response time to
+2 points (860). Each costs the look, and whoever is waked for it, some microseconds."""
 
 
 class Looker(Mortal, Protocol):
@@ -61,6 +58,7 @@ def take_looks(
     """
     number = max((record.block for record in folder.looks()), default=0)
     found_any = False
+    told: set[tuple[str, str]] = set()
     for name in names:
         for block in blocks_to_look_at(folder.meta().planned, compared):
             number += 1
@@ -68,7 +66,8 @@ def take_looks(
             for runs in runner.at_once(block):
                 records = _taken(name, number, runs, runner)
                 folder.add_looks(*records)
-                if (error := records[0].error) is not None:
+                if (error := records[0].error) is not None and (name, error) not in told:
+                    told.add((name, error))
                     why = error.rstrip(".")
                     listen(Notice(f"{name}: this look is lost: {why}. Every measured run is kept."))
                 found_any |= records[0].error is None
@@ -103,46 +102,26 @@ def blocks_to_look_at(planned: Sequence[Planned], compared: str | None) -> list[
     return [list(block.values()) for block in blocks.values()]
 
 
-def look_at(
-    name: str,
-    block: int,
-    runs: Sequence[Planned],
-    arms: Sequence[ArmSpec],
-    readies: Sequence[Ready],
-    load: LoadDriver,
-    slices: Slicing | None = None,
-) -> list[LookRecord]:
-    """Look at the threads of the servers of these arms in every other round of slices.
-
-    Args:
-        slices: how a comparison is cut; a look has longer slices where these are shorter.
+def look_at(block: BlockToLookAt) -> list[LookRecord]:
+    """Look at the threads of the servers of these cells in every other round of slices.
 
     Raises:
         LoadFailed: contend-load gave no result.
     """
-    cut = _longer(arms[0], slices)
+    cut = replace(block.cut(ROUNDS, SLICE_S, SETTLE_S), look_reads_per_s=READS_PER_S)
     arms = [
         replace(arm, watch_threads=CONNECTION_THREADS.get(ready.observed.kind))
-        for arm, ready in zip(arms, readies, strict=True)
+        for arm, ready in zip(block.arms, block.readies, strict=True)
     ]
-    plan = plan_in_slices(arms, cut, seed=block)
     rounds: list[list[dict[str, Any]]] = [[] for _ in arms]
 
     def on_event(event: Outcome) -> None:
         if event["type"] == "slice":
             rounds[event["arm_index"]].append(_kept(event))
 
-    placed = Placed(readies[0].client) if readies[0].client else None
-    env = {key: value for ready in readies for key, value in ready.env.items()}
-    started_at = now()
-    done = load.run(plan, env=env, on_event=on_event, placed=placed)
-    return [
-        LookRecord(
-            name,
-            block,
-            run.cell,
-            started_at,
-            now(),
+    done = block.drive(cut, on_event, arms)
+    return block.records(
+        [
             {
                 "rounds": rounds[place],
                 "is_here": arm.watch_pid is not None,
@@ -151,10 +130,10 @@ def look_at(
                 "arrival": one["done"]["arrival"],
                 "lag_us_mean": _lag_us(one["done"].get("open") or {}),
                 "latency_hdr_ns": one["done"]["latency_hdr_ns"],
-            },
-        )
-        for place, (run, arm, one) in enumerate(zip(runs, arms, done["arms"], strict=True))
-    ]
+            }
+            for place, (arm, one) in enumerate(zip(arms, done["arms"], strict=True))
+        ]
+    )
 
 
 _SLICE_KEYS = (
@@ -171,18 +150,3 @@ def _kept(event: Slice) -> dict[str, Any]:
 def _lag_us(open_loop: Any) -> float | None:
     lag = open_loop.get("lag_us")
     return None if lag is None else float(lag["mean"])
-
-
-def _longer(arm: ArmSpec, slices: Slicing | None) -> Slicing:
-    if ends_with_its_work(arm.cell.values):
-        cut = Slicing(arm.cell["load.measure"], 0.0, ROUNDS)
-    else:
-        usual = slices or Slicing(SLICE_S, SETTLE_S, ROUNDS)
-        slice_s, settle_s = max(SLICE_S, usual.slice_s), max(SETTLE_S, usual.settle_s)
-        cut = replace(usual, slice_s=slice_s, settle_s=settle_s, rounds=ROUNDS)
-    return replace(cut, look_reads_per_s=READS_PER_S)
-
-
-def now() -> str:
-    """As it is stored."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

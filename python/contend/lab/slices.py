@@ -12,6 +12,7 @@ from contend.lab.design import MemoryLayout, entering, layout_of
 from contend.lab.effort import Effort
 from contend.lab.events import Listener
 from contend.lab.kinds_of_looks import LOOKS
+from contend.lab.look_block import BlockToLookAt
 from contend.lab.measure import arms_of, measure_in_slices
 from contend.lab.testbed import Ready, Testbed
 from contend.load import LoadDriver
@@ -81,10 +82,13 @@ class SliceRunner:
         about: Probes = {"layout": self._layout.record()}
         indexes = [self._testbed_of(run) for run in runs]
         self._blocks[cell_key(self._context_of(runs[0]))] += 1
-        readies = [
-            self._testbeds[index].set(cell_spec(self._experiment, {**run.cell, **(having or {})}))
-            for index, run in zip(indexes, runs, strict=True)
-        ]
+        readies: list[Ready] = []
+        for place, (index, run) in enumerate(zip(indexes, runs, strict=True)):
+            if index in indexes[:place]:
+                # What the level before it on that server will write is written beside it.
+                self._testbeds[index].keep_data()
+            cell = cell_spec(self._experiment, {**run.cell, **(having or {})})
+            readies.append(self._testbeds[index].set(cell))
         pids = {ready.observed.pid for ready in readies if ready.observed.pid is not None}
         return [
             replace(
@@ -127,7 +131,8 @@ class SliceRunner:
         slices = self._effort.slices(runs[0].cell, cells)
         try:
             arms = arms_of(runs, cells, readies, self._entering(cells))
-            return look.take(name, block, runs, arms, readies, self._load, slices)
+            taken = BlockToLookAt(name, block, runs, arms, readies, self._load, slices)
+            return look.take(taken)
         finally:
             self._come_back(cells)
 

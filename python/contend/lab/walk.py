@@ -31,6 +31,7 @@ from contend.lab.effort import Effort
 from contend.lab.events import Listener, RunBegan, RunEnded, TooManyFailures
 from contend.lab.host_state import HostWatch
 from contend.lab.kinds_of_looks import LOOKS
+from contend.lab.look_block import BlockToLookAt
 from contend.lab.measure import arms_of, measure, now, seed_of, without_result
 from contend.lab.slices import SliceRunner
 from contend.lab.testbed import Ready, Testbed
@@ -211,7 +212,7 @@ class SingleRunner:
         asked = replace(run, cell={**run.cell, **having})
         readies, cell = self.set([asked]), cell_spec(self.experiment, asked.cell)
         arms = arms_of(runs, [cell], readies, [()])
-        return look.take(name, block, runs, arms, readies, self.load)
+        return look.take(BlockToLookAt(name, block, runs, arms, readies, self.load))
 
     def death(self) -> ContendError | None:
         return self.testbed.death()

@@ -82,7 +82,7 @@ def plan_of_why(path: Path, *, minutes: float = MINUTES) -> WhyPlan:
     with RunFolder.open(path) as folder:
         study = study_of(folder, percentiles=False)
         require_here(study, path, "contend why")
-        pair = pair_of(study, _difference(study, path), host_powers())
+        pair = pair_of(study, _difference(study, path), host_powers(), folder.looks())
         took_s = _block_s(study)
     untested: dict[str, str] = {}
     proposals = _fitting(pair, untested)

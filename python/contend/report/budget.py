@@ -21,9 +21,9 @@ from contend.report.budget_charts import (
 )
 from contend.report.lost_looks import lost_words
 from contend.report.model import Section, TextTable
-from contend.report.words import cell_phrase, estimate_text, half_of, significant
+from contend.report.words import cell_phrase, estimate_text, figure_json, ratio_text, significant
 from contend.spec import Level
-from contend.stats import Estimate, finite
+from contend.stats import Estimate
 from contend.store import LookRecord
 
 
@@ -120,10 +120,13 @@ def _tables(
             f"What the look itself did{where}",
             ("", *heads),
             (
-                ("queries a second, with it over without", *(_times(one.speed) for one in group)),
+                (
+                    "queries a second, with it over without",
+                    *(ratio_text(one.speed) for one in group),
+                ),
                 (
                     "gain over the baseline, likewise",
-                    *("" if one.effect is None else _times(one.effect) for one in group),
+                    *("" if one.effect is None else ratio_text(one.effect) for one in group),
                 ),
                 ("looks at threads", *(str(one.reads) for one in group)),
                 (
@@ -177,23 +180,14 @@ def _signed(change: Estimate | None) -> str:
     return text if text.startswith("-") else f"+{text}"
 
 
-def _times(ratio: Estimate) -> str:
-    if finite(ratio.mean) is None:
-        return "not known"
-    change, half = (ratio.mean - 1) * 100, half_of(ratio) * 100
-    if finite(half) is None:
-        return f"{change:+.1f} %"
-    return f"{change:+.1f} % ±{significant(half, 2)}"
-
-
 def budget_json(groups: Sequence[Sequence[Budget]]) -> list[dict[str, Any]]:
     """Each cell that was looked at; microseconds an event, ratios as such."""
     return [
         {
             "factors": dict(one.cell),
-            "response_us": _figure(one.response_us),
-            "parts_us": {name: _figure(part) for name, part in one.parts.items()},
-            "changes_us": {name: _figure(part) for name, part in one.changes.items()},
+            "response_us": figure_json(one.response_us),
+            "parts_us": {name: figure_json(part) for name, part in one.parts.items()},
+            "changes_us": {name: figure_json(part) for name, part in one.changes.items()},
             "unknown": list(one.unknown),
             "hot_lock": None
             if one.hot_lock is None
@@ -205,8 +199,8 @@ def budget_json(groups: Sequence[Sequence[Budget]]) -> list[dict[str, Any]]:
             },
             "slow": None if one.slow is None else _slow(one.slow),
             "look": {
-                "speed_ratio": _figure(one.speed),
-                "effect_ratio": None if one.effect is None else _figure(one.effect),
+                "speed_ratio": figure_json(one.speed),
+                "effect_ratio": None if one.effect is None else figure_json(one.effect),
                 "reads": one.reads,
                 "cpu_share": one.look_cpu_share,
             },
@@ -219,12 +213,8 @@ def budget_json(groups: Sequence[Sequence[Budget]]) -> list[dict[str, Any]]:
 def _slow(slow: SlowBudget) -> dict[str, Any]:
     return {
         "over_us": slow.over_us,
-        "response_us": _figure(slow.response_us),
-        "parts_us": {name: _figure(part) for name, part in slow.parts.items()},
+        "response_us": figure_json(slow.response_us),
+        "parts_us": {name: figure_json(part) for name, part in slow.parts.items()},
         "events": slow.events,
         "reads": slow.reads,
     }
-
-
-def _figure(one: Estimate) -> dict[str, Any]:
-    return {"mean": finite(one.mean), "low": finite(one.low), "high": finite(one.high), "n": one.n}

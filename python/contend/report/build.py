@@ -20,9 +20,12 @@ from contend.findings import (
     study_of,
     sweeps_of,
 )
-from contend.findings.budget import budgets_of, failed_looks
+from contend.findings.budget import BUDGET, budgets_of
 from contend.findings.lock_waits import LOCKS, locks_of
+from contend.findings.looks import failed_looks
+from contend.findings.plans import PLANS, plans_of
 from contend.findings.server_says import server_says
+from contend.findings.switches import SWITCHES, switches_of
 from contend.report.answer import answer_of, leading_level
 from contend.report.basis import sessions_of
 from contend.report.beside import beside_of
@@ -42,6 +45,7 @@ from contend.report.model import Report
 from contend.report.naming import naming_of
 from contend.report.notices import failures_of, progress_of, warnings_of
 from contend.report.panels import layout_of, other_levels_of, overall_of, panels_of, wholes_of
+from contend.report.plans import plan_section
 from contend.report.profile import profile_section
 from contend.report.provenance import (
     about_server,
@@ -54,6 +58,7 @@ from contend.report.scaling import scaling_section
 from contend.report.servers import differences_of
 from contend.report.shape import shape_charts, shapes_of
 from contend.report.statements import statements_of
+from contend.report.switches import switch_section
 from contend.report.tpcc import tpcc_section
 from contend.report.why import why_section
 from contend.spec import CellSpec, without_metric
@@ -122,6 +127,8 @@ def _report(folder: RunFolder, study: Study) -> Report:
     looks = folder.looks()
     budgets = budgets_of(looks, path, study.roles.baseline)
     locks = locks_of(looks, path, study.roles.baseline)
+    switches = switches_of(looks, path, study.roles.baseline)
+    plans = plans_of(looks, path, study.roles.baseline)
     says = [server_says(study, [one.cell for one in group]) for group in budgets]
     picture = picture_of(study.roles, layout, panels, compared[0], charts)
     return Report(
@@ -161,7 +168,9 @@ def _report(folder: RunFolder, study: Study) -> Report:
                 (
                     scaling_section(study, sweeps, layout, panels),
                     tpcc_section(study, cells),
-                    budget_section(budgets, says, failed_looks(looks), path),
+                    budget_section(budgets, says, failed_looks(looks, BUDGET), path),
+                    switch_section(switches, failed_looks(looks, SWITCHES), path),
+                    plan_section(plans, failed_looks(looks, PLANS), path),
                     lock_section(locks, failed_looks(looks, LOCKS), path),
                     locks_section(study, cells),
                     hosts_section(study, cells),
@@ -189,6 +198,8 @@ def _report(folder: RunFolder, study: Study) -> Report:
         differences=differences_of(study),
         budgets=tuple(map(tuple, budgets)),
         locks=tuple(map(tuple, locks)),
+        plans=tuple(map(tuple, plans)),
+        switches=tuple(map(tuple, switches)),
         spec_text=experiment.source,
         overrides=experiment.overrides,
     )

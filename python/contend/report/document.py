@@ -13,7 +13,9 @@ from contend.report.budget import budget_json
 from contend.report.gate import gate_json
 from contend.report.lock_waits import locks_json
 from contend.report.model import Report, Sessions, Shape, Statements
+from contend.report.plans import plans_json
 from contend.report.scaling import scaling_json
+from contend.report.switches import switches_json
 from contend.stats import Estimate, finite
 
 
@@ -57,6 +59,8 @@ def as_json(report: Report) -> dict[str, Any]:
         ),
         **({"shapes": [_shape(report, one) for one in report.shapes]} if report.shapes else {}),
         **({"locks": locks_json(report.locks)} if report.locks else {}),
+        **({"switches": switches_json(report.switches)} if report.switches else {}),
+        **({"plans": plans_json(report.plans)} if report.plans else {}),
         **({"budgets": budget_json(report.budgets)} if report.budgets else {}),
         **({"scaling": [scaling_json(one) for one in report.sweeps]} if report.sweeps else {}),
         **({"counters": _counters(report.counters.all)} if report.counters else {}),

@@ -8,8 +8,8 @@ from typing import Any
 from contend.findings.lock_waits import LocksOfCell
 from contend.report.lost_looks import lost_words
 from contend.report.model import Section, TextTable
-from contend.report.words import cell_phrase, estimate_text, half_of, significant
-from contend.stats import Estimate, finite
+from contend.report.words import cell_phrase, estimate_text, figure_json, ratio_text
+from contend.stats import Estimate
 from contend.store import LookRecord
 
 _LEAD = (
@@ -72,10 +72,7 @@ def _text(one: Estimate | None) -> str:
 
 
 def _percent(ratio: Estimate | None) -> str:
-    if ratio is None:
-        return ""
-    change, half = (ratio.mean - 1) * 100, half_of(ratio) * 100
-    return f"{change:+.1f} %" + ("" if finite(half) is None else f" ±{significant(half, 2)}")
+    return "" if ratio is None else ratio_text(ratio)
 
 
 def locks_json(groups: Sequence[Sequence[LocksOfCell]]) -> list[dict[str, Any]]:
@@ -83,19 +80,13 @@ def locks_json(groups: Sequence[Sequence[LocksOfCell]]) -> list[dict[str, Any]]:
     return [
         {
             "factors": dict(one.cell),
-            "waits_us": {name: _figure(wait) for name, wait in one.waits_us.items()},
-            "counts": {name: _figure(count) for name, count in one.counts.items()},
-            "qps": _figure(one.qps),
-            "plain_qps": _figure(one.plain_qps),
-            "gain_ratio": _figure(one.gain),
-            "plain_gain_ratio": _figure(one.plain_gain),
+            "waits_us": {name: figure_json(wait) for name, wait in one.waits_us.items()},
+            "counts": {name: figure_json(count) for name, count in one.counts.items()},
+            "qps": figure_json(one.qps),
+            "plain_qps": figure_json(one.plain_qps),
+            "gain_ratio": figure_json(one.gain),
+            "plain_gain_ratio": figure_json(one.plain_gain),
         }
         for group in groups
         for one in group
     ]
-
-
-def _figure(one: Estimate | None) -> dict[str, Any] | None:
-    if one is None:
-        return None
-    return {"mean": finite(one.mean), "low": finite(one.low), "high": finite(one.high), "n": one.n}

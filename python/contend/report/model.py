@@ -21,6 +21,8 @@ from contend.findings import (
 )
 from contend.findings.budget import Budget
 from contend.findings.lock_waits import LocksOfCell
+from contend.findings.plans import PlansOfCell
+from contend.findings.switches import SwitchesOfCell
 from contend.metrics import Metric
 from contend.spec import Level
 from contend.stats import Between, Change, Estimate
@@ -454,6 +456,8 @@ class Report:
     differences: Differences | None
     budgets: tuple[tuple[Budget, ...], ...]
     locks: tuple[tuple[LocksOfCell, ...], ...]
+    plans: tuple[tuple[PlansOfCell, ...], ...]
+    switches: tuple[tuple[SwitchesOfCell, ...], ...]
     spec_text: str
     overrides: tuple[str, ...] = field(default=())
 

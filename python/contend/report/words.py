@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from contend.findings import Finding, Given, Said
 from contend.metrics import THROUGHPUT, Metric
 from contend.report.model import Progress, Report
 from contend.spec import Level
-from contend.stats import Change, Estimate
+from contend.stats import Change, Estimate, finite
 
 _COUNTED = {
     "load.connections": ("connection", "connections"),
@@ -279,3 +280,18 @@ def key_text(report: Report) -> str:
         f"±: half of the interval; all intervals of this report hold together with "
         f"{report.confidence * 100:g} %; {n}; {decided}{'; ' + beside if beside else ''}."
     )
+
+
+def ratio_text(ratio: Estimate) -> str:
+    """A ratio as a change in percent."""
+    if finite(ratio.mean) is None:
+        return "not known"
+    change, half = (ratio.mean - 1) * 100, half_of(ratio) * 100
+    return f"{change:+.1f} %" + ("" if finite(half) is None else f" ±{significant(half, 2)}")
+
+
+def figure_json(one: Estimate | None) -> dict[str, Any] | None:
+    """An estimate as documents have it; None if it is not known."""
+    if one is None:
+        return None
+    return {"mean": finite(one.mean), "low": finite(one.low), "high": finite(one.high), "n": one.n}

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made_up_looks import plans
 from made_up_pairs import SIGNS, pair, run
 
 from contend.findings import tried
-from contend.findings.candidate import Candidate, HostPowers, Pair, Proposal, Treatment
+from contend.findings.candidate import Candidate, HostPowers, Pair, Proposal, Treatment, found_at
 from contend.findings.candidates import CANDIDATES
 from contend.findings.tried import by_reason
 from contend.probed import TriedRecord
@@ -132,6 +133,7 @@ NOT_OWN = (
     "instrumentation",
     "memory-of-another-node",
     "neighbour",
+    "preempted-holders",
     "run-queue",
 )
 
@@ -293,3 +295,49 @@ def test_an_index_is_tried_where_k_is_asked_for() -> None:
 
     assert isinstance(asking("SELECT c FROM sbtest WHERE k IN (1, 2);"), Proposal)
     assert isinstance(asking("SELECT c FROM sbtest WHERE id = 1;"), str)
+
+
+def explained_pair(slower: int = 0, faster: int = 1) -> Pair:
+    """Sides whose statements were explained; place 0 reads a whole table."""
+    has_it, _ = SIGNS["missing-index"]
+    looks: Any = {
+        side: {"plans": plans(place, {"a": place}).figures}
+        for side, place in (("slower", slower), ("faster", faster))
+    }
+    return replace(has_it, looks=looks)
+
+
+def test_an_index_that_explain_knows_of_is_what_is_missing() -> None:
+    own = explained_pair()
+    candidate = CANDIDATES["missing-index"]
+    assert candidate.fits(own)
+    proposal = candidate.propose(own)
+    assert isinstance(proposal, Proposal)
+    (step,) = proposal.whole.sets["setup"]
+    assert step["do"] == "ALTER TABLE sbtest ADD INDEX contend_why_index (`k`)"
+    assert step["undo"] == "ALTER TABLE sbtest DROP INDEX contend_why_index"
+    (placebo,) = proposal.placebo.sets["setup"]
+    assert placebo["do"].endswith("(`k`) IGNORED")
+    (mysql,) = candidate.propose(replace(own, kind="mysql")).placebo.sets["setup"]  # type: ignore[union-attr]
+    assert mysql["do"].endswith("(`k`) INVISIBLE")
+
+
+def test_no_index_is_missing_where_no_plan_reads_a_whole_table() -> None:
+    assert CANDIDATES["missing-index"].fits(explained_pair(1, 1)) is False
+    # Of nobody's plans nothing speaks against it.
+    assert CANDIDATES["missing-index"].fits(replace(explained_pair(), looks={})) is True
+
+
+def test_a_plan_that_is_the_same_has_not_changed() -> None:
+    has_it, _ = SIGNS["plan-changed"]
+    candidate = CANDIDATES["plan-changed"]
+    assert candidate.fits(has_it)
+    assert candidate.fits(replace(has_it, looks=explained_pair().looks))
+    assert candidate.fits(replace(has_it, looks=explained_pair(1, 1).looks)) is False
+
+
+def test_a_pair_has_the_last_look_at_its_sides_that_found_something() -> None:
+    looks = [plans(0, {"a": 0}), plans(1, {"a": 0}), plans(0, {"a": 1})]
+    looks += [replace(plans(0, {"a": 0}), figures={}, error="the server ended")]
+    found = found_at(looks, {"a": 0})
+    assert found == {"plans": looks[1].figures}

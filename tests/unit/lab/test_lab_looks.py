@@ -3,18 +3,21 @@ fails."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pymysql
 import pytest
+from fake_connection import Rows
 from fake_load import FakeLoad
 from lab_in_slices import Bench, level_of, made_up
 
 from contend.errors import WorkError
 from contend.lab.design import Design
 from contend.lab.looks import BUDGET, READS_PER_S, ROUNDS, blocks_to_look_at, take_looks
+from contend.lab.plan_look import PLANS
 from contend.lab.slices import SliceRunner
 from contend.lab.walk import Schedule, SingleRunner
 from contend.spec import Planned
@@ -27,7 +30,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 def looks(
-    bench: Bench, load: FakeLoad | None = None, *, by: str = "slices"
+    bench: Bench, load: FakeLoad | None = None, *, by: str = "slices", name: str = BUDGET
 ) -> tuple[FakeLoad, list[LookRecord]]:
     """Those of a session that measured nothing."""
     load = load or FakeLoad()
@@ -42,7 +45,7 @@ def looks(
             if design.in_slices
             else SingleRunner(bench.tiny, testbeds[0], load, bench.heard.append)
         )
-        any_found = take_looks([BUDGET], folder, runner, compared.path, bench.heard.append)
+        any_found = take_looks([name], folder, runner, compared.path, bench.heard.append)
         found = folder.looks()
         assert any_found is any(record.error is None for record in found)
         return load, found
@@ -177,3 +180,55 @@ def test_one_block_of_each_context_is_looked_at() -> None:
     ]
     assert {run.repeat for block in blocks for run in block} == {2}
     assert len(blocks_to_look_at(planned, None)) == 4
+
+
+class Sees(FakeLoad):
+    """While it asks, these statements are met in the process list of each server."""
+
+    def __init__(self, bench: Bench, statements: list[str]) -> None:
+        super().__init__()
+        self._rows: Rows = [(one,) for one in statements]
+        self._servers = bench.servers
+
+    def run(self, plan: dict[str, Any], **more: Any) -> Any:
+        for server in self._servers:
+            more_answers = {
+                "PROCESSLIST": self._rows,
+                "SUB_PART FROM": [("sbtest", "k", "k", None)],
+            }
+            server.connection.answers = {**more_answers, **server.connection.answers}
+            server.connection.statements.clear()
+        asked = [server.connection.statements for server in self._servers]
+        wait_until(lambda: all(any("PROCESSLIST" in one for one in each) for each in asked))
+        return super().run(plan, **more)
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if true():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never came to be")
+
+
+def test_what_is_asked_is_explained_on_the_server_of_each_level(bench: Bench) -> None:
+    load = Sees(bench, ["SELECT c FROM sbtest WHERE id = 5", "SELECT c FROM sbtest WHERE id = 6"])
+    _, found = looks(bench, load, name=PLANS)
+    assert [record.error for record in found] == [None] * 4
+    # A prepared statement is listed without its values.
+    assert {plan["load"]["protocol"] for plan in load.plans} == {"text"}
+    for record in found:
+        (one,) = record.figures["statements"]
+        assert one["shape"] == "SELECT c FROM sbtest WHERE id = ?"
+        assert record.figures["indexes"] == {"sbtest": {"k": ["`k`"]}}
+    for server in bench.servers:
+        # Of the last look.
+        explained = [one for one in server.connection.statements if "EXPLAIN" in one]
+        assert explained == ["EXPLAIN FORMAT=TRADITIONAL SELECT c FROM sbtest WHERE id = 5"]
+
+
+def test_a_look_at_plans_that_meets_no_statement_is_lost_with_that_reason(bench: Bench) -> None:
+    _, found = looks(bench, Sees(bench, ["COMMIT"]), name=PLANS)
+    assert {one.error for one in found} == {
+        "no SELECT, UPDATE or DELETE was met in the process list"
+    }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from contend.findings.candidate import Candidate, Pair, Proposal, Sign
+from contend.findings.candidate import Candidate, Pair, Proposal, Seen, Side, Sign
 from contend.findings.candidates._common import NOT_MARIADB, NOTHING, setting
+from contend.findings.plans import PLANS, changed, plans_in
 from contend.metrics import Metric, Run
 from contend.spec import Level
 
@@ -16,6 +17,16 @@ def _rows_read(run: Run) -> float | None:
         return None
     return sum(v for name, v in status.items() if name.startswith("Handler_read_")) / asked
 
+
+def _plans_that_differ(pair: Pair, side: Side) -> float | None:
+    """Statements of this side that EXPLAIN answers otherwise than on the other one."""
+    looked = [pair.looked(PLANS, one) for one in (side, _OTHER[side])]
+    one, other = (None if figures is None else plans_in(figures) for figures in looked)
+    return None if one is None or other is None else float(len(changed(one, other)))
+
+
+_OTHER: dict[Side, Side] = {"slower": "faster", "faster": "slower"}
+PLANS_THAT_DIFFER = Seen("plans_that_differ", _plans_that_differ)
 
 ROWS_READ = Metric("handler_reads", "Reads of rows per question", "", _rows_read)
 
@@ -47,7 +58,11 @@ CANDIDATE = Candidate(
     name="plan-changed",
     title="the optimizer reads the same rows by another plan",
     limit="queries a second: as many as the rows allow that the plan reads",
-    signature=(Sign(ROWS_READ, "slower", least=2), Sign(ROWS_READ, "over", least=1.5)),
+    signature=(
+        Sign(ROWS_READ, "slower", least=2),
+        Sign(ROWS_READ, "over", least=1.5),
+        Sign(PLANS_THAT_DIFFER, "slower", least=1, if_known=True),
+    ),
     propose=_propose,
     refuted_by="a difference that stays if both optimizers are set alike",
 )

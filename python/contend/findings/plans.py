@@ -1,0 +1,130 @@
+"""The plans of the optimizer, level beside baseline: which statements are answered otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from contend.findings.looks import baseline_of, last_looks
+from contend.spec import Level
+from contend.store import LookRecord
+
+PLANS = "plans"
+
+WHOLE = frozenset({"ALL", "index"})
+"""Ways to read a table, or an index of it, from its begin to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """One table of a plan.
+
+    Args:
+        way: how it is read, as EXPLAIN calls the type of access.
+        key: the index; None: none.
+        rows: as the optimizer guesses; None if it does not say.
+        extra: what it does besides, without numbers.
+    """
+
+    table: str
+    way: str
+    key: str | None
+    rows: int | None
+    extra: str
+
+    @property
+    def kind(self) -> tuple[str, str, str | None, str]:
+        """What makes it another plan. A guess of rows is none, and neither is the order in which
+        the extras are told."""
+        return (self.table, self.way, self.key, ";".join(sorted(self.extra.split("; "))))
+
+
+@dataclass(frozen=True, slots=True)
+class StatementPlan:
+    """How one statement is answered in a cell; without steps if the server did not say."""
+
+    shape: str
+    steps: tuple[PlanStep, ...]
+    why_not: str | None
+
+    def differs(self, other: StatementPlan) -> bool:
+        """Whether both are known and another."""
+        kinds = [[step.kind for step in one.steps] for one in (self, other)]
+        return all(kinds) and kinds[0] != kinds[1]
+
+    @property
+    def rows(self) -> int:
+        """That are read by the optimizer's guess: of a join each row of one table has its own rows
+        of the next."""
+        product = 1
+        for step in self.steps:
+            product *= max(1, step.rows or 1)
+        return product
+
+
+@dataclass(frozen=True, slots=True)
+class PlansOfCell:
+    """One cell.
+
+    Args:
+        plans: by the statement's shape.
+        changed: shapes whose plan is another one than the baseline's; empty for the baseline.
+    """
+
+    cell: Mapping[str, Level]
+    plans: Mapping[str, StatementPlan]
+    changed: tuple[str, ...]
+
+
+def plans_of(
+    looks: Sequence[LookRecord], compared: str | None, baseline: Level | None
+) -> list[list[PlansOfCell]]:
+    """The last look at the plans of each cell, those side by side together."""
+    found = []
+    for records in last_looks(looks, PLANS):
+        base = baseline_of(records, compared, baseline)
+        theirs = {} if base is None else plans_in(base.figures)
+        found.append(
+            [
+                _of(record, theirs if record is not base and base is not None else {})
+                for record in records
+            ]
+        )
+    return found
+
+
+def _of(record: LookRecord, base: Mapping[str, StatementPlan]) -> PlansOfCell:
+    plans = plans_in(record.figures)
+    return PlansOfCell(record.cell, plans, changed(plans, base))
+
+
+def changed(
+    plans: Mapping[str, StatementPlan], base: Mapping[str, StatementPlan]
+) -> tuple[str, ...]:
+    """Shapes of statements that are answered otherwise."""
+    return tuple(
+        shape for shape, one in plans.items() if shape in base and one.differs(base[shape])
+    )
+
+
+def plans_in(figures: Mapping[str, Any]) -> dict[str, StatementPlan]:
+    """Those of a look, by shape."""
+    return {
+        one["shape"]: StatementPlan(
+            one["shape"], tuple(map(_step, one["tables"])), one.get("why_not")
+        )
+        for one in figures.get("statements", ())
+    }
+
+
+def _step(row: Mapping[str, Any]) -> PlanStep:
+    rows = row.get("rows")
+    return PlanStep(
+        table=str(row.get("table") or ""),
+        way=str(row.get("type") or ""),
+        key=None if row.get("key") is None else str(row["key"]),
+        rows=None if rows is None else int(rows),
+        extra=re.sub(r"\d+", "#", str(row.get("extra") or "")),
+    )

@@ -1,0 +1,79 @@
+"""What a look is taken at: the cells beside one another, their servers, and the load on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from contend.lab.testbed import Ready
+from contend.load import ArmSpec, LoadDriver, plan_in_slices
+from contend.outcome import Done, Outcome
+from contend.placement import Placed
+from contend.settings.load import Slicing, ends_with_its_work
+from contend.spec import Planned
+from contend.store import LookRecord
+
+
+def now() -> str:
+    """As it is stored."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@dataclass(frozen=True, slots=True)
+class BlockToLookAt:
+    """Cells that are looked at together by one look.
+
+    Args:
+        number: of the block, in the run folder.
+        runs, arms, readies: of each cell, in the same order.
+        slices: how a comparison is cut; None if it is by runs.
+    """
+
+    name: str
+    number: int
+    runs: Sequence[Planned]
+    arms: Sequence[ArmSpec]
+    readies: Sequence[Ready]
+    load: LoadDriver
+    slices: Slicing | None = None
+    started_at: str = field(default_factory=now)
+
+    @property
+    def has_own_servers(self) -> bool:
+        """Whether each cell has a server of its own, which counts for it alone."""
+        servers = {id(ready.observed.connection) for ready in self.readies}
+        return len(servers) == len(self.readies)
+
+    def cut(self, rounds: int, slice_s: float, settle_s: float) -> Slicing:
+        """So many rounds of slices, no shorter than these; of work that has an end, all of it."""
+        if ends_with_its_work(self.arms[0].cell.values):
+            return Slicing(self.arms[0].cell["load.measure"], 0.0, rounds)
+        usual = self.slices or Slicing(slice_s, settle_s, rounds)
+        slice_s, settle_s = max(slice_s, usual.slice_s), max(settle_s, usual.settle_s)
+        return replace(usual, rounds=rounds, slice_s=slice_s, settle_s=settle_s)
+
+    def drive(
+        self,
+        cut: Slicing,
+        on_event: Callable[[Outcome], None] = lambda _event: None,
+        arms: Sequence[ArmSpec] | None = None,
+    ) -> Done:
+        """Ask all cells in turn.
+
+        Raises:
+            LoadFailed: contend-load gave no result.
+        """
+        plan = plan_in_slices(arms or self.arms, cut, seed=self.number)
+        client = self.readies[0].client
+        env = {key: value for ready in self.readies for key, value in ready.env.items()}
+        placed = Placed(client) if client else None
+        return self.load.run(plan, env=env, on_event=on_event, placed=placed)
+
+    def records(self, figures: Sequence[Mapping[str, Any]]) -> list[LookRecord]:
+        """What was found of each cell, in their order."""
+        return [
+            LookRecord(self.name, self.number, run.cell, self.started_at, now(), found)
+            for run, found in zip(self.runs, figures, strict=True)
+        ]
