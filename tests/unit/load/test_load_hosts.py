@@ -139,6 +139,24 @@ def test_a_worker_that_is_gone_is_lost(hosts: DirectCluster, socket: Path) -> No
         _fleet(hosts).run(_plan(socket), env={}, on_event=_once(die))
 
 
+def test_a_host_is_asked_again_after_a_pause(
+    hosts: DirectCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred hosts would cost the leader all its CPUs otherwise."""
+    (host,) = hosts.hosts(1)
+    asked: list[str] = []
+    hears = Answered((["line"], None, ""))
+    host.actor.fault = lambda name: hears if asked.append(name) is None else None  # type: ignore[func-returns-value]
+    now = 1000.0
+    monkeypatch.setattr(fleet.time, "monotonic", lambda: now)
+    ear = fleet.Ear(0, host, 0.5)
+    assert ear.listen() == ["line"]
+    now = 1000.49
+    assert ear.listen() == [] and len(asked) == 1
+    now = 1000.5
+    assert ear.listen() == ["line"] and len(asked) == 2
+
+
 def test_a_worker_that_hangs_is_lost(
     hosts: DirectCluster, socket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
