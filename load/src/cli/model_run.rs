@@ -62,8 +62,15 @@ pub struct Arguments {
     #[arg(long, value_name = "PERCENT", default_value_t = 300, value_parser = clap::value_parser!(u32).range(100..))]
     age_threshold: u32,
     /// Descriptor of the index file, which decides with the page's number which segment has it.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    descriptor: u32,
+    /// Several, parted by commas: as many tables of so many rows, of which a query asks one, drawn
+    /// uniformly.
+    #[arg(
+        long = "descriptor",
+        value_name = "N,…",
+        default_value = "0",
+        value_delimiter = ','
+    )]
+    descriptors: Vec<u32>,
     /// Who gets a lock that becomes free: whoever comes first, or who has waited longest.
     #[arg(long, value_enum, default_value_t = LockWord::Barging)]
     lock: LockWord,
@@ -132,7 +139,7 @@ fn run_of(arguments: &Arguments) -> Result<VirtualRun, String> {
             key_cache_division_limit: arguments.division_limit,
             key_cache_age_threshold: arguments.age_threshold,
         },
-        descriptor: arguments.descriptor,
+        descriptors: arguments.descriptors.clone(),
         handing: match arguments.lock {
             LockWord::Barging => Handing::Barging,
             LockWord::InTurn => Handing::InTurn,
@@ -165,6 +172,7 @@ fn in_json(
         "workers": run.workers,
         "points": run.points,
         "rows": run.rows,
+        "descriptors": run.descriptors,
         "key_cache_segments": run.key_cache.key_cache_segments,
         "key_buffer_size": run.key_cache.key_buffer_size,
         "lock": run.handing,
@@ -236,6 +244,15 @@ mod tests {
     }
 
     #[test]
+    fn each_descriptor_is_a_table_and_all_their_pages_have_numbers() {
+        assert_eq!(run("").unwrap().descriptors, [0]);
+        assert_eq!(run("--descriptor 3,40").unwrap().descriptors, [3, 40]);
+        let many = ["0"; 70].join(",");
+        let refused = run(&format!("--rows 4000000000 --descriptor {many}"));
+        assert!(refused.unwrap_err().contains("70 tables"));
+    }
+
+    #[test]
     fn sizes_have_letters() {
         assert_eq!(
             run("--key-buffer-size 16K")
@@ -270,6 +287,7 @@ mod tests {
             ("--distribution bell", "bell"),
             ("--lock fair", "fair"),
             ("--rows 0", "0"),
+            ("--descriptor 1,,2", "invalid value"),
         ] {
             assert!(run(words).unwrap_err().contains(said), "{words}");
         }

@@ -75,9 +75,25 @@ mod tests {
         let kind = OverTables::new(keys.over(), keys.clone());
         for (text, cycle) in asked(&kind, 303, 20).iter().zip(0..) {
             let mut drawn = Vec::new();
-            draw_keys(303, cycle, 25, &sampler, &mut drawn);
+            assert_eq!(draw_keys(303, cycle, 1, 25, &sampler, &mut drawn), 0);
             let drawn: Vec<String> = drawn.iter().map(u32::to_string).collect();
             assert!(text.ends_with(&format!("({})", drawn.join(", "))), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_model_server_in_virtual_time_asks_the_same_tables() {
+        let keys = serde_json::json!({"rows": 1_000_000, "points": 3, "tables": 3});
+        let keys: Keys = serde_json::from_value(keys).unwrap();
+        let sampler = keys.over().sampler();
+        let kind = OverTables::new(keys.over(), keys.clone());
+        for (text, cycle) in asked(&kind, 303, 20).iter().zip(0..) {
+            let mut drawn = Vec::new();
+            let table = draw_keys(303, cycle, 3, 3, &sampler, &mut drawn);
+            let name = format!("sbtest{}", table + 1);
+            let drawn: Vec<String> = drawn.iter().map(u32::to_string).collect();
+            let end = format!(" FROM {name} WHERE k IN ({})", drawn.join(", "));
+            assert!(text.ends_with(&end), "{text}");
         }
     }
 }

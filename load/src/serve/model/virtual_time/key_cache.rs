@@ -12,14 +12,23 @@ use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub struct VirtualKeyCache {
+    /// Of each table.
     pub index: Index,
-    pub parting: Parting,
-    /// The read lock of the index: who takes it writes to its line.
-    index_line: SharedLine,
+    tables: Vec<CachedTable>,
     segments: Vec<LockedSegment>,
     waiting: LockWaiting,
     pub distances: Distances,
     chance: Stream,
+}
+
+/// A table's index file.
+#[derive(Debug)]
+struct CachedTable {
+    parting: Parting,
+    /// The number of its page 0 among those of all tables.
+    first: u32,
+    /// The read lock of the index: who takes it writes to its line.
+    line: SharedLine,
 }
 
 #[derive(Debug)]
@@ -36,10 +45,10 @@ struct LockedSegment {
 }
 
 impl VirtualKeyCache {
-    /// With the whole index in it, as far as it has space.
+    /// With the index of each table in it, as far as it has space.
     pub fn new(
         index: Index,
-        parting: Parting,
+        partings: impl Iterator<Item = Parting>,
         segments: impl Iterator<Item = Segment>,
         waiting: LockWaiting,
         distances: Distances,
@@ -53,21 +62,28 @@ impl VirtualKeyCache {
             for_page: Vec::new(),
             for_block: VecDeque::new(),
         });
+        let pages = index.pages();
+        let tables = partings.zip(0..).map(|(parting, number)| CachedTable {
+            parting,
+            first: pages * number,
+            line: SharedLine::new(),
+        });
         let mut new = Self {
             segments: segments.collect(),
+            tables: tables.collect(),
             index,
-            parting,
-            index_line: SharedLine::new(),
             waiting,
             distances,
             chance,
         };
-        for page in 1..new.index.pages() {
-            let segment = &mut new.segments[parting.segment_of(page) as usize].cache;
-            // Each is asked for once, and nobody else is there.
-            if let Find::Miss(block) = segment.find(page) {
-                segment.arrived(block);
-                segment.release(block);
+        for table in &new.tables {
+            for page in 1..pages {
+                let segment = &mut new.segments[table.parting.segment_of(page) as usize].cache;
+                // Each is asked for once, and nobody else is there.
+                if let Find::Miss(block) = segment.find(table.first + page) {
+                    segment.arrived(block);
+                    segment.release(block);
+                }
             }
         }
         new.segments
@@ -76,11 +92,20 @@ impl VirtualKeyCache {
         new
     }
 
-    /// A thread enters the index, or leaves it: how long its line takes to come.
+    pub fn tables(&self) -> u32 {
+        self.tables.len() as u32
+    }
+
+    /// How the pages of a table are parted.
+    pub fn parting_of(&self, table: u32) -> Parting {
+        self.tables[table as usize].parting
+    }
+
+    /// A thread enters the index of a table, or leaves it: how long its line takes to come.
     #[inline]
-    pub fn pass_index(&mut self, moment: Moment) -> Ps {
-        self.index_line
-            .take(moment.cpu, moment.now_ps, &mut self.distances)
+    pub fn pass_index(&mut self, table: u32, moment: Moment) -> Ps {
+        let line = &mut self.tables[table as usize].line;
+        line.take(moment.cpu, moment.now_ps, &mut self.distances)
     }
 
     /// A thread looks whether it gets the lock of a segment.
@@ -109,11 +134,19 @@ impl VirtualKeyCache {
         }
     }
 
-    /// With the lock held: what the segment says, and how long lines of cache take to come.
+    /// With the lock held: what the segment says of a page of a table, and how long lines of cache
+    /// take to come.
     #[inline]
-    pub fn find(&mut self, seg: u32, page: u32, moment: Moment, demands: &ServerPs) -> (Find, Ps) {
+    pub fn find(
+        &mut self,
+        table: u32,
+        seg: u32,
+        page: u32,
+        moment: Moment,
+        demands: &ServerPs,
+    ) -> (Find, Ps) {
         let segment = &mut self.segments[seg as usize];
-        let found = segment.cache.find(page);
+        let found = segment.cache.find(self.tables[table as usize].first + page);
         let moves_ps = match found {
             Find::Hit(block) | Find::Miss(block) | Find::Wait(block) => {
                 segment.lines_come(block, moment, demands, &mut self.distances)

@@ -13,6 +13,8 @@ use crate::serve::model::{Act, ActResult, PointQuery};
 pub struct ServerThread {
     connection: u32,
     query: PointQuery,
+    /// The table that the query asks.
+    table: u32,
     seen: ActResult,
     due: ServerStep,
     attempt: Attempt,
@@ -57,8 +59,8 @@ pub struct ServerWorld<'a> {
     pub cache: &'a mut VirtualKeyCache,
     pub demands: &'a ServerPs,
     pub spread: &'a mut Variation,
-    /// Draws the keys of an event into the buffer.
-    pub draw: &'a mut dyn FnMut(u64, &mut Vec<u32>),
+    /// Draws the keys of an event into the buffer, and its table.
+    pub draw: &'a mut dyn FnMut(u64, &mut Vec<u32>) -> u32,
     pub keys: &'a mut Vec<u32>,
 }
 
@@ -75,6 +77,7 @@ impl ServerThread {
         Self {
             connection,
             query,
+            table: 0,
             seen: ActResult::Nothing,
             due: ServerStep::Receive,
             attempt: Attempt::fresh(),
@@ -94,13 +97,14 @@ impl ServerThread {
                 let Some(cycle) = world.sockets.read(self.connection) else {
                     return NowDoes::Waits;
                 };
-                (world.draw)(cycle, world.keys);
-                self.query.begin(world.keys, world.cache.parting);
+                self.table = (world.draw)(cycle, world.keys);
+                let parting = world.cache.parting_of(self.table);
+                self.query.begin(world.keys, parting);
                 self.seen = ActResult::Nothing;
             }
             ServerStep::PassIndex(takes_ps) => {
                 until.work_ps = takes_ps;
-                until.other_ps += world.cache.pass_index(moment);
+                until.other_ps += world.cache.pass_index(self.table, moment);
             }
             ServerStep::Lock(seg) => match world.cache.look(seg, &mut self.attempt, moment) {
                 Tried::Taken(moves_ps) => {
@@ -181,7 +185,8 @@ impl ServerThread {
                 }
                 Act::Done => ServerStep::Answer,
                 Act::Find { seg, page } => {
-                    let (found, moves_ps) = world.cache.find(seg, page, moment, demands);
+                    let (found, moves_ps) =
+                        world.cache.find(self.table, seg, page, moment, demands);
                     self.seen = ActResult::Find(found);
                     until.work_ps += demands.find_ps;
                     until.other_ps += moves_ps;

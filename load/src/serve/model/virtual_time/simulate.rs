@@ -31,7 +31,8 @@ pub struct VirtualRun {
     pub distribution: Distribution,
     pub seed: u64,
     pub key_cache: KeyCacheSizes,
-    pub descriptor: u32,
+    /// Of the index file of each table; a query asks one of them, all of the same rows.
+    pub descriptors: Vec<u32>,
     pub handing: Handing,
     pub spins: u32,
     pub host: HostCosts,
@@ -58,7 +59,19 @@ impl VirtualRun {
         self.key_cache
             .blocks_each()
             .map_err(|error| error.to_string())?;
-        Ok(())
+        self.pages().map(drop)
+    }
+
+    /// Of all tables.
+    fn pages(&self) -> Result<u32, String> {
+        let (tables, rows) = (self.descriptors.len(), self.rows);
+        if tables == 0 {
+            return Err("no table: give a descriptor".to_owned());
+        }
+        let pages = Index::new(rows).pages() as usize * tables;
+        u32::try_from(pages).map_err(|_| {
+            format!("{tables} tables of {rows} rows have more pages than have numbers")
+        })
     }
 
     /// Runs it. `record` is told each response time of the measured part, in picoseconds.
@@ -102,8 +115,8 @@ impl Simulation {
         let sizes = run.key_cache;
         let index = Index::new(run.rows);
         let blocks = sizes.blocks_each().map_err(|error| error.to_string())?;
-        // No segment has more pages than the file.
-        let blocks = blocks.min(index.pages().max(BLOCKS_MIN));
+        // No segment has more pages than the files.
+        let blocks = blocks.min(run.pages()?.max(BLOCKS_MIN));
         let segment = |_| {
             let limit = sizes.key_cache_division_limit;
             Segment::new(blocks, limit, sizes.key_cache_age_threshold)
@@ -111,10 +124,10 @@ impl Simulation {
         let query = PointQuery::new(&index);
         let cache = VirtualKeyCache::new(
             index,
-            Parting {
-                descriptor: run.descriptor,
+            run.descriptors.iter().map(|descriptor| Parting {
+                descriptor: *descriptor,
                 segments: sizes.segments(),
-            },
+            }),
             (0..sizes.segments()).map(segment),
             LockWaiting::new(run.handing, run.spins, &run.host),
             Distances::new(&run.host),
@@ -155,7 +168,9 @@ impl Simulation {
     fn run_until(&mut self, until_ps: Ps, record: &mut dyn FnMut(Ps)) {
         let mut keys = Vec::with_capacity(self.points as usize);
         let (seed, points, sampler) = (self.seed, self.points, self.keys);
-        let mut draw = |cycle, keys: &mut Vec<u32>| draw_keys(seed, cycle, points, &sampler, keys);
+        let tables = self.cache.tables();
+        let mut draw =
+            |cycle, keys: &mut Vec<u32>| draw_keys(seed, cycle, tables, points, &sampler, keys);
         let mut events = ClientEvents {
             begun: self.begun,
             answered: self.answered,
@@ -230,9 +245,22 @@ impl Simulation {
     }
 }
 
-/// The keys of an event: those that contend-load asks for in the event of this number.
-pub fn draw_keys(seed: u64, cycle: u64, points: u32, sampler: &Sampler, keys: &mut Vec<u32>) {
+/// The keys of an event and its table, from 0: those that contend-load asks for in the event of
+/// this number.
+pub fn draw_keys(
+    seed: u64,
+    cycle: u64,
+    tables: u32,
+    points: u32,
+    sampler: &Sampler,
+    keys: &mut Vec<u32>,
+) -> u32 {
     let mut stream = Stream::for_cycle(seed, cycle);
+    let table = match tables {
+        1 => 0,
+        _ => stream.below(u64::from(tables)) as u32,
+    };
     keys.clear();
     keys.extend((0..points).map(|_| sampler.draw(&mut stream) as u32));
+    table
 }

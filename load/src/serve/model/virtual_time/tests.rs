@@ -27,7 +27,7 @@ fn usual() -> VirtualRun {
             key_cache_division_limit: 100,
             key_cache_age_threshold: 300,
         },
-        descriptor: 5,
+        descriptors: vec![5],
         handing: Handing::Barging,
         spins: 100,
         host: HostCosts::default(),
@@ -71,12 +71,12 @@ fn demand_ns(run: &VirtualRun, queries: u64) -> f64 {
     let sampler = Sampler::new(Shape::new(&run.distribution), 1, u64::from(run.rows));
     let demands = &run.demands;
     let parting = Parting {
-        descriptor: run.descriptor,
+        descriptor: run.descriptors[0],
         segments: 1,
     };
     let (mut sum_ns, mut keys) = (0.0, Vec::new());
     for cycle in 0..queries {
-        draw_keys(run.seed, cycle, run.points, &sampler, &mut keys);
+        draw_keys(run.seed, cycle, 1, run.points, &sampler, &mut keys);
         query.begin(&keys, parting);
         let mut seen = ActResult::Nothing;
         loop {
@@ -269,6 +269,27 @@ fn ten_thousand_connections_are_served() {
     let found = figures(&run);
     assert!(found.answered > 1_000, "{}", found.answered);
     assert!(found.begun - found.answered <= 10_000);
+}
+
+#[test]
+fn roots_of_tables_share_a_segment_if_their_descriptors_say_so() {
+    let hottest = |descriptors: &[u32], segments| {
+        let found = figures(&VirtualRun {
+            descriptors: descriptors.to_vec(),
+            distribution: Distribution::Uniform {},
+            rows: 100_000,
+            key_cache: sizes(64 << 20, segments),
+            ..usual()
+        });
+        let requests = found.segments.iter().map(|one| one.read_requests);
+        let all: u64 = requests.clone().sum();
+        assert_eq!(found.segments.iter().map(|one| one.reads).sum::<u64>(), 0);
+        requests.max().unwrap() as f64 / all as f64
+    };
+    let one = hottest(&[7], 32);
+    assert!((one / hottest(&[7, 39], 32) - 1.0).abs() < 0.03);
+    assert!(hottest(&[7, 39], 64) < 0.6 * one);
+    assert!(hottest(&[7, 8], 32) < 0.6 * one);
 }
 
 #[test]
