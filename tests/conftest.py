@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from contend.errors import ContendError
 from contend.get import debian
 from contend.load import find_program
 from contend.servers import PrivateServer, ServerBinary
+from contend.store import schema
 
 # No test asserts a wall time, hypothesis' for an example and for drawing one included. Each run
 # of the tests draws the same; `--hypothesis-profile=further` draws others.
@@ -87,6 +89,16 @@ def study_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path
         return Path(shutil.copytree(made / "run", path))
 
     return get
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_wait_for_the_disk() -> Iterator[None]:
+    """What tests write in their own process outlives no loss of power. A `contend` that they start
+    waits for the disk as everybody's does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _descriptor: None)
+        patch.setattr(schema, "SYNCHRONOUS", "OFF")
+        yield
 
 
 PrivateServerFactory = Callable[..., PrivateServer]

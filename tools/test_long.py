@@ -4,6 +4,8 @@
     properties     the property tests with other examples than each run of the tests has
     instructions   what a query costs contend-load, beside bench/instructions.json
     soak           minutes of one load: nothing grows, nothing is lost
+    wheels         those of `make wheels` run: aarch64 under qemu, the other in a new environment
+    kills          nodes of a cluster killed 100 times: nothing acknowledged is lost
     trust          promises of intervals and verdicts, on recorded servers and live (bench/trust.py)
 
 Says when each last ran and what it found, and keeps that in tests/long/last.json, to be committed.
@@ -166,6 +168,8 @@ PARTS: dict[str, Callable[[], Found]] = {
     "properties": tests("tests/unit", "--hypothesis-profile=further"),
     "instructions": tests("tests/long/test_instructions.py"),
     "soak": tests("tests/long/test_soak.py"),
+    "wheels": tests("tests/long/test_wheels.py"),
+    "kills": tests("tests/long/test_kills.py"),
     "trust": trust,
 }
 

@@ -212,7 +212,8 @@ class QueryCacheWaits(TypedDict):
 
 
 class DelayLine(TypedDict):
-    """What passed through the delay line before the server, from the first look to the last.
+    """What passed through the delay line before the server, or through those between the servers of
+    a level, from the first look to the last.
 
     late_us, late_hdr_ns: how much later than due bytes left, in both directions; its histogram.
     refused: clients that were sent away because the server could not be reached; `refusal` says
@@ -228,6 +229,15 @@ class DelayLine(TypedDict):
     late_us: Percentiles
     late_hdr_ns: str
     cpu_us: int
+
+
+class MemberServer(TypedDict):
+    """One of several servers that are a level and not contend's own."""
+
+    name: str
+    role: str
+    server: ServerRecord
+    variables_that_differ: dict[str, Variable]
 
 
 class MemberUse(TypedDict):
@@ -405,7 +415,9 @@ class Probes(TypedDict, total=False):
     warming: after a cold start.
     settings: what settings noted of themselves, by path.
     line: of the delay line, if one stands before the server.
+    member_line: of the delay lines between the servers of a level, if they are apart.
     members: of a level that is several servers. What stands beside it is of the first one.
+    member_servers: of a level that is several servers, if these are not contend's own.
     place: number of the run's server, and of its folder, among those of its block. In slices only.
     layout: of the server's memory, as that of the other levels in its block. In slices only.
     state: of the host, before and after.
@@ -430,7 +442,9 @@ class Probes(TypedDict, total=False):
     host: HostUse
     settings: dict[str, Any]
     line: DelayLine
+    member_line: DelayLine
     members: list[MemberUse]
+    member_servers: list[MemberServer]
     place: int
     layout: LayoutRecord
     state: HostState

@@ -59,7 +59,7 @@ def test_statements_sets_and_writes(lab: Lab) -> None:
 def test_a_gate_ends_with_its_exit_code(lab: Lab) -> None:
     """A level that sleeps fifty times as long fails, one that changes nothing passes; both say so
     in every form. The limit is wide enough for a busy machine."""
-    how = ("--data", "1000", "--connections", "2", "--server", lab.server)
+    how = ("--data", "1000", "--connections", "2", "--for", "8s", "--server", lab.server)
     sleeps = ("--sql", "SELECT SLEEP(@@global.long_query_time)")
     for name, level, code, word in (
         ("fails", "long_query_time=0.001,0.05", 3, "slower"),
@@ -130,6 +130,7 @@ def test_what_a_server_does_not_take(
     lab: Lab, typed: list[str], code: int, words: list[str]
 ) -> None:
     more = () if "--sql" in typed else ("--workload", "point_select")
+    more += () if "--data" in typed else ("--data", "1000")
     done = lab.contend(
         *("try", *typed, *more, "--for", "2s", "--server", lab.server, "--out", lab.out)
     )

@@ -3,89 +3,191 @@ rows."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from dataclasses import replace
+import contextlib
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import acknowledged
+import pymysql
 import pytest
+from run_lab import Lab
 from sql import query
 
 from contend.get import debian
+from contend.load import MemberLines
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.deployment import Member
-from contend.servers.errors import ServerFailed, UnusableServer
+from contend.servers.errors import ConnectionLost, ServerFailed, UnusableServer
+from contend.servers.options import Value
 from contend.servers.topologies.galera import Galera, require_synced
-from contend.servers.topologies.spider import require_reachable, share_tables
+from contend.servers.topologies.spider import Spider, require_reachable, share_tables
 from contend.spec import DataSpec
 
-SMALL = {"innodb_buffer_pool_size": "16M", "performance_schema": 0}
+SMALL: dict[str, Value] = {
+    "innodb_buffer_pool_size": "16M",
+    "innodb_log_file_size": "8M",
+    "innodb_flush_log_at_trx_commit": 2,
+    "performance_schema": 0,
+}
 NODES = 3
+PATIENCE_S = 4.0
+ROUND_TRIP_S = 0.002
 
 
-def start_nodes(nodes: list[PrivateServer]) -> None:
-    members = [Member(f"node-{number}", "node", node) for number, node in enumerate(nodes, 1)]
-    Galera().start(members, SMALL, DataSpec())
+@dataclass(frozen=True)
+class Cluster:
+    """Nodes of Galera, apart from one another, and what they are made of."""
+
+    topology: Galera
+    members: tuple[Member, ...]
+    lines: MemberLines
+
+    @property
+    def nodes(self) -> list[PrivateServer]:
+        return [member.server for member in self.members]
 
 
 @pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[PrivateServer]]:
+def cluster(
+    tmp_path_factory: pytest.TempPathFactory,
+    fresh_data: Callable[[ServerBinary], Path],
+    load_program: Path,
+) -> Iterator[Cluster]:
     """A cluster of three; the table `t` was made on the first before there was one."""
     binary = debian.get("mariadb", extras=("galera",))
     root = tmp_path_factory.mktemp("galera")
-    made = [PrivateServer(binary, root / f"node-{number}") for number in range(NODES)]
-    made[0].initialise()
+    made = [PrivateServer(binary, root / f"node-{number}") for number in range(1, NODES + 1)]
+    made[0].claim()
+    shutil.copytree(fresh_data(binary), made[0].data_folder, dirs_exist_ok=True)
     made[0].start(SMALL)
     query(made[0], "CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY) ENGINE=InnoDB")
-    query(made[0], "INSERT INTO d.t VALUES (1)", "COMMIT")
+    query(made[0], acknowledged.TABLE, "INSERT INTO d.t VALUES (1)", "COMMIT")
     made[0].stop()
-    start_nodes(made)
-    yield made
-    for node in made:
-        node.kill()
+    members = tuple(Member(f"node-{n}", "node", node) for n, node in enumerate(made, 1))
+    found = Cluster(Galera(PATIENCE_S), members, MemberLines(load_program))
+    try:
+        found.topology.start(members, SMALL, DataSpec(), found.lines.apart(ROUND_TRIP_S))
+        yield found
+    finally:
+        for node in made:
+            node.kill()
+        found.lines.close()
 
 
-def test_every_node_has_what_the_first_had_and_what_any_wrote(nodes: list[PrivateServer]) -> None:
-    for number, node in enumerate(nodes, 2):
+def test_every_node_has_what_the_first_had_and_what_any_wrote(cluster: Cluster) -> None:
+    for number, node in enumerate(cluster.nodes, 2):
         query(node, f"INSERT INTO d.t VALUES ({number})", "COMMIT")
-    for node in nodes:
+    for node in cluster.nodes:
         # A node applies what others wrote a moment later, unless it is asked to wait.
         wait = "SET SESSION wsrep_sync_wait = 1"
         rows = query(node, wait, "SELECT id FROM d.t ORDER BY id")
         assert [row[0] for row in rows] == [1, 2, 3, 4]
 
 
-def test_a_cluster_that_lost_a_node_is_not_healthy(nodes: list[PrivateServer]) -> None:
-    nodes[2].kill()
-    limit_s = time.monotonic() + 90
-    while time.monotonic() < limit_s:
-        status = dict(query(nodes[0], "SHOW GLOBAL STATUS LIKE 'wsrep_cluster_size'"))
-        if status["wsrep_cluster_size"] == "2":
-            break
-        time.sleep(0.1)
-    with pytest.raises(ServerFailed, match=r"node 1 of 3 .* wsrep_cluster_size = 2"):
-        require_synced(nodes, within_s=0)
-    require_synced(nodes[:2])
+OWN = """
+[server]
+use = "mariadb+galera"
+topology = "galera"
+warm = "as-found"
+
+[data]
+schema = "tpcc"
+warehouses = 1
+shrink = 100
+history_key = true
+
+[workload]
+kind = "tpcc"
+
+[load]
+connections = 3
+slice = "100ms"
+settle = "10ms"
+
+[load.errors]
+retry = [1205, 1213, 1020, 1047]
+retry_pause = "2ms"
+
+[factors]
+"load.route" = ["first", "round_robin"]
+
+[compare]
+baseline = { "load.route" = "first" }
+repeats = 2
+"""
+
+
+def test_a_cluster_that_somebody_else_started_is_one_level(cluster: Cluster, lab: Lab) -> None:
+    lab.file.write_text(OWN)
+    dsns = [f"node=mysql://root@/own?socket={node.socket}" for node in cluster.nodes]
+    named = [word for dsn in dsns for word in ("--server", dsn)]
+    query(cluster.nodes[0], "CREATE DATABASE own")
+    done = lab.contend("run", lab.file, "--out", lab.out, "--yes", *named)
+    assert done.returncode == 0, done.stderr
+    for record in lab.records():
+        assert record.done is not None and record.done["events"] > 0
+        members = {member["name"]: member for member in record.probes["members"]}
+        assert list(members) == ["node-1", "node-2", "node-3"]
+        assert all(one["status"]["wsrep_received"] > 0 for one in members.values())
+        said = record.probes["member_servers"]
+        assert [one["role"] for one in said] == ["node"] * NODES
+        assert len({one["server"]["source"] for one in said}) == NODES
+        nodes = record.done.get("nodes", [])
+        assert len(nodes) == (NODES if record.cell["load.route"] == "round_robin" else 0)
+    # Nobody was stopped, and one that is not there is named before anything is asked.
+    cluster.topology.require_healthy(cluster.members, DataSpec())
+    gone = lab.contend(
+        *("run", lab.file, "--out", lab.folder / "other", "--yes"),
+        *(*named[:4], "--server", "node=mysql://root@/own?socket=/none"),
+    )
+    assert gone.returncode == 1 and "node-3 of the cluster is not there" in gone.stderr
+
+
+def test_a_killed_node_costs_nothing_that_was_acknowledged_and_rejoins_by_the_lines(
+    cluster: Cluster,
+) -> None:
+    cluster.topology.require_healthy(cluster.members, DataSpec())
+    passed = cluster.lines.asker()()
+    assert passed is not None and passed["bytes_to_server"] > 0
+    for round_, victim in enumerate((cluster.members[2], cluster.members[0])):
+        survivors = [node for node in cluster.nodes if node is not victim.server]
+        kept = acknowledged.while_killed(cluster.nodes, victim.server, seats=range(6), at=round_)
+        require_synced(survivors)
+        with pytest.raises(ServerFailed, match=r"node 1 of 3 .* wsrep_cluster_size = 2"):
+            require_synced([*survivors, survivors[0]], within_s=0)
+        assert kept
+        for node in survivors:
+            assert acknowledged.missing(node, kept) == set()
+        cluster.topology.rejoin(cluster.members, victim, SMALL)
+        # Whoever told it the others' addresses, it asks them by way of their lines.
+        cluster.topology.require_healthy(cluster.members, DataSpec())
+        assert acknowledged.missing(victim.server, kept) == set()
 
 
 def test_a_server_without_galera_is_refused(mariadb_binary: ServerBinary, tmp_path: Path) -> None:
     bare = PrivateServer(mariadb_binary, tmp_path / "node")
     bare.claim()
     with pytest.raises(UnusableServer, match="has no Galera") as refused:
-        start_nodes([bare])
+        Galera().start([Member("node-1", "node", bare)], SMALL, DataSpec())
     assert "mariadb+galera" in (refused.value.hint or "")
 
 
-@pytest.fixture
-def shards(tmp_path: Path) -> Iterator[tuple[PrivateServer, list[PrivateServer]]]:
+@pytest.fixture(scope="module")
+def shards(
+    tmp_path_factory: pytest.TempPathFactory, fresh_data: Callable[[ServerBinary], Path]
+) -> Iterator[tuple[PrivateServer, list[PrivateServer]]]:
     """A front of Spider and two backends with the table `t`."""
     binary = debian.get("mariadb", extras=("spider",))
     plain = replace(binary, argv=tuple(word for word in binary.argv if "ha_spider" not in word))
-    front = PrivateServer(binary, tmp_path / "front")
-    backends = [PrivateServer(plain, tmp_path / f"backend-{number}") for number in (1, 2)]
+    root = tmp_path_factory.mktemp("spider")
+    front = PrivateServer(binary, root / "front")
+    backends = [PrivateServer(plain, root / f"backend-{number}") for number in (1, 2)]
     try:
         for server in (front, *backends):
-            server.initialise()
+            server.claim()
+            shutil.copytree(fresh_data(binary), server.data_folder, dirs_exist_ok=True)
             server.start(SMALL)
         for backend in backends:
             query(backend, "CREATE DATABASE d", "CREATE TABLE d.other (w INT PRIMARY KEY)")
@@ -115,9 +217,34 @@ def test_rows_through_the_front_lie_on_the_backend_of_their_key(
     share_tables(front, backends, "d", {"t": "w"}, [2])
     assert query(front, "SELECT COUNT(*) FROM d.t") == [(4,)]
     require_reachable(front, backends, "d", "t")
-    backends[1].kill()
+
+
+@pytest.mark.parametrize(("xa", "held"), [("OFF", [1, 0]), ("ON", [0, 0])])
+def test_a_backend_that_is_killed_before_its_commit_leaves_half_of_a_transaction_without_xa(
+    shards: tuple[PrivateServer, list[PrivateServer]], xa: str, held: list[int]
+) -> None:
+    front, backends = shards
+    share_tables(front, backends, "d", {"t": "w"}, [2])
+    query(front, f"SET GLOBAL spider_internal_xa = {xa}")
+    query(front, "REPLACE INTO d.t VALUES (1, 0), (4, 0)", "COMMIT")
+    topology = Spider()
+    members = [
+        Member("front-1", "front", front),
+        *(Member(f"backend-{n}", "backend", each) for n, each in enumerate(backends, 1)),
+    ]
+    assert (topology.unsafe(members) is None) == (xa == "ON")
+    with front.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute("UPDATE d.t SET v = v + 1 WHERE w = 1")
+        cursor.execute("UPDATE d.t SET v = v + 1 WHERE w = 4")
+        backends[1].kill()
+        with contextlib.suppress(pymysql.err.MySQLError, ConnectionLost):
+            cursor.execute("COMMIT")
     with pytest.raises(ServerFailed, match="backend 2 of 2 does not answer through the front"):
         require_reachable(front, backends, "d", "t")
+    backends[1].start(SMALL)
+    found = [query(each, "SELECT v FROM d.t WHERE w IN (1, 4)")[0][0] for each in backends]
+    assert found == held
 
 
 def test_a_table_that_no_backend_has_is_told(

@@ -3,6 +3,7 @@ later than the one before."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -18,6 +19,9 @@ def killed_at_every_step(
     work: Callable[[], object],
     files: tuple[str, ...],
     events: tuple[str, ...] = ("line",),
+    *,
+    first: int = 1,
+    by: int = 1,
 ) -> Iterator[int]:
     """Yields after each process that was killed, with the number of the step; ends when the work
     got to its end.
@@ -25,10 +29,9 @@ def killed_at_every_step(
     Args:
         files: whose path has one of these in it.
         events: that are a step there: `line`, `call`, `return`.
+        first, by: the first step at which a process is killed, and how many later the next is.
     """
-    step = 0
-    while True:
-        step += 1
+    for step in itertools.count(first, by):
         child = os.fork()
         if child == 0:
             _work_until(step, work, files, events)

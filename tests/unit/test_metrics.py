@@ -236,3 +236,23 @@ def test_a_name_that_is_none_says_what_it_may_have_been(name: str, meant: str) -
     assert caught.value.known
     if meant != "event.status.qps":
         assert meant in caught.value.known
+
+
+def test_what_backends_answer_and_send_for_a_select_of_the_front() -> None:
+    def member(role: str, **status: int) -> dict[str, Any]:
+        return {"name": role, "role": role, "throttled_s": None, "status": status}
+
+    members = [
+        member("front", Com_select=10, Questions=99),
+        member("backend", Questions=50, Bytes_sent=700),
+        member("backend", Questions=70, Bytes_sent=300),
+    ]
+    through_fronts = Run({}, {"members": members}, {"load": {}})
+    statements, sent = (
+        metric_of(f"backend_{what}_per_select").value for what in ("statements", "bytes")
+    )
+    assert (statements(through_fronts), sent(through_fronts)) == (12, 100)
+    # Of what the client asks backends itself no SELECT of a front knows.
+    by_owner = Run({}, {"members": members}, {"load": {"route": {"by": "key"}}})
+    nodes = Run({}, {"members": [member("node", Questions=5)]}, {"load": {}})
+    assert [statements(run) for run in (by_owner, nodes, RUN)] == [None, None, None]

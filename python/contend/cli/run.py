@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -25,7 +25,13 @@ from contend.folders import default_cache
 from contend.get import debian, find_server, servers_at_hand
 from contend.get.find import OWN
 from contend.lab import session
-from contend.lab.equipment import borrowed_equipment, private_equipment, servers_named
+from contend.lab.borrowed_cluster import cluster_of, require_as_one
+from contend.lab.equipment import (
+    borrowed_equipment,
+    private_equipment,
+    server_name,
+    servers_named,
+)
 from contend.lab.events import Notice
 from contend.lab.lock_look import LOCKS
 from contend.lab.looks import BUDGET
@@ -39,8 +45,9 @@ from contend.servers.dsn import Dsn
 from contend.servers.errors import NoServer
 from contend.servers.existing import ExistingServer
 from contend.servers.kinds import KINDS
+from contend.settings.cluster import MEMBERS, has_role, named_members, overrides_of
 from contend.settings.server import KIND, is_dsn
-from contend.spec import Experiment, load_experiment
+from contend.spec import Experiment, cell_specs, load_experiment
 from contend.store import RunFolder, find_run
 from contend.store.folder import RUNS_ROOT
 from contend.undo import Journal, default_folder
@@ -94,12 +101,15 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--server",
-        metavar="DSN|NAME|PATH",
+        action=_ServerAction,
+        metavar="DSN|NAME|PATH|ROLE=DSN",
         help="a server that runs already (mysql://user@host/database, socket:/path), one that was "
         "got (`contend server list`), the path of a server program, or model (contend's own model "
         "server); by default one on PATH, else one that was got, of this machine's own suite if "
-        "there are several",
+        "there are several. A cluster of your own is named server by server: --server front=DSN "
+        "--server backend=DSN …, or --server node=DSN …",
     )
+    parser.set_defaults(members=())
     parser.add_argument(
         "--scheduler",
         metavar="ADDRESS",
@@ -147,6 +157,29 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     )
     add_gate(parser)
     parser.set_defaults(run=_run)
+
+
+class _ServerAction(argparse.Action):
+    """One server, or with a role one of several that are one level together."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        del option_string
+        text = str(values)
+        if has_role(text):
+            namespace.members = (*namespace.members, text)
+            return
+        if namespace.server is not None and is_dsn(text):
+            parser.error(
+                "--server names one server; those of a cluster have roles: --server front=DSN "
+                "--server backend=DSN, or --server node=DSN"
+            )
+        namespace.server = text
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -235,6 +268,12 @@ def _experiment(args: argparse.Namespace) -> Experiment:
     sets += ["check=each_run"] if args.check_each else []
     limit = args.fail_if_slower
     sets += [f"compare.fail_if_slower={limit}"] if limit is not None else []
+    if args.members and args.server is not None:
+        raise RequestError(
+            f"--server names {args.server} and the servers of a cluster",
+            hint="Leave one of them out.",
+        )
+    sets += overrides_of(args.members)
     # A kind of server that comes with contend is no program to look for, but another experiment.
     sets += [f"{KIND.path}={args.server}"] if args.server in OWN else []
     return load_experiment(args.experiment, sets=sets, variant=_variant(args))
@@ -294,6 +333,11 @@ def equipment_for(
     """What to work with: the server that `--server` names, or those of `before`, by the
     experiment's names of them."""
     before = before or {}
+    if members := named_members(experiment.base[MEMBERS.path]):
+        first = {server_name(cell): members[0][2] for cell in cell_specs(experiment)}
+        return _running(
+            args, first, experiment, path, program, display, exact=exact, members=members
+        )
     names = servers_named(experiment)
     running = next((source for source in before.values() if is_dsn(source)), None)
     wanted = args.server if args.server is not None or len(names) > 1 else running
@@ -345,8 +389,9 @@ def _running(
     display: Display,
     *,
     exact: bool,
+    members: Sequence[tuple[str, str, str]] = (),
 ) -> Equipment:
-    """Servers that run already."""
+    """Servers that run already; `members` are one level, with their names, roles and DSNs."""
     other = next((name for name in servers_named(experiment) if name not in dsns), None)
     if other is not None:
         raise RequestError(
@@ -355,7 +400,12 @@ def _running(
         )
     ask = _password_prompt(display) if sys.stdin.isatty() else None
     servers = {name: ExistingServer(Dsn.parse(dsn), ask=ask) for name, dsn in dsns.items()}
-    for server in servers.values():
+    cluster = cluster_of(
+        [(name, role, ExistingServer(Dsn.parse(dsn), ask=ask)) for name, role, dsn in members],
+        experiment,
+    )
+    require_as_one(cluster)
+    for server in (*servers.values(), *(member.server for member in cluster[1:])):
         _put_back_what_is_left(server, args, display)
     equipment = borrowed_equipment(
         servers,
@@ -368,6 +418,7 @@ def _running(
         exact=exact,
         touch_host=args.touch_host,
         scheduler=args.scheduler,
+        members=cluster,
     )
     for identity in equipment.servers.values():
         display(Notice(f"server: {identity['source']}, {identity['kind']} {identity['version']}"))

@@ -67,6 +67,25 @@ class Curves:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """What one level gains over the one before it; `level` is None of all steps together."""
+
+    level: Level | None
+    gain: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class StepBars:
+    """A chart of what each step gains, at one place of the layout."""
+
+    cell: Mapping[str, Level]
+    steps: tuple[Step, ...]
+
+
+Drawn = Shares | Curves | StepBars
+
+
+@dataclass(frozen=True, slots=True)
 class Pick:
     """One figure out of those of a look.
 
@@ -195,7 +214,7 @@ class Cause:
     follows: str = ""
     expects: tuple[Expects, ...] = ()
     tables: tuple[Callable[[Evidence], Iterable[EvidenceTable]], ...] = ()
-    charts: Callable[[Evidence], Iterable[Shares | Curves]] | None = None
+    charts: Callable[[Evidence], Iterable[Drawn]] | None = None
     of_growth: bool = False
     only_for: tuple[str, ...] = ()
     only_with: str = ""
@@ -248,7 +267,7 @@ class Told:
     paragraphs: tuple[Sentence, ...]
     judged: tuple[Judged, ...]
     tables: tuple[EvidenceTable, ...]
-    charts: tuple[Shares | Curves, ...]
+    charts: tuple[Drawn, ...]
     refuted_by: Sentence
     certain: bool
 

@@ -288,6 +288,10 @@ class BorrowedUnderTest:
         if changed:
             yield {"code": "data-changed", "message": DATA_CHANGED}
 
+    def database_of(self, data: DataSpec) -> str:
+        """Where the tables of these data are, or would be."""
+        return self._server.dsn.database or data.database
+
     def _database(self, data: DataSpec) -> str | None:
         return self._server.dsn.database or (data.database if self._makes_tables else None)
 

@@ -239,9 +239,14 @@ def _of_cell(cell: CellSpec) -> str | None:
 def _memory_bytes(cell: CellSpec) -> int:
     """The tables in the page cache, and what the caches of the server hold of them."""
     tables = _data_bytes(cell)
+    return tables + cache_bytes(cell, tables)
+
+
+def cache_bytes(cell: CellSpec, tables: int) -> int:
+    """What the caches of a server with so many bytes of tables hold of them."""
     options = {normal_name(name): as_text(value) for name, value in cell["server.options"].items()}
     sizes = (size_in_bytes(options.get(name, "")) or usual for name, usual in _CACHES.items())
-    return tables + sum(min(size, tables) for size in sizes)
+    return sum(min(size, tables) for size in sizes)
 
 
 PADDING_MAX_BYTES = 4096

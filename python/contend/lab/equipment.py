@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from contend.datasets import (
 )
 from contend.errors import ContendError
 from contend.lab.borrowed import BorrowedUnderTest
+from contend.lab.borrowed_cluster import BorrowedCluster, ClusterMember
 from contend.lab.client import (
     blocking_script,
     calibrate_cells,
@@ -44,6 +45,7 @@ from contend.load import (
     Fleet,
     Lines,
     LoadProcess,
+    MemberLines,
     cpu_state,
     cpus_together,
     memory_nodes,
@@ -56,6 +58,7 @@ from contend.servers.existing import ExistingServer
 from contend.servers.kinds import refuse_unknown
 from contend.servers.topologies import deployment_of
 from contend.settings import launch_of
+from contend.settings.cluster import BACKEND
 from contend.settings.topology import shape_of
 from contend.settings.workload import may_ask
 from contend.spec import (
@@ -151,7 +154,9 @@ def private_equipment(
 
             def testbed(number: int) -> Testbed:
                 return Testbed(
-                    PrivateUnderTest(lambda cell: program_of(cell, number), prepare, load),
+                    PrivateUnderTest(
+                        lambda cell: program_of(cell, number), prepare, load, MemberLines(program)
+                    ),
                     listen,
                     lines=Lines(program),
                     conditions=Conditions(logs.parent, listen),
@@ -243,13 +248,16 @@ def borrowed_equipment(
     exact: bool = False,
     touch_host: bool = False,
     scheduler: str | None = None,
+    members: Sequence[ClusterMember] = (),
 ) -> Equipment:
     """Servers that contend neither starts nor stops, by the experiment's names of them: one, or
-    one for each level that is compared, in their order; `exact` as of `rehearse_options`,
+    one for each level that is compared, in their order; or the first of `members`, which are one
+    level together; `exact` as of `rehearse_options`,
     `touch_host` as of `SharedHost`, `scheduler` as of `Cluster`. What no statement of the
     experiment asks is not loaded into them."""
     tell = Relay(listen)
-    elsewhere = not all(server.is_here() for server in servers.values())
+    every = [member.server for member in members] or list(servers.values())
+    elsewhere = not all(server.is_here() for server in every)
     host = SharedHost(listen, run_folder.parent, touch=touch_host, elsewhere=elsewhere)
     load = Fleet(LoadProcess(program), Cluster(program, scheduler))
     asks = any(
@@ -257,20 +265,27 @@ def borrowed_equipment(
         for cell in cell_specs(experiment)
     )
 
-    def testbed_of(server: ExistingServer, journal: Journal, number: int) -> Testbed:
+    loads = not any(member.role == BACKEND for member in members)
+    """Rows that are shared out are their owner's to load."""
+
+    def place_of(server: ExistingServer, journal: Journal, number: int) -> BorrowedUnderTest:
         def fill_server(data: DataSpec) -> DatasetRecord:
+            if members and (not loads or number):
+                return {}
             if asks or not data.table_names:
                 return ensure_on(server, data, program=program, tell=tell, confirm=confirm)
             tell.notice(f"nothing is loaded into {server.dsn}: no statement names contend's tables")
             return {}
 
         def spoil(data: DataSpec) -> None:
-            if asks:
+            if asks and loads and not (members and number):
                 mark_changed(server, data)
 
-        place = BorrowedUnderTest(
+        return BorrowedUnderTest(
             server, fill_server, spoil, load, journal, listen, number, makes_tables=asks
         )
+
+    def testbed_of(place: BorrowedUnderTest | BorrowedCluster) -> Testbed:
         seen = Conditions(run_folder, listen)
         return Testbed(place, listen, lines=Lines(program), conditions=seen, host=host)
 
@@ -285,19 +300,25 @@ def borrowed_equipment(
 
             # One server may go by two names, such as those of two users.
             names: dict[str, str] = {}
-            yield [
-                stack.enter_context(_closing(testbed_of(server, journal, number), listen))
-                for number, server in enumerate(servers.values())
-                for place in [server.dsn.place]
-                for journal in [journal_at(place, names.setdefault(place, str(server.dsn)))]
+            places = [
+                place_of(server, journal, number)
+                for number, server in enumerate(every)
+                for at in [server.dsn.place]
+                for journal in [journal_at(at, names.setdefault(at, str(server.dsn)))]
             ]
+            if members:
+                cluster = BorrowedCluster(members, places, load)
+                yield [stack.enter_context(_closing(testbed_of(cluster), listen))]
+                return
+            yield [stack.enter_context(_closing(testbed_of(place), listen)) for place in places]
 
     def check(experiment: Experiment) -> None:
         check_workloads(experiment, program)
-        for server in servers.values():
+        # Of a front and backends each has variables of its own.
+        for server in every if loads else servers.values():
             rehearse_options(server, experiment, exact=exact)
 
-    sockets = all(server.dsn.socket is not None for server in servers.values())
+    sockets = all(server.dsn.socket is not None for server in every)
     return _equipment(
         program,
         cache,
@@ -312,7 +333,7 @@ def borrowed_equipment(
         confirm=confirm,
         own=False,
         host=host,
-        passwords=passwords(*(server.dsn for server in servers.values())),
+        passwords=passwords(*(server.dsn for server in every)),
     )
 
 

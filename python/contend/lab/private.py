@@ -14,12 +14,13 @@ from contend.errors import ContendError
 from contend.host.page_cache import LockedFiles
 from contend.lab.caches import Caches, ColdStart, drop_files, files_of
 from contend.lab.testbed import Ready
-from contend.load import Address, AskedMember, LoadDriver, plan_of
+from contend.load import Address, AskedMember, LoadDriver, MemberLines, plan_of
 from contend.placement import Placement, look
 from contend.placement.cpus import layout
 from contend.plan import HandlerSocket
 from contend.probed import (
     DatasetRecord,
+    DelayLine,
     ModelCounters,
     Probes,
     RunWarning,
@@ -95,13 +96,22 @@ class MemberToWarm:
 
 
 class PrivateUnderTest:
-    """Private servers, those of one level at work at a time."""
+    """Private servers, those of one level at work at a time.
+
+    Args:
+        lines: between the servers that are one level; None if no cell wants any.
+    """
 
     own = True
 
     def __init__(
-        self, program_of: Callable[[CellSpec], PrivateProgram], prepare: Prepare, load: LoadDriver
+        self,
+        program_of: Callable[[CellSpec], PrivateProgram],
+        prepare: Prepare,
+        load: LoadDriver,
+        lines: MemberLines | None = None,
     ) -> None:
+        self._lines = lines
         self._program_of = program_of
         self._prepare = prepare
         self.load = load
@@ -211,6 +221,8 @@ class PrivateUnderTest:
         self._close_controls()
         if self._program is not None:
             self._deployment.kill()
+        if self._lines is not None:
+            self._lines.close()
 
     def _close_controls(self) -> None:
         for control in (self._control, *self._controls.values()):
@@ -233,10 +245,15 @@ class PrivateUnderTest:
         assert self._program is not None
         asked = launch.options_of(self._program.identity["kind"])
         options = {**engine_options(cell.data.engine), **asked}
-        truncated = self._deployment.start(options, cell.data)
+        truncated = self._deployment.start(options, cell.data, self._between(launch))
         self._variables = self._all_variables(cell, asked)
         self._truncated = {changed.name: changed for changed in truncated}
         self._options = dict(cell["server.options"])
+
+    def _between(self, launch: Launch) -> MemberLines | None:
+        if self._lines is None or not self._deployment.others:
+            return None
+        return self._lines.apart(launch.member_round_trip_s)
 
     def set_options(self, options: Mapping[str, Level]) -> None:
         changes = {n: value for n, value in options.items() if value != self._options.get(n)}
@@ -346,6 +363,7 @@ class PrivateUnderTest:
                 self._control.connection(),
                 self.kind,
                 self._server.pid,
+                member_line=self._member_line(),
                 locks=self._counted,
                 members=self._observed_members(),
             ),
@@ -388,6 +406,10 @@ class PrivateUnderTest:
             for member in members
         )
 
+    def _member_line(self) -> Callable[[], DelayLine | None] | None:
+        is_apart = self._lines is not None and self._launch.member_round_trip_s is not None
+        return self._lines.asker() if self._lines is not None and is_apart else None
+
     def _counted(self) -> ModelCounters | None:
         return self._server.kind.counted(self._server.pid, self._server.log_path)
 
@@ -398,6 +420,8 @@ class PrivateUnderTest:
             yield {"code": "one-node", "message": ONE_NODE}
         for said in self._server.misplaced:
             yield {"code": "placement-differs", "message": said}
+        if (half := self._deployment.unsafe()) is not None:
+            yield {"code": "not-atomic", "message": half}
 
     def _all_variables(self, cell: CellSpec, asked: Mapping[str, Level]) -> dict[str, str]:
         """Every variable of a server that is compared with others; none if a run said it before."""

@@ -38,6 +38,7 @@ from contend.lab.events import (
 )
 from contend.lab.host_state import AskCpus, HostWatch
 from contend.lab.looks import take_looks
+from contend.lab.room import refuse_without_memory
 from contend.lab.sessions import sessions_of
 from contend.lab.shared_host import SharedHost
 from contend.lab.slices import SliceRunner
@@ -135,6 +136,8 @@ def begin(
     """Make the run folder `path`, every run of the experiment, and then these looks at causes;
     `about_why` is kept with its facts."""
     refuse_settings(experiment, own=equipment.own)
+    if equipment.own:
+        refuse_without_memory(experiment)
     _refuse_host(experiment, equipment)
     design = choose_design(
         experiment,
@@ -249,6 +252,8 @@ def resume(
         require_same_scripts(folder.meta().facts)
         require_same_tables(path, folder.meta().facts, stored.base.data)
         refuse_settings(stored, own=equipment.own)
+        if equipment.own:
+            refuse_without_memory(stored)
         _refuse_host(stored, equipment)
         equipment.check_hosts(stored)
         engine = _same_engine(folder, equipment, stored, listen)

@@ -82,10 +82,13 @@ class SliceRunner:
         about: Probes = {"layout": self._layout.record()}
         indexes = [self._testbed_of(run) for run in runs]
         self._blocks[cell_key(self._context_of(runs[0]))] += 1
-        readies = [
-            self._testbeds[index].set(cell_spec(self._experiment, {**run.cell, **(having or {})}))
-            for index, run in zip(indexes, runs, strict=True)
-        ]
+        readies: list[Ready] = []
+        for place, (index, run) in enumerate(zip(indexes, runs, strict=True)):
+            if index in indexes[:place]:
+                # What the level before it on that server will write is written beside it.
+                self._testbeds[index].keep_data()
+            cell = cell_spec(self._experiment, {**run.cell, **(having or {})})
+            readies.append(self._testbeds[index].set(cell))
         pids = {ready.observed.pid for ready in readies if ready.observed.pid is not None}
         return [
             replace(

@@ -11,7 +11,7 @@ from contend.load.ask import (
     cpus_together,
     memory_nodes,
 )
-from contend.load.far import LineFailed, Lines, together
+from contend.load.far import LineFailed, Lines, MemberLines, together
 from contend.load.hosts import Cluster, Fleet
 from contend.load.plan import Address, ArmSpec, AskedMember, plan_in_slices, plan_of, plan_of_arm
 from contend.load.process import LoadDriver, LoadFailed, LoadProcess

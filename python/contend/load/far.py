@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -26,17 +26,20 @@ class Line:
     """A delay line that stands.
 
     Args:
-        socket: where the line listens if the server has a socket; else it takes a free port.
+        socket: where the line listens if the server has a socket.
+        port: of 127.0.0.1, if it has none; 0 takes a free one.
     """
 
-    def __init__(self, program: Path, target: Address, round_trip_s: float, socket: Path) -> None:
+    def __init__(
+        self, program: Path, target: Address, round_trip_s: float, socket: Path, port: int = 0
+    ) -> None:
         self._round_trip_us = round_trip_s * 1e6
         behind = target.socket or f"{target.host}:{target.port}"
         self._behind = behind
         self._child = Child(
             [
                 *(str(program), "far", f"--round-trip={self._round_trip_us:.3f}us"),
-                *(f"--listen={socket if target.socket else 0}", "--on-request", "--", behind),
+                *(f"--listen={socket if target.socket else port}", "--on-request", "--", behind),
             ],
             {},
         )
@@ -72,7 +75,8 @@ class Line:
     def _failed(self, why: str) -> LineFailed:
         return LineFailed(
             f"the delay line in front of {self._behind} could not be set up",
-            hint="The server may have gone. Without server.round_trip there is no line.",
+            hint="The server may have gone. Without server.round_trip and "
+            "server.member_round_trip there is no line.",
             detail=why,
         )
 
@@ -80,7 +84,11 @@ class Line:
 def together(lines: Sequence[Line]) -> DelayLine:
     """What passed through all of them since the last report, and how late the latest of them was;
     raises LineFailed."""
-    reports = [line.report() for line in lines]
+    return merged([line.report() for line in lines])
+
+
+def merged(reports: Sequence[DelayLine]) -> DelayLine:
+    """What several reports come to; how late is that of the latest of them."""
     latest = max(reports, key=lambda report: report["late_us"]["p99"])
     counted = ("connections", "refused", "bytes_to_server", "bytes_to_client", "cpu_us")
     sums = {name: sum(report[name] for report in reports) for name in counted}  # type: ignore[literal-required]
@@ -122,3 +130,56 @@ class Lines:
             made = tempfile.TemporaryDirectory(prefix="contend-far-")
             self._folder = Path(self._stack.enter_context(made))
         return self._folder
+
+
+class MemberLines:
+    """The delay lines between servers that are one level, as they were last started: one before
+    each server that others of them ask. See `LineMaker` of deployments."""
+
+    def __init__(self, program: Path) -> None:
+        self._program = program
+        self._stack = contextlib.ExitStack()
+        self._round_trip_s = 0.0
+        self._standing: list[Line] = []
+        self._told: list[DelayLine] = []
+
+    def apart(self, round_trip_s: float | None) -> MemberLines | None:
+        """Lines of that length for the servers to come, in place of those there were; None for
+        none."""
+        self.close()
+        self._round_trip_s = round_trip_s or 0.0
+        return None if round_trip_s is None else self
+
+    def before_socket(self, server: Path) -> Path:
+        made = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="contend-far-"))
+        line = self._stand(Address(socket=str(server)), Path(made) / "s")
+        assert line.address.socket is not None
+        return Path(line.address.socket)
+
+    def before_port(self, host: str, port: int) -> None:
+        self._stand(Address(host=host, port=port), Path(), port)
+
+    def asker(self) -> Callable[[], DelayLine | None]:
+        """Asks what passed since it was last called; None if there are none. Each asker is told of
+        all: levels that share servers in slices share their lines."""
+        heard = len(self._told)
+
+        def ask() -> DelayLine | None:
+            nonlocal heard
+            if not self._standing:
+                return None
+            self._told.append(together(self._standing))
+            mine, heard = self._told[heard:], len(self._told)
+            return merged(mine)
+
+        return ask
+
+    def close(self) -> None:
+        self._standing.clear()
+        self._stack.close()
+
+    def _stand(self, target: Address, socket: Path, port: int = 0) -> Line:
+        line = Line(self._program, target, self._round_trip_s, socket, port)
+        self._stack.callback(line.close)
+        self._standing.append(line)
+        return line

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from contend.metrics import read
-from contend.metrics.model import Metric, Run
+from contend.metrics.model import Metric, Read, Run
 
 _CONFLICTS = ("wsrep_local_cert_failures", "wsrep_local_bf_aborts")
 """Transactions of this node that another node's went before: at their commit, and before it."""
@@ -33,6 +33,24 @@ def crossing_share(run: Run) -> float | None:
     return through / everything if everything else None
 
 
+def _of_role(role: str, name: str) -> Read:
+    """What a counter of the members of a role rose by together. None without any, and if some of
+    what the client asks goes to backends themselves."""
+
+    def read(run: Run) -> float | None:
+        members = [one for one in run.probes.get("members") or () if one["role"] == role]
+        if not members or run.plan.get("load", {}).get("route"):
+            return None
+        return float(sum(one["status"].get(name, 0) for one in members))
+
+    return read
+
+
+def _per_select(name: str) -> Read:
+    """Of backends, by the SELECTs of fronts: both are counted over the whole run."""
+    return read.over(_of_role("backend", name), _of_role("front", "Com_select"))
+
+
 def _throttled_s(run: Run) -> float | None:
     held = [member["throttled_s"] for member in run.probes.get("members") or ()]
     known = [seconds for seconds in held if seconds is not None]
@@ -50,6 +68,24 @@ MEMBERS = (
         ),
         verb="have",
         noun="conflicts per commit",
+        counted=True,
+    ),
+    Metric(
+        "backend_statements_per_select",
+        "Statements that backends answer per SELECT of the front",
+        "",
+        _per_select("Questions"),
+        verb="take",
+        noun="statements of backends per SELECT",
+        counted=True,
+    ),
+    Metric(
+        "backend_bytes_per_select",
+        "Bytes that backends send per SELECT of the front",
+        "",
+        _per_select("Bytes_sent"),
+        verb="take",
+        noun="bytes of backends per SELECT",
         counted=True,
     ),
     Metric(

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from contend.metrics.read import THREAD_SHARE_MAX
 from contend.outcome import Done
-from contend.probed import CalibrationRecord, CeilingRecord, Probes, RunWarning
+from contend.probed import CalibrationRecord, CeilingRecord, DelayLine, Probes, RunWarning
 
 CEILING_SHARE_MAX = 0.5
 """Below half of its ceiling the client does not limit what the server reaches."""
@@ -214,15 +214,20 @@ def host_disturbed(_done: Done, probes: Probes, _expected: Expected) -> list[Run
 
 
 def line_late(_done: Done, probes: Probes, _expected: Expected) -> list[RunWarning]:
-    line = probes.get("line")
-    if line is None:
-        return []
+    lines = (
+        (probes.get("line"), "the server was farther away"),
+        (probes.get("member_line"), "the servers were farther from one another"),
+    )
+    return [mark for line, what in lines if line is not None for mark in _late(line, what)]
+
+
+def _late(line: DelayLine, what: str) -> list[RunWarning]:
     late, marks = line["late_us"], []
     if late["p50"] > LINE_LATE_US_MAX:
         marks += _marked(
             "line-late",
             f"half of what passed the delay line left it over {late['p50']:.0f} µs late (p99 "
-            f"{late['p99']:.0f} µs): the server was farther away than the "
+            f"{late['p99']:.0f} µs): {what} than the "
             f"{line['round_trip_us']:g} µs asked",
         )
     if line["refused"]:

@@ -35,6 +35,7 @@ class Observed:
         pid: the server's process; None if it does not run on this host.
         others: other servers of the experiment that are loaded at the same time.
         line: asks the delay line before the server what passed since it was last asked.
+        member_line: asks those between the servers that are the level, likewise.
         locks: asks a private server what it counted since it started that no statement shows.
         members: the servers that are the level, if it is several.
     """
@@ -44,6 +45,7 @@ class Observed:
     pid: int | None = None
     others: tuple[int, ...] = ()
     line: Callable[[], DelayLine] | None = None
+    member_line: Callable[[], DelayLine | None] | None = None
     locks: Callable[[], ModelCounters | None] | None = None
     members: tuple[ObservedMember, ...] = ()
 
@@ -219,10 +221,10 @@ class HostProbe:
     name = "host"
 
     def look(self, observed: Observed) -> HostLook:
-        if observed.pid is None:
-            return HostLook(host.pressure(), None)
         pids = {observed.pid, *observed.others, *(member.pid for member in observed.members)}
-        return HostLook(host.pressure(), host.own_cpu_s(sorted(pids)))
+        seen = [pid for pid in pids if pid is not None]
+        own_cpu_s = host.own_cpu_s(sorted(seen)) if len(seen) == len(pids) else None
+        return HostLook(host.pressure(), own_cpu_s)
 
     def change(self, before: HostLook, after: HostLook) -> probed.HostUse:
         change = host.change(before.pressure, after.pressure)
@@ -242,6 +244,19 @@ class LineProbe:
 
     def look(self, observed: Observed) -> DelayLine | None:
         return None if observed.line is None else observed.line()
+
+    def change(self, before: DelayLine, after: DelayLine) -> DelayLine:
+        del before
+        return after
+
+
+class MemberLineProbe:
+    """The delay lines between servers that are one level, as one."""
+
+    name = "member_line"
+
+    def look(self, observed: Observed) -> DelayLine | None:
+        return None if observed.member_line is None else observed.member_line()
 
     def change(self, before: DelayLine, after: DelayLine) -> DelayLine:
         del before
@@ -285,6 +300,7 @@ PROBES: tuple[Probe, ...] = (
     KeyCachesProbe(),
     HostProbe(),
     LineProbe(),
+    MemberLineProbe(),
     MembersProbe(),
     LocksProbe(),
 )

@@ -19,13 +19,14 @@ class ObservedMember:
     """One of several servers that are a level.
 
     Args:
+        pid: of its process; None if it cannot be seen.
         throttled_s: asks how long its CPU quota has held it back; None without a quota.
     """
 
     name: str
     role: str
     connection: Connection[Any]
-    pid: int
+    pid: int | None
     throttled_s: Callable[[], float | None] = lambda: None
 
 
@@ -51,7 +52,7 @@ class MembersProbe:
             {
                 "name": member.name,
                 "role": member.role,
-                "cpu_s": host.process_cpu_s(member.pid),
+                "cpu_s": None if member.pid is None else host.process_cpu_s(member.pid),
                 "throttled_s": member.throttled_s(),
                 "status": _counted(member.connection),
             }

@@ -13,13 +13,14 @@ from contend.findings import (
     Called,
     Compared,
     Curves,
+    Drawn,
     EvidenceTable,
     Figure,
     Finding,
     Given,
     Said,
     Sentence,
-    Shares,
+    StepBars,
     Study,
     Told,
     told_by,
@@ -29,6 +30,7 @@ from contend.report.charts import shares_chart
 from contend.report.model import CauseText, Chart, Section, TextTable
 from contend.report.naming import Naming
 from contend.report.provenance import cpu_count
+from contend.report.steps_chart import Bar, steps_chart
 from contend.report.warmth_charts import curves
 from contend.report.words import (
     UNKNOWN,
@@ -131,7 +133,9 @@ def _table(writer: Writer, table: EvidenceTable) -> TextTable:
     )
 
 
-def _charts(writer: Writer, one: Shares | Curves) -> list[Chart]:
+def _charts(writer: Writer, one: Drawn) -> list[Chart]:
+    if isinstance(one, StepBars):
+        return [_steps(writer, one)]
     if isinstance(one, Curves):
         return curves(writer.place(one.cell, "cell"), writer.level, one.runs)
     title = "" if not one.of else writer.place(one.of, "table")
@@ -146,6 +150,16 @@ def _charts(writer: Writer, one: Shares | Curves) -> list[Chart]:
             "share.",
         )
     ]
+
+
+def _steps(writer: Writer, one: StepBars) -> Chart:
+    bars: dict[bool, list[Bar]] = {True: [], False: []}
+    for step in one.steps:
+        name = "all together" if step.level is None else writer.level(step.level)
+        bars[step.level is None].append((name, step.gain.estimate, _gain(step.gain.estimate)))
+    metric = one.steps[0].gain.contrast.metric
+    place = str(writer.place(one.cell, "cell"))
+    return steps_chart(metric.title, place, bars[False], next(iter(bars[True]), None))
 
 
 @dataclass(frozen=True, slots=True)

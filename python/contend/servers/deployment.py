@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, Protocol
 
 from contend.servers.error_log import Truncated
@@ -38,6 +39,17 @@ class Member:
     owns: int | None = None
 
 
+class LineMaker(Protocol):
+    """What stands between the members of a deployment, so that they are apart: a delay line before
+    each of those that others ask."""
+
+    def before_socket(self, server: Path) -> Path:
+        """Where a server is asked by way of a line, in place of its own socket."""
+
+    def before_port(self, host: str, port: int) -> None:
+        """Put a line at that port of 127.0.0.1, before the server at that port of `host`."""
+
+
 class Topology(Protocol):
     """How the members of a deployment belong together."""
 
@@ -45,12 +57,23 @@ class Topology(Protocol):
         """The tables that are put into the folder of a member; None if it gets them otherwise."""
 
     def start(
-        self, members: Sequence[Member], options: Mapping[str, Value], data: DataSpec
+        self,
+        members: Sequence[Member],
+        options: Mapping[str, Value],
+        data: DataSpec,
+        between: LineMaker | None,
     ) -> list[Truncated]:
-        """Start all of them as one; none runs if that fails."""
+        """Start all of them as one; none runs if that fails.
+
+        Args:
+            between: what they ask one another by way of; None if they are not apart.
+        """
 
     def require_healthy(self, members: Sequence[Member], data: DataSpec) -> None:
         """Raises ServerFailed, which names the member, if they are not as one."""
+
+    def unsafe(self, members: Sequence[Member]) -> str | None:
+        """What a transaction on them may lose if one ends; None if it is whole or not at all."""
 
 
 class Single:
@@ -61,14 +84,22 @@ class Single:
         return data
 
     def start(
-        self, members: Sequence[Member], options: Mapping[str, Value], data: DataSpec
+        self,
+        members: Sequence[Member],
+        options: Mapping[str, Value],
+        data: DataSpec,
+        between: LineMaker | None,
     ) -> list[Truncated]:
-        del data
+        del data, between
         (member,) = members
         return member.server.start(options)
 
     def require_healthy(self, members: Sequence[Member], data: DataSpec) -> None:
         """It runs, or whoever asks it sees that it does not."""
+
+    def unsafe(self, members: Sequence[Member]) -> str | None:
+        del members
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +125,11 @@ class Deployment:
         for member in self.members:
             member.server.claim()
 
-    def start(self, options: Mapping[str, Value], data: DataSpec) -> list[Truncated]:
+    def start(
+        self, options: Mapping[str, Value], data: DataSpec, between: LineMaker | None = None
+    ) -> list[Truncated]:
         """Those of the options that were not taken as requested."""
-        return self.topology.start(self.members, options, data)
+        return self.topology.start(self.members, options, data, between)
 
     def stop(self) -> None:
         # The last of a cluster to stop is the first to start.
@@ -123,6 +156,9 @@ class Deployment:
 
     def require_healthy(self, data: DataSpec) -> None:
         self.topology.require_healthy(self.members, data)
+
+    def unsafe(self) -> str | None:
+        return self.topology.unsafe(self.members)
 
     def set_global(self, changes: Mapping[str, Value]) -> list[Truncated]:
         """Those of the first member that were not taken as requested."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contend.settings import (
     before_run,
+    cluster,
     load,
     model_server,
     options,
@@ -33,6 +34,8 @@ SETTINGS: list[Setting] = [
     server.ENVIRONMENT,
     server.WRAP,
     *topology.MEMBERS,
+    topology.MEMBER_ROUND_TRIP,
+    cluster.MEMBERS,
     server.ROUND_TRIP,
     # After what says its environment and options, to which they add.
     *PLACE,

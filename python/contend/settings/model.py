@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
+from functools import cached_property
 from typing import Any, Protocol
 
 from contend.placement.model import Placement
@@ -83,6 +84,7 @@ class Launch:
         host: what the kernel is to be told.
         drop_page_cache: nothing of any file is in memory.
         neighbour: takes CPU time beside the run.
+        member_round_trip_s: between the servers of a topology; None for no delay line.
     """
 
     options: dict[str, Level] = field(default_factory=dict)
@@ -97,6 +99,7 @@ class Launch:
     host: list[HostWish] = field(default_factory=list)
     drop_page_cache: bool = False
     neighbour: Spin | None = None
+    member_round_trip_s: float | None = None
 
     def options_of(self, kind: str) -> dict[str, Level]:
         """What a server of that kind is started with."""
@@ -180,7 +183,7 @@ class Setting:
     decides: tuple[str, ...] = ()
     differs: Differs = Differs.SERVER
 
-    @property
+    @cached_property
     def path(self) -> str:
         return f"{self.section}.{self.key.name}" if self.section else self.key.name
 
@@ -196,7 +199,8 @@ class Setting:
         return {"kind": kind.default_kind} if isinstance(kind, Tagged) else self.key.default
 
     def between(self, before: Values, after: Values) -> Need:
-        """What it takes to get from one cell to another, as far as this setting goes."""
+        """What it takes to get from one cell to another, as far as this setting goes. If its own
+        value is the same in both, that is nothing more than to stay at the other."""
         return Need.NOTHING if before[self.path] == after[self.path] else self.need
 
     def check(self, cell: Values) -> None:

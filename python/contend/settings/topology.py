@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from contend.errors import RequestError
 from contend.settings.before_run import COLD_STARTS
-from contend.settings.model import Differs, Need, Setting, Values
+from contend.settings.model import Differs, Launch, Need, Setting, Values
 from contend.settings.schemas import schema_of
-from contend.settings.server import KIND, USE
-from contend.settings.values import Choice, Key, Refused, WholeNumber
+from contend.settings.server import KIND, ROUND_TRIP, USE
+from contend.settings.values import Choice, Duration, Key, Refused, WholeNumber, shown
 
 SINGLE, SPIDER, GALERA = "single", "spider", "galera"
 
@@ -48,11 +48,14 @@ class TopologySetting(Setting):
         topology = cell[self.path]
         if topology == SINGLE:
             return
+        if not own and cell["server.members"]:
+            return
         if not own:
             raise RequestError(
                 f'{self.path} = "{topology}" starts servers, and contend starts none beside one '
                 "that is not its own",
-                hint="Leave --server out to use private servers.",
+                hint="Leave --server out to use private servers, or name each server of a cluster "
+                "with its role: --server front=DSN --server backend=DSN, or --server node=DSN.",
             )
         server = str(cell[USE.path] or cell[KIND.path])
         if topology not in server.partition("@")[0].partition("-")[0].split("+"):
@@ -165,6 +168,78 @@ ROUTE = RouteSetting(
     ),
     differs=Differs.ROUTE,
 )
+
+AS_CLIENT = "as_client"
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """A duration, or as far as the client is."""
+
+    duration: Duration = field(default_factory=lambda: Duration(zero_allowed=True, most="60s"))
+
+    def read(self, value: object) -> float | str:
+        if value == AS_CLIENT:
+            return AS_CLIENT
+        try:
+            return self.duration.read(value)
+        except Refused:
+            if isinstance(value, str) and not value.strip()[:1].isdigit():
+                raise Refused(f"must be {self.words()}, not {shown(value)}") from None
+            raise
+
+    def words(self) -> str:
+        return f'{self.duration.words()}, or "{AS_CLIENT}"'
+
+    def schema(self) -> dict[str, object]:
+        return {"anyOf": [{"const": AS_CLIENT}, *self.duration.schema()["anyOf"]]}  # type: ignore[misc]
+
+
+@dataclass(frozen=True)
+class MemberRoundTrip(Setting):
+    """Delay lines between the servers of a level: a front and its backends, node and node."""
+
+    def between(self, before: Values, after: Values) -> Need:
+        return Need.NOTHING if _apart_s(before) == _apart_s(after) else self.need
+
+    def refuse(self, cell: Values, *, own: bool) -> None:
+        if not own and cell[self.path] is not None and cell[TOPOLOGY.path] != SINGLE:
+            raise RequestError(
+                f"{self.path} stands between servers that contend starts",
+                hint=f"Leave {self.path} out: your servers are as far apart as they are.",
+            )
+
+    def launch(self, cell: Values, launch: Launch) -> None:
+        launch.member_round_trip_s = _apart_s(cell)
+
+    def why_not_in_slices(self, cell: Values) -> str | None:
+        if cell[self.path] != AS_CLIENT or cell[TOPOLOGY.path] == SINGLE:
+            return None
+        return f'{self.path} = "{AS_CLIENT}" has servers start anew for each {ROUND_TRIP.path}'
+
+
+MEMBER_ROUND_TRIP = MemberRoundTrip(
+    "server",
+    Key(
+        "member_round_trip",
+        Distance(),
+        None,
+        "how far the servers of a topology are from one another (a front from its backends, each "
+        "node from each): the time of a round trip, kept by delay lines between them; 0 passes the "
+        'lines too; "as_client" is the time of server.round_trip (default: no line)',
+    ),
+    need=Need.RESTART,
+)
+
+
+def _apart_s(cell: Values) -> float | None:
+    """How far the servers of a cell are from one another; None without a line."""
+    if cell[TOPOLOGY.path] == SINGLE:
+        return None
+    wanted = cell[MEMBER_ROUND_TRIP.path]
+    apart_s: float | None = cell[ROUND_TRIP.path] if wanted == AS_CLIENT else wanted
+    return apart_s
+
 
 MEMBERS = (TOPOLOGY, BACKENDS, FRONTS, NODES)
 

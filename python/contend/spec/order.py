@@ -186,9 +186,11 @@ def need_of(path: str, experiment: Experiment) -> Need:
 
 def between(before: CellSpec, after: CellSpec) -> Need:
     """What it takes to get from one cell to another, beyond what every run takes."""
+    was, wanted = before.values, after.values
     needs = [
-        (setting.between(before.values, after.values), setting.between(after.values, after.values))
+        (setting.between(was, wanted), setting.between(wanted, wanted))
         for setting in SETTINGS
+        if was[setting.path] != wanted[setting.path]
     ]
     return max((need for need, anyway in needs if need > anyway), default=Need.NOTHING)
 

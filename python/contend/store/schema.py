@@ -97,10 +97,13 @@ RUN_COLUMNS = (
 RUN_COLUMNS_WITHOUT_INTERVALS = RUN_COLUMNS.replace("intervals", "'[]'")
 
 
+SYNCHRONOUS = "EXTRA"
+
+
 def settings(connection: sqlite3.Connection) -> None:
     """Pragmas of every writer: a commit has reached the disk when it returns."""
     connection.execute("PRAGMA journal_mode = DELETE")
-    connection.execute("PRAGMA synchronous = EXTRA")
+    connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
 
 
 def dump(document: Any) -> str:

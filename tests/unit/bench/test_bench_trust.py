@@ -20,7 +20,7 @@ tables = bench_module("trust_tables")
 trust = bench_module("trust")
 units = bench_module("units")
 
-TABLES = 100
+TABLES = 50
 
 
 @pytest.fixture(scope="module", params=record_of_servers.HOSTS)

@@ -207,7 +207,7 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(st.lists(WORDS, max_size=8))
 def test_nothing_typed_gives_a_traceback(at_hand: list[Any], words: list[str]) -> None:
     assert main(["try", "--print", *words]) in (0, 2)

@@ -153,7 +153,7 @@ DELIMITER = st.sampled_from([b";", b";;", b"//", b"$$", b"END"])
 BETWEEN = st.sampled_from([b"\n", b" ", b"\n-- it's\n", b"\n/* ; ' */\n", b"\n# x\n"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     blocks=st.lists(
         st.tuples(DELIMITER, st.lists(st.tuples(STATEMENT, BETWEEN), max_size=4)), max_size=4
@@ -172,7 +172,7 @@ def test_what_is_put_together_is_taken_apart_again(
     assert texts(dump, step) == expected
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     text=st.lists(st.sampled_from([*b"'\"`;#/-*\\\n !M9a$", *b"';\n"]), max_size=60).map(bytes),
     step=st.integers(1, 9),

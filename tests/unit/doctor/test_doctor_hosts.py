@@ -164,7 +164,7 @@ NAMES = st.lists(
 VALUES = st.floats(allow_nan=False, allow_infinity=False, min_value=0)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     texts=st.lists(TEXTS, min_size=1, max_size=12),
     names=NAMES,

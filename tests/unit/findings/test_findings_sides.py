@@ -147,7 +147,7 @@ def test_what_is_not_in_all_of_them_is_named(capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize("sessions", [3, 6])
 def test_what_a_gate_says_it_finds_it_finds_four_times_in_five(sessions: int) -> None:
     """The scatter that a comparison saw stands for that of all, so it is drawn anew for each."""
-    chance, found, times = np.random.default_rng(sessions), 0, 2000
+    chance, found, times = np.random.default_rng(sessions), 0, 400
     family = Family("runs", 0.95, 0.95)
     for _ in range(times):
         ours, theirs = chance.normal(0.0, 0.01, (2, sessions))
@@ -168,4 +168,4 @@ def test_what_a_gate_says_it_finds_it_finds_four_times_in_five(sessions: int) ->
         )
         assert slowdown_of(moved).low <= slowdown_of(moved).estimate
         found += judged(moved, 0.03) == "slower"
-    assert found / times >= 0.78
+    assert found / times >= 0.76

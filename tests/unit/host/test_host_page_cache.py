@@ -25,7 +25,7 @@ def drop(path: Path) -> bool:
     """Ask the kernel to forget the file's pages; False where the file system keeps them."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        os.fdatasync(descriptor)
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     finally:
         os.close(descriptor)

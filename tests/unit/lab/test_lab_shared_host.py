@@ -186,7 +186,7 @@ root, tmp = map(Path, sys.argv[1:3])
 memory = Path("/dev/shm")
 undo = Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else tmp))
 before = plain(said(root))
-for name in sorted(SETTINGS.keys() - {"page_cache"}):
+for place, name in enumerate(sorted(SETTINGS.keys() - {"page_cache"})):
     launch = launch_of(cell_spec(asking(tmp, **{name: SETTINGS[name]}), {}).values)
 
     def work():
@@ -195,13 +195,16 @@ for name in sorted(SETTINGS.keys() - {"page_cache"}):
         host.close()
 
     changed, step = 0, 0
-    for step in killed_at_every_step(work, ("contend/undo/",), ("call", "return")):
+    steps = killed_at_every_step(
+        work, ("contend/undo/",), ("call", "return"), first=1 + place % 3, by=3
+    )
+    for step in steps:
         now = plain(said(root))
         changed += now != before
         with Journal.open(undo, this_host()) as journal:
             put_back(journal, Host(), lambda question: False)
         assert plain(said(root)) == before, (name, step)
-    assert step > 30 and changed > 3, (name, step, changed)
+    assert step > 30 and changed > 1, (name, step, changed)
     print(name, step, changed)
 for file in undo.iterdir():
     file.unlink()
@@ -209,11 +212,10 @@ undo.rmdir()
 """
 
 
-def test_killed_at_every_step_of_every_setting_the_host_is_as_before(
-    root: Path, tmp_path: Path
-) -> None:
+def test_killed_at_steps_of_every_setting_the_host_is_as_before(root: Path, tmp_path: Path) -> None:
     """Nobody is asked: whatever is there then is contend's own. A step is what calls and returns
-    in the room of the journal; its lines have a test of their own."""
+    in the room of the journal, whose lines have a test of their own. Settings take the same steps,
+    so each is killed at a third of them, another third than the one before."""
     out = in_a_process_of_its_own(KILLED, root, tmp_path, Path(__file__).parent)
     assert len(out.splitlines()) == len(SETTINGS) - 1
 

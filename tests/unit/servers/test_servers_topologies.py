@@ -9,8 +9,10 @@ import pytest
 
 from contend.servers import PrivateServer
 from contend.servers.deployment import Deployment, all_or_none, alone, last_keys
-from contend.servers.errors import ServerDied
+from contend.servers.error_log import Truncated
+from contend.servers.errors import PortTaken, ServerDied
 from contend.servers.topologies import deployment_of
+from contend.servers.topologies.galera import Galera, asked_beside_its_line, why_not_synced
 from contend.spec import CellSpec
 
 
@@ -100,3 +102,56 @@ def test_if_not_all_can_be_started_none_runs() -> None:
     with pytest.raises(ValueError, match="no"), all_or_none(members):
         raise ValueError("no")
     assert all(cast(Any, member.server).killed for member in members)
+
+
+NODE = {
+    "wsrep_ready": "ON",
+    "wsrep_local_state_comment": "Synced",
+    "wsrep_cluster_size": "3",
+    "wsrep_cluster_status": "Primary",
+}
+
+
+def test_what_is_wrong_with_a_node_is_said() -> None:
+    def why(**other: str) -> str | None:
+        return why_not_synced([*({**NODE, **other}).items()], 3)
+
+    assert why() is None
+    fallen = why(wsrep_cluster_size="2")
+    assert fallen is not None and "wsrep_cluster_size = 2" in fallen
+    assert "Donor" in (why(wsrep_local_state_comment="Donor/Desynced") or "")
+    parted = why(wsrep_cluster_status="non-Primary", wsrep_ready="OFF", wsrep_cluster_size="1")
+    assert parted is not None and parted.startswith("it has no quorum (wsrep_cluster_status = non-")
+    assert why_not_synced([], 3) is not None
+
+
+def test_a_node_that_asks_another_beside_its_line_is_found() -> None:
+    names = {4000: "node-1", 4001: "node-2"}
+    by_lines = [("127.0.0.1", 4000), ("127.0.0.1", 4001), ("127.0.0.2", 5000)]
+    assert asked_beside_its_line(by_lines, names) is None
+    assert asked_beside_its_line([*by_lines, ("127.0.0.2", 4001)], names) == "node-2"
+
+
+class TakenPorts(Galera):
+    """Nodes of which one finds its ports taken so many times."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times = times
+        self._ports = [(1, 2)]
+        self.tried: list[tuple[int, int]] = []
+
+    def _start_one(self, node: PrivateServer, number: int, *_: Any) -> list[Truncated]:
+        del node
+        self.tried.append(self._ports[number])
+        if len(self.tried) <= self.times:
+            raise PortTaken("mariadb did not start: its TCP port is in use.")
+        return []
+
+
+def test_a_port_that_somebody_took_meanwhile_is_replaced() -> None:
+    cluster = TakenPorts(2)
+    cluster._start_new(cast(PrivateServer, Stub("")), 0, {})
+    assert len(set(cluster.tried)) == 3
+    with pytest.raises(PortTaken, match="port is in use"):
+        TakenPorts(9)._start_new(cast(PrivateServer, Stub("")), 0, {})

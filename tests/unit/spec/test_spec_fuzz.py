@@ -32,7 +32,7 @@ VALUES = st.sampled_from(
 )
 
 no_limits = settings(
-    max_examples=150,
+    max_examples=60,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 

@@ -8,8 +8,10 @@ import pytest
 
 from contend.errors import RequestError
 from contend.load import Address, ArmSpec, AskedMember, plan_in_slices, plan_of
+from contend.settings import launch_of
 from contend.settings.load import Slicing
-from contend.settings.topology import ROUTE, TOPOLOGY, members_in
+from contend.settings.model import Need
+from contend.settings.topology import MEMBER_ROUND_TRIP, ROUTE, TOPOLOGY, members_in
 from contend.spec import CellSpec, Experiment, SpecError, cell_specs
 
 Load = Callable[..., Experiment]
@@ -116,6 +118,35 @@ def test_what_the_server_at_hand_cannot_be_is_refused(load: Load) -> None:
     for name in ("mariadb+spider", "mariadb+spider@bookworm", "mariadb+galera+spider"):
         TOPOLOGY.refuse(cell.having(**{"server.use": name}).values, own=True)
     ROUTE.refuse(cell.values, own=True)
+
+
+def test_members_are_as_far_apart_as_the_client_or_as_is_said(load: Load) -> None:
+    def far(member: str, client: str, more: str = "") -> CellSpec:
+        text = SPIDER.format(route="first")
+        keys = f"member_round_trip = {member}\nround_trip = {client}\n{more}"
+        return cell_of(load, text.replace("backends = 2\n", f"backends = 2\n{keys}"))
+
+    def apart_s(cell: CellSpec) -> float | None:
+        return launch_of(cell.values).member_round_trip_s
+
+    near, same, other = far('"0us"', '"1ms"'), far('"as_client"', '"1ms"'), far('"2ms"', '"1ms"')
+    assert [apart_s(one) for one in (near, same, other)] == [0.0, 0.001, 0.002]
+    # One server has nobody to be apart from.
+    assert apart_s(same.having(**{"server.topology": "single"})) is None
+    moved = far('"as_client"', '"3ms"')
+    assert MEMBER_ROUND_TRIP.between(same.values, moved.values) is Need.RESTART
+    assert MEMBER_ROUND_TRIP.between(near.values, far('"0us"', '"3ms"').values) is Need.NOTHING
+    assert "start anew" in (MEMBER_ROUND_TRIP.why_not_in_slices(same.values) or "")
+    assert MEMBER_ROUND_TRIP.why_not_in_slices(other.values) is None
+
+
+@pytest.mark.parametrize("value", ['"near"', "-1", "true", '"2 parsecs"'])
+def test_a_distance_that_is_none_is_refused(load: Load, value: str) -> None:
+    text = SPIDER.format(route="first").replace(
+        "backends = 2", f"backends = 2\nmember_round_trip = {value}"
+    )
+    with pytest.raises(SpecError, match=r"server\.member_round_trip must be a duration"):
+        load(text)
 
 
 def test_shares_that_are_not_among_the_warehouses_are_refused(load: Load) -> None:

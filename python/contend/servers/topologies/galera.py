@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pymysql
+from pymysql.connections import Connection
 
+from contend.host import sockets as host_sockets
 from contend.servers.client import fetch
-from contend.servers.deployment import Deployment, Member, all_or_none, last_keys
+from contend.servers.deployment import Deployment, LineMaker, Member, all_or_none, last_keys
 from contend.servers.error_log import Truncated
 from contend.servers.errors import (
     ConnectionLost,
     ConnectionRefused,
+    PortTaken,
     ServerFailed,
     UnusableServer,
 )
@@ -35,16 +39,13 @@ LIBRARY = Path("lib/galera/libgalera_smm.so")
 
 SYNCED_S = 60.0
 _POLL_S = 0.02
+_PORT_ATTEMPTS = 3
 _CACHE = "64M"
 """Of write sets, for each node."""
 
-_PATIENCE = (
-    "evs.suspect_timeout=PT15S",
-    "evs.inactive_timeout=PT30S",
-    "evs.install_timeout=PT15S",
-    "gmcast.peer_timeout=PT15S",
-)
-"""All nodes share one machine: one that has no CPU for some seconds has not gone."""
+_HOST = "127.0.0.1"
+_BEHIND_LINE = "127.0.0.2"
+"""Where a node listens that is asked by way of a line, which has its port at the other address."""
 
 _TRANSFER = "wsrep_sst_contend"
 _TRANSFER_SCRIPT = """\
@@ -98,33 +99,171 @@ echo "done $gtid"
 """
 
 _STATES = ("wsrep_ready", "wsrep_local_state_comment", "wsrep_cluster_size")
+_PART = "wsrep_cluster_status"
+"""`Primary` of nodes that may go on, because they are most of those there were."""
 
 
 class Galera:
-    """Nodes that each have all rows."""
+    """Nodes that each have all rows.
+
+    Args:
+        patience_s: how long a node may say nothing before the others go on without it. All share
+            one machine: one that has no CPU for some seconds has not gone.
+    """
+
+    def __init__(self, patience_s: float = 15.0) -> None:
+        self._patience_s = patience_s
+        self._ports: list[tuple[int, int]] = []
+        """For each node: where it listens for the others, and for what it missed."""
+        self._is_apart = False
 
     def data_of(self, member: Member, members: Sequence[Member], data: DataSpec) -> DataSpec | None:
         """The first one's; the others get them from it."""
         return data if member is members[0] else None
 
     def start(
-        self, members: Sequence[Member], options: Mapping[str, Value], data: DataSpec
+        self,
+        members: Sequence[Member],
+        options: Mapping[str, Value],
+        data: DataSpec,
+        between: LineMaker | None = None,
     ) -> list[Truncated]:
         """Start them as one cluster, and wait until all of them are synced.
 
         Args:
             members: that do not run. The first has its data; what the others have is thrown away.
+            between: a node listens at another loopback address then, where only its line knocks.
 
         Raises:
             ServerFailed: a node did not start or did not sync; none runs then.
         """
         del data
+        nodes = [member.server for member in members]
+        self._ports = [(free_port(), free_port()) for _ in nodes]
+        self._is_apart = between is not None
+        truncated: list[Truncated] = []
         with all_or_none(members):
-            return _start([member.server for member in members], dict(options))
+            for number, node in enumerate(nodes):
+                if number:
+                    node.claim()
+                    node.folder.empty()
+                else:
+                    # What the data's last cluster left would keep this one from beginning.
+                    (node.data_folder / "grastate.dat").unlink(missing_ok=True)
+                told = self._start_new(node, number, options)
+                truncated = truncated or told
+                if between is not None:
+                    # It can only stand before a node that listens; those to come go by it.
+                    between.before_port(_BEHIND_LINE, self._ports[number][0])
+                # One after the other: a node that gives its data gives them to one at a time.
+                require_synced(nodes[: number + 1])
+        return truncated
+
+    def _start_new(
+        self, node: PrivateServer, number: int, options: Mapping[str, Value]
+    ) -> list[Truncated]:
+        """Start a node whose ports nobody was told yet; others if somebody took them meanwhile."""
+        for attempt in range(_PORT_ATTEMPTS):
+            if attempt:
+                self._ports[number] = (free_port(), free_port())
+            try:
+                return self._start_one(node, number, range(number), options)
+            except PortTaken:
+                if attempt == _PORT_ATTEMPTS - 1:
+                    raise
+        raise AssertionError
+
+    def rejoin(
+        self, members: Sequence[Member], member: Member, options: Mapping[str, Value]
+    ) -> None:
+        """Start a node that does not run any more beside the others, which do, and wait until all
+        are synced; it knows the addresses of all others then."""
+        number = members.index(member)
+        others = [place for place in range(len(members)) if place != number]
+        self._start_one(member.server, number, others, options)
+        require_synced([each.server for each in members])
 
     def require_healthy(self, members: Sequence[Member], data: DataSpec) -> None:
         del data
         require_synced([member.server for member in members])
+        if self._is_apart:
+            self._require_by_lines(members)
+
+    def unsafe(self, members: Sequence[Member]) -> str | None:
+        del members
+        return None
+
+    def _require_by_lines(self, members: Sequence[Member]) -> None:
+        """See that no node has found a way to another one beside that one's line."""
+        ports = {group: members[number].name for number, (group, _) in enumerate(self._ports)}
+        for member in members:
+            asked = asked_beside_its_line(host_sockets.tcp_peers(member.server.pid), ports)
+            if asked is not None:
+                raise ServerFailed(
+                    f"{member.name} asks {asked} beside the delay line between them.",
+                    hint="Without server.member_round_trip there is no line.",
+                )
+
+    def _start_one(
+        self, node: PrivateServer, number: int, others: Iterable[int], options: Mapping[str, Value]
+    ) -> list[Truncated]:
+        library = node.binary.basedir / LIBRARY
+        if not library.exists():
+            raise UnusableServer(
+                f"{node.binary.name} has no Galera ({library}).",
+                hint="Get one that has: `contend server get mariadb+galera`.",
+            )
+        node.environment = {**node.environment, "PATH": _with_transfer(node)}
+        group, transfer = self._ports[number]
+        asked = ";".join(
+            (
+                f"base_port={group}",
+                f"gmcast.listen_addr=tcp://{_BEHIND_LINE if self._is_apart else _HOST}:{group}",
+                f"ist.recv_addr={_HOST}:{transfer}",
+                f"gcache.size={_CACHE}",
+                "socket.ssl=NO",
+                f"evs.keepalive_period=PT{min(1.0, self._patience_s / 5):g}S",
+                f"evs.suspect_timeout=PT{self._patience_s:g}S",
+                f"evs.inactive_timeout=PT{2 * self._patience_s:g}S",
+                f"evs.install_timeout=PT{self._patience_s:g}S",
+                f"gmcast.peer_timeout=PT{self._patience_s:g}S",
+            )
+        )
+        # A node tells the others its port, and they take the address that they saw it come from:
+        # both together are its line, if there is one, and else its own.
+        addresses = ",".join(f"{_HOST}:{self._ports[place][0]}" for place in others)
+        every = {
+            **options,
+            "binlog_format": "ROW",
+            "innodb_autoinc_lock_mode": 2,
+            "wsrep_on": "ON",
+            "wsrep_provider": str(library),
+            "wsrep_provider_options": asked,
+            "wsrep_cluster_name": "contend",
+            "wsrep_cluster_address": f"gcomm://{addresses}",
+            "wsrep_node_name": f"node-{number + 1}",
+            "wsrep_node_address": _HOST,
+            "wsrep_sst_method": _TRANSFER.removeprefix("wsrep_sst_"),
+        }
+        try:
+            return node.start(every)
+        except ConnectionLost:
+            # It answers while it takes the rows of another one, and breaks connections off then.
+            if not node.running:
+                raise
+            return []
+
+
+def asked_beside_its_line(peers: Iterable[tuple[str, int]], names: Mapping[int, str]) -> str | None:
+    """Which node a process asks where only that node's line should; None if it asks none so.
+
+    Args:
+        peers: address and port of the other end of each of its connections.
+        names: of the nodes, by the port that each listens at.
+    """
+    return next(
+        (names[port] for host, port in peers if host == _BEHIND_LINE and port in names), None
+    )
 
 
 def deployment(cell: Values, make: Callable[[str], PrivateServer]) -> Deployment:
@@ -159,64 +298,29 @@ def _not_synced(node: PrivateServer, size: int) -> str | None:
     node.check()
     try:
         with node.connect() as connection:
-            rows = fetch(connection, "SHOW GLOBAL STATUS LIKE 'wsrep%'")
+            rows = status_of(connection)
     except (ConnectionLost, ConnectionRefused, pymysql.err.MySQLError) as error:
         # While it takes the rows of another one it may break connections off.
         return f"it does not answer ({error.args[-1]})"
+    return why_not_synced(rows, size)
+
+
+def status_of(connection: Connection[Any]) -> Iterable[Sequence[object]]:
+    """What `why_not_synced` reads."""
+    return fetch(connection, "SHOW GLOBAL STATUS LIKE 'wsrep%'")
+
+
+def why_not_synced(rows: Iterable[Sequence[object]], size: int) -> str | None:
+    """What is wrong with a node of a cluster of so many, by its status; None if nothing is."""
     told = {str(name): str(value) for name, value in rows}
     state = [told.get(name, "") for name in _STATES]
-    if state == ["ON", "Synced", str(size)]:
+    if state == ["ON", "Synced", str(size)] and told.get(_PART, "Primary") == "Primary":
         return None
-    return ", ".join(f"{name} = {said}" for name, said in zip(_STATES, state, strict=True))
-
-
-def _start(nodes: Sequence[PrivateServer], options: dict[str, Value]) -> list[Truncated]:
-    truncated: list[Truncated] = []
-    ports = [(free_port(), free_port()) for _ in nodes]
-    first = f"127.0.0.1:{ports[0][0]}"
-    for number, (node, (group, transfer)) in enumerate(zip(nodes, ports, strict=True)):
-        library = node.binary.basedir / LIBRARY
-        if not library.exists():
-            raise UnusableServer(
-                f"{node.binary.name} has no Galera ({library}).",
-                hint="Get one that has: `contend server get mariadb+galera`.",
-            )
-        if number:
-            node.claim()
-            node.folder.empty()
-        else:
-            # What the data's last cluster left would keep this one from beginning.
-            (node.data_folder / "grastate.dat").unlink(missing_ok=True)
-        node.environment = {**node.environment, "PATH": _with_transfer(node)}
-        asked = ";".join(
-            (
-                f"base_port={group}",
-                f"gmcast.listen_addr=tcp://127.0.0.1:{group}",
-                f"ist.recv_addr=127.0.0.1:{transfer}",
-                f"gcache.size={_CACHE}",
-                "socket.ssl=NO",
-                *_PATIENCE,
-            )
-        )
-        told = node.start(
-            {
-                **options,
-                "binlog_format": "ROW",
-                "innodb_autoinc_lock_mode": 2,
-                "wsrep_on": "ON",
-                "wsrep_provider": str(library),
-                "wsrep_provider_options": asked,
-                "wsrep_cluster_name": "contend",
-                "wsrep_cluster_address": f"gcomm://{first if number else ''}",
-                "wsrep_node_name": f"node-{number + 1}",
-                "wsrep_node_address": "127.0.0.1",
-                "wsrep_sst_method": _TRANSFER.removeprefix("wsrep_sst_"),
-            }
-        )
-        truncated = truncated or told
-        # One after the other: a node that gives its data gives them to one at a time.
-        require_synced(nodes[: number + 1])
-    return truncated
+    said = ", ".join(f"{name} = {one}" for name, one in zip(_STATES, state, strict=True))
+    if told.get(_PART) not in (None, "Primary"):
+        # One of several that were parted, and not with most of them: it takes no queries.
+        return f"it has no quorum ({_PART} = {told[_PART]}, {said})"
+    return said
 
 
 def _with_transfer(node: PrivateServer) -> str:

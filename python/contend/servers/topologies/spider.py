@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pymysql
+from pymysql.connections import Connection
 
 from contend.servers.client import fetch
-from contend.servers.deployment import Deployment, Member, all_or_none, last_keys
+from contend.servers.deployment import Deployment, LineMaker, Member, all_or_none, last_keys
 from contend.servers.error_log import Truncated
 from contend.servers.errors import ServerFailed
 from contend.servers.options import Value, normal_name
@@ -41,7 +44,11 @@ class Spider:
         return replace(data, own={**data.own, **share})
 
     def start(
-        self, members: Sequence[Member], options: Mapping[str, Value], data: DataSpec
+        self,
+        members: Sequence[Member],
+        options: Mapping[str, Value],
+        data: DataSpec,
+        between: LineMaker | None = None,
     ) -> list[Truncated]:
         """Start the backends, then the fronts, which get their tables anew.
 
@@ -55,6 +62,9 @@ class Spider:
         with all_or_none(members):
             for backend in backends:
                 backend.server.start(plain)
+            sockets = [backend.server.socket for backend in backends]
+            if between is not None:
+                sockets = [between.before_socket(socket) for socket in sockets]
             for front in fronts:
                 told = front.server.start(options)
                 truncated = truncated or told
@@ -64,6 +74,7 @@ class Spider:
                     data.database,
                     data.known.owned_by,
                     [backend.owns for backend in backends[:-1] if backend.owns is not None],
+                    sockets,
                 )
                 _forget_share(front.server, data)
         return truncated
@@ -73,6 +84,22 @@ class Spider:
         for front in _of_role(members, "front"):
             table = next(iter(data.known.owned_by))
             require_reachable(front.server, backends, data.database, table)
+
+    def unsafe(self, members: Sequence[Member]) -> str | None:
+        fronts, backends = (_of_role(members, role) for role in ("front", "backend"))
+        if len(backends) < 2 or all(_is_atomic(front.server) for front in fronts):
+            return None
+        return NOT_ATOMIC
+
+
+NOT_ATOMIC = (
+    "a transaction over several backends is committed on one after the other (spider_internal_xa "
+    "is off): a backend that ends between two of these commits leaves half of it"
+)
+
+
+def _is_atomic(front: PrivateServer) -> bool:
+    return front.variables().get("spider_internal_xa") == "ON"
 
 
 def deployment(cell: Values, make: Callable[[str], PrivateServer]) -> Deployment:
@@ -106,6 +133,7 @@ def share_tables(
     database: str,
     columns: Mapping[str, str],
     lasts: Sequence[int],
+    sockets: Sequence[Path] | None = None,
 ) -> None:
     """Make tables on the front whose rows are on the backends; ones of that name there are dropped.
 
@@ -113,13 +141,16 @@ def share_tables(
         front: it has Spider (`mariadb+spider`) and runs, as the backends do.
         columns: the column by which a table is divided, by the table's name.
         lasts: the last key of each backend but the last one, which has all others; they rise.
+        sockets: where the front asks each backend, if that is not the backend's own socket.
 
     Raises:
         ServerFailed: a backend has no such table, or the front did not take it.
     """
     if len(lasts) != len(backends) - 1 or list(lasts) != sorted(set(lasts)):
         raise ValueError(f"{len(backends)} backends have {len(backends) - 1} rising last keys")
-    places = [(_name(number), each) for number, each in enumerate(backends, 1)]
+    if sockets is None:
+        sockets = [backend.socket for backend in backends]
+    places = [(_name(number), socket) for number, socket in enumerate(sockets, 1)]
     ends = [f"({last + 1})" for last in lasts] + ["MAXVALUE"]
     parts = ", ".join(
         f"PARTITION {name} VALUES LESS THAN {end} COMMENT = 'srv \"{name}\"'"
@@ -132,12 +163,19 @@ def share_tables(
                 for name in columns
             }
         with front.connect() as connection:
-            for name, backend in places:
+            for name, socket in places:
                 fetch(
                     connection,
                     f"CREATE OR REPLACE SERVER {name} FOREIGN DATA WRAPPER mysql OPTIONS (SOCKET "
-                    f"'{backend.socket}', USER '{USER}', DATABASE '{database}')",
+                    f"'{socket}', USER '{USER}', DATABASE '{database}')",
                 )
+            # Members of a two-phase commit are told apart by this key, and with their hosts alone,
+            # which are this one, the second would be taken for the first.
+            fetch(
+                connection,
+                "ALTER TABLE mysql.spider_xa_member DROP KEY idx1, "
+                "ADD KEY idx1 (data, format_id, gtrid_length, host, socket(107))",
+            )
             fetch(connection, f"CREATE DATABASE IF NOT EXISTS `{database}`")
             for table, column in columns.items():
                 fetch(connection, f"DROP TABLE IF EXISTS `{database}`.`{table}`")
@@ -167,6 +205,16 @@ def require_reachable(
                 f"{error.args[-1]}.",
                 hint=f"Its log is {backend.log_path}.",
             ) from error
+
+
+def has_warehouse(connection: Connection[Any], database: str, number: int) -> bool:
+    """Whether the server finds that warehouse, among its own rows or through a front."""
+    try:
+        return bool(
+            fetch(connection, f"SELECT 1 FROM `{database}`.warehouse WHERE w_id = {number}")
+        )
+    except pymysql.err.MySQLError:
+        return False  # there is no such table
 
 
 def _name(number: int) -> str:
