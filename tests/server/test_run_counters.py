@@ -50,7 +50,7 @@ measure = "100ms"
 [compare]
 by = "runs"
 baseline = {{ "{path}" = {off} }}
-repeats = 8
+repeats = 5
 """
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from contend import host
 from contend.errors import ContendError, RequestError
 from contend.findings import compared_of, study_of
-from contend.findings.candidate import Candidate, HostPowers, Pair, Proposal, pair_of
+from contend.findings.candidate import Candidate, HostPowers, Pair, Proposal, Seen, pair_of
 from contend.findings.candidates import CANDIDATES
 from contend.findings.candidates._common import IDLE_SHARE, NEIGHBOURS_SHARE, STEAL_SHARE
 from contend.findings.candidates.quota import HAS_QUOTA
@@ -43,6 +43,7 @@ ROUNDS_MIN = 5
 MINUTES = 2.5
 
 _WHAT_FITS_NOT = "its signature does not hold"
+_NOBODY_LOOKED = "nobody looked at it (`contend run … --budget` does, as root)"
 _NO_COUNTERS = (
     "no counters of the server were recorded, which levels that share a server have together "
     '(compare.by = "runs" has them apart)'
@@ -199,6 +200,8 @@ def _fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Prop
 
 def _not_recorded(one: Candidate, pair: Pair) -> str:
     absent = dict.fromkeys(sign.name for sign in one.signature if sign.holds(pair) is None)
+    if all(isinstance(sign.metric, Seen) for sign in one.signature if sign.name in absent):
+        return _NOBODY_LOOKED
     runs = [run for side in pair.runs.values() for run in side]
     if not any(run.probes.get("status") for run in runs) and not absent.keys() <= _OF_OTHERS:
         return _NO_COUNTERS
