@@ -209,7 +209,7 @@ class FleetRun:
 
     def _has_failed(self, ears: Sequence[Ear]) -> bool:
         """A host failed, and the others are not to go on without it."""
-        failed = any(ear.lost is not None or ear.failed for ear in ears)
+        failed = any(ear.failed or (ear.lost is not None and not ear.measured) for ear in ears)
         return failed and self._plan["load"].get("host_lost", "fail") == "fail"
 
     def _lose(self, ear: Ear, merge: Child) -> None:
