@@ -2,11 +2,12 @@
 
     python bench/hosts.py [--parts closed open merge connections leader] [--rounds 4] [--seconds 2]
 
-Hosts are local workers of a real Dask cluster; the server is contend-load's own null server with
-one thread, so that it is what is short. "closed" and "open" set 2 and 4 hosts beside one, with as
-many connections in all, in random order inside a round. "merge" adds up the lines of 100 made-up
-workers, copies of what one worker told of 60 statement classes. "connections" is one run of 10,000
-over 4 workers. "leader" computes what 100 workers and 100,000 connections cost from measured parts.
+Hosts are local workers of a real Dask cluster. "closed" and "open" set 2 and 4 of them beside one,
+with as many connections in all, in random order inside a round. They ask contend-load's null server
+that serves one query at a time, 100 us in the mean: it is what is short, and not the CPUs that all
+of them share. "merge" adds up the lines of 100 made-up workers, copies of what one told of 60
+statement classes. "connections" is one run of 10,000 over 4 workers. "leader" computes what 100
+workers and 100,000 connections cost from measured parts.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from null_servers import NullServer
+from null_servers import NullServer, station
 from peers import PeakMemory
 from rounds import alternate, markdown_table, publish, ratio
 
@@ -36,6 +37,7 @@ MANY_CONNECTIONS = 10_000
 WORKERS = 100
 CLASSES = 60
 INTERVALS = 10
+STATION = station(1, 100, "exponential", 7)
 HEARS = 400
 PARTS = ("closed", "open", "merge", "connections", "leader")
 
@@ -62,7 +64,7 @@ def measured(made: Fleet, plan: Any) -> dict[str, float]:
 def beside_one(made: Fleet, seconds: float, rounds: int, rate: float | None) -> str:
     """2 and 4 hosts over one, each figure with its interval."""
     load = {} if rate is None else {"arrival": {"kind": "open", "stages": [{"rate": rate}]}}
-    with NullServer("--threads=1") as server:
+    with NullServer(*STATION) as server:
         found = alternate(
             {str(hosts): hosts for hosts in (1, 2, 4)},
             lambda hosts: measured(made, plan_of(server.socket, hosts, seconds, **load)),
@@ -214,7 +216,7 @@ def main() -> int:
     seconds, rounds = arguments.seconds, arguments.rounds
 
     def open_loop() -> str:
-        with NullServer("--threads=1") as server:
+        with NullServer(*STATION) as server:
             rate = measured(made, plan_of(server.socket, 1, seconds))["qps"] / 2
         said = f"At {rate:,.0f} events a second, half of what one process had just reached."
         return f"{said}\n\n{beside_one(made, seconds, rounds, rate)}"
@@ -227,7 +229,7 @@ def main() -> int:
         "open": ("Open loop at half of the capacity", open_loop),
         "merge": (
             f"Adding up {WORKERS} workers, {CLASSES} classes",
-            lambda: merging(max(2, rounds)),
+            lambda: merging(2),
         ),
         "connections": (
             f"{MANY_CONNECTIONS:,} connections over 4 workers",
