@@ -35,7 +35,7 @@ remote_payments_percent = 30
 
 [load]
 connections = 4
-slice = "250ms"
+slice = "200ms"
 settle = "10ms"
 
 [load.errors]
@@ -53,6 +53,7 @@ repeats = 2
 GALERA = (
     SPIDER.replace("spider", "galera")
     .replace('"first"', '"chance"')
+    .replace('"200ms"', '"100ms"')
     .replace("[data]\n", "[data]\nhistory_key = true\n")
 )
 

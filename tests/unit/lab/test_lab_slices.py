@@ -362,6 +362,22 @@ def test_the_level_that_writes_most_says_when_tables_are_made_anew(make: MakeBen
     assert bench.copies == [4, 4], "after each block"
 
 
+def test_levels_that_write_on_one_server_share_its_tables(make: MakeBench) -> None:
+    protocols = {
+        f'"{SEGMENTS}" = [0, 32]\n': '"load.protocol" = ["prepared", "text"]\n',
+        f'baseline = {{ "{SEGMENTS}" = 0 }}': 'baseline = { "load.protocol" = "text" }',
+        **WRITES,
+    }
+    bench = make(**protocols)
+    bench.servers = bench.servers[:1]
+    made: list[int] = []
+    bench.each_plan = lambda _plan: made.append(bench.copies[0])
+    bench.play()
+    assert {record.status for record in bench.records()} == {"ok"}
+    # The second level's would take the server away from the first.
+    assert made[0] == 1 and max(made) <= len(made)
+
+
 def test_servers_that_are_written_to_are_given_time_to_rest(make: MakeBench) -> None:
     writes = {old: new.replace("random_points", "update_index") for old, new in ASKED.items()}
     for plan in make(**writes).play().plans:

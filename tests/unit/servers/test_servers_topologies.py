@@ -9,9 +9,10 @@ import pytest
 
 from contend.servers import PrivateServer
 from contend.servers.deployment import Deployment, all_or_none, alone, last_keys
-from contend.servers.errors import ServerDied
+from contend.servers.error_log import Truncated
+from contend.servers.errors import PortTaken, ServerDied
 from contend.servers.topologies import deployment_of
-from contend.servers.topologies.galera import asked_beside_its_line, why_not_synced
+from contend.servers.topologies.galera import Galera, asked_beside_its_line, why_not_synced
 from contend.spec import CellSpec
 
 
@@ -129,3 +130,28 @@ def test_a_node_that_asks_another_beside_its_line_is_found() -> None:
     by_lines = [("127.0.0.1", 4000), ("127.0.0.1", 4001), ("127.0.0.2", 5000)]
     assert asked_beside_its_line(by_lines, names) is None
     assert asked_beside_its_line([*by_lines, ("127.0.0.2", 4001)], names) == "node-2"
+
+
+class TakenPorts(Galera):
+    """Nodes of which one finds its ports taken so many times."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times = times
+        self._ports = [(1, 2)]
+        self.tried: list[tuple[int, int]] = []
+
+    def _start_one(self, node: PrivateServer, number: int, *_: Any) -> list[Truncated]:
+        del node
+        self.tried.append(self._ports[number])
+        if len(self.tried) <= self.times:
+            raise PortTaken("mariadb did not start: its TCP port is in use.")
+        return []
+
+
+def test_a_port_that_somebody_took_meanwhile_is_replaced() -> None:
+    cluster = TakenPorts(2)
+    cluster._start_new(cast(PrivateServer, Stub("")), 0, {})
+    assert len(set(cluster.tried)) == 3
+    with pytest.raises(PortTaken, match="port is in use"):
+        TakenPorts(9)._start_new(cast(PrivateServer, Stub("")), 0, {})
