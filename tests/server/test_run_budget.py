@@ -69,7 +69,7 @@ def test_the_parts_are_known_and_sum_to_the_response_time(
         assert {CLIENT, WIRE, USER, FOR_CPU, REMAINDER} <= parts.keys(), one["unknown"]
         assert sum(parts.values()) == pytest.approx(one["response_us"]["mean"], rel=1e-6)
         assert parts[CLIENT] > 0 and parts[USER] > 0
-        assert one["look"]["reads"] > 50 and 0 < one["look"]["cpu_share"] < 0.2
+        assert one["look"]["reads"] > 20 and 0 < one["look"]["cpu_share"] < 0.2
         assert one["unknown"] == []
         # The server says which thread serves whom.
         assert one["slow"] is None or one["slow"]["events"] > 0

@@ -49,16 +49,18 @@ struct Clock {
 struct HostTold {
     name: String,
     hello: Option<Hello>,
-    measured: Option<Box<Measured>>,
+    /// Of what it measured, which is in the sum.
+    figures: Option<HostFigures>,
     failure: Option<Failure>,
     lost: Option<String>,
     clock: Option<Clock>,
 }
 
 impl HostTold {
-    /// It is one of those whose figures count, as far as is known.
+    /// It is one of those whose figures count, as far as is known. Who is lost after its result has
+    /// lost nothing.
     fn is_there(&self) -> bool {
-        self.lost.is_none() && self.failure.is_none()
+        self.figures.is_some() || self.lost.is_none() && self.failure.is_none()
     }
 }
 
@@ -83,6 +85,8 @@ struct Merge {
     plan: Plan,
     hosts: Vec<HostTold>,
     parts: HostParts,
+    /// What was measured by those that have told it.
+    sum: Option<Measured>,
     writer: OutcomeWriter,
     /// Those that some host has entered, and how many of them are told.
     phases: Vec<Phase>,
@@ -107,6 +111,7 @@ impl Merge {
         }
         Ok(Self {
             parts: HostParts::new(hosts.len(), job.setup.arms.first.shape()),
+            sum: None,
             writer: OutcomeWriter::new(&job.setup, None),
             plan,
             hosts,
@@ -140,7 +145,14 @@ impl Merge {
                 let measured: Box<Measured> = serde_json::from_str(line).map_err(wrong)?;
                 self.parts.check(&measured.tally)?;
                 self.parts.check(&measured.drained)?;
-                told.measured = Some(measured);
+                told.figures = Some(HostFigures {
+                    connections: self.plan.load.connections / self.plan.load.hosts.max(1),
+                    ..host_figures(&measured)
+                });
+                match &mut self.sum {
+                    Some(sum) => sum.merge(*measured),
+                    None => self.sum = Some(*measured),
+                }
                 self.end_intervals(host)?;
             }
             "error" => {
@@ -204,7 +216,7 @@ impl Merge {
 
     /// Why there is no result: what a host failed with, or a host that was lost.
     fn failure(&self) -> Option<Failure> {
-        let is_whole = |host: &HostTold| host.is_there() && host.measured.is_some();
+        let is_whole = |host: &HostTold| host.figures.is_some();
         let goes_on = self.plan.load.host_lost == HostLost::GoOn;
         if self.hosts.iter().all(is_whole) || goes_on && self.hosts.iter().any(is_whole) {
             return None;
@@ -231,28 +243,17 @@ impl Merge {
     }
 
     fn sum(&mut self) -> Outcome {
-        let each = self.plan.load.connections / self.plan.load.hosts.max(1);
-        let (mut figures, mut sum): (Vec<HostFigures>, Option<Measured>) = (Vec::new(), None);
+        let mut figures = Vec::new();
         for host in &mut self.hosts {
+            let own = host.figures.take().unwrap_or_else(|| {
+                let failed = host.failure.as_ref().map(|failure| failure.message.clone());
+                let why = host.lost.clone().or(failed);
+                HostFigures {
+                    lost: why.or_else(|| Some("it ended without a result".to_owned())),
+                    ..HostFigures::default()
+                }
+            });
             let clock = host.clock.as_ref();
-            let mut own = HostFigures::default();
-            match host.measured.take() {
-                Some(measured) if host.is_there() => {
-                    own = HostFigures {
-                        connections: each,
-                        ..host_figures(&measured)
-                    };
-                    match &mut sum {
-                        Some(sum) => sum.merge(*measured),
-                        None => sum = Some(*measured),
-                    }
-                }
-                _ => {
-                    let failed = host.failure.as_ref().map(|failure| failure.message.clone());
-                    let why = host.lost.clone().or(failed);
-                    own.lost = why.or_else(|| Some("it ended without a result".to_owned()));
-                }
-            }
             figures.push(HostFigures {
                 name: host.name.clone(),
                 clock_before: clock.map(|clock| clock.before).unwrap_or_default(),
@@ -260,7 +261,7 @@ impl Merge {
                 ..own
             });
         }
-        let Some(sum) = sum else {
+        let Some(sum) = self.sum.take() else {
             return Outcome::Error(Failure::plain("no host measured anything"));
         };
         let mut done = self.writer.done(&sum);

@@ -45,6 +45,9 @@ impl Latency {
 
     /// Adds every time of another histogram.
     pub fn merge(&mut self, other: &Self) {
+        if other.histogram.is_empty() {
+            return;
+        }
         // Adding fails only if the bounds differ, and all histograms have the same bounds.
         let added = self.histogram.add(&other.histogram);
         debug_assert!(added.is_ok());

@@ -17,20 +17,23 @@ pub struct PartInterval {
     pub tally: Tally,
 }
 
-/// The hosts of a run, as far as they have told.
+/// The hosts of a run, as far as they have told. What they tell is added up as it comes: the tally
+/// of one host has some hundred kilobytes for each kind of time.
 #[derive(Debug)]
 pub struct HostParts {
     hosts: Vec<HostPart>,
     shape: TallyShape,
     /// How many intervals all of them have told.
-    told: u32,
+    told: usize,
+    /// The sums of those that not every host has told.
+    sums: VecDeque<PartInterval>,
 }
 
 /// What one host has told.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct HostPart {
-    /// Those that not every host has told.
-    intervals: VecDeque<PartInterval>,
+    /// How many intervals.
+    intervals: usize,
     /// Nothing more comes of it.
     is_over: bool,
 }
@@ -38,12 +41,11 @@ struct HostPart {
 impl HostParts {
     /// Of so many hosts, whose tallies have this shape.
     pub fn new(hosts: usize, shape: TallyShape) -> Self {
-        let mut parts = Vec::new();
-        parts.resize_with(hosts, HostPart::default);
         Self {
-            hosts: parts,
+            hosts: vec![HostPart::default(); hosts],
             shape,
             told: 0,
+            sums: VecDeque::new(),
         }
     }
 
@@ -51,7 +53,7 @@ impl HostParts {
     /// all hosts have told.
     ///
     /// # Errors
-    /// There is no such host, or the interval is of another run.
+    /// There is no such host, it had ended, or the interval is of another run.
     pub fn take(
         &mut self,
         host: usize,
@@ -59,7 +61,17 @@ impl HostParts {
         tell: &mut dyn FnMut(u32, PartInterval),
     ) -> Result<(), String> {
         self.check(&interval.tally)?;
-        self.part(host)?.intervals.push_back(interval);
+        let told = self.told;
+        let part = self.part(host)?;
+        if part.is_over {
+            return Err(format!("host {host} tells of an interval after its end"));
+        }
+        let place = part.intervals - told;
+        part.intervals += 1;
+        match self.sums.get_mut(place) {
+            Some(sum) => add(sum, &interval),
+            None => self.sums.push_back(interval),
+        }
         self.tell(tell);
         Ok(())
     }
@@ -96,25 +108,25 @@ impl HostParts {
     }
 
     fn tell(&mut self, tell: &mut dyn FnMut(u32, PartInterval)) {
-        let has_told = |part: &HostPart| part.is_over || !part.intervals.is_empty();
-        while self.hosts.iter().all(has_told) {
-            let next = self.hosts.iter_mut();
-            let next = next.filter_map(|part| part.intervals.pop_front());
-            let Some(sum) = next.reduce(added) else {
+        let told_by_all = |told: usize, hosts: &[HostPart]| {
+            let mut hosts = hosts.iter();
+            hosts.all(|part| part.is_over || part.intervals > told)
+        };
+        while told_by_all(self.told, &self.hosts) {
+            let Some(sum) = self.sums.pop_front() else {
                 return;
             };
-            tell(self.told, sum);
+            tell(self.told as u32, sum);
             self.told += 1;
         }
     }
 }
 
-fn added(mut sum: PartInterval, other: PartInterval) -> PartInterval {
+fn add(sum: &mut PartInterval, other: &PartInterval) {
     sum.tally.merge(&other.tally);
     sum.backlog += other.backlog;
     sum.start_s = sum.start_s.min(other.start_s);
     sum.duration_s = sum.duration_s.max(other.duration_s);
-    sum
 }
 
 impl Measured {

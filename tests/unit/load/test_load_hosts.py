@@ -139,6 +139,45 @@ def test_a_worker_that_is_gone_is_lost(hosts: DirectCluster, socket: Path) -> No
         _fleet(hosts).run(_plan(socket), env={}, on_event=_once(die))
 
 
+def test_a_worker_that_goes_after_its_result_has_lost_nothing(
+    hosts: DirectCluster, socket: Path
+) -> None:
+    actor = hosts.hosts(2)[1].actor
+    hear = actor.worker.hear
+
+    def hear_the_last() -> tuple[list[str], int | None, str]:
+        lines, code, tail = hear()
+        if any('"type":"part"' in line for line in lines):
+            actor.fault = lambda name: Answered(OSError("gone")) if name == "hear" else None
+            return lines, None, tail
+        return lines, code, tail
+
+    actor.worker.hear = hear_the_last  # type: ignore[method-assign]
+    done = _fleet(hosts).run(_plan(socket, events=200), env={}, on_event=lambda _: None)
+    assert [host["events"] for host in done["hosts"]] == [100, 100]
+    assert all("lost" not in host for host in done["hosts"])
+    # The next run has another one in its place.
+    assert [host.name for host in hosts.hosts(2)] == ["host0", "host2"]
+
+
+def test_a_host_is_asked_again_after_a_pause(
+    hosts: DirectCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred hosts would cost the leader all its CPUs otherwise."""
+    (host,) = hosts.hosts(1)
+    asked: list[str] = []
+    hears = Answered((["line"], None, ""))
+    host.actor.fault = lambda name: hears if asked.append(name) is None else None  # type: ignore[func-returns-value]
+    now = 1000.0
+    monkeypatch.setattr(fleet.time, "monotonic", lambda: now)
+    ear = fleet.Ear(0, host, 0.5)
+    assert ear.listen() == ["line"]
+    now = 1000.49
+    assert ear.listen() == [] and len(asked) == 1
+    now = 1000.5
+    assert ear.listen() == ["line"] and len(asked) == 2
+
+
 def test_a_worker_that_hangs_is_lost(
     hosts: DirectCluster, socket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
