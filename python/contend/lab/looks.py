@@ -32,9 +32,9 @@ SLICE_S = 0.4
 SETTLE_S = 0.1
 """Longer than those of a comparison: the threads are counted at both ends of a slice."""
 
-READS_PER_S = 400
-"""Looks at a thread: about 1,200 in a cell, which is enough to know a tenth of the response time to
-2 points (860). Each costs the look, and whoever is waked for it, some microseconds."""
+READS_PER_S = 250
+"""Looks at a thread: about 760 in a cell, by which a tenth of the response time is known to 2.1
+points."""
 
 
 class Looker(Mortal, Protocol):

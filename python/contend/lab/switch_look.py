@@ -6,6 +6,7 @@ Tracing costs, so half of the rounds are without it, as in the look at the time.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -43,9 +44,10 @@ def look_at_switches(block: BlockToLookAt) -> list[LookRecord]:
         seen = _Rounds(tracer, pids)
         block.drive(block.cut(ROUNDS, SLICE_S, SETTLE_S), seen.hear)
         tracer.pause()
-        found = switches_in(tracer.lines(), seen.process_of, [one for one, _ in seen.windows])
+        windows = seen.windows()
+        found = switches_in(tracer.lines(), seen.process_of, [one for one, _ in windows])
         lost = tracer.lost()
-    traced = {key: one for (_, key), one in zip(seen.windows, found, strict=True)}
+    traced = {key: one for (_, key), one in zip(windows, found, strict=True)}
     return block.records([_figures(seen.rounds[n], traced, n, lost) for n in range(len(pids))])
 
 
@@ -56,19 +58,21 @@ class _Rounds:
         self._tracer = tracer
         self._pids = pids
         self.rounds: list[list[Slice]] = [[] for _ in pids]
-        self.windows: list[tuple[Window, tuple[int, int]]] = []
+        self._traced: list[Slice] = []
+        self._begun_s = math.inf
         self.process_of: Mapping[int, int] = {}
         self._is_traced = False
 
     def hear(self, event: Outcome) -> None:
         if event["type"] != "slice":
             return
-        end_s = time.monotonic()
+        # Of all slices the one that was heard of soonest says best when contend-load began.
+        end_s = event["start_s"] + event["duration_s"]
+        self._begun_s = min(self._begun_s, time.monotonic() - end_s)
         arm, round_ = event["arm_index"], event["round"]
         self.rounds[arm].append(event)
         if self._is_traced:
-            window = Window(self._pids[arm], end_s - event["duration_s"], end_s)
-            self.windows.append((window, (arm, round_)))
+            self._traced.append(event)
         if sum(map(len, self.rounds)) == 1:
             # All connections are open now, and their threads are there.
             self.process_of = threads_of(self._pids)
@@ -78,6 +82,15 @@ class _Rounds:
         if wanted != self._is_traced:
             (self._tracer.begin if wanted else self._tracer.pause)()
             self._is_traced = wanted
+
+    def windows(self) -> list[tuple[Window, tuple[int, int]]]:
+        """When each traced slice was, with its arm and its round."""
+        found = []
+        for one in self._traced:
+            begin_s = self._begun_s + one["start_s"]
+            window = Window(self._pids[one["arm_index"]], begin_s, begin_s + one["duration_s"])
+            found.append((window, (one["arm_index"], one["round"])))
+        return found
 
 
 def _figures(

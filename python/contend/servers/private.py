@@ -306,6 +306,8 @@ class PrivateServer:
             raise ServerFailed("the private server is not running.")
         code = process.poll()
         if code is not None:
+            # What died may be a wrapper, whose server lives on and has the folder.
+            kill_group(process, self._pid_file)
             self._forget()
             raise ServerDied(
                 f"the private {self.binary.kind} server ended by itself "

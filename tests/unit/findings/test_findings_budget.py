@@ -75,6 +75,21 @@ def test_threads_that_may_not_be_seen_leave_what_the_scheduler_counts() -> None:
     assert found.unknown == ("where threads wait: syscall: Permission denied",)
 
 
+def test_a_process_that_is_hidden_leaves_the_client_alone() -> None:
+    """As with hidepid=2, for another user than the server's."""
+    hidden = rounds(
+        **{"refused": "/proc/PID/task: No such file or directory", "scheduled": False},
+        **{"threads": 0, "reads": 0, "running": 0, "idle": 0, "blocked": {}, "futexes": []},
+        **{"run_us": 0.0, "wait_us": 0.0, "user_us": None, "system_us": None},
+    )
+    found = budget_of(record(hidden))
+    assert set(found.parts) <= {budget.CLIENT, budget.STOLEN}
+    assert found.response_us.mean == 2000 and found.hot_lock is None
+    waits, counted = found.unknown
+    assert waits == "where threads wait: /proc/PID/task: No such file or directory"
+    assert "schedstat" in counted
+
+
 def test_a_server_elsewhere_has_a_budget_without_its_inside() -> None:
     plain = [{k: v for k, v in one.items() if k != "look"} for one in rounds()]
     found = budget_of(record(plain, is_here=False))

@@ -2,14 +2,25 @@
 
 use super::places::{self, Doing, WaitPlace, is_page_fault};
 use std::fs::File;
-use std::io::{self, ErrorKind, Read as _};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::str;
 
 /// The files of one process under a root, `/proc` but in tests.
 #[derive(Clone, Debug)]
 pub(super) struct ProcessFiles {
     root: PathBuf,
     folder: PathBuf,
+}
+
+/// A thread, with the files of it that are read again and again: to open one costs several times
+/// what reading it does. One that could not be kept open is opened each time.
+#[derive(Debug)]
+pub(super) struct WatchedThread {
+    pub(super) number: u32,
+    syscall: Option<File>,
+    schedstat: Option<File>,
 }
 
 /// A thread's time: on a CPU, and waiting for one.
@@ -73,10 +84,24 @@ impl ProcessFiles {
         Ok(names.filter_map(|name| name.parse().ok()).collect())
     }
 
+    /// A thread of the process, its files kept open if they are to be.
+    pub(super) fn watched(&self, number: u32, keep: bool) -> WatchedThread {
+        let open = |name| {
+            let path = self.path_of(number, name);
+            keep.then(|| File::open(path).ok()).flatten()
+        };
+        WatchedThread {
+            number,
+            syscall: open("syscall"),
+            schedstat: open("schedstat"),
+        }
+    }
+
     /// None if the thread has ended, or the kernel counts no such time.
-    pub(super) fn scheduled(&self, thread: u32) -> Option<Scheduled> {
+    pub(super) fn scheduled(&self, thread: &WatchedThread) -> Option<Scheduled> {
         let mut text = [0; 128];
-        scheduled_in(&self.of_thread(thread, "schedstat", &mut text).ok()?)
+        let path = || self.path_of(thread.number, "schedstat");
+        scheduled_in(read(thread.schedstat.as_ref(), path, &mut text).ok()?)
     }
 
     pub(super) fn stat(&self) -> Option<ProcessStat> {
@@ -91,17 +116,18 @@ impl ProcessFiles {
     ///
     /// # Errors
     /// It may not be seen, or the kernel does not show it.
-    pub(super) fn look(&self, thread: u32) -> io::Result<ThreadState> {
+    pub(super) fn look(&self, thread: &WatchedThread) -> io::Result<ThreadState> {
         let mut text = [0; 256];
-        let line = match self.of_thread(thread, "syscall", &mut text) {
+        let path = || self.path_of(thread.number, "syscall");
+        let line = match read(thread.syscall.as_ref(), path, &mut text) {
             Ok(line) => line,
-            Err(error) if is_gone(&error) => return self.gone(thread, error),
+            Err(error) if is_gone(&error) => return self.gone(thread.number, error),
             Err(error) => return Err(error),
         };
         let odd = || io::Error::new(ErrorKind::InvalidData, "its contents are not understood");
-        Ok(match places::doing(&line).ok_or_else(odd)? {
+        Ok(match places::doing(line).ok_or_else(odd)? {
             Doing::Running => ThreadState::Running,
-            Doing::Outside => self.outside(thread),
+            Doing::Outside => self.outside(thread.number),
             Doing::Waits(place) => self.waits(place),
         })
     }
@@ -147,23 +173,35 @@ impl ProcessFiles {
 
     fn outside(&self, thread: u32) -> ThreadState {
         let mut text = [0; 128];
-        match self.of_thread(thread, "wchan", &mut text) {
+        match read(None, || self.path_of(thread, "wchan"), &mut text) {
             // It went on since.
             Ok(function) if function.trim() == "0" || function.trim().is_empty() => {
                 ThreadState::Running
             }
-            Ok(function) if is_page_fault(&function) => ThreadState::PageFault,
+            Ok(function) if is_page_fault(function) => ThreadState::PageFault,
             _ => ThreadState::Other,
         }
     }
 
-    fn of_thread(&self, thread: u32, name: &str, text: &mut [u8]) -> io::Result<String> {
+    fn path_of(&self, thread: u32, name: &str) -> PathBuf {
         let mut number = itoa::Buffer::new();
         let path = self.folder.join("task").join(number.format(thread));
-        let length = File::open(path.join(name))?.read(text)?;
-        let text = text.get(..length).unwrap_or_default();
-        Ok(String::from_utf8_lossy(text).into_owned())
+        path.join(name)
     }
+}
+
+/// What a file says now; one of a thread that has ended says that there is none.
+fn read<'text>(
+    kept: Option<&File>,
+    path: impl FnOnce() -> PathBuf,
+    text: &'text mut [u8],
+) -> io::Result<&'text str> {
+    let length = match kept {
+        Some(file) => file.read_at(text, 0)?,
+        None => File::open(path())?.read_at(text, 0)?,
+    };
+    str::from_utf8(text.get(..length).unwrap_or_default())
+        .map_err(|_| io::Error::new(ErrorKind::InvalidData, "its contents are not understood"))
 }
 
 /// Whether an error says that there is no such thread any more.
@@ -236,7 +274,7 @@ mod tests {
 
     fn found(name: &str, syscall: &str, wchan: &str) -> ThreadState {
         let files = process(name, &[("syscall", syscall), ("wchan", wchan)]);
-        files.look(8).unwrap()
+        files.look(&files.watched(8, true)).unwrap()
     }
 
     #[test]
@@ -263,29 +301,65 @@ mod tests {
     #[test]
     fn a_thread_that_ended_is_no_error_and_a_missing_file_is() {
         let files = process("gone", &[("schedstat", "5 6 7\n")]);
-        assert_eq!(files.look(9).unwrap(), ThreadState::Gone);
-        assert_eq!(files.look(8).unwrap_err().kind(), ErrorKind::NotFound);
+        for keep in [true, false] {
+            let (lives, ended) = (files.watched(8, keep), files.watched(9, keep));
+            assert_eq!(files.look(&ended).unwrap(), ThreadState::Gone);
+            assert_eq!(files.look(&lives).unwrap_err().kind(), ErrorKind::NotFound);
+            let (run_ns, wait_ns) = (5, 6);
+            assert_eq!(files.scheduled(&lives), Some(Scheduled { run_ns, wait_ns }));
+            assert_eq!(files.scheduled(&ended), None);
+        }
         assert_eq!(files.threads().unwrap(), [8]);
-        let (run_ns, wait_ns) = (5, 6);
-        assert_eq!(files.scheduled(8), Some(Scheduled { run_ns, wait_ns }));
-        assert_eq!(
-            (files.scheduled(9), files.stat(), files.host()),
-            (None, None, None)
-        );
+        assert_eq!((files.stat(), files.host()), (None, None));
         assert!(ProcessFiles::of(u32::MAX).threads().is_err());
+    }
+
+    #[test]
+    fn a_file_that_is_kept_open_says_what_is_so_now() {
+        let files = process("kept", &[("schedstat", "5 6 7\n")]);
+        let kept = files.watched(8, true);
+        let run_ns = || files.scheduled(&kept).unwrap().run_ns;
+        assert_eq!(run_ns(), 5);
+        process("kept", &[("schedstat", "50 60 8\n")]);
+        assert_eq!(run_ns(), 50);
+    }
+
+    #[test]
+    fn of_a_thread_that_ends_while_its_files_are_open_nothing_is_said() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            tell.send(rustix::thread::gettid().as_raw_pid()).unwrap();
+            std::thread::park();
+        });
+        let files = ProcessFiles::of(std::process::id());
+        let kept = files.watched(told.recv().unwrap() as u32, true);
+        assert_ne!(files.look(&kept).unwrap(), ThreadState::Gone);
+        assert!(files.scheduled(&kept).is_some());
+        thread.thread().unpark();
+        thread.join().unwrap();
+        // The kernel may need a moment for the rest of it.
+        for _ in 0..1000 {
+            if files.look(&kept).unwrap() == ThreadState::Gone {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        assert_eq!(files.look(&kept).unwrap(), ThreadState::Gone);
+        assert_eq!(files.scheduled(&kept), None);
     }
 
     #[test]
     fn what_is_not_understood_is_an_error() {
         let files = process("odd", &[("syscall", "walking\n")]);
-        assert_eq!(files.look(8).unwrap_err().kind(), ErrorKind::InvalidData);
+        let kind = files.look(&files.watched(8, true)).unwrap_err().kind();
+        assert_eq!(kind, ErrorKind::InvalidData);
     }
 
     #[test]
     fn our_own_threads_can_be_seen() {
         let files = ProcessFiles::of(std::process::id());
         let thread = *files.threads().unwrap().first().unwrap();
-        assert!(files.scheduled(thread).is_some());
+        assert!(files.scheduled(&files.watched(thread, true)).is_some());
         assert!(files.stat().is_some() && files.host().is_some());
     }
 

@@ -11,7 +11,7 @@ mod slow;
 
 use crate::outcome::{FutexReads, ThreadTimes};
 use crate::reactor::clock;
-use files::{HostTicks, ProcessFiles, ProcessStat, Scheduled, ThreadState};
+use files::{HostTicks, ProcessFiles, ProcessStat, Scheduled, ThreadState, WatchedThread};
 use sampler::{Sampled, Sight, ThreadSampler};
 pub(super) use slow::{Connections, connections_in};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +24,9 @@ const FUTEXES_TOLD: usize = 8;
 const TO_REST: Duration = Duration::from_millis(2);
 /// A look ends before its slice, where the load is still what it was.
 const BEFORE_END_NS: u64 = 20_000_000;
+
+/// Of so many threads of a process at most files are kept open, two of each.
+const KEPT_MAX: usize = 4096;
 
 /// Whether a round is looked at: two of four, so that what changes steadily is in both alike.
 pub(super) fn is_looked(round: u32) -> bool {
@@ -40,7 +43,9 @@ pub(super) fn until_ns(open_ns: u64, close_ns: u64) -> u64 {
 pub(super) struct LookedAt {
     pid: u32,
     files: ProcessFiles,
-    /// Threads that were seen to wait for the next command of a client.
+    /// All that there are, by number.
+    threads: BTreeMap<u32, Arc<WatchedThread>>,
+    /// Those that were seen to wait for the next command of a client.
     serving: BTreeSet<u32>,
     /// Whom each thread serves, if the server tells.
     connections: Option<Arc<Connections>>,
@@ -50,7 +55,7 @@ pub(super) struct LookedAt {
 pub(super) struct LookReady {
     files: ProcessFiles,
     /// Those that serve come first.
-    threads: Vec<u32>,
+    threads: Vec<Arc<WatchedThread>>,
     serving: usize,
     refused: Option<String>,
 }
@@ -84,6 +89,7 @@ impl LookedAt {
             connections: connections.map(Arc::new),
             pid,
             files: ProcessFiles::of(pid),
+            threads: BTreeMap::new(),
             serving: BTreeSet::new(),
         }
     }
@@ -100,33 +106,41 @@ impl LookedAt {
             Ok(all) => (all, None),
             Err(error) => (Vec::new(), Some(format!("/proc/PID/task: {error}"))),
         };
-        self.serving.retain(|thread| all.contains(thread));
+        self.threads.retain(|thread, _| all.contains(thread));
+        for number in all {
+            let keep = self.threads.len() < KEPT_MAX;
+            let open = || Arc::new(self.files.watched(number, keep));
+            self.threads.entry(number).or_insert_with(open);
+        }
+        self.serving
+            .retain(|thread| self.threads.contains_key(thread));
         let mut others = Vec::new();
-        for thread in all {
-            if self.serving.contains(&thread) {
+        for (number, thread) in &self.threads {
+            if self.serving.contains(number) {
                 continue;
             }
             match self.at_rest(thread) {
-                Ok(true) => drop(self.serving.insert(thread)),
-                Ok(false) => others.push(thread),
+                Ok(true) => drop(self.serving.insert(*number)),
+                Ok(false) => others.push(Arc::clone(thread)),
                 Err(error) => {
                     refused = Some(format!("/proc/PID/task/TID/syscall: {error}"));
-                    others.push(thread);
+                    others.push(Arc::clone(thread));
                 }
             }
         }
-        let serving = self.serving.len();
+        let serving = self.serving.iter();
+        let serving = serving.filter_map(|number| self.threads.get(number).map(Arc::clone));
         LookReady {
             files: self.files.clone(),
-            threads: self.serving.iter().copied().chain(others).collect(),
-            serving,
+            threads: serving.chain(others).collect(),
+            serving: self.serving.len(),
             refused,
         }
     }
 
     /// Whether a thread waits for its client. The first thread of a process waits for new ones.
-    fn at_rest(&self, thread: u32) -> std::io::Result<bool> {
-        if thread == self.pid {
+    fn at_rest(&self, thread: &WatchedThread) -> std::io::Result<bool> {
+        if thread.number == self.pid {
             return Ok(false);
         }
         let mut found = self.files.look(thread)?;
@@ -143,7 +157,7 @@ impl LookReady {
     pub(super) fn begin(self, reads_per_s: u32, seed: u64, number: u32) -> Looking {
         let begun_ns = clock::thread_cpu_ns();
         let before = self.edge();
-        let listed: Vec<u32> = self.threads.iter().take(self.serving).copied().collect();
+        let listed: Vec<_> = self.threads.iter().take(self.serving).cloned().collect();
         let sampler = (!listed.is_empty() && self.refused.is_none())
             .then(|| ThreadSampler::start(self.files.clone(), listed, reads_per_s, seed, number));
         Looking {
@@ -158,9 +172,7 @@ impl LookReady {
         // The time is that of the middle of the reading, as far as one can say.
         let begun_ns = clock::now_ns();
         let threads = self.threads.iter();
-        let threads = threads
-            .map(|thread| self.files.scheduled(*thread))
-            .collect();
+        let threads = threads.map(|thread| self.files.scheduled(thread)).collect();
         let at_ns = begun_ns.midpoint(clock::now_ns());
         Edge {
             at_ns,
@@ -186,7 +198,7 @@ impl Looking {
                 ..times
             },
             sampled,
-            threads: self.prepared.threads,
+            threads: self.prepared.threads.iter().map(|one| one.number).collect(),
         }
     }
 }
@@ -328,9 +340,11 @@ mod tests {
 
     #[test]
     fn only_threads_that_served_count_and_addresses_are_ranked() {
+        let files = ProcessFiles::of(1);
+        let threads = [11, 12, 13].map(|number| Arc::new(files.watched(number, false)));
         let prepared = LookReady {
-            files: ProcessFiles::of(1),
-            threads: vec![11, 12, 13],
+            files,
+            threads: threads.to_vec(),
             serving: 2,
             refused: None,
         };

@@ -1,6 +1,6 @@
 //! A thread that looks at other threads, drawn at random, as long as it is let.
 
-use super::files::{ProcessFiles, ThreadState};
+use super::files::{ProcessFiles, ThreadState, WatchedThread};
 use crate::random::Stream;
 use crate::reactor::{clock, threads};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl ThreadSampler {
     /// Looks at these threads of a process, at most so often a second.
     pub(super) fn start(
         files: ProcessFiles,
-        listed: Vec<u32>,
+        listed: Vec<Arc<WatchedThread>>,
         reads_per_s: u32,
         seed: u64,
         number: u32,
@@ -82,7 +82,7 @@ impl Drop for ThreadSampler {
 
 fn sample(
     files: &ProcessFiles,
-    listed: &[u32],
+    listed: &[Arc<WatchedThread>],
     reads_per_s: u32,
     mut stream: Stream,
     stop: &AtomicBool,
@@ -111,7 +111,7 @@ fn sample(
             let Some(thread) = listed.get(place as usize) else {
                 break 'looks;
             };
-            match files.look(*thread) {
+            match files.look(thread) {
                 Ok(found) => sampled.found.push(Sight {
                     place,
                     found,

@@ -1,0 +1,49 @@
+"""Why switches cannot be traced, in words; that they can is for a real server to show."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from contend.errors import WorkError
+from contend.host import switch_trace
+from contend.host.switch_trace import SwitchTracer, threads_of
+
+
+def test_without_root_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setattr(subprocess, "Popen", None)
+    with pytest.raises(WorkError, match=r"^tracing switches takes root$"), SwitchTracer():
+        pass
+
+
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr("shutil.which", lambda _name: None)
+    with pytest.raises(WorkError, match="unshare is not installed"), SwitchTracer():
+        pass
+    monkeypatch.setattr("shutil.which", lambda _name: "/bin/true")
+    monkeypatch.setattr(switch_trace, "TRACEFS", str(tmp_path / "none"))
+    with pytest.raises(WorkError, match="this kernel has no tracefs"), SwitchTracer():
+        pass
+
+
+def test_a_mount_that_is_refused_is_told_in_the_words_of_who_refused_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As in a container without CAP_SYS_ADMIN."""
+    refuses = tmp_path / "unshare"
+    refuses.write_text("#!/bin/sh\necho 'unshare: unshare failed: Operation not permitted' >&2\n")
+    refuses.chmod(0o755)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(switch_trace, "TRACEFS", str(tmp_path))
+    said = "tracefs cannot be had: unshare: unshare failed: Operation not permitted"
+    with pytest.raises(WorkError, match=said), SwitchTracer():
+        pass
+
+
+def test_threads_of_a_process_that_is_gone_are_none() -> None:
+    assert threads_of([2**22 + 1]) == {}

@@ -1,0 +1,69 @@
+"""Which rounds of a look at switches are traced, and what is kept of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contend.host.switches import Switches
+from contend.lab.switch_look import _figures, _Rounds
+
+
+class Tracer:
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def watch(self, threads: object) -> None:
+        self.told.append("watch")
+
+    def begin(self) -> None:
+        self.told.append("begin")
+
+    def pause(self) -> None:
+        self.told.append("pause")
+
+
+def a_slice(arm: int, round_: int) -> Any:
+    return {
+        "start_s": 1.0 + round_ + 0.5 * arm,
+        **{"type": "slice", "arm_index": arm, "round": round_, "duration_s": 0.1},
+        **{"qps": 100.0, "queries": 10, "latency_us": {"mean": 50.0}},
+    }
+
+
+def test_two_rounds_of_four_are_traced_at_all_levels_whatever_their_order() -> None:
+    tracer: Any = Tracer()
+    seen = _Rounds(tracer, [7, 8])
+    told = []
+    for round_ in range(8):
+        for arm in (0, 1) if round_ % 2 else (1, 0):
+            seen.hear(a_slice(arm, round_))
+            told.append((round_, arm, list(tracer.told)))
+            tracer.told.clear()
+    assert [one for one in told if one[2]] == [
+        (0, 1, ["watch"]),
+        (0, 0, ["begin"]),
+        (2, 0, ["pause"]),
+        (4, 0, ["begin"]),
+        (6, 0, ["pause"]),
+    ]
+    assert [key for _, key in seen.windows()] == [
+        (arm, round_)
+        for round_, arms in ((1, (0, 1)), (2, (1, 0)), (5, (0, 1)), (6, (1, 0)))
+        for arm in arms
+    ]
+    assert [window.pid for window, _ in seen.windows()[:2]] == [7, 8]
+    # By the clock of contend-load, however late the lab hears of a slice.
+    begins = {key: window.begin_s for window, key in seen.windows()}
+    assert begins[0, 2] - begins[0, 1] == pytest.approx(1.0)
+    assert all(w.end_s - w.begin_s == pytest.approx(0.1) for w, _ in seen.windows())
+
+
+def test_only_rounds_that_were_traced_have_a_look() -> None:
+    slices = [a_slice(1, round_) for round_ in range(4)]
+    figures = _figures(slices, {(1, 1): Switches(slept=3), (0, 2): Switches()}, 1, 5)
+    assert [one.get("look", {}).get("slept") for one in figures["rounds"]] == [None, 3, None, None]
+    assert figures["lost"] == 5 and figures["rounds"][0]["latency_us_mean"] == 50.0
