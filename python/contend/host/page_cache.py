@@ -109,7 +109,7 @@ def fill(path: Path) -> int:
 def drop(path: Path) -> int:
     """Write the file back and let go of its pages; returns the bytes that stay resident."""
     with _opened(path, "written back") as descriptor:
-        os.fsync(descriptor)  # A page that is not on the disk yet is kept.
+        os.fdatasync(descriptor)  # A page that is not on the disk yet is kept.
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     return resident_bytes(path)
 
