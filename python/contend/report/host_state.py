@@ -56,7 +56,8 @@ def host_state_section(study: Study, analysis: Analysis | None) -> Section | Non
     names = [(name_of(state), state) for state in states]
     seen = {name: [state for each, state in names if each == name] for name in NAMES}
     if not any(seen.values()):
-        return Section("The state of the host", "It has one CPU, or none could be looked at.", ())
+        lead = "How far apart its CPUs are was not seen: contend had one CPU, or could not look."
+        return Section("The state of the host", lead, ())
     rows = list(_compared(study, analysis)) if analysis is not None else []
     tables = (_table(study, analysis, seen, rows),)
     return Section("The state of the host", _lead(seen, states), tables)

