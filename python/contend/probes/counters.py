@@ -237,26 +237,16 @@ class HostProbe:
         return {**change, "own_cpu_s": own_cpu_s, "disturbances": disturbances}
 
 
+@dataclass(slots=True)
 class LineProbe:
-    """The delay line before the server. It counts from look to look by itself."""
+    """The delay lines at one place, as one. They count from look to look by themselves."""
 
-    name = "line"
-
-    def look(self, observed: Observed) -> DelayLine | None:
-        return None if observed.line is None else observed.line()
-
-    def change(self, before: DelayLine, after: DelayLine) -> DelayLine:
-        del before
-        return after
-
-
-class MemberLineProbe:
-    """The delay lines between servers that are one level, as one."""
-
-    name = "member_line"
+    name: str
+    line_of: Callable[[Observed], Callable[[], DelayLine | None] | None]
 
     def look(self, observed: Observed) -> DelayLine | None:
-        return None if observed.member_line is None else observed.member_line()
+        line = self.line_of(observed)
+        return None if line is None else line()
 
     def change(self, before: DelayLine, after: DelayLine) -> DelayLine:
         del before
@@ -299,8 +289,8 @@ PROBES: tuple[Probe, ...] = (
     InnodbMetricsProbe(),
     KeyCachesProbe(),
     HostProbe(),
-    LineProbe(),
-    MemberLineProbe(),
+    LineProbe("line", lambda observed: observed.line),  # before the server
+    LineProbe("member_line", lambda observed: observed.member_line),  # between servers of a level
     MembersProbe(),
     LocksProbe(),
 )
