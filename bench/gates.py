@@ -1,6 +1,6 @@
 """How often does a gate fail falsely, and how often does it find what is slower?
 
-    python bench/gates.py [--gates 200] [--live 40] [--keep FOLDER]
+    python bench/gates.py [--gates 200] [--live 40] [--for 20s] [--keep FOLDER]
 
 From the record of `bench/trust_record.py`: processes that were alike in everything are called
 baseline and level by lot (`bench/trust_tables.py`), and a gate of 3 % over all six cells of such a
@@ -9,8 +9,8 @@ table is asked. At most 10 of 200 may fail. Then the level's speeds are multipli
 Between folders: of the 24 sessions in `bench/results/sessions/2026-11-23.jsonl` some are drawn for
 each side, each a value; one side is made slower by what the comparison says that it finds.
 
-`--live N` makes N gates of `contend try` of an option that does nothing, one after the other, and
-counts exit codes; alone on the machine, some minutes each.
+`--live N` makes N gates of `contend try` of an option that does nothing, one after the other, each
+of the time that `--for` gives, and counts exit codes; alone on the machine.
 """
 
 from __future__ import annotations
@@ -116,24 +116,33 @@ def of_sessions(wanted: int) -> list[list[str]]:
     return rows
 
 
-def live(count: int, keep: Path) -> str:
+def live(count: int, length: str, keep: Path) -> str:
     codes: Counter[int] = Counter()
     for number in range(count):
         begun_s = time.monotonic()
         out = keep / f"gate-{number}"
-        command = [sys.executable, "-m", "contend", "try", *ALIKE, f"--out={out}"]
+        command = [
+            sys.executable,
+            "-m",
+            "contend",
+            "try",
+            *ALIKE,
+            f"--for={length}",
+            f"--out={out}",
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         codes[done.returncode] += 1
         last = (done.stdout or done.stderr).rstrip().rpartition("\n")[2]
         took_s = time.monotonic() - begun_s
         print(f"{number + 1}/{count}, {took_s:.0f} s: exit {done.returncode}, {last}", flush=True)
-    return f"{count} live gates of a level that does nothing ended with {dict(codes)}"
+    return f"{count} live gates of {length}, of a level that does nothing, ended with {dict(codes)}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gates", type=int, default=200)
     parser.add_argument("--live", type=int, default=0)
+    parser.add_argument("--for", default="20s", dest="length", help="how long a live gate measures")
     parser.add_argument("--keep", type=Path, help="where run folders of live gates stay")
     asked = parser.parse_args()
     heads = ["host", "repeats", "slower by", "passed", "slower", "not certain"]
@@ -148,7 +157,7 @@ def main() -> None:
     print(markdown_table(heads, of_sessions(asked.gates)))
     if asked.live:
         with tempfile.TemporaryDirectory(prefix="contend-bench-") as place:
-            print(live(asked.live, asked.keep or Path(place)))
+            print(live(asked.live, asked.length, asked.keep or Path(place)))
 
 
 if __name__ == "__main__":

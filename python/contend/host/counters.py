@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -166,23 +165,58 @@ def _whole(value: float | None) -> int | None:
     return None if value is None else round(value)
 
 
-def own_cpu_s(servers: Sequence[int] = ()) -> float | None:
-    """CPU seconds so far of this process, of its children that ended, and of these servers, by pid;
-    None if one of those cannot be seen."""
-    of_servers = [process_cpu_s(pid) for pid in servers]
-    seen_s = [seconds for seconds in of_servers if seconds is not None]
-    if len(seen_s) < len(of_servers):
-        return None
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(seen_s) + sum(usage.ru_utime + usage.ru_stime for usage in used)
+def own_cpu_s(servers: Sequence[int] = (), root: Path = Path("/")) -> float | None:
+    """CPU seconds so far of this process, of all that it started, directly or not (load generators
+    and their workers, delay lines, private servers), and of these servers, by pid; None if one of
+    those cannot be seen."""
+    tree = Tree(root)
+    started = _cpu_of_started(os.getpid(), tree)
+    others = [process_cpu_s(pid, root) for pid in servers if pid not in started]
+    seen_s = [seconds for seconds in others if seconds is not None]
+    return None if len(seen_s) < len(others) else sum(seen_s) + sum(started.values())
 
 
 def process_cpu_s(pid: int, root: Path = Path("/")) -> float | None:
     """CPU seconds of all threads of a process so far; None if it is gone or cannot be seen."""
-    stat = (Tree(root).text(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
-    if len(stat) < 13:
+    stat = _stat(pid, Tree(root))
+    return None if stat is None else stat.own_s
+
+
+@dataclass(frozen=True, slots=True)
+class _Stat:
+    """A process's parent, its CPU seconds, and those of its children that ended."""
+
+    parent: int
+    own_s: float
+    ended_s: float
+
+
+def _stat(pid: int, tree: Tree) -> _Stat | None:
+    fields = (tree.text(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
+    if len(fields) < 15:
         return None
-    return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+    user, system, ended_user, ended_system = (int(field) / _TICKS for field in fields[11:15])
+    return _Stat(int(fields[1]), user + system, ended_user + ended_system)
+
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def _cpu_of_started(pid: int, tree: Tree) -> dict[int, float]:
+    """CPU seconds of a process and of each one below it, with those of its children that ended."""
+    stats = {int(name): _stat(int(name), tree) for name in tree.names("proc") if is_whole(name)}
+    below: dict[int, list[int]] = {}
+    for each, stat in stats.items():
+        if stat is not None:
+            below.setdefault(stat.parent, []).append(each)
+    found: dict[int, float] = {}
+    waiting = [pid]
+    while waiting:
+        each = waiting.pop()
+        if (stat := stats.get(each)) is not None:
+            found[each] = stat.own_s + stat.ended_s
+            waiting += below.get(each, [])
+    return found
 
 
 STEAL_SHARE_MAX = 0.01

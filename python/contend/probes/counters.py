@@ -209,7 +209,7 @@ class KeyCachesProbe:
 @dataclass(frozen=True, slots=True)
 class HostLook:
     """Counters of the host, and CPU seconds of the experiment's own processes, if all of them can
-    be seen: the server, the lab, and the load generators that ended."""
+    be seen: the servers, the lab, and what the lab started (load generators, delay lines)."""
 
     pressure: host.Pressure
     own_cpu_s: float | None

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -206,6 +210,37 @@ def test_the_cpu_of_a_process(tree_of: Callable[[dict[str, str]], Path]) -> None
 def test_a_process_that_is_gone(tmp_path: Path) -> None:
     assert process_cpu_s(42, tmp_path) is None
     assert own_cpu_s([2**22 + 1]) is None
+
+
+def stat_of(parent: int, user: int, ended_user: int) -> str:
+    return f"1 (contend) S {parent} 1 1 0 -1 0 100 7 3 9 {user} 0 {ended_user} 0 20 0 2 0 9 1 1 1\n"
+
+
+def test_what_this_process_started_is_its_own(tree_of: Callable[[dict[str, str]], Path]) -> None:
+    """A worker of a fleet, and the load generators that the worker waited for; not a neighbour."""
+    own = os.getpid()
+    processes = {own: (1, 100, 20), 70: (own, 30, 5), 71: (70, 7, 0), 72: (1, 10_000, 0)}
+    root = tree_of({f"proc/{pid}/stat": stat_of(*given) for pid, given in processes.items()})
+    assert own_cpu_s(root=root) == pytest.approx(162 / os.sysconf("SC_CLK_TCK"))
+    assert own_cpu_s([71], root) == own_cpu_s(root=root)
+    assert own_cpu_s([72], root) == pytest.approx(10_162 / os.sysconf("SC_CLK_TCK"))
+
+
+def test_a_child_of_a_child_is_this_process_s_own() -> None:
+    """Real processes: a shell that waits for a program that computes."""
+    busy = "x = 0\nwhile True: x += 1"
+    command = ["sh", "-c", '"$0" -c "$1" & echo $!; wait', sys.executable, busy]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as shell:
+        assert shell.stdout is not None
+        computing = int(shell.stdout.readline())
+        before_s = own_cpu_s()
+        while (process_cpu_s(computing) or 0.0) < 0.2:
+            time.sleep(0.02)
+        after_s = own_cpu_s()
+        # The shell waits for it.
+        os.kill(computing, signal.SIGKILL)
+    assert before_s is not None and after_s is not None
+    assert after_s - before_s >= 0.1
 
 
 def test_this_process() -> None:
