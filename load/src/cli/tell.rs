@@ -225,9 +225,8 @@ impl OutcomeWriter {
             }
         }
         for (name, class) in arm.workload.classes().iter().zip(&tally.classes) {
-            if let Some(latency) = &class.latency {
-                written =
-                    written.and_then(|()| log.write(Some(name), start_s, duration_s, latency));
+            if let Some(times) = class.times.latency() {
+                written = written.and_then(|()| log.write(Some(name), start_s, duration_s, &times));
             }
         }
         if let Err(error) = written {

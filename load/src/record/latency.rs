@@ -43,6 +43,11 @@ impl Latency {
         self.histogram.saturating_record(time_ns);
     }
 
+    /// Adds one time as often as `count` says.
+    pub fn record_many_ns(&mut self, time_ns: u64, count: u64) {
+        self.histogram.saturating_record_n(time_ns, count);
+    }
+
     /// Adds every time of another histogram.
     pub fn merge(&mut self, other: &Self) {
         if other.histogram.is_empty() {

@@ -5,12 +5,14 @@
 //! the window are the sum of its intervals, and the figures of a run on several hosts would be
 //! the sum of theirs. Nothing here draws from a random stream or reads a clock.
 
+mod class_times;
 mod counts;
 mod errors;
 mod hdr_log;
 mod latency;
 mod tally;
 
+pub use class_times::ClassTimes;
 pub use counts::{COUNTERS, Counter, Reading};
 pub use errors::{ErrorTally, IgnoredErrors};
 pub use hdr_log::HdrLog;

@@ -1,6 +1,6 @@
 //! The figures of one worker over one interval, and the sums of such figures.
 
-use super::{ErrorTally, Latency};
+use super::{ClassTimes, ErrorTally, Latency};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::mem::take;
@@ -106,9 +106,7 @@ pub struct ClassTally {
     pub errors: u64,
     pub bytes_sent: u64,
     pub bytes_received: u64,
-    /// Absent if the workload has one class and every query is an event: the response times are
-    /// then the query times, and recording them twice would only cost time.
-    pub latency: Option<Box<Latency>>,
+    pub times: ClassTimes,
 }
 
 /// The figures of one of several servers.
@@ -138,12 +136,15 @@ impl Tally {
             ..KindTally::default()
         };
         let class = ClassTally {
-            latency: shape.times_classes.then(Box::default),
+            times: match shape.times_classes {
+                true => ClassTimes::recorded(),
+                false => ClassTimes::Absent,
+            },
             ..ClassTally::default()
         };
         let node = NodeTally {
             queries: ClassTally {
-                latency: Some(Box::default()),
+                times: ClassTimes::recorded(),
                 ..ClassTally::default()
             },
             ..NodeTally::default()
@@ -405,16 +406,15 @@ impl ClassTally {
         self.bytes_sent += query.bytes_sent;
         self.bytes_received += query.bytes_received;
         self.errors += u64::from(query.failed);
-        if let Some(latency) = &mut self.latency {
+        if let ClassTimes::Recorded(latency) = &mut self.times {
             latency.record_ns(time_ns());
         }
     }
 
     fn clear(&mut self) {
-        let mut latency = self.latency.take();
-        latency.iter_mut().for_each(|latency| latency.clear());
+        self.times.clear();
         *self = Self {
-            latency,
+            times: take(&mut self.times),
             ..Self::default()
         };
     }
@@ -426,14 +426,14 @@ impl ClassTally {
             errors,
             bytes_sent,
             bytes_received,
-            latency,
+            times,
         } = other;
         self.queries += queries;
         self.rows += rows;
         self.errors += errors;
         self.bytes_sent += bytes_sent;
         self.bytes_received += bytes_received;
-        merge_some(&mut self.latency, latency.as_deref(), Latency::merge);
+        self.times.merge(times);
     }
 }
 

@@ -141,10 +141,7 @@ impl Round {
         }
         if tally.classes.len() > 1 {
             for (number, class) in (1..).zip(&tally.classes) {
-                let times = class
-                    .latency
-                    .as_deref()
-                    .map_or_else(|| in_ms(&Latency::new()), in_ms);
+                let times = in_ms(&class.times.latency().unwrap_or_default());
                 line!(
                     out,
                     "Statement {number}: {} queries, {times}",
@@ -214,7 +211,7 @@ impl Round {
         put("errors", json!(tally.errors.counts()));
         if tally.classes.len() > 1 {
             let statement = |class: &ClassTally| {
-                let times = class.latency.as_deref().map(Latency::percentiles_us);
+                let times = class.times.latency().map(|times| times.percentiles_us());
                 json!({"queries": class.queries, "rows": class.rows, "errors": class.errors,
                        "response_us": times})
             };

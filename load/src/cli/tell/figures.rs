@@ -1,11 +1,12 @@
 //! Figures of tallies as outcomes have them: by kind of event, by statement class, by node.
 
 use crate::outcome::{ClassFigures, ErrorCount, KindFigures, NodeFigures, NodeHello, Percentiles};
-use crate::record::{ErrorTally, KindTally, Latency, Tally};
+use crate::record::{ErrorTally, KindTally, Tally};
 use crate::run::measured::Measured;
 use crate::talk::dialect::SessionFacts;
 use crate::talk::failure;
 use crate::workload::Workload;
+use std::borrow::Cow;
 
 /// What each node was asked.
 pub(super) fn of_nodes(names: &[String], measured: &Measured) -> Vec<NodeFigures> {
@@ -13,7 +14,7 @@ pub(super) fn of_nodes(names: &[String], measured: &Measured) -> Vec<NodeFigures
     let servers = measured.node_servers.iter().cloned();
     let servers = servers.chain(std::iter::repeat(None));
     let figures = tallies.zip(servers).map(|((name, tally), server)| {
-        let times = tally.queries.latency.as_deref();
+        let times = tally.queries.times.latency().unwrap_or_default();
         NodeFigures {
             name: name.clone(),
             events: tally.events,
@@ -21,8 +22,8 @@ pub(super) fn of_nodes(names: &[String], measured: &Measured) -> Vec<NodeFigures
             rows: tally.queries.rows,
             bytes_sent: tally.queries.bytes_sent,
             bytes_received: tally.queries.bytes_received,
-            latency_us: times.map(Latency::percentiles_us).unwrap_or_default(),
-            latency_hdr_ns: times.map(Latency::encode).unwrap_or_default(),
+            latency_us: times.percentiles_us(),
+            latency_hdr_ns: times.encode(),
             errors: with_hints(&tally.errors),
             reconnects: tally.reconnects,
             outage_s: tally.outage_ns as f64 / 1e9,
@@ -74,9 +75,9 @@ pub(super) fn of_classes(workload: &dyn Workload, tally: &Tally) -> Vec<ClassFig
             bytes_received: class.bytes_received,
             // If every query is an event, the times of events are those of queries.
             latency_us: class
-                .latency
-                .as_deref()
-                .unwrap_or(&whole.response)
+                .times
+                .latency()
+                .unwrap_or(Cow::Borrowed(&whole.response))
                 .percentiles_us(),
         })
         .collect()

@@ -3,6 +3,12 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
 
+fn of_one(time_ns: u64) -> Latency {
+    let mut latency = Latency::new();
+    latency.record_ns(time_ns);
+    latency
+}
+
 fn filled() -> Tally {
     let mut tally = Tally::new(TallyShape {
         kinds: 2,
@@ -27,7 +33,7 @@ fn filled() -> Tally {
     class.errors = 9;
     class.bytes_sent = 10;
     class.bytes_received = 11;
-    class.latency.as_mut().unwrap().record_ns(500);
+    class.times = ClassTimes::Recorded(Box::new(of_one(500)));
     let query = Query {
         rows: 2,
         failed: true,
@@ -67,7 +73,7 @@ fn merging_twice_doubles_every_figure() {
     assert_eq!(whole.response.count(), 2);
     assert_eq!(whole.open.as_ref().unwrap().lag.count(), 2);
     assert_eq!(whole.retried.as_ref().unwrap().last_try.count(), 2);
-    assert_eq!(merged.classes[1].latency.as_ref().unwrap().count(), 2);
+    assert_eq!(merged.classes[1].times.latency().unwrap().count(), 2);
     assert_eq!(merged.errors.total(), 2);
 }
 
