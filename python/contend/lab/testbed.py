@@ -141,6 +141,7 @@ class Testbed:
         self._conditions = conditions
         self._check = NEVER
         self._is_new_copy = False
+        self._seen_loaded: list[CellSpec] = []
         self._round_trip_s: float | None = None
         self._listen = listen
         self._settings = tuple(settings)
@@ -265,7 +266,7 @@ class Testbed:
 
     def see_conditions(self, when: str) -> None:
         self._check = when
-        if self._is_new_copy and when != NEVER:
+        if self._is_new_copy and when != NEVER and not self._is_seen_loaded():
             self._look("loaded")
         self._is_new_copy = False
 
@@ -293,6 +294,21 @@ class Testbed:
         self._notes[path] = value
 
     # --- how ---
+
+    def _is_seen_loaded(self) -> bool:
+        """Whether tables that were made alike were looked at before. A copy is what was stored, by
+        its checksums, and a look at it can take half a minute through a front that is far from its
+        backends."""
+        cell = self._data_of
+        if cell is None or not self._server.own:
+            return False
+        seen = any(self._between(before, cell) < Need.DATA for before in self._seen_loaded)
+        if not seen:
+            self._seen_loaded.append(cell)
+        return seen
+
+    def _between(self, before: CellSpec, after: CellSpec) -> Need:
+        return max(setting.between(before.values, after.values) for setting in self._settings)
 
     def _look_back(self, *, is_end: bool) -> None:
         """Look at the tables that the last run left, before something else is done to them."""
@@ -325,7 +341,7 @@ class Testbed:
         before = self._cell or self._data_of
         if before is None or not self._server.usable():
             return Need.DATA
-        need = max(setting.between(before.values, cell.values) for setting in self._settings)
+        need = self._between(before, cell)
         # After a cell that could not be set up nobody knows what the server works with.
         return need if self._cell is not None else max(need, Need.RESTART)
 
