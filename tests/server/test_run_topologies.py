@@ -31,6 +31,7 @@ shrink = 100
 
 [workload]
 kind = "tpcc"
+ask = "no_read"
 remote_payments_percent = 30
 
 [load]

@@ -35,6 +35,10 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
         return vec![say(DeliveryStep::Call, "call").text("CALL contend_delivery(?, ?)")];
     }
     let mut wordings = vec![say(DeliveryStep::Begin, "begin").frame()];
+    // Without the lock it is sought among the rows of when the transaction began, and the order may
+    // have come since.
+    const CUSTOMER: &str =
+        "SELECT o_c_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ? FOR UPDATE";
     const LINES: &str = "ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?";
     const WHERE: &str = "WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?";
     if ask == Ask::NoRead {
@@ -52,6 +56,8 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
                 "UPDATE orders SET o_carrier_id = ?, o_c_id = LAST_INSERT_ID(o_c_id) \
                  WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?",
             ),
+            // Asked if the answer has no customer, as it is through a front.
+            say(DeliveryStep::Customer, "select_order").text(CUSTOMER),
             say(DeliveryStep::Pay, "update_customer").text(&pay),
         ]);
     } else {
@@ -67,11 +73,7 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
             ),
             say(DeliveryStep::Take, "delete_new_order")
                 .text("DELETE FROM new_order WHERE no_w_id = ? AND no_d_id = ? AND no_o_id = ?"),
-            say(DeliveryStep::Customer, "select_order").text(
-                // Without the lock it is sought among the rows of when the transaction began, and
-                // the order may have come since.
-                "SELECT o_c_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ? FOR UPDATE",
-            ),
+            say(DeliveryStep::Customer, "select_order").text(CUSTOMER),
             say(DeliveryStep::Carrier, "update_order").text(
                 "UPDATE orders SET o_carrier_id = ? WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?",
             ),
@@ -154,18 +156,20 @@ impl Delivery {
             DeliveryStep::Take => DeliveryStep::Customer,
             DeliveryStep::Customer => {
                 self.customer = number().ok_or("order of a new order")? as u64;
-                DeliveryStep::Carrier
-            }
-            DeliveryStep::Carrier => {
-                if ask == Ask::NoRead {
-                    self.customer = said.summary().last_insert_id;
-                    // Customers count from 1: no row was updated.
-                    if self.customer == 0 {
-                        return Err("order of a new order");
-                    }
+                match ask {
+                    Ask::NoRead => DeliveryStep::Lines,
+                    _ => DeliveryStep::Carrier,
                 }
-                DeliveryStep::Lines
             }
+            DeliveryStep::Carrier if ask == Ask::NoRead => {
+                self.customer = said.summary().last_insert_id;
+                // Customers count from 1: the answer had none.
+                match self.customer {
+                    0 => DeliveryStep::Customer,
+                    _ => DeliveryStep::Lines,
+                }
+            }
+            DeliveryStep::Carrier => DeliveryStep::Lines,
             DeliveryStep::Lines if ask == Ask::NoRead => DeliveryStep::Pay,
             DeliveryStep::Lines => DeliveryStep::Sum,
             DeliveryStep::Sum => {

@@ -247,8 +247,9 @@ class Galera:
         }
         try:
             return node.start(every)
-        except ConnectionLost:
-            # It answers while it takes the rows of another one, and breaks connections off then.
+        except (ConnectionLost, ConnectionRefused):
+            # It answers while it takes the rows of another one, and breaks connections off then,
+            # also while one logs in.
             if not node.running:
                 raise
             return []

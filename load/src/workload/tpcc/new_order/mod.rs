@@ -146,7 +146,12 @@ impl NewOrder {
             NewOrderStep::Begin => NewOrderStep::Customer,
             NewOrderStep::Customer if ask == Ask::NoRead => NewOrderStep::NextOrder,
             NewOrderStep::Customer => NewOrderStep::District,
+            NewOrderStep::District if ask == Ask::NoRead => NewOrderStep::Order,
             NewOrderStep::District => NewOrderStep::NextOrder,
+            // Orders count from 1: the answer had none.
+            NewOrderStep::NextOrder if ask == Ask::NoRead && self.order == 0 => {
+                NewOrderStep::District
+            }
             NewOrderStep::NextOrder => NewOrderStep::Order,
             NewOrderStep::Order => NewOrderStep::NewOrder,
             NewOrderStep::NewOrder if ask == Ask::Each => NewOrderStep::Item,

@@ -49,6 +49,11 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
                 "UPDATE district SET d_next_o_id = LAST_INSERT_ID(d_next_o_id) + 1 \
                  WHERE d_w_id = ? AND d_id = ?",
             ),
+            // Asked if the answer has no number: a front of MariaDB's Spider hands the UPDATE over
+            // to another server, and what that one answers stays there.
+            say(NewOrderStep::District, "select_district").text(
+                "SELECT d_next_o_id - 1 FROM district WHERE d_w_id = ? AND d_id = ? FOR UPDATE",
+            ),
         ]);
     } else {
         wordings.extend([

@@ -39,6 +39,8 @@ struct Asked {
     names: Vec<String>,
     /// Rows of customers by name.
     of_name: usize,
+    /// What answers say that LAST_INSERT_ID(…) has kept.
+    insert_id: u64,
 }
 
 impl Asked {
@@ -93,6 +95,7 @@ impl Asked {
                 .map(|kind| kind.name.clone())
                 .collect(),
             of_name: 5,
+            insert_id: 3001,
         }
     }
 
@@ -121,7 +124,11 @@ impl Asked {
                 self.ending = ending;
                 return self.names[usize::from(ending.kind)].clone();
             }
-            let (bytes, summary) = answer(self.statements.last().unwrap(), self.of_name);
+            let (bytes, summary) = answer(
+                self.statements.last().unwrap(),
+                self.of_name,
+                self.insert_id,
+            );
             let answer = Answer {
                 summary,
                 bytes: Some(&bytes),
@@ -159,7 +166,7 @@ fn begin(cycle: u64) -> Call<'static> {
 }
 
 /// What the server says: rows as text, and the summary of the answer.
-fn answer(sql: &str, of_name: usize) -> (Vec<u8>, Summary) {
+fn answer(sql: &str, of_name: usize, last_insert_id: u64) -> (Vec<u8>, Summary) {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<String>>();
     let rows: Vec<Vec<String>> = if sql.starts_with("SELECT d_next_o_id") {
         vec![words(&format!("{LAST_ORDER} 0.1"))]
@@ -216,7 +223,7 @@ fn answer(sql: &str, of_name: usize) -> (Vec<u8>, Summary) {
     };
     let summary = Summary {
         rows: rows.len() as u64,
-        last_insert_id: 3001,
+        last_insert_id,
         ..Summary::default()
     };
     (in_packets(&rows), summary)

@@ -173,6 +173,25 @@ fn each_way_has_its_round_trips() {
     assert_eq!(trips("procedure"), of(1, 0));
 }
 
+/// A front of Spider answers an UPDATE without the number that LAST_INSERT_ID(…) has kept.
+#[test]
+fn numbers_that_do_not_come_with_the_answer_are_read() {
+    let mut asked = Asked::new(json!({"ask": "no_read", "rollbacks_percent": 0}));
+    let usual = asked.first("new_order");
+    assert!(starting(&usual, "SELECT d_next_o_id").is_empty());
+    asked.insert_id = 0;
+    let order = asked.first("new_order");
+    let place = |start: &str| order.iter().position(|sql| sql.starts_with(start)).unwrap();
+    let (update, read) = (place("UPDATE district"), place("SELECT d_next_o_id - 1"));
+    assert_eq!(read, update + 1);
+    let insert = place("INSERT INTO orders");
+    assert_eq!((insert, numbers(&order[insert])[0]), (read + 1, 3001));
+    let delivery = asked.first("delivery");
+    assert_eq!(starting(&delivery, "SELECT o_c_id").len(), 9);
+    let paid = starting(&delivery, "UPDATE customer");
+    assert_eq!(numbers(paid[0]).last(), Some(&77));
+}
+
 #[test]
 fn an_item_that_stands_in_two_lines_leaves_what_both_have_taken() {
     // Two items only, so that they meet often.
@@ -330,10 +349,12 @@ fn a_row_that_must_be_there_and_is_not_ends_the_run() {
         ("in", "SELECT i_id", "item"),
         ("in", "SELECT s_w_id", "row of stock"),
         ("each", "SELECT o_c_id", "order of a new order"),
-        ("no_read", "UPDATE orders", "order of a new order"),
+        ("no_read", "SELECT o_c_id", "order of a new order"),
+        ("no_read", "SELECT d_next_o_id - 1", "district"),
         ("no_read", "SELECT c_first", "customer"),
     ] {
         let mut asked = Asked::new(json!({"ask": ask, "rollbacks_percent": 0}));
+        asked.insert_id = 0;
         let failed = (0..100).find_map(|cycle| fails(&mut asked, cycle, asked_after));
         let failure = failed.unwrap();
         let ends = failure.message.ends_with(&format!("there is no {missing}"));
@@ -351,7 +372,7 @@ fn fails(asked: &mut Asked, cycle: u64, asked_after: &str) -> Option<Box<Failure
                 let sql = asked.session.statement();
                 let (bytes, summary) = match sql.starts_with(asked_after) {
                     true => (in_packets(&[]), Summary::default()),
-                    false => answer(&sql, 5),
+                    false => answer(&sql, 5, asked.insert_id),
                 };
                 let answer = Answer {
                     summary,
