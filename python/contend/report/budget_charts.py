@@ -21,7 +21,7 @@ from contend.findings.budget_parts import (
     USER,
     WIRE,
 )
-from contend.report.chart_style import PALETTE, VEGA_LITE, WIDTH, Spec, chart_title
+from contend.report.chart_style import PALETTE, WIDTH, Spec, chart_title, frame, step_bars
 from contend.report.model import Chart
 from contend.report.words import cell_phrase, estimate_text, slug
 from contend.spec import Level
@@ -128,6 +128,27 @@ def _bars(
     ]
     hue: Spec = {"field": "part", "type": "nominal", "title": None, "legend": {"columns": 2}}
     scale: Spec = {"type": "ordinal", "domain": names}
+    drawn: Spec = {
+        "mark": {"type": "bar", "aria": True},
+        "encoding": {
+            "x": {
+                "field": "us",
+                "type": "quantitative",
+                "stack": "zero",
+                "title": "us of an event",
+            },
+            "y": {
+                "field": "cell",
+                "type": "nominal",
+                "sort": [head for head, _, _ in bars],
+                "title": rows,
+            },
+            "order": {"field": "order", "type": "ordinal"},
+            "fill": {**hue, "scale": {**scale, "range": [_LOOKS[name][0] for name in names]}},
+            "opacity": {**hue, "scale": {**scale, "range": [_LOOKS[name][1] for name in names]}},
+            "description": {"field": "said", "type": "nominal"},
+        },
+    }
     title = chart_title(kind, place)
     return Chart(
         id=slug(f"budget {kind} {place}"),
@@ -135,35 +156,7 @@ def _bars(
         label=place,
         caption=caption,
         alt=f"{title}: a bar of each {rows}, divided into parts. The figures are in the table.",
-        spec={
-            "$schema": VEGA_LITE,
-            "title": title,
-            "width": WIDTH,
-            "height": _BAR * len(bars),
-            "data": {"values": values},
-            "mark": {"type": "bar", "aria": True},
-            "encoding": {
-                "x": {
-                    "field": "us",
-                    "type": "quantitative",
-                    "stack": "zero",
-                    "title": "us of an event",
-                },
-                "y": {
-                    "field": "cell",
-                    "type": "nominal",
-                    "sort": [head for head, _, _ in bars],
-                    "title": rows,
-                },
-                "order": {"field": "order", "type": "ordinal"},
-                "fill": {**hue, "scale": {**scale, "range": [_LOOKS[name][0] for name in names]}},
-                "opacity": {
-                    **hue,
-                    "scale": {**scale, "range": [_LOOKS[name][1] for name in names]},
-                },
-                "description": {"field": "said", "type": "nominal"},
-            },
-        },
+        spec=frame(title, values, [drawn], height=_BAR * len(bars)),
     )
 
 
@@ -211,35 +204,11 @@ def _waterfall(base: Budget, one: Budget, group: Sequence[Budget], compared: str
     values.append(_step(last, 0.0, end, _WHOLE, one.response_us))
     label = f"{place}, {after}" if place else after
     title = chart_title(f"From {before} to {after}", place)
-    x: Spec = {"type": "quantitative", "title": "us of an event"}
-    y: Spec = {
-        "field": "step",
-        "type": "nominal",
-        "sort": None,
-        "title": None,
-        "axis": {"labelLimit": 0, "domain": False, "ticks": False},
-    }
-    colours = [_WHOLE, _LESS, _MORE]
-    bar: Spec = {
-        "mark": {"type": "bar", "aria": True},
-        "encoding": {
-            "x": {**x, "field": "from"},
-            "x2": {"field": "to"},
-            "y": y,
-            "fill": {
-                "field": "colour",
-                "type": "nominal",
-                "scale": {"domain": colours, "range": colours},
-                "legend": None,
-            },
-            "description": {"field": "said", "type": "nominal"},
-        },
-    }
-    interval: Spec = {
-        "transform": [{"filter": "isValid(datum.low)"}],
-        "mark": {"type": "rule", "strokeWidth": 1},
-        "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y},
-    }
+    drawn = step_bars(
+        "us of an event",
+        {"x": {"field": "from"}, "x2": {"field": "to"}},
+        (_WHOLE, _LESS, _MORE),
+    )
     return Chart(
         id=slug(f"budget {label} less {before}"),
         kind="From the baseline to a level",
@@ -248,14 +217,7 @@ def _waterfall(base: Budget, one: Budget, group: Sequence[Budget], compared: str
         "orange; thin lines are the intervals of neighbours' differences.",
         alt=f"{title}: {start:.0f} us become {end:.0f} us, part by part. The figures are in the "
         "last column of the table.",
-        spec={
-            "$schema": VEGA_LITE,
-            "title": title,
-            "width": _FALL_WIDTH,
-            "height": _STEP * len(values),
-            "data": {"values": values},
-            "layer": [bar, interval],
-        },
+        spec=frame(title, values, drawn, width=_FALL_WIDTH, height=_STEP * len(values)),
     )
 
 

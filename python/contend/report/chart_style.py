@@ -6,7 +6,7 @@ with any kind of colour vision, and reach 3:1 against their background.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -211,15 +211,62 @@ def chart_title(kind: str, label: str) -> str:
     return f"{kind}, {label}" if label else kind
 
 
-def frame(title: str, values: list[Spec], layers: list[Spec]) -> Spec:
+def step_bars(
+    x_title: str, x_fields: Mapping[str, Spec], colours: Sequence[str], *, names: int = 0
+) -> list[Spec]:
+    """Layers: a bar for each `step` of the data, one below the other, each in its own `colour`,
+    and its interval.
+
+    Args:
+        x_fields: where a bar ends, and where it begins if that is not at zero.
+        names: room for the names of the steps; 0: as they want.
+    """
+    x: Spec = {"type": "quantitative", "title": x_title}
+    y: Spec = {
+        "field": "step",
+        "type": "nominal",
+        "sort": None,
+        "title": None,
+        "axis": {"labelLimit": names, "domain": False, "ticks": False},
+    }
+    bar: Spec = {
+        "mark": {"type": "bar", "aria": True},
+        "encoding": {
+            **x_fields,
+            "x": {**x, **x_fields["x"]},
+            "y": y,
+            "fill": {
+                "field": "colour",
+                "type": "nominal",
+                "scale": {"domain": list(colours), "range": list(colours)},
+                "legend": None,
+            },
+            "description": {"field": "said", "type": "nominal"},
+        },
+    }
+    interval: Spec = {
+        "transform": [{"filter": "isValid(datum.low)"}],
+        "mark": {"type": "rule", "strokeWidth": 1},
+        "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y},
+    }
+    return [bar, interval]
+
+
+def frame(
+    title: str,
+    values: Sequence[Spec],
+    layers: Sequence[Spec],
+    *,
+    width: int = WIDTH,
+    height: int = HEIGHT,
+) -> Spec:
     """A whole specification. A point without words of its own has none."""
-    values = [{"said": "", **value} for value in values]
     return {
         "$schema": VEGA_LITE,
         "title": title,
-        "width": WIDTH,
-        "height": HEIGHT,
-        "data": {"values": values},
+        "width": width,
+        "height": height,
+        "data": {"values": [{"said": "", **value} for value in values]},
         "layer": layers,
     }
 

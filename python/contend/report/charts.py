@@ -10,8 +10,6 @@ from contend.findings import Compared, Finding
 from contend.metrics import PERCENTILES, THROUGHPUT, Metric
 from contend.report.chart_style import (
     HEIGHT,
-    VEGA_LITE,
-    WIDTH,
     Spec,
     chart_title,
     colour,
@@ -292,14 +290,7 @@ def shares_chart(
         caption=caption,
         alt=f"{title}: the most visited {noun} has {ordered[0][1] * 100:.0f} % of all visits, an "
         f"even share would be {even:.1f} %.",
-        spec={
-            "$schema": VEGA_LITE,
-            "title": title,
-            "width": WIDTH,
-            "height": HEIGHT * 2 // 3,
-            "data": {"values": values},
-            "layer": [bars, line],
-        },
+        spec=frame(title, values, [bars, line], height=HEIGHT * 2 // 3),
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from contend.findings.profile import StackTime
-from contend.report.chart_style import PALETTE, VEGA_LITE, Spec
+from contend.report.chart_style import PALETTE, Spec, frame
 from contend.report.model import Chart
 from contend.report.words import significant
 
@@ -104,14 +104,13 @@ def flame_graph(stacks: Sequence[StackTime], names: tuple[str, str]) -> Chart:
         f"or less than {names[0]}.",
         alt=f"Flame graph of the server: functions by CPU time a query, coloured by the difference "
         f"of {names[1]} from {names[0]}. The largest are in the table of the same name.",
-        spec={
-            "$schema": VEGA_LITE,
-            "title": f"CPU time by function: {names[1]} against {names[0]}",
-            "width": WIDTH,
-            "height": ROW * depth,
-            "data": {"values": boxes},
-            "layer": [drawn, words],
-        },
+        spec=frame(
+            f"CPU time by function: {names[1]} against {names[0]}",
+            boxes,
+            [drawn, words],
+            width=WIDTH,
+            height=ROW * depth,
+        ),
         is_broad=True,
     )
 

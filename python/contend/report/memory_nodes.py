@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from contend.findings import Study
 from contend.probed import NodeMatrix, NodePair
-from contend.report.chart_style import PALETTE, THEMES, VEGA_LITE, WIDTH, Spec
+from contend.report.chart_style import PALETTE, THEMES, Spec, frame
 from contend.report.model import Chart, Section, TextTable
 from contend.report.words import significant
 from contend.units import format_size
@@ -202,14 +202,12 @@ def _chart(found: NodeMatrix, name: str, unit: str, note: str, read: Read) -> Ch
         caption="One look before the runs.",
         alt=f"{title}: {unit}, from the CPUs of each node (rows) to the memory of each node "
         f"(columns); {note}. The figures are in the table of the same name.",
-        spec={
-            "$schema": VEGA_LITE,
-            "title": f"{title}, {unit}",
-            "width": WIDTH,
-            "height": (_ROW if len(readers) <= _FEW else _ROW // 2) * len(readers),
-            "data": {"values": values},
-            "layer": [cells, figures],
-        },
+        spec=frame(
+            f"{title}, {unit}",
+            values,
+            [cells, figures],
+            height=(_ROW if len(readers) <= _FEW else _ROW // 2) * len(readers),
+        ),
     )
 
 

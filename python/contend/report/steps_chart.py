@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from contend.report.chart_style import PALETTE, VEGA_LITE, WIDTH, Spec, chart_title
+from contend.report.chart_style import PALETTE, WIDTH, chart_title, frame, step_bars
 from contend.report.model import Chart
 from contend.report.words import slug
 from contend.stats import Estimate, finite
@@ -43,34 +43,12 @@ def steps_chart(metric: str, place: str, steps: Sequence[Bar], whole: Bar | None
     ]
     kind = f"{metric}: what each step gains"
     title = chart_title(kind, place)
-    x: Spec = {"type": "quantitative", "title": "gain over the step before, %"}
-    y: Spec = {
-        "field": "step",
-        "type": "nominal",
-        "sort": None,
-        "title": None,
-        "axis": {"labelLimit": _NAMES, "domain": False, "ticks": False},
-    }
-    colours = [_WHOLE, _LESS, _MORE]
-    bar_layer: Spec = {
-        "mark": {"type": "bar", "aria": True},
-        "encoding": {
-            "x": {**x, "field": "gain"},
-            "y": y,
-            "fill": {
-                "field": "colour",
-                "type": "nominal",
-                "scale": {"domain": colours, "range": colours},
-                "legend": None,
-            },
-            "description": {"field": "said", "type": "nominal"},
-        },
-    }
-    interval: Spec = {
-        "transform": [{"filter": "isValid(datum.low)"}],
-        "mark": {"type": "rule", "strokeWidth": 1},
-        "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y},
-    }
+    drawn = step_bars(
+        "gain over the step before, %",
+        {"x": {"field": "gain"}},
+        (_WHOLE, _LESS, _MORE),
+        names=_NAMES,
+    )
     return Chart(
         id=slug(f"steps {metric} {place}"),
         kind=kind,
@@ -78,12 +56,5 @@ def steps_chart(metric: str, place: str, steps: Sequence[Bar], whole: Bar | None
         caption="In percent; thin lines are the intervals. The last bar is what all steps gain "
         "together.",
         alt=f"{title}: a bar for each step. The figures are in the table.",
-        spec={
-            "$schema": VEGA_LITE,
-            "title": title,
-            "width": WIDTH - 140,
-            "height": _STEP * len(values),
-            "data": {"values": values},
-            "layer": [bar_layer, interval],
-        },
+        spec=frame(title, values, drawn, width=WIDTH - 140, height=_STEP * len(values)),
     )

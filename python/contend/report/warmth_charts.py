@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from contend.report.chart_style import HEIGHT, VEGA_LITE, WIDTH, chart_title
+from contend.report.chart_style import Spec, chart_title, frame
 from contend.report.model import Chart
 from contend.report.words import slug
 from contend.spec import Level
@@ -70,10 +70,18 @@ def _chart(
     alt: str,
     x: str,
     y: Mapping[str, Any],
-    values: Sequence[Mapping[str, Any]],
+    values: Sequence[Spec],
 ) -> Chart | None:
     if not values:
         return None
+    drawn: Spec = {
+        "mark": {"type": "line", "point": {"size": 12}, "tooltip": True},
+        "encoding": {
+            "x": {"field": "s", "type": "quantitative", "title": x},
+            "y": {"field": "y", "type": "quantitative", **y},
+            "color": {"field": "way", "type": "nominal", "title": "warmed"},
+        },
+    }
     title = chart_title(kind, place)
     return Chart(
         id=slug(f"{kind} {place}"),
@@ -81,17 +89,5 @@ def _chart(
         label=place,
         caption=caption,
         alt=f"{title}: {alt}",
-        spec={
-            "$schema": VEGA_LITE,
-            "title": title,
-            "width": WIDTH,
-            "height": HEIGHT,
-            "data": {"values": list(values)},
-            "mark": {"type": "line", "point": {"size": 12}, "tooltip": True},
-            "encoding": {
-                "x": {"field": "s", "type": "quantitative", "title": x},
-                "y": {"field": "y", "type": "quantitative", **y},
-                "color": {"field": "way", "type": "nominal", "title": "warmed"},
-            },
-        },
+        spec=frame(title, values, [drawn]),
     )
