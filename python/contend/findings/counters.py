@@ -227,6 +227,6 @@ class KeptCounters:
 
 
 def _server(run: RunRecord) -> object:
-    """Which server it is: others may not have a counter at all."""
-    server = run.probes.get("server")
-    return None if server is None else (server.get("kind"), server.get("version"))
+    """Which server it is, and whether it is several: others may not have a counter at all."""
+    server, several = run.probes.get("server"), bool(run.probes.get("members"))
+    return several if server is None else (server.get("kind"), server.get("version"), several)

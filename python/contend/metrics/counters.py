@@ -60,24 +60,32 @@ class CounterSource:
 
 
 def _status(run: Run) -> Counts | None:
-    """Older records have gauges among the counters."""
-    found = run.probes.get("status")
+    """Of several servers that are one level the sum. Older records have gauges among them."""
+    found: Counts | None = run.probes.get("status")
+    if members := run.probes.get("members"):
+        names = dict.fromkeys(name for member in members for name in member["status"])
+        found = {name: sum(one["status"].get(name, 0) for one in members) for name in names}
     return found and {name: value for name, value in found.items() if name not in GAUGES}
 
 
+def _of_one(found: Counts | None, run: Run) -> Counts | None:
+    """What one server says of itself; of a level that is several it says nothing."""
+    return None if run.probes.get("members") else found
+
+
 def _gauges(run: Run) -> Counts | None:
-    found = run.probes.get("gauges")
+    found = _of_one(run.probes.get("gauges"), run)
     return found and {name: value for name, value in found.items() if name not in IDENTITIES}
 
 
 def _innodb(run: Run) -> Counts | None:
-    return run.probes.get("innodb_metrics")
+    return _of_one(run.probes.get("innodb_metrics"), run)
 
 
 def _key_caches(run: Run) -> Counts | None:
     """Of caches with a name, all segments together; SHOW GLOBAL STATUS has the default one."""
     segments = run.probes.get("key_caches")
-    if segments is None:
+    if segments is None or run.probes.get("members"):
         return None
     found: dict[str, float] = {}
     for one in segments:

@@ -124,6 +124,27 @@ def test_a_counter_that_the_other_server_has_not_is_not_missing(tmp_path: Path) 
     assert "status.New_counter_per_query" not in metrics(found)
 
 
+def test_of_a_level_that_is_several_servers_the_sum_counts(tmp_path: Path) -> None:
+    """What its front alone counts says nothing of it: no page is written there."""
+
+    def with_backends(record: RunRecord) -> RunRecord:
+        inserts = {"Com_insert": asked(record)}
+        status = {**record.probes["status"], **inserts, "Innodb_pages_written": asked(record)}
+        more: dict[str, Any] = {"status": status}
+        if record.cell[SEGMENTS]:
+            # Of counters of a member only some are kept.
+            member = {"role": "backend", "cpu_s": None, "throttled_s": None, "status": inserts}
+            members = [{**member, "name": f"backend-{number}"} for number in (1, 2)]
+            more = {"status": {"Handler_commit": asked(record)}, "members": members}
+        return replace(record, probes={**record.probes, **more})  # type: ignore[arg-type]
+
+    found = listed(write_run(tmp_path / "run", study("quick"), change=with_backends))
+    assert "status.Innodb_pages_written_per_query" not in metrics(found)
+    assert "status.Handler_commit_per_query" not in metrics(found)
+    (inserts,) = [one for one in found.found if one.counter == "Com_insert"][:1]
+    assert (inserts.baseline, inserts.level) == (pytest.approx(1), pytest.approx(2))
+
+
 def test_few_repeats_say_that_nothing_can_be_said(tmp_path: Path) -> None:
     few = study("quick")
     few = replace(few, compare=replace(few.compare, repeats=3))
