@@ -135,7 +135,10 @@ def test_of_a_level_that_is_several_servers_the_sum_counts(tmp_path: Path) -> No
             # Of counters of a member only some are kept.
             member = {"role": "backend", "cpu_s": None, "throttled_s": None, "status": inserts}
             members = [{**member, "name": f"backend-{number}"} for number in (1, 2)]
-            more = {"status": {"Handler_commit": asked(record)}, "members": members}
+            more = {
+                "status": {**record.probes["status"], "Handler_commit": asked(record)},
+                "members": members,
+            }
         return replace(record, probes={**record.probes, **more})  # type: ignore[arg-type]
 
     found = listed(write_run(tmp_path / "run", study("quick"), change=with_backends))
