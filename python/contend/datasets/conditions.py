@@ -108,13 +108,13 @@ def check(connection: Connection[Any], database: str, name: str, *, fresh: bool)
             )
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
-        try:
-            return [
-                _checked(cursor, condition, asked=fresh or not condition.fresh_only)
-                for condition in schema.conditions
-            ]
-        finally:
-            cursor.execute("ROLLBACK")
+        checked = [
+            _checked(cursor, condition, asked=fresh or not condition.fresh_only)
+            for condition in schema.conditions
+        ]
+        # Of an error or of Ctrl-C the connection is no more, and a ROLLBACK would hide it.
+        cursor.execute("ROLLBACK")
+    return checked
 
 
 def _checked(cursor: Any, condition: tpcc_conditions.Condition, *, asked: bool) -> Checked:

@@ -193,6 +193,7 @@ class Cause:
     refuted_by: what would refute it.
     follows: the mechanism that its expectations follow from.
     expects: what the metrics do if it is right.
+    is_answer: its tables are the answer itself, and stand in the short form too.
     of_growth: what it explains is growth along the columns, not what levels differ by.
     only_for: metrics that decide, by name; empty for any.
     only_with: the compared factor; empty for any.
@@ -215,6 +216,7 @@ class Cause:
     expects: tuple[Expects, ...] = ()
     tables: tuple[Callable[[Evidence], Iterable[EvidenceTable]], ...] = ()
     charts: Callable[[Evidence], Iterable[Drawn]] | None = None
+    is_answer: bool = False
     of_growth: bool = False
     only_for: tuple[str, ...] = ()
     only_with: str = ""

@@ -148,6 +148,9 @@ class BorrowedUnderTest:
         if options:
             self._differing = None
 
+    def unthrottled(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
     def tables(self) -> tuple[Connection[Any], str]:
         assert self._data is not None
         database = self._database(self._data) or self._data.database

@@ -3,6 +3,7 @@ nor stops is done to each of its members."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -164,6 +165,9 @@ class BorrowedCluster:
         for member, place in zip(self._members, self._places, strict=True):
             if member.role != FRONT:
                 place.warm(how, seed)
+
+    def unthrottled(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
 
     def tables(self) -> tuple[Connection[Any], str]:
         return self._entry.tables()

@@ -164,10 +164,7 @@ def private_equipment(
                 )
 
             with contextlib.ExitStack() as stack:
-                yield [
-                    stack.enter_context(contextlib.closing(testbed(number)))
-                    for number in range(count)
-                ]
+                yield [stack.enter_context(testbed(number)) for number in range(count)]
 
     def check(experiment: Experiment) -> None:
         _refuse_unknown_options(experiment, binaries)
@@ -343,11 +340,11 @@ def _closing(testbed: Testbed, listen: Listener) -> Iterator[Testbed]:
     not be put back is told beside it."""
     try:
         yield testbed
-    except BaseException:
+    except BaseException as error:
         try:
-            testbed.close()
-        except ContendError as error:
-            listen(Notice(" ".join(filter(None, (error.message, error.hint)))))
+            testbed.close(look_back=not isinstance(error, KeyboardInterrupt))
+        except ContendError as stuck:
+            listen(Notice(" ".join(filter(None, (stuck.message, stuck.hint)))))
         raise
     testbed.close()
 

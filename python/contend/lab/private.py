@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from contend.lab.testbed import Ready
 from contend.load import Address, AskedMember, LoadDriver, MemberLines, plan_of
 from contend.placement import Placement, look
 from contend.placement.cpus import layout
+from contend.placement.groups import lifted
 from contend.plan import HandlerSocket
 from contend.probed import (
     DatasetRecord,
@@ -272,6 +274,11 @@ class PrivateUnderTest:
     def control_of(self, member: Member) -> Callable[[], Connection[Any]]:
         """Asks for the control connection to a member."""
         return self._controls.get(member.name, self._control).connection
+
+    def unthrottled(self) -> contextlib.AbstractContextManager[None]:
+        return lifted(
+            member.server.pid for member in self._deployment.members if member.server.running
+        )
 
     def tables(self) -> tuple[Connection[Any], str]:
         return self._server.connect(read_timeout=LONG_S), self._data.database

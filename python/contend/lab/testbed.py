@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from pymysql.connections import Connection
 
@@ -85,6 +85,10 @@ class ServerUnderTest(Protocol):
 
     def tables(self) -> tuple[Connection[Any], str]:
         """A connection of its own to the server, and the database of the tables."""
+        ...
+
+    def unthrottled(self) -> AbstractContextManager[None]:
+        """No CPU quota of ours holds the server back in it."""
         ...
 
     def disturbed(self, options: frozenset[str]) -> None:
@@ -219,10 +223,21 @@ class Testbed:
     def death(self) -> ContendError | None:
         return self._server.death()
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: object
+    ) -> None:
+        # Who presses Ctrl-C does not wait for whole tables to be read.
+        self.close(look_back=not isinstance(error, KeyboardInterrupt))
+
+    def close(self, *, look_back: bool = True) -> None:
+        """Look at the tables a last time, if wanted, and leave nothing behind."""
         # What cannot be undone here stays noted by the server, which tries again and names it.
         try:
-            self._look_back(is_end=True)
+            if look_back:
+                self._look_back(is_end=True)
             self._undo(list(self._settings), Need.DATA if self._server.own else Need.NOTHING)
         finally:
             if self._lines is not None:
@@ -319,7 +334,8 @@ class Testbed:
         cell = self._cell or self._data_of
         if self._conditions is not None and cell is not None:
             settings = self._values_to_note(cell)
-            self._conditions.look(self._server.tables, cell.data, when, settings)
+            with self._server.unthrottled():
+                self._conditions.look(self._server.tables, cell.data, when, settings)
 
     def _apart(self, ready: Ready) -> Ready:
         """The same server, asked by way of a delay line if it is to be far away."""

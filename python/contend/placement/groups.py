@@ -13,7 +13,7 @@ import itertools
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -137,6 +137,31 @@ def grouped(placement: Placement) -> Iterator[Placement]:
         group.remove()
 
 
+@contextlib.contextmanager
+def lifted(pids: Iterable[int], root: Path = Path("/")) -> Iterator[None]:
+    """No quota of ours holds these processes back in it."""
+    with contextlib.ExitStack() as stack:
+        for pid in pids:
+            folder = _folder_of(pid, Tree(root))
+            if folder is not None and folder.name.startswith(_PREFIX):
+                stack.enter_context(_lifted(folder))
+        yield
+
+
+@contextlib.contextmanager
+def _lifted(folder: Path) -> Iterator[None]:
+    unified = (folder / "cpu.max").exists()
+    file = folder / ("cpu.max" if unified else "cpu.cfs_quota_us")
+    before = _read(file)
+    file.write_text("max" if unified else "-1")
+    try:
+        yield
+    finally:
+        # It is gone with the last process in it.
+        with contextlib.suppress(FileNotFoundError):
+            file.write_text(before)
+
+
 def remove_left_over(root: Path = Path("/")) -> list[Path]:
     """Remove the groups of contend whose maker is no more; which they were."""
     removed = []
@@ -163,11 +188,14 @@ def quota_of(pid: int, root: Path = Path("/")) -> str | None:
     return None if unified is None else Group(unified, unified=True).quota()
 
 
+def _folder_of(pid: int, tree: Tree) -> Path | None:
+    return _own_v1(tree, pid) or _own_v2(tree, pid)
+
+
 def throttled_s(pid: int, root: Path = Path("/")) -> float | None:
     """How long the quota of its group has held a process back so far; None if its group is not
     ours, or does not say."""
-    tree = Tree(root)
-    folder = _own_v1(tree, pid) or _own_v2(tree, pid)
+    folder = _folder_of(pid, Tree(root))
     if folder is None or not folder.name.startswith(_PREFIX):
         return None
     words = _read(folder / "cpu.stat").split()

@@ -94,6 +94,7 @@ def _cause(study: Study, writer: Writer, told: Told, tables: Sequence[TextTable]
         tables=tuple(tables),
         charts=tuple(charts),
         refutation=writer.text(told.refuted_by),
+        is_answer=told.cause.is_answer,
     )
 
 

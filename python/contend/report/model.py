@@ -243,6 +243,7 @@ class CauseText:
     tables: tuple[TextTable, ...]
     charts: tuple[Chart, ...]
     refutation: str
+    is_answer: bool
 
 
 @dataclass(frozen=True, slots=True)

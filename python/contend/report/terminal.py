@@ -386,9 +386,9 @@ def _cause(report: Report, out: _Out, *, full: bool) -> None:
         for text in cause.paragraphs if full else ():
             out.line()
             out.line(text)
+        for table in cause.tables if full or cause.is_answer else ():
+            out.words(table)
         if full:
-            for table in cause.tables:
-                out.words(table)
             out.line()
             out.line(f"What would refute it. {cause.refutation}")
     if report.bounds:

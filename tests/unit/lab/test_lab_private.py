@@ -10,6 +10,7 @@ from lab_fakes import IDENTITY, FakeServer, NoLoad, dataset, experiment
 
 from contend.errors import ContendError, WorkError
 from contend.host import page_cache
+from contend.lab.conditions import Conditions, Connect
 from contend.lab.events import Event
 from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.testbed import Testbed
@@ -30,6 +31,7 @@ class Bench:
         program = PrivateProgram(alone(self.server), IDENTITY, self.provide)
         self.heard: list[Event] = []
         place = PrivateUnderTest(lambda _cell: program, self.prepare, NoLoad())
+        self.place = place
         self.testbed = Testbed(place, self.heard.append)
         self.tiny = experiment(tmp_path)
 
@@ -59,6 +61,40 @@ class Bench:
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
+
+
+class SeenConditions(Conditions):
+    """Keeps when it was to look, and looks at nothing."""
+
+    def __init__(self) -> None:
+        self.looks: list[str] = []
+
+    def look(self, connect: Connect, data: DataSpec, when: str, settings: object) -> None:
+        self.looks.append(when)
+
+    def close(self) -> None:
+        pass
+
+
+def test_tables_that_were_made_alike_are_looked_at_once_and_none_after_ctrl_c(
+    bench: Bench,
+) -> None:
+    seen = SeenConditions()
+    with (
+        pytest.raises(KeyboardInterrupt),
+        Testbed(bench.place, bench.heard.append, conditions=seen) as testbed,
+    ):
+        testbed.set(bench.cell())
+        assert seen.looks == ["loaded"]
+        testbed.spoil_data()
+        testbed.set(bench.cell())
+        assert seen.looks == ["loaded", "end"]
+        more = bench.cell()
+        testbed.set(more.having(data__rows=777))
+        assert seen.looks == ["loaded", "end", "end", "loaded"]
+        raise KeyboardInterrupt
+    assert seen.looks == ["loaded", "end", "end", "loaded"]
+    assert not bench.server.running
 
 
 START = "start key_buffer_size=64M key_cache_segments="

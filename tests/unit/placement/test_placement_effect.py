@@ -18,7 +18,7 @@ from contend.host import process_cpu_s
 from contend.placement import Placed, Placement, become, look
 from contend.placement import spin as spin_script
 from contend.placement.cpus import layout
-from contend.placement.groups import grouped, real_time_file, remove_left_over
+from contend.placement.groups import grouped, lifted, quota_of, real_time_file, remove_left_over
 from contend.placement.neighbour import Neighbour, Spin
 from contend.placement.watched import Watched
 
@@ -110,6 +110,16 @@ def test_a_quota_holds_it_back() -> None:
     needs.control_group()
     _, held = shares(Placement(cpus=CPU), Placement(cpus=CPU, cpu_quota=0.2))
     assert held < 0.3
+
+
+def test_a_quota_is_lifted_for_a_while() -> None:
+    needs.control_group()
+    with spinner(Placement(cpu_quota=0.2)) as one:
+        assert quota_of(one.pid) == "0.2"
+        # A process whose group is not ours keeps what it has.
+        with lifted([one.pid, os.getpid()]):
+            assert quota_of(one.pid) == "none"
+        assert quota_of(one.pid) == "0.2"
 
 
 def test_a_quota_holds_a_real_time_one_back_too() -> None:

@@ -158,6 +158,7 @@ STEPS = Cause(
     lead=_lead,
     says=(_without_verdict,),
     tables=(_tables,),
+    is_answer=True,
     charts=_charts,
     refuted_by="A step whose interval holds 0 has not been shown to gain anything.",
 )
