@@ -188,6 +188,7 @@ def _of_level(seen: Probes, *, shared: bool) -> Probes:
         seen.pop("innodb_metrics", None)
         seen.pop("key_caches", None)
         seen.pop("model", None)
+        seen.pop("members", None)
     return seen
 
 
