@@ -53,8 +53,9 @@ class Group:
 
     def set_quota(self, cpus: float) -> str:
         """Let all in it together have so many CPUs; what the kernel made of it, in words."""
-        # The least quota that the kernel takes, if that of the usual period is less.
-        period = max(PERIOD_US, math.ceil(QUOTA_MIN_US / cpus))
+        # Longer if its quota would be less than the kernel takes; in whole milliseconds, of which
+        # a share of three digits is a whole number.
+        period = max(PERIOD_US, 1000 * math.ceil(QUOTA_MIN_US / cpus / 1000))
         quota = round(cpus * period)
         if self.unified:
             (self.path / "cpu.max").write_text(f"{quota} {period}")

@@ -112,6 +112,14 @@ def test_a_quota_holds_it_back() -> None:
     assert held < 0.3
 
 
+@pytest.mark.parametrize("quota", [0.02, 0.15, 0.333, 1.5])
+def test_a_quota_is_what_was_asked_for(quota: float) -> None:
+    needs.control_group()
+    asked = Placement(cpu_quota=quota)
+    with spinner(asked) as one:
+        assert not list(look.differences(asked, look.seen(one.pid), "it"))
+
+
 def test_a_quota_is_lifted_for_a_while() -> None:
     needs.control_group()
     with spinner(Placement(cpu_quota=0.2)) as one:
