@@ -18,6 +18,9 @@ _STEP = 24
 _NAMES = 220
 """Width of the names of the steps."""
 
+_WIDER = 45
+"""Room for names in a font that is wider than the one they were measured in."""
+
 _MORE, _LESS, _WHOLE = PALETTE[3], PALETTE[2], PALETTE[0]
 
 
@@ -56,5 +59,8 @@ def steps_chart(metric: str, place: str, steps: Sequence[Bar], whole: Bar | None
         caption="In percent; thin lines are the intervals. The last bar is what all steps gain "
         "together.",
         alt=f"{title}: a bar for each step. The figures are in the table.",
-        spec=frame(title, values, drawn, width=WIDTH - 140, height=_STEP * len(values)),
+        spec={
+            **frame(title, values, drawn, width=WIDTH - 190, height=_STEP * len(values)),
+            "padding": {"left": _WIDER, "right": 5, "top": 5, "bottom": 5},
+        },
     )
