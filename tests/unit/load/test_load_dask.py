@@ -4,10 +4,13 @@ they use it up."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,6 +111,29 @@ def test_a_worker_of_another_architecture_is_refused(
     monkeypatch.setattr(cluster.platform, "python_version_tuple", lambda: ("3", "99", "1"))
     with pytest.raises(RequestError, match=r"the worker at .* runs Python 3\..* runs 3\.99 here"):
         bench.cluster._look_at(host.address)
+
+
+@contextmanager
+def silent() -> Iterator[int]:
+    """A port whose packets nobody answers, as behind a firewall that drops them: of a listener with
+    a full queue."""
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]
+
+
+def test_a_server_that_answers_no_packet_is_told_before_the_load_begins(bench: Bench) -> None:
+    with silent() as port:
+        plan = bench.plan()
+        plan["server"] = {"host": "127.0.0.1", "port": port, "connect_timeout_s": 1.0}
+        begun: list[None] = []
+        with pytest.raises(LoadFailed, match=r"cannot connect to 127\.0\.0\.1:\d+: timed out"):
+            bench.run(plan, lambda: begun.append(None))
+        assert begun == []
 
 
 def test_the_others_go_on_without_a_worker_that_dies(bench: Bench) -> None:
