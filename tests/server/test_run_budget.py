@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -129,14 +130,23 @@ def test_a_server_that_dies_in_a_look_loses_that_look_alone(
     assert lab.records() == records
 
 
-def without_rights(lab: Lab) -> None:
-    """Have contend-load run as root without what root may."""
+def without_rights(lab: Lab, *, hidden: bool = False) -> None:
+    """Have contend-load run as root without what root may; `hidden`: as another user than the
+    server's, who sees its own processes alone (`hidepid=2`)."""
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         missing("root, and setpriv to lose its rights")
     wrapper = lab.folder / "contend-load-without-rights"
-    lose = "setpriv --bounding-set=-all --inh-caps=-all"
     load = lab.environment["CONTEND_LOAD"]
-    wrapper.write_text(f'#!/bin/sh\nexec {lose} {load} "$@"\n')
+    lose = f'setpriv --bounding-set=-all --inh-caps=-all {load} "$@"'
+    if hidden:
+        if subprocess.run(["unshare", "--mount", "true"], check=False).returncode != 0:
+            missing("the right to have a mount namespace of one's own")
+        files = "--inh-caps=-all,+dac_override --ambient-caps=-all,+dac_override"
+        lose = (
+            "unshare --mount sh -c 'mount -t proc -o hidepid=2 proc /proc && "
+            f'exec setpriv --reuid=65534 --regid=65534 --clear-groups {files} {load} "$@"\' sh "$@"'
+        )
+    wrapper.write_text(f"#!/bin/sh\nexec {lose}\n")
     wrapper.chmod(0o755)
     lab.environment["CONTEND_LOAD"] = str(wrapper)
 
@@ -153,3 +163,18 @@ def test_who_may_not_trace_sees_what_the_scheduler_counts(
         assert FOR_CPU in one["parts_us"] and WIRE not in one["parts_us"]
         (said,) = one["unknown"]
         assert said.startswith("where threads wait: ") and "ermi" in said
+
+
+def test_a_server_that_is_hidden_leaves_the_client_alone(
+    tmp_path: Path, new_lab: NewLab, measured: Lab
+) -> None:
+    lab = new_lab(tmp_path).look_shortly()
+    lab.begin_from(measured)
+    without_rights(lab, hidden=True)
+    done = look(lab)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    for one in shown(lab)["budgets"]:
+        assert CLIENT in one["parts_us"]
+        assert not {FOR_CPU, USER, WIRE} & one["parts_us"].keys()
+        assert one["unknown"]
