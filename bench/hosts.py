@@ -182,14 +182,15 @@ def leader(made: Fleet) -> str:
     _, lines = told_by_a_worker()
     interval = next(len(line) for line in lines if line.startswith('{"type":"interval"'))
     part = len(lines[-1])
-    asked = WORKERS / fleet.TICK_S
+    rest_s = max(fleet.LOADED_TICK_S, WORKERS * fleet.PAUSE_A_HOST_S)
+    asked = WORKERS / rest_s
     rows = [
         ["a question to a worker (`hear`), CPU here", f"{cpu_ms:.2f} ms", "measured"],
         ["the same, from question to answer", f"{wall_ms:.2f} ms", "measured"],
         [f"a line of an interval, {CLASSES} classes", f"{interval / 1e3:.0f} kB", "measured"],
         [f"the result of a worker, {CLASSES} classes", f"{part / 1e3:.0f} kB", "measured"],
         [
-            f"questions a second to {WORKERS} workers, one each {fleet.TICK_S * 1e3:.0f} ms",
+            f"questions a second to {WORKERS} workers, one each {rest_s * 1e3:.0f} ms",
             f"{asked:,.0f}",
             "computed",
         ],

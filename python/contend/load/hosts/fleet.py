@@ -35,7 +35,11 @@ from contend.placement import Placed
 from contend.plan import Plan
 
 TICK_S = 0.05
-"""Between two looks at what the hosts have to tell."""
+"""Between two looks at what the hosts have to tell, until the load begins."""
+
+LOADED_TICK_S = 0.5
+"""The same from then on. Each look takes CPU time here and at the worker, which local workers take
+from the load: at 50 ms it made p99 11 to 21 % longer on two CPUs, at this pace 2 to 4 %."""
 
 PAUSE_A_HOST_S = 0.01
 """A question to a host costs some milliseconds of CPU here, whatever the host has to tell. So each
@@ -204,7 +208,7 @@ class FleetRun:
             if time.monotonic() > limit:
                 for ear in ears:
                     ear.lose("its load did not end in time")
-            self._stopped.wait(TICK_S)
+            self._stopped.wait(LOADED_TICK_S if begun else TICK_S)
         self._tell_clocks(ears, merge)
 
     def _has_failed(self, ears: Sequence[Ear]) -> bool:
