@@ -39,7 +39,8 @@ TICK_S = 0.05
 
 LOADED_TICK_S = 0.5
 """The same from then on. Each look takes CPU time here and at the worker, which local workers take
-from the load: at 50 ms it made p99 11 to 21 % longer on two CPUs, at this pace 2 to 4 %."""
+from the load: at 50 ms p99 was 11 to 21 % longer on two CPUs, at this pace no difference was
+certain."""
 
 PAUSE_A_HOST_S = 0.01
 """A question to a host costs some milliseconds of CPU here, whatever the host has to tell. So each
