@@ -156,12 +156,10 @@ SIGNS: dict[str, tuple[Pair, Pair]] = {
     ),
     "binary-log-flush": (
         pair(
-            run(
-                {"Binlog_commits": 900}, {"variables_that_differ": {"sync_binlog": {"value": "1"}}}
-            ),
-            run(),
+            run({"Binlog_group_commits": 900}, of_variable("sync_binlog", "1")),
+            run({"Binlog_group_commits": 300}),
         ),
-        pair(run(), run({"Binlog_commits": 900})),
+        pair(run({"Binlog_group_commits": 300}), run({"Binlog_group_commits": 900})),
     ),
     "log-flush": (
         pair(run({"Innodb_data_fsyncs": 500}), run()),

@@ -7,6 +7,7 @@ from contend.findings.candidates._common import NO_DATABASE, NOTHING, is_databas
 from contend.metrics import Metric, Run
 
 _USUAL = 96 << 20
+_BUFFER = 16 << 20
 _MOST = 8 << 30
 
 
@@ -25,6 +26,12 @@ def _propose(pair: Pair) -> Proposal | str:
         return NO_DATABASE
     name = "innodb_log_file_size" if pair.kind == "mariadb" else "innodb_redo_log_capacity"
     now = int(pair.number(name, _USUAL))
+    buffer = int(pair.number("innodb_log_buffer_size", _BUFFER))
+    if pair.kind == "mariadb" and now < buffer:
+        return (
+            f"a log of {now >> 20:,} MiB could not be put back: the server takes none below its "
+            f"innodb_log_buffer_size of {buffer >> 20:,} MiB while it runs"
+        )
     if now * 4 > _MOST:
         return f"the log has {now >> 20:,} MiB as it is"
     sizes = (now * 4, min(_MOST, max(_USUAL * 4, now * 16)))
