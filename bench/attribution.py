@@ -1,6 +1,6 @@
 """How often does `contend why` name the cause that was put into one of two servers?
 
-    python bench/attribution.py [--count 24] [--minutes 60] [--only NAME] [--table]
+    python bench/attribution.py [--count 222] [--minutes 60] [--only NAME] [--table]
 
 Each case starts two private servers that run alike but for what is injected into the second, which
 contend knows as two servers that run already, and runs the recipe `new-server-slower` on them. What
@@ -12,9 +12,9 @@ is missing under that hash.
 
 Named is what was confirmed. A case is *right* if that is one of the accepted answers and nothing
 else, *wrong* if anything else was confirmed, else *unknown*: nothing was confirmed, or no
-difference was certain. Where the candidate's treatment is the injector's own lever (`own_lever`),
-the case counts apart: to lift a cause by what made it shows that the bookkeeping is right, and
-little more.
+difference was certain. Where nothing was injected, or where contend does not have the true
+candidate, right is that nothing was named. Every cause is lifted by the variable that made it:
+that shows that signs and bookkeeping are right, and not more.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -46,9 +46,9 @@ from contend.servers import Dsn
 CASES = RESULTS / "attribution" / "cases.jsonl.gz"
 SEED = 20_261_125
 TIMEOUT_S = 600.0
-RUN_S, WHY_MINUTES = 20, 0.7
-"""What a case measures first, and what it tries then: with the start and the filling of two servers
-a case takes a minute and a half."""
+RUN_S, WHY_MINUTES = 20, 1.0
+"""What a case measures first, and what it tries then at most: with two servers and their rows 50 to
+90 s."""
 TABLES = "sbtest"
 """The database that contend makes for its tables."""
 
@@ -60,11 +60,10 @@ Case = dict[str, Any]
 class Injection:
     """What is other in the second server.
 
-    options: it is started with; `both`: both servers are.
+    options: it is started with; `both`: both servers are, if `options` has nothing else.
     sizes: settings of the experiment, for both; a size each. Where a treatment builds an index,
         there are fewer rows, so that it takes no longer than measuring.
     accepted: candidates that are right; none if nothing may be named.
-    own_lever: the candidate's treatment sets the variable that was injected.
     after_load: a statement for the second server, once the tables are there.
     """
 
@@ -72,81 +71,183 @@ class Injection:
     options: Mapping[str, Value]
     sizes: Sequence[Sequence[str]]
     accepted: Sequence[str]
-    both: Mapping[str, Value] = field(default_factory=dict)
-    own_lever: bool = True
+    both: Mapping[str, Value]
     after_load: str = ""
 
 
-INJECTIONS: tuple[Injection, ...] = (
+KEPT: Mapping[str, Value] = {"thread_cache_size": 64}
+"""Of both servers in nearly all cases, so that connections alone are no difference."""
+
+
+def connections(*counts: int, **sets: Any) -> list[list[str]]:
+    """A size for each number of connections, with further settings that all have."""
+    more = [f"{path.replace('__', '.')}={json.dumps(value)}" for path, value in sets.items()]
+    return [[f"load.connections={count}", *more] for count in counts]
+
+
+CHANGES = "UPDATE sbtest SET k = k + 1 WHERE id = {id:uniform(1, 100000)};"
+SORTS = "SELECT id, c FROM sbtest WHERE id BETWEEN {a:uniform(1, 90000)} AND {a} + 3000 ORDER BY c;"
+POINTS = ", ".join(f"{{p{n}:uniform(1, 100000)}}" for n in range(40))
+MANY_POINTS = f"SELECT id, k FROM sbtest WHERE k IN ({POINTS});"
+EITHER = "SELECT id, c FROM sbtest WHERE id = {a:uniform(1, 100000)} OR k = {b:uniform(1, 100000)};"
+
+POINT = "SELECT c FROM sbtest WHERE id = {id:uniform(1, 100000)};"
+
+
+def joined(tables: int) -> str:
+    """A row each of so many tables, which are one: a query has it open so many times."""
+    names = [f"t{n}" for n in range(tables)]
+    of = ", ".join(f"sbtest {name}" for name in names)
+    each = " AND ".join(f"{name}.id = {{{name}:uniform(1, 100000)}}" for name in names)
+    return f"SELECT t0.c FROM {of} WHERE {each};"
+
+
+ALONE: tuple[Injection, ...] = (
     Injection(
         "missing_index",
         {},
-        [[f"load.connections={n}", "data.rows=20000"] for n in (1, 4, 8)],
+        connections(1, 4, 8, data__rows=20_000),
         ["missing-index"],
-        both={"thread_cache_size": 64},
+        both=KEPT,
         after_load="ALTER TABLE sbtest DROP INDEX k",
     ),
     Injection(
         "thread_cache",
         {"thread_cache_size": 0},
-        [[f"load.reconnect_every={n}", "load.connections=8"] for n in (2, 4, 10)],
+        [[f"load.reconnect_every={n}", "load.connections=8"] for n in (2, 3, 4)],
         ["thread-cache"],
-        both={"thread_cache_size": 64},
+        both=KEPT,
     ),
     Injection(
         "table_cache",
         {"table_open_cache": 10},
-        [[f"load.connections={n}"] for n in (16, 32, 64)],
+        [size for n in (6, 10, 14) for size in connections(4, workload__text=joined(n))],
         ["table-cache"],
-        both={"thread_cache_size": 64},
+        both=KEPT,
     ),
     Injection(
         "query_cache",
         {"query_cache_type": 1, "query_cache_size": 64 << 20},
-        [[f"load.connections={n}"] for n in (4, 8, 32)],
+        connections(4, 8, 32),
         ["query-cache-lock"],
-        both={"thread_cache_size": 64},
+        both=KEPT,
     ),
     Injection(
         "statement_log",
-        {"general_log": 1},
-        [[f"load.connections={n}"] for n in (4, 8, 32)],
+        {"general_log": 1, "slow_query_log": 1, "long_query_time": 0},
+        connections(8, 16, 32, workload__text=POINT),
         ["statement-log"],
-        both={"thread_cache_size": 64},
+        both=KEPT,
     ),
     Injection(
         "buffer_pool",
         {"innodb_buffer_pool_size": 6 << 20},
-        [[f"load.connections={n}"] for n in (2, 4, 8)],
+        connections(2, 4, 8),
         ["buffer-pool-reads"],
-        both={"thread_cache_size": 64, "innodb_flush_method": "O_DIRECT"},
+        both={**KEPT, "innodb_flush_method": "O_DIRECT"},
     ),
     Injection(
         "temporary_tables",
         {"tmp_table_size": 1024, "max_heap_table_size": 16384},
-        [[f"load.connections={n}"] for n in (2, 4, 8)],
+        connections(2, 4, 8),
         ["temporary-tables-on-disk"],
-        both={"thread_cache_size": 64},
+        both=KEPT,
     ),
     Injection(
-        "none",
-        {},
-        [[f"load.connections={n}"] for n in (2, 8, 32)],
-        [],
-        both={"thread_cache_size": 64},
+        "sort_buffer",
+        {"sort_buffer_size": 16 << 10},
+        connections(1, 4, 8, workload__text=SORTS),
+        ["sort-passes"],
+        both=KEPT,
+    ),
+    Injection(
+        "log_flush",
+        {"innodb_flush_log_at_trx_commit": 1},
+        connections(2, 4, 8, workload__text=CHANGES),
+        ["log-flush"],
+        both={**KEPT, "innodb_flush_log_at_trx_commit": 2},
+    ),
+    Injection(
+        "binary_log_flush",
+        {"sync_binlog": 1},
+        connections(2, 4, 8, workload__text=CHANGES),
+        ["binary-log-flush"],
+        both={
+            **KEPT,
+            **{"innodb_flush_log_at_trx_commit": 2, "log_bin": "binlog", "sync_binlog": 0},
+        },
+    ),
+    Injection(
+        "key_cache",
+        {"key_buffer_size": 16 << 10},
+        connections(2, 4, 8, data__engine="MyISAM", workload__text=MANY_POINTS),
+        ["key-cache-reads"],
+        both={**KEPT, "key_buffer_size": 32 << 20},
+    ),
+    Injection(
+        "optimizer_switch",
+        {"optimizer_switch": "index_merge=off"},
+        [
+            [f"data.rows={rows}", *sets]
+            for rows, (sets,) in (
+                (rows, connections(4, workload__text=EITHER)) for rows in (500, 2000, 8000)
+            )
+        ],
+        ["plan-changed"],
+        both=KEPT,
     ),
 )
 
+TOGETHER = (
+    ("missing_index", "statement_log"),
+    ("query_cache", "temporary_tables"),
+    ("table_cache", "query_cache"),
+    ("statement_log", "temporary_tables"),
+    ("buffer_pool", "statement_log"),
+    ("temporary_tables", "buffer_pool"),
+    ("thread_cache", "statement_log"),
+    ("thread_cache", "query_cache"),
+    ("sort_buffer", "statement_log"),
+    ("log_flush", "statement_log"),
+    ("key_cache", "query_cache"),
+    ("optimizer_switch", "query_cache"),
+    ("binary_log_flush", "statement_log"),
+)
+"""Two causes in one server. The settings of the experiment are those of the first."""
 
-def drawn() -> Iterator[tuple[str, Injection, Sequence[str]]]:
-    """All cases in the order in which they are made, each with a key, without end."""
+
+def both_of(first: Injection, second: Injection) -> Injection:
+    """Two injections in one server; either cause may be named, and both."""
+    return Injection(
+        f"{first.name} and {second.name}",
+        {**first.options, **second.options},
+        first.sizes[-1:],
+        [*first.accepted, *second.accepted],
+        both={**second.both, **first.both},
+        after_load=first.after_load,
+    )
+
+
+NONE = Injection("none", {}, connections(1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 100), [], KEPT)
+
+_BY_NAME = {one.name: one for one in ALONE}
+PAIRS = tuple(both_of(_BY_NAME[first], _BY_NAME[second]) for first, second in TOGETHER)
+INJECTIONS: tuple[Injection, ...] = (*ALONE, *PAIRS, NONE)
+
+
+def drawn() -> Iterator[tuple[str, Injection, Sequence[str], str]]:
+    """All cases in the order in which they are made, without end: a key each, the injection, the
+    settings of its size, and the candidate that contend does not have this time, if any: of each
+    cause alone the true one is taken out in one case of four."""
     chance = random.Random(SEED)
     repeat = 0
     while True:
-        every = [(one, size) for one in INJECTIONS for size in range(len(one.sizes))]
+        every = [(one, size, "") for one in INJECTIONS for size in range(len(one.sizes))]
+        every += [(one, repeat % len(one.sizes), one.accepted[0]) for one in ALONE]
         chance.shuffle(every)
-        for one, size in every:
-            yield f"{one.name}/{size}/{repeat}", one, one.sizes[size]
+        for one, size, without in every:
+            key = f"{one.name}/{size}/{repeat}" + "/without" * bool(without)
+            yield key, one, one.sizes[size], without
         repeat += 1
 
 
@@ -163,10 +264,17 @@ def keep(case: Case) -> None:
         file.write(json.dumps(case, separators=(",", ":")) + "\n")
 
 
-def contend(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    program = Path(sys.executable).with_name("contend")
+_WITHOUT = (
+    "import sys; from contend.findings.candidates import CANDIDATES; "
+    "CANDIDATES.pop(sys.argv.pop(1)); from contend.cli.main import main; sys.exit(main())"
+)
+
+
+def contend(*arguments: str, folder: Path, without: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the command; `without` a candidate, as if its file were not there."""
+    program = ("-m", "contend") if not without else ("-c", _WITHOUT, without)
     return subprocess.run(
-        [str(program), *arguments],
+        [sys.executable, *program, *arguments],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -176,7 +284,7 @@ def contend(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def attribute(one: Injection, sets: Sequence[str]) -> Case:
+def attribute(one: Injection, sets: Sequence[str], without: str) -> Case:
     """Make a case: two servers, the recipe, and what was named."""
     laps = [time.monotonic()]
     with contextlib.ExitStack() as stack:
@@ -210,7 +318,9 @@ def attribute(one: Injection, sets: Sequence[str]) -> Case:
         )
         laps.append(time.monotonic())
         minutes = ("--minutes", str(WHY_MINUTES))
-        told = contend("why", str(out), "--json", "--yes", *minutes, folder=folder)
+        told = contend(
+            *("why", str(out), "--json", "--yes", *minutes), folder=folder, without=without
+        )
         laps.append(time.monotonic())
         found: dict[str, Any] = {}
         with contextlib.suppress(ValueError):
@@ -249,7 +359,7 @@ def make(count: int, minutes: float, only: str | None) -> None:
     until, now = time.monotonic() + 60 * minutes, hash_of(rules(INJECTIONS))
     made = {case["key"] for case in read_cases() if case["signatures"] == now}
     wanted = (each for each in drawn() if only is None or each[1].name == only)
-    for _, (key, one, sets) in zip(range(count), wanted, strict=False):
+    for _, (key, one, sets, without) in zip(range(count), wanted, strict=False):
         if key in made:
             continue
         if time.monotonic() > until:
@@ -262,11 +372,11 @@ def make(count: int, minutes: float, only: str | None) -> None:
             "signatures": now,
             "injected": one.name,
             "sets": list(sets),
-            "accepted": list(one.accepted),
-            "own_lever": one.own_lever,
+            "accepted": [] if without else list(one.accepted),
+            "without": without,
         }
         try:
-            case |= attribute(one, sets)
+            case |= attribute(one, sets, without)
         except subprocess.TimeoutExpired:
             case |= {"named": [], "refuted": [], "open": [], "said": "took too long", "code": -1}
         keep(case)
@@ -280,21 +390,47 @@ def table() -> str:
     now = hash_of(rules(INJECTIONS))
     cases = [case for case in read_cases() if case["signatures"] == now]
     named = sorted({name for case in cases for name in case["named"]})
+    by_group: dict[str, list[Case]] = {}
+    for case in cases:
+        by_group.setdefault(_group(case), []).append(case)
     rows = []
-    for one in sorted({case["injected"] for case in cases}):
-        of = [case for case in cases if case["injected"] == one]
-        counts = Counter(name for case in of for name in case["named"])
-        nothing = sum(not case["named"] for case in of)
-        right = sum(verdict(case) == "right" for case in of)
-        by_name = (str(counts[name] or "") for name in named)
-        rows.append([one, str(len(of)), *by_name, str(nothing), f"{right} of {len(of)}"])
-    wrong = sum(verdict(case) == "wrong" for case in cases)
-    low, high = exact(wrong, len(cases))
-    head = ["injected", "cases", *(f"`{name}`" for name in named), "nothing named", "right"]
-    return (
-        f"{markdown_table(head, rows)}\n\nWrong: {wrong} of {len(cases)} "
-        f"(95 %: {low:.1%} to {high:.1%}, Clopper-Pearson). Signatures {now}.\n"
-    )
+    for group in sorted(by_group, key=GROUPS.index):
+        of_group = by_group[group]
+        for one in sorted({case["injected"] for case in of_group}):
+            of = [case for case in of_group if case["injected"] == one]
+            counts = Counter(name for case in of for name in case["named"])
+            rows.append(
+                [
+                    *(group, one, str(len(of)), *(str(counts[name] or "") for name in named)),
+                    str(sum(not case["named"] for case in of)),
+                    str(sum(verdict(case) == "right" for case in of)),
+                ]
+            )
+    head = ["", "injected", "cases", *(f"`{name}`" for name in named), "nothing", "right"]
+    told = [
+        markdown_table(head, rows),
+        f"\n{len(cases)} cases, signatures {now}. 95 % intervals:\n",
+    ]
+    told += [
+        f"- {group}: right {_share(of, 'right')}, wrong {_share(of, 'wrong')}"
+        for group, of in sorted(by_group.items(), key=lambda each: GROUPS.index(each[0]))
+    ]
+    return "\n".join([*told, f"- all: wrong {_share(cases, 'wrong')}", ""])
+
+
+GROUPS = ("alone", "pair", "none", "taken out")
+
+
+def _group(case: Case) -> str:
+    if case["without"]:
+        return "taken out"
+    return {0: "none", 1: "alone"}.get(len(case["accepted"]), "pair")
+
+
+def _share(cases: Sequence[Case], which: str) -> str:
+    count = sum(verdict(case) == which for case in cases)
+    low, high = exact(count, len(cases))
+    return f"{count} of {len(cases)} ({low:.1%} to {high:.1%})"
 
 
 def exact(count: int, of: int) -> tuple[float, float]:
@@ -306,7 +442,7 @@ def exact(count: int, of: int) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=8 * 3)
+    parser.add_argument("--count", type=int, default=222)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--only", choices=[one.name for one in INJECTIONS])
     parser.add_argument("--table", action="store_true")

@@ -33,6 +33,8 @@ from made_up_pairs import SIGNS  # noqa: E402
 
 RECIPE = ROOT / "python" / "contend" / "recipes" / "new-server-slower.toml"
 CONNECTIONS = (1, 2, 4, 8, 64)
+PLANNED_FOR = ((0.4, 0.41, 0.42), (0.3, 0.4, 0.5, 0.6), (0.0, 0.1, 0.2))
+"""Made-up ratios of runs, by which the repeats of trying are planned."""
 LEFT = (0.0, 0.3, 0.6, 1.0)
 """Of a made-up difference, with a dose or with the placebo."""
 
@@ -46,8 +48,13 @@ def rules(injections: Iterable[Any]) -> dict[str, Any]:
             "confidence": tried.CONFIDENCE,
             "over_placebo": tried.OVER_PLACEBO,
             "dose_slack": tried.DOSE_SLACK,
-            "first_look": tried.FIRST_LOOK,
-            "repeats": why.REPEATS,
+            "looks": tried.LOOKS,
+            "planned": [
+                tried.repeats_to_decide(np.array(ratios), least, 2)
+                for ratios in PLANNED_FOR
+                for least in (0.3, 0.5)
+            ],
+            "repeats": [why.REPEATS, why.REPEATS_MOST],
             "minutes": why.MINUTES,
         },
         "recipe": tomllib.loads(RECIPE.read_text()),
@@ -68,6 +75,7 @@ def _candidate(one: Candidate) -> dict[str, Any]:
             [sign.name, sign.at, sign.least, sign.most, sign.figure(fits), sign.figure(fits_not)]
             for sign in one.signature
         ],
+        "times_over": [one.times_over(fits), one.times_over(fits_not)],
         "proposals": [_proposal(one.propose(pair)) for pair in _of_several_sizes(fits)],
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from dataclasses import replace
@@ -91,3 +92,20 @@ def test_the_hash_is_the_same_in_another_process(before: str) -> None:
         [sys.executable, "-c", code], cwd=bench, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == before
+
+
+def test_a_round_of_cases_has_each_kind() -> None:
+    round_of = list(itertools.islice(attribution.drawn(), 74))
+    assert len({key for key, *_ in round_of}) == 74
+    without = {one.name: taken for _, one, _, taken in round_of if taken}
+    assert without == {one.name: one.accepted[0] for one in attribution.ALONE}
+    assert sum(one.name == "none" for _, one, _, _ in round_of) == 13
+    assert sum(len(one.accepted) == 2 for _, one, _, _ in round_of) == 13
+    assert {name for one in attribution.INJECTIONS for name in one.accepted} <= CANDIDATES.keys()
+
+
+def test_a_candidate_that_is_taken_out_is_unknown_to_contend(tmp_path: Path) -> None:
+    done = attribution.contend("why", "--help", folder=tmp_path, without="log-flush")
+    assert done.returncode == 0 and "usage: contend why" in done.stdout
+    missing = attribution.contend("why", "--help", folder=tmp_path, without="no-such")
+    assert "KeyError: 'no-such'" in missing.stderr
