@@ -65,6 +65,10 @@ def explain(path: Path, args: argparse.Namespace, *, agreed: bool = False) -> in
 
 def _beforehand(plan: WhyPlan) -> list[str]:
     lines = [f"Tried for {plan.seconds / 60:g} min, at both levels alike:"]
+    if not plan.is_certain:
+        lines.insert(
+            0, "The run is not certain of the difference, which is measured again as well."
+        )
     for one, proposal in plan.tried:
         lines.append(f"  {one.name}: {one.title}")
         lines += [f"    dose {n}: {d.words}" for n, d in enumerate(proposal.doses, start=1)]

@@ -222,7 +222,9 @@ def pair_of(
     place = {path: one for path, one in finding.cell.items() if path != roles.compared.path}
     baseline = {**place, roles.compared.path: finding.baseline}
     level = {**place, roles.compared.path: finding.level}
-    slower, faster = (level, baseline) if finding.tone == "worse" else (baseline, level)
+    lower_is_slower = finding.metric.better == "higher"
+    level_is_slower = (finding.change.ratio < 1) == lower_is_slower
+    slower, faster = (level, baseline) if level_is_slower else (baseline, level)
     runs: dict[Side, Sequence[RunRecord]] = {
         "slower": study.runs_of(slower),
         "faster": study.runs_of(faster),
@@ -316,3 +318,9 @@ class Candidate:
         if False in found:
             return False
         return None if None in found else True
+
+    def times_over(self, pair: Pair) -> float:
+        """How many times as much of what would slow it the slower side has as the faster one, by
+        the sign that shows it most; 1 if no sign asks for much of something."""
+        asked = [s for s in self.signature if s.at in ("slower", "over") and s.least > 0]
+        return max((pair.times(sign.metric) or 1.0 for sign in asked), default=1.0)

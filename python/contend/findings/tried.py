@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -18,15 +18,20 @@ import numpy as np
 from contend.findings.study import Study, log_ratio, reading_of
 from contend.probed import TriedRecord, WhyFacts
 from contend.settings.treatments import TREATMENT, UNTREATED
-from contend.stats import Change, Estimate, TableShape, answer_tables, estimate, ratio_of_means
+from contend.stats import Change, Estimate, estimate, ratio_of_means
+from contend.stats.student import t_quantile
 from contend.store import RunRecord
 
 CONFIDENCE = 0.99
 """Of all contrasts of one comparison together, at all looks whether all is decided."""
 
-FIRST_LOOK = 4
-"""Repeats after which it is looked whether all is decided. The next look comes when there are twice
-as many; each may err by half as much as the one before, the first by half of all."""
+LOOKS = {4: 0.05, 8: 0.10, 16: 0.15}
+"""After so many repeats it is looked whether all is decided, each time with this share of the
+chance to err: with few repeats little is decided that a small share would not decide as well. What
+is left is for the end."""
+
+MANY_REPEATS = 64
+"""So many stand for what no time has room for."""
 
 DOSE_SLACK = 0.1
 """Of the difference, how much more may be left by noise at a larger dose than at a smaller one."""
@@ -74,16 +79,20 @@ def tried_of(study: Study) -> DifferenceTried | None:
     if about is None or study.roles.baseline is None:
         return None
     records = about["tried"]
-    return judged(records, {n: ratios_under(study, n) for n in (UNTREATED, *_names(records))})
+    ratios = {n: ratios_under(study, n) for n in (UNTREATED, *_names(records))}
+    looked = judged(records, ratios)
+    ends = study.finished and why_decided(looked) is None
+    return judged(records, ratios, is_end=True) if ends else looked
 
 
 def judged(
-    records: list[TriedRecord], by_treatment: Mapping[str, np.ndarray]
+    records: list[TriedRecord], by_treatment: Mapping[str, np.ndarray], *, is_end: bool = False
 ) -> DifferenceTried | None:
     """The verdicts; None if the untreated pair was never measured.
 
     Args:
         by_treatment: ln(level / baseline) by repeat, NaN where it was not measured.
+        is_end: no look comes after this one.
     """
     untreated = by_treatment[UNTREATED]
     if not np.any(np.isfinite(untreated)):
@@ -92,38 +101,44 @@ def judged(
     d = {name: sign * one for name, one in by_treatment.items()}
     measured = [one for one in records if _is_measured(d, one)]
     unmeasured = tuple(one["candidate"] for one in records if one not in measured)
-    contrasts = [d[UNTREATED]]
-    for one in measured:
-        contrasts += _contrasts(d, one)
-    # Of each candidate two contrasts are in the table, and the share that is left is apart.
-    members = len(contrasts) + len(measured)
-    chance = chance_at(int(np.isfinite(untreated).sum())) / members
-    table = np.stack(contrasts, axis=1)[:, None, :]
-    (answer,) = answer_tables(
-        [table], TableShape(1, 1), confidence=1 - chance * len(contrasts), only_wholes=True
-    )
-    changes = sorted(answer.changes, key=lambda change: change.place.level)
-    whole, certain = logs_of(changes[0]), changes[0].low > 1
+    chance = chance_at(math.inf if is_end else int(np.isfinite(untreated).sum()))
+    whole = _mean(d[UNTREATED], chance)
+    certain = whole.low > 0
     found = tuple(
-        _verdict(one, d, whole, changes[1 + 2 * at : 3 + 2 * at], chance, certain=certain)
-        for at, one in enumerate(measured)
+        _verdict(one, d, whole, chance / len(measured), certain=certain) for one in measured
     )
     return DifferenceTried(whole, certain, whole.n, found, unmeasured)
 
 
-def chance_at(repeats: int) -> float:
+def chance_at(repeats: float) -> float:
     """How often one comparison may err that has so many repeats: the share of the look that is due
-    by then. All looks together err no more often than `CONFIDENCE` leaves."""
-    looks_before = max(0, math.ceil(math.log2(repeats / FIRST_LOOK)))
-    return float((1 - CONFIDENCE) / 2 ** (looks_before + 1))
+    by then, or that of the end. All together err no more often than `CONFIDENCE` leaves."""
+    due = next((share for at, share in LOOKS.items() if repeats <= at), 1 - sum(LOOKS.values()))
+    return (1 - CONFIDENCE) * due
+
+
+def repeats_to_decide(ratios: np.ndarray, goes: float, candidates: int) -> int:
+    """Repeats with which a candidate among so many is decided four times in five, if it takes away
+    the share `goes` of the difference and its placebo nothing, and they scatter as `ratios` do;
+    the fewest if too few ratios are known, and `MANY_REPEATS` if it takes more."""
+    known = ratios[np.isfinite(ratios)]
+    if len(known) < _FEW:
+        return _FEW
+    effect = goes * abs(float(np.mean(known)))
+    sd = math.sqrt(2) * float(np.std(known, ddof=1))
+    chance = chance_at(math.inf) / candidates
+    for n in range(_FEW, MANY_REPEATS):
+        wanted = t_quantile(n - 1, 1 - chance) + t_quantile(n - 1, _POWER)
+        if wanted * sd / math.sqrt(n) <= effect:
+            return n
+    return MANY_REPEATS
 
 
 def why_decided(tried: DifferenceTried | None) -> str | None:
     """Why no further repeat is wanted; None if some are, or if no look is due."""
-    if tried is None or not tried.candidates or not tried.certain:
+    if tried is None or tried.repeats not in LOOKS:
         return None
-    doublings = math.log2(tried.repeats / FIRST_LOOK)
-    if doublings < 0 or not doublings.is_integer():
+    if not tried.candidates or not tried.certain:
         return None
     if any(one.verdict == "not certain" for one in tried.candidates):
         return None
@@ -147,11 +162,16 @@ def pairs_under(study: Study, treatment: str) -> list[list[tuple[RunRecord, RunR
 
 def ratios_under(study: Study, treatment: str) -> np.ndarray:
     """ln(level / baseline) under a treatment, by repeat; NaN if it was not measured."""
+    return ratios_of(study, pairs_under(study, treatment))
+
+
+def ratios_of(study: Study, pairs: Iterable[Sequence[tuple[RunRecord, RunRecord]]]) -> np.ndarray:
+    """ln(level / baseline) of runs side by side, by repeat; NaN if there are none."""
     metric = study.metrics[0]
     return np.array(
         [
             log_ratio(metric, [(reading_of(metric, a), reading_of(metric, b)) for a, b in both])
-            for both in pairs_under(study, treatment)
+            for both in pairs
         ]
     )
 
@@ -160,12 +180,6 @@ def _is_measured(d: Mapping[str, np.ndarray], one: TriedRecord) -> bool:
     """Whether any repeat has all that a verdict takes."""
     needed = (UNTREATED, *one["doses"], one["placebo"])
     return bool(np.any(np.all([np.isfinite(d[name]) for name in needed], axis=0)))
-
-
-def _contrasts(d: Mapping[str, np.ndarray], one: TriedRecord) -> list[np.ndarray]:
-    """What goes beyond what the placebo takes; the same less what must at least."""
-    beyond = d[one["placebo"]] - d[one["doses"][-1]]
-    return [beyond, beyond - OVER_PLACEBO * one["least"] * d[UNTREATED]]
 
 
 def logs_of(change: Change) -> Estimate:
@@ -179,15 +193,20 @@ def _verdict(
     record: TriedRecord,
     d: Mapping[str, np.ndarray],
     untreated: Estimate,
-    changes: list[Change],
     chance: float,
     *,
     certain: bool,
 ) -> CandidateTried:
-    beyond, beyond_short = map(logs_of, changes)
-    none, whole = d[UNTREATED], d[record["doses"][-1]]
+    """The verdict of one candidate, which may be false with this chance.
+
+    Confirmed takes all of its conditions, so that each may err with the whole chance on its side:
+    a cause that is none fails at one of them. Either of two refutes, so each has half.
+    """
+    none, whole, placebo = d[UNTREATED], d[record["doses"][-1]], d[record["placebo"]]
     left = ratio_of_means(whole, none, chance=chance, confidence=CONFIDENCE)
     most = 1 - record["least"]
+    beyond = _mean(placebo - whole, 2 * chance)
+    beyond_short = _mean(placebo - whole - OVER_PLACEBO * record["least"] * none, chance)
     as_foretold = left.mean <= most and beyond_short.mean >= 0
     is_confirmed = (
         certain and as_foretold and left.high < 1 and beyond.low > 0 and _grows(d, record)
@@ -214,7 +233,9 @@ def _verdict(
 
 
 def _mean(values: np.ndarray, chance: float) -> Estimate:
-    return estimate(values[np.isfinite(values)], 1 - chance)
+    """With the chance that its interval, of two sides, misses the true one."""
+    found = estimate(values[np.isfinite(values)], 1 - chance)
+    return replace(found, confidence=CONFIDENCE)
 
 
 def _grows(d: Mapping[str, np.ndarray], record: TriedRecord) -> bool:
@@ -240,6 +261,7 @@ def more_repeats(needed: list[tuple[Estimate, float]]) -> int | None:
 COULD_NOT_BE_HAD = "what would be changed could not be had, see the runs that failed"
 
 _FEW = 3
+_POWER = 0.8
 
 
 def untested_of(about: WhyFacts, tried: DifferenceTried | None) -> dict[str, str]:

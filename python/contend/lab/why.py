@@ -11,11 +11,13 @@ import itertools
 import math
 import os
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from contend import host
 from contend.errors import ContendError, RequestError
@@ -26,21 +28,24 @@ from contend.findings.candidates._common import IDLE_SHARE, NEIGHBOURS_SHARE, ST
 from contend.findings.candidates.quota import HAS_QUOTA
 from contend.findings.model import Finding
 from contend.findings.study import Study
-from contend.findings.tried import logs_of, more_repeats
+from contend.findings.tried import logs_of, more_repeats, ratios_of, repeats_to_decide
 from contend.lab.effort import BLOCK_S, SETTLE_S, SLICE_S, START_S
 from contend.lab.session import refuse_settings
 from contend.probed import TriedRecord, WhyFacts
 from contend.settings.treatments import TREATMENT, TREATMENTS, UNTREATED
 from contend.spec import CellSpec, Experiment, Factor, cell_specs, written
 from contend.spec.keys import resolve
-from contend.store import RunFolder
+from contend.store import RunFolder, RunRecord
 
-REPEATS = 8
-"""So many have to fit into the time. Twice as many are made if they fit too: the first look whether
-all is decided then comes after a quarter of it."""
+REPEATS = 6
+"""So many have to fit into the time at least, or more if the run scattered much."""
+
+REPEATS_MOST = 16
+"""More are never planned: what time is left makes blocks longer, and pays for no further starts of
+servers."""
 
 ROUNDS_MIN = 5
-MINUTES = 2.5
+MINUTES = 2.8
 
 _WHAT_FITS_NOT = "its signature does not hold"
 _NOBODY_LOOKED = "nobody looked at it (`contend run … --budget` does, as root)"
@@ -63,9 +68,11 @@ class NotTried(RequestError):
 class WhyPlan:
     """What will be tried, for how long, and what will not.
 
+    is_certain: whether the run is certain of the difference.
     untested: by candidate, with the reason.
     """
 
+    is_certain: bool
     experiment: Experiment
     facts: WhyFacts
     tried: tuple[tuple[Candidate, Proposal], ...]
@@ -85,16 +92,16 @@ def plan_of_why(path: Path, *, minutes: float = MINUTES) -> WhyPlan:
         require_here(study, path, "contend why")
         pair = pair_of(study, _difference(study, path), host_powers(), folder.looks())
         took_s = _block_s(study)
+        ratios = ratios_of(study, _blocks_of(study, pair))
     untested: dict[str, str] = {}
     proposals = _fitting(pair, untested)
-    chosen, least_s = _in_time(pair, proposals, minutes, took_s, untested)
+    chosen, repeats = _in_time(pair, proposals, minutes * 60, took_s, ratios, untested)
     if not chosen:
         raise NotTried(
             f"no candidate can be tried on {path}",
             hint="The cause stays unknown to contend.",
             detail="\n".join(f"{name}: {why}" for name, why in untested.items()),
         )
-    repeats = REPEATS * (2 if 2 * least_s <= minutes * 60 else 1)
     return _plan(study, pair, chosen, untested, minutes * 60, repeats)
 
 
@@ -125,37 +132,50 @@ def require_here(study: Study, path: Path, command: str) -> None:
         )
 
 
+def _blocks_of(study: Study, pair: Pair) -> Iterable[list[tuple[RunRecord, RunRecord]]]:
+    cells = (
+        {**pair.place, pair.compared: level}
+        for level in (pair.finding.baseline, pair.finding.level)
+    )
+    return study.blocks_in_common(*cells).values()
+
+
 def _difference(study: Study, path: Path) -> Finding:
+    """The surest one; if none is certain, that which lacks the fewest repeats, and no more than
+    twice those that were made: it is measured again anyway, and explained only if it is certain
+    then."""
     (analysis, *_) = compared_of(study)
-    certain = [one for one in (analysis.compared.comparisons if analysis else ()) if one.is_certain]
-    if not certain:
-        raise NotTried(
-            f"nothing in {path} certainly differs, so there is nothing to explain",
-            hint=_repeats_missing(analysis.compared.comparisons if analysis else ()),
+    found = analysis.compared.comparisons if analysis else ()
+    certain = [one for one in found if one.is_certain]
+    if certain:
+        return max(certain, key=_surely)
+    missing = [(more, at) for at, one in enumerate(found) if (more := _missing(one)) is not None]
+    if not missing:
+        hint = "More repeats may show a difference: `contend run … --for TIME`."
+    else:
+        more, at = min(missing)
+        if more <= 2 * found[at].change.n:
+            return found[at]
+        hint = (
+            f"About {more} more repeats would show one, if all stays as it is: `contend run … "
+            f"--set compare.repeats={found[at].change.n + more}`, and --for TIME if its time is "
+            "limited."
         )
-    return max(certain, key=_surely)
+    raise NotTried(
+        f"nothing in {path} certainly differs, so there is nothing to explain", hint=hint
+    )
 
 
-MANY = 100
+_MANY = 100
 """So many repeats more are no advice."""
 
 
-def _repeats_missing(comparisons: Sequence[Finding]) -> str:
-    """How many more would make the first difference certain."""
-    found: list[tuple[int, int]] = []
-    for one in comparisons:
-        log = logs_of(one.change)
-        more = more_repeats([(log, math.copysign(1.0, log.mean))])
-        if more is not None and more <= MANY and one.change.verdict != "equivalent":
-            found.append((more, one.change.n))
-    if not found:
-        return "More repeats may show a difference: `contend run … --for TIME`."
-    more, made = min(found)
-    return (
-        f"About {more} more repeats would show one, if all stays as it is: "
-        f"`contend run … --set compare.repeats={made + more}`, and --for TIME if its time is "
-        "limited."
-    )
+def _missing(one: Finding) -> int | None:
+    """How many repeats more would make a difference certain; None if nobody knows."""
+    log = logs_of(one.change)
+    more = more_repeats([(log, math.copysign(1.0, log.mean))])
+    hopeless = more is None or more > _MANY or one.change.verdict == "equivalent"
+    return None if hopeless else more
 
 
 def _surely(found: Finding) -> float:
@@ -179,7 +199,8 @@ def host_powers() -> HostPowers:
 
 
 def _fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Proposal]]:
-    """The candidates whose signature holds and that can be tried here, in their order."""
+    """The candidates whose signature holds and that can be tried here: first those that the sides
+    differ in most, and if they are alike in that, in their order."""
     found: list[tuple[Candidate, Proposal]] = []
     for one in CANDIDATES.values():
         fits = one.fits(pair)
@@ -195,7 +216,7 @@ def _fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Prop
             untested[one.name] = f"it needs the same as {same}, from which it cannot be told"
         else:
             found.append((one, proposal))
-    return found
+    return sorted(found, key=lambda each: -each[0].times_over(pair))
 
 
 def _not_recorded(one: Candidate, pair: Pair) -> str:
@@ -222,22 +243,30 @@ def _same(proposal: Proposal, others: Sequence[tuple[Candidate, Proposal]]) -> s
 def _in_time(
     pair: Pair,
     proposals: Sequence[tuple[Candidate, Proposal]],
-    minutes: float,
+    most_s: float,
     took_s: float,
+    ratios: np.ndarray,
     untested: dict[str, str],
-) -> tuple[list[tuple[Candidate, Proposal]], float]:
-    """As many as there is time for, one at least; and what `REPEATS` of them take, in seconds."""
+) -> tuple[list[tuple[Candidate, Proposal]], int]:
+    """As many as can be decided in the time, if the pair scatters as it did in the run (`ratios`),
+    one at least; and the repeats that there is time for."""
     chosen: list[tuple[Candidate, Proposal]] = []
-    seconds = REPEATS * (2 * START_S + _treatment_s(pair, {}, took_s))
+    repeat_s = 2 * START_S + _treatment_s(pair, {}, took_s)
     for one, proposal in proposals:
-        treatments = (*proposal.doses, proposal.placebo)
-        more = REPEATS * sum(_treatment_s(pair, each.sets, took_s) for each in treatments)
-        if chosen and seconds + more > minutes * 60:
-            untested[one.name] = f"no time was left: --minutes {(seconds + more) / 60:.0f} has some"
+        placebos = [other.placebo.sets for _, other in chosen]
+        shared = proposal.placebo.sets in placebos
+        treatments = (*proposal.doses, *(() if shared else (proposal.placebo,)))
+        longer_s = repeat_s + sum(_treatment_s(pair, each.sets, took_s) for each in treatments)
+        # A cause that is one takes more away than is foretold at least, and hardly ever all.
+        goes = min((1 + each.least) / 2 for _, each in (*chosen, (one, proposal)))
+        needed = max(REPEATS, repeats_to_decide(ratios, goes, len(chosen) + 1))
+        seconds = needed * longer_s
+        if chosen and seconds > most_s:
+            untested[one.name] = f"no time was left: --minutes {math.ceil(seconds / 60)} has some"
             continue
-        seconds += more
+        repeat_s = longer_s
         chosen.append((one, proposal))
-    return chosen, seconds
+    return chosen, max(REPEATS, min(REPEATS_MOST, int(most_s / repeat_s)))
 
 
 def _treatment_s(pair: Pair, sets: Mapping[str, Any], took_s: float) -> float:
@@ -277,9 +306,11 @@ def _plan(
     records: list[TriedRecord] = []
     for one, proposal in chosen:
         names = [f"{one.name}.{number}" for number in range(1, len(proposal.doses) + 1)]
-        placebo = f"{one.name}.placebo"
         tables |= {n: dict(dose.sets) for n, dose in zip(names, proposal.doses, strict=True)}
-        tables[placebo] = dict(proposal.placebo.sets)
+        # Candidates that have the same placebo share it.
+        sets = dict(proposal.placebo.sets)
+        placebo = next((n for n, table in tables.items() if table == sets), f"{one.name}.placebo")
+        tables[placebo] = sets
         records.append(
             {
                 "candidate": one.name,
@@ -311,7 +342,7 @@ def _plan(
         raise NotTried(f"the treatments cannot be had: {error.message}", hint=error.hint) from (
             error
         )
-    return WhyPlan(experiment, facts, tuple(chosen), untested, seconds)
+    return WhyPlan(pair.finding.is_certain, experiment, facts, tuple(chosen), untested, seconds)
 
 
 def pair_again(

@@ -11,6 +11,7 @@ from contend.findings.tried import (
     CandidateTried,
     DifferenceTried,
     by_reason,
+    more_repeats,
     tried_of,
     untested_of,
 )
@@ -58,7 +59,9 @@ def sentence_of(tried: DifferenceTried | None) -> str:
     if tried is None:
         return "The cause is unknown: nothing was measured yet."
     if not tried.certain:
-        return "The cause is unknown: in these minutes no difference was certain."
+        more = more_repeats([(tried.log_difference, 1.0)])
+        known = "" if more is None else f"; about {more} more repeats would show one"
+        return f"The cause is unknown: in these minutes no difference was certain{known}."
     confirmed = sorted(
         (one for one in tried.candidates if one.verdict == "confirmed"), key=lambda x: x.left.mean
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -44,6 +45,7 @@ def of_values(
     study: Any = SimpleNamespace(
         meta=SimpleNamespace(facts={"why": {"tried": [RECORD], "untested": {}}}),
         roles=SimpleNamespace(baseline=0),
+        finished=True,
     )
     result = tried.tried_of(study)
     assert result is not None
@@ -120,11 +122,37 @@ def test_a_candidate_whose_treatments_could_not_be_had_is_set_aside(
 
 
 def test_all_looks_together_err_no_more_often_than_one_comparison_may() -> None:
-    looks = [tried.FIRST_LOOK * 2**n for n in range(12)]
-    chances = [tried.chance_at(repeats) for repeats in looks]
-    assert 0.9 * (1 - tried.CONFIDENCE) < sum(chances) <= 1 - tried.CONFIDENCE
-    # What is said in the end, between two looks, is the next look, which is not made then.
-    assert [tried.chance_at(n) for n in (2, 4, 5, 8, 9)] == [chances[n] for n in (0, 0, 1, 1, 2)]
+    chances = [tried.chance_at(repeats) for repeats in (*tried.LOOKS, math.inf)]
+    assert sum(chances) == pytest.approx(1 - tried.CONFIDENCE)
+    # What is said between two looks is what the next one would say.
+    between = [tried.chance_at(n) for n in (2, 4, 5, 8, 9, 17)]
+    assert between == [chances[n] for n in (0, 0, 1, 1, 2, 3)]
+
+
+def test_as_many_repeats_decide_as_were_planned() -> None:
+    """What takes away the least that was foretold, with this scatter and so many repeats, is
+    confirmed in most cases."""
+    chance, confirmed, made = np.random.default_rng(5), 0, 100
+    for _ in range(made):
+        ratios = 0.3 + 0.07 * chance.standard_normal(6)
+        repeats = tried.repeats_to_decide(ratios, 0.5, 1)
+        values = {
+            name: 0.3 * left + 0.07 * chance.standard_normal(repeats)
+            for name, left in (("none", 1.0), ("a.1", 0.7), ("a.2", 0.3), ("a.placebo", 1.0))
+        }
+        result = tried.judged([RECORD], values, is_end=True)
+        assert result is not None
+        confirmed += result.candidates[0].verdict == "confirmed"
+    assert confirmed >= 0.6 * made
+
+
+def test_repeats_to_decide_grow_with_noise_and_with_candidates() -> None:
+    ratios = 0.3 + 0.05 * np.array([1.0, -1.0, 1.0, -1.0])
+    few = tried.repeats_to_decide(ratios, 0.5, 1)
+    assert few <= tried.repeats_to_decide(ratios, 0.5, 4)
+    assert few < tried.repeats_to_decide(ratios, 0.2, 1) <= tried.MANY_REPEATS
+    assert tried.repeats_to_decide(ratios - 0.3, 0.5, 1) == tried.MANY_REPEATS
+    assert tried.repeats_to_decide(ratios[:2], 0.5, 1) == tried._FEW
 
 
 @pytest.mark.parametrize(
@@ -144,7 +172,8 @@ def test_nothing_is_confirmed_by_looking_often() -> None:
     for _ in range(made):
         values = {name: 0.3 + 0.1 * chance.standard_normal(32) for name in names}
         for repeats in (4, 8, 16, 32):
-            result = tried.judged([RECORD], {n: v[:repeats] for n, v in values.items()})
+            so_far = {name: v[:repeats] for name, v in values.items()}
+            result = tried.judged([RECORD], so_far, is_end=repeats == 32)
             assert result is not None
             if result.candidates[0].verdict == "confirmed":
                 confirmed += 1

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from copy import deepcopy
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from made_up_pairs import SIGNS
 
@@ -17,7 +19,7 @@ from contend.lab import why
 
 def finding(low: float, high: float, verdict: str = "higher", n: int = 8) -> Any:
     change = SimpleNamespace(ratio=math.sqrt(low * high), low=low, high=high, verdict=verdict, n=n)
-    return SimpleNamespace(change=change)
+    return SimpleNamespace(change=change, is_certain=verdict in ("higher", "lower"))
 
 
 def test_the_surest_difference_is_explained_whichever_way_it_goes() -> None:
@@ -26,12 +28,38 @@ def test_the_surest_difference_is_explained_whichever_way_it_goes() -> None:
     assert max((gain, wild), key=why._surely) is gain
 
 
-def test_how_many_repeats_are_missing_is_said_if_it_is_known() -> None:
-    hardly, never = finding(0.98, 1.3, "inconclusive"), finding(0.99, 1.0101, "equivalent")
-    assert "About 3 more" in why._repeats_missing([hardly, never])
-    nothing = why._repeats_missing([never, finding(0.5, 2.0, "inconclusive")])
-    assert nothing.startswith("More repeats may show a difference")
-    assert "--for TIME" in why._repeats_missing([])
+def differences(monkeypatch: pytest.MonkeyPatch, *found: Any) -> None:
+    comparisons = SimpleNamespace(compared=SimpleNamespace(comparisons=found))
+    monkeypatch.setattr(why, "compared_of", lambda _study: (comparisons,))
+
+
+def explained() -> Any:
+    return why._difference(None, Path("run"))  # type: ignore[arg-type]
+
+
+def test_a_difference_that_is_nearly_certain_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is measured again beside what is tried, and nothing is named unless it is certain then."""
+    hardly, surely = finding(0.98, 1.3, "inconclusive"), finding(1.5, 2.0)
+    differences(monkeypatch, hardly, finding(0.9, 1.2, "inconclusive"))
+    assert explained() is hardly
+    differences(monkeypatch, hardly, surely)
+    assert explained() is surely
+
+
+def test_how_many_repeats_are_missing_is_said_if_it_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    never = finding(0.99, 1.0101, "equivalent")
+    differences(monkeypatch, never, finding(0.75, 1.7, "inconclusive"))
+    with pytest.raises(why.NotTried) as said:
+        explained()
+    assert str(said.value.hint).startswith("About 83 more repeats")
+    assert "compare.repeats=91" in str(said.value.hint)
+    for nothing in ((), (never, finding(0.5, 2.0, "inconclusive"))):
+        differences(monkeypatch, *nothing)
+        with pytest.raises(why.NotTried) as said:
+            explained()
+        assert str(said.value.hint).startswith("More repeats may show a difference")
 
 
 def proposals(*names: str) -> tuple[Pair, list[tuple[Any, Proposal]]]:
@@ -43,18 +71,45 @@ def proposals(*names: str) -> tuple[Pair, list[tuple[Any, Proposal]]]:
     return deepcopy(SIGNS[names[0]][0]), found
 
 
-@pytest.mark.parametrize(("took_s", "chosen"), [(0.0, 3), (1.5, 3), (4.0, 1), (60.0, 1)])
-def test_as_many_are_tried_as_there_is_time_for(took_s: float, chosen: int) -> None:
-    """By what a block took in the run: a busy host has time for fewer, and for one at least."""
+STEADY = np.array([0.50, 0.51, 0.49, 0.50, 0.51, 0.49])
+NOISY = np.array([0.50, 0.80, 0.20, 0.50, 0.80, 0.20])
+
+
+@pytest.mark.parametrize(
+    ("took_s", "ratios", "chosen"),
+    [
+        (0.0, STEADY, 3),
+        (1.5, STEADY, 3),
+        (0.0, NOISY, 1),
+        (4.0, STEADY, 2),
+        (60.0, STEADY, 1),
+        (0.0, 8 * NOISY, 1),  # a difference as large as its noise is
+        (0.0, NOISY[:2], 3),  # nobody knows how it scatters
+    ],
+)
+def test_as_many_are_tried_as_can_be_decided_in_the_time(
+    took_s: float, ratios: np.ndarray, chosen: int
+) -> None:
+    """By what a block took in the run and by how the run scattered: one at least."""
     pair, found = proposals("thread-cache", "log-flush", "sort-passes")
     for run in (*pair.runs["slower"], *pair.runs["faster"]):
         run.plan["load"] = {"slices": {"rounds": 16}}
     untested: dict[str, str] = {}
-    tried, least_s = why._in_time(pair, found, 3.0, took_s, untested)
+    tried, repeats = why._in_time(pair, found, 170.0, took_s, ratios, untested)
     assert len(tried) == chosen
-    assert chosen == 1 or least_s <= 180
+    assert why.REPEATS <= repeats <= why.REPEATS_MOST
     assert all("no time was left" in reason for reason in untested.values())
     assert len(untested) == 3 - chosen
+
+
+def test_those_come_first_that_the_sides_differ_in_most() -> None:
+    pair, _ = proposals("log-flush")
+    slower, faster = pair.runs["slower"][0], pair.runs["faster"][0]
+    slower.probes["status"] |= {"Sort_merge_passes": 500, "Threads_created": 900}
+    faster.probes["status"] |= {"Sort_merge_passes": 300, "Threads_created": 100}
+    tried = [one.name for one, _ in why._fitting(pair, {})]
+    # The log is flushed by the slower side alone.
+    assert tried == ["log-flush", "thread-cache", "sort-passes"]
 
 
 def test_a_block_takes_as_long_as_until_the_next_begins() -> None:
