@@ -77,6 +77,10 @@ class Proposal:
     def whole(self) -> Treatment:
         return self.doses[-1]
 
+    @property
+    def treatments(self) -> tuple[Treatment, ...]:
+        return (*self.doses, self.placebo)
+
 
 @dataclass(frozen=True, slots=True)
 class HostPowers:

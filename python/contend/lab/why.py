@@ -22,7 +22,15 @@ import numpy as np
 from contend import host
 from contend.errors import ContendError, RequestError
 from contend.findings import compared_of, study_of
-from contend.findings.candidate import Candidate, HostPowers, Pair, Proposal, Seen, pair_of
+from contend.findings.candidate import (
+    Candidate,
+    HostPowers,
+    Pair,
+    Proposal,
+    Seen,
+    Treatment,
+    pair_of,
+)
 from contend.findings.candidates import CANDIDATES
 from contend.findings.candidates._common import IDLE_SHARE, NEIGHBOURS_SHARE, STEAL_SHARE
 from contend.findings.candidates.quota import HAS_QUOTA
@@ -232,7 +240,7 @@ def _not_recorded(one: Candidate, pair: Pair) -> str:
 def _touched(pair: Pair, proposal: Proposal) -> str | None:
     """What is compared and would be changed, or made void, by a treatment."""
     compared = sorted(pair.compared_names)
-    found = (each.touches(compared) for each in (*proposal.doses, proposal.placebo))
+    found = (each.touches(compared) for each in proposal.treatments)
     return next(filter(None, found), None)
 
 
@@ -253,10 +261,9 @@ def _in_time(
     chosen: list[tuple[Candidate, Proposal]] = []
     repeat_s = 2 * START_S + _treatment_s(pair, {}, took_s)
     for one, proposal in proposals:
-        placebos = [other.placebo.sets for _, other in chosen]
-        shared = proposal.placebo.sets in placebos
-        treatments = (*proposal.doses, *(() if shared else (proposal.placebo,)))
-        longer_s = repeat_s + sum(_treatment_s(pair, each.sets, took_s) for each in treatments)
+        had = [each.sets for _, other in chosen for each in other.treatments]
+        more = (each.sets for each in proposal.treatments if each.sets not in had)
+        longer_s = repeat_s + sum(_treatment_s(pair, sets, took_s) for sets in more)
         # A cause that is one takes more away than is foretold at least, and hardly ever all.
         goes = min((1 + each.least) / 2 for _, each in (*chosen, (one, proposal)))
         needed = max(REPEATS, repeats_to_decide(ratios, goes, len(chosen) + 1))
@@ -305,12 +312,11 @@ def _plan(
     tables: dict[str, dict[str, Any]] = {}
     records: list[TriedRecord] = []
     for one, proposal in chosen:
-        names = [f"{one.name}.{number}" for number in range(1, len(proposal.doses) + 1)]
-        tables |= {n: dict(dose.sets) for n, dose in zip(names, proposal.doses, strict=True)}
-        # Candidates that have the same placebo share it.
-        sets = dict(proposal.placebo.sets)
-        placebo = next((n for n, table in tables.items() if table == sets), f"{one.name}.placebo")
-        tables[placebo] = sets
+        names = [
+            _named(tables, dose, f"{one.name}.{number}")
+            for number, dose in enumerate(proposal.doses, start=1)
+        ]
+        placebo = _named(tables, proposal.placebo, f"{one.name}.placebo")
         records.append(
             {
                 "candidate": one.name,
@@ -343,6 +349,15 @@ def _plan(
             error
         )
     return WhyPlan(pair.finding.is_certain, experiment, facts, tuple(chosen), untested, seconds)
+
+
+def _named(tables: dict[str, dict[str, Any]], treatment: Treatment, name: str) -> str:
+    """The treatment's name among the tables: that of another candidate which has the same, or a
+    new one."""
+    sets = dict(treatment.sets)
+    found = next((known for known, table in tables.items() if table == sets), name)
+    tables[found] = sets
+    return found
 
 
 def pair_again(

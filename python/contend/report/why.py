@@ -60,7 +60,7 @@ def sentence_of(tried: DifferenceTried | None) -> str:
         return "The cause is unknown: nothing was measured yet."
     if not tried.certain:
         more = more_repeats([(tried.log_difference, 1.0)])
-        known = "" if more is None else f"; about {more} more repeats would show one"
+        known = "" if more is None else f"; about {_repeats(more)} would show one"
         return f"The cause is unknown: in these minutes no difference was certain{known}."
     confirmed = sorted(
         (one for one in tried.candidates if one.verdict == "confirmed"), key=lambda x: x.left.mean
@@ -88,7 +88,11 @@ def _open(one: CandidateTried) -> str:
     name = one.record["candidate"]
     if one.more is None:
         return f"Not certain: {name}, and how many more repeats it takes is not known."
-    return f"Not certain: {name}, which takes about {one.more} more repeats."
+    return f"Not certain: {name}, which takes about {_repeats(one.more)}."
+
+
+def _repeats(more: int) -> str:
+    return f"{more} more repeat{'s' if more > 1 else ''}"
 
 
 def _interval(one: CandidateTried) -> str:

@@ -102,6 +102,15 @@ def test_as_many_are_tried_as_can_be_decided_in_the_time(
     assert len(untested) == 3 - chosen
 
 
+def test_what_two_candidates_have_alike_is_measured_once() -> None:
+    _, ((_, one), (_, other)) = proposals("log-flush", "sort-passes")
+    assert one.placebo.sets == other.placebo.sets
+    tables: dict[str, dict[str, Any]] = {}
+    names = [why._named(tables, each.placebo, name) for each, name in ((one, "a"), (other, "b"))]
+    assert names == ["a", "a"] and list(tables) == ["a"]
+    assert why._named(tables, one.whole, "c") == "c"
+
+
 def test_those_come_first_that_the_sides_differ_in_most() -> None:
     pair, _ = proposals("log-flush")
     slower, faster = pair.runs["slower"][0], pair.runs["faster"][0]
