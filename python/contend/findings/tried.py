@@ -1,8 +1,8 @@
 """What became of a difference under treatments: each candidate's verdict.
 
 A repeat gives one log-ratio of the two levels under each treatment. What a treatment takes away is
-the difference without it less that with it, repeat by repeat. All contrasts of one comparison are
-one family, which errs by 1 %.
+the difference without it less that with it, repeat by repeat. All verdicts of one comparison
+together err by 1 %.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from contend.stats.student import t_quantile
 from contend.store import RunRecord
 
 CONFIDENCE = 0.99
-"""Of all contrasts of one comparison together, at all looks whether all is decided."""
+"""Of all verdicts of one comparison together, at all looks whether all is decided."""
 
 LOOKS = {4: 0.05, 8: 0.10, 16: 0.15}
 """After so many repeats it is looked whether all is decided, each time with this share of the

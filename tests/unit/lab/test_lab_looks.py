@@ -12,11 +12,19 @@ import pymysql
 import pytest
 from fake_connection import Rows
 from fake_load import FakeLoad
-from lab_in_slices import Bench, level_of, made_up
+from lab_in_slices import IN_SLICES, Bench, level_of, made_up
 
 from contend.errors import WorkError
 from contend.lab.design import Design
-from contend.lab.looks import BUDGET, READS_PER_S, ROUNDS, blocks_to_look_at, take_looks
+from contend.lab.looks import (
+    BUDGET,
+    READS_PER_S,
+    ROUNDS,
+    SLICE_MOST_S,
+    SLICE_S,
+    blocks_to_look_at,
+    take_looks,
+)
 from contend.lab.plan_look import PLANS
 from contend.lab.slices import SliceRunner
 from contend.lab.walk import Schedule, SingleRunner
@@ -62,6 +70,22 @@ def test_all_levels_of_a_cell_are_looked_at_side_by_side(bench: Bench) -> None:
     assert {record.error for record in found} == {None}
     assert all(len(record.figures["rounds"]) == ROUNDS for record in found)
     assert all(record.figures["is_here"] for record in found)
+
+
+@pytest.mark.parametrize(
+    ("connections", "slice_s", "reads_per_s"),
+    [(8, SLICE_S, READS_PER_S), (512, 512 * 0.0032, 61), (10_000, SLICE_MOST_S, 50)],
+)
+def test_slices_are_longer_with_many_threads(
+    tmp_path: Path, connections: int, slice_s: float, reads_per_s: int
+) -> None:
+    """Each thread's time is read at both ends of a slice, of both levels."""
+    text = IN_SLICES.replace("[1, 8]", f"[{connections}]")
+    load, _ = looks(Bench(tmp_path, text))
+    (plan,) = load.plans
+    slices = plan["load"]["slices"]
+    assert slices["slice_s"] == pytest.approx(slice_s)
+    assert slices["look_reads_per_s"] == reads_per_s
 
 
 def test_by_runs_each_cell_is_looked_at_by_itself(bench: Bench) -> None:
