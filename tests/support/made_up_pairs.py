@@ -86,8 +86,8 @@ def of_host(**shares: float) -> dict[str, Any]:
     return {"host": {**usual, "own_cpu_s": 1.6, "stall_share": {}, **shares}}
 
 
-def of_variable(name: str, value: str) -> dict[str, Any]:
-    return {"variables_that_differ": {name: {"value": value, "default": ""}}}
+def of_variable(name: str, value: str, default: str = "") -> dict[str, Any]:
+    return {"variables_that_differ": {name: {"value": value, "default": default}}}
 
 
 def _counted(name: str, here: int, there: int = 0, **cell: Any) -> tuple[Pair, Pair]:
@@ -221,7 +221,16 @@ SIGNS: dict[str, tuple[Pair, Pair]] = {
             run({"Innodb_buffer_pool_read_requests": 900, "Handler_read_key": 10}), run(), **POINTS
         ),
     ),
-    "plan-changed": _counted("Handler_read_next", 9000, 100),
+    "plan-changed": (
+        pair(
+            run(
+                {"Handler_read_next": 9000},
+                of_variable("optimizer_max_sel_arg_weight", "3", "32000"),
+            ),
+            run({"Handler_read_next": 100}),
+        ),
+        pair(run({"Handler_read_next": 9000}), run({"Handler_read_next": 9000})),
+    ),
     "connection-setup": (
         pair(run({"Connections": 100}), run(), load__reconnect_every=10),
         pair(run({"Connections": 1}), run(), load__reconnect_every=10),

@@ -173,7 +173,7 @@ def test_what_this_host_has_not_is_said(name: str, powers: HostPowers, because: 
 
 
 def with_variable(one: Pair, name: str, value: str) -> Pair:
-    differs = {name: {"value": value, "default": ""}}
+    differs = {name: {"value": value, "default": "7"}}
     runs = {
         side: [
             SimpleNamespace(
@@ -209,6 +209,23 @@ def with_variable(one: Pair, name: str, value: str) -> Pair:
 def test_what_is_there_already_is_not_tried(name: str, variable: str, value: str) -> None:
     has_it, _ = SIGNS[name]
     assert isinstance(CANDIDATES[name].propose(with_variable(has_it, variable, value)), str)
+
+
+def test_all_that_the_optimizer_has_otherwise_is_made_usual() -> None:
+    """A plan changes for want of any of its variables: one that stays would refute the true
+    cause."""
+    has_it, _ = SIGNS["plan-changed"]
+    found = CANDIDATES["plan-changed"].propose(has_it)
+    assert isinstance(found, Proposal)
+    sets = found.whole.sets
+    assert sets["server.globals.optimizer_max_sel_arg_weight"] == 32_000
+    assert sets["server.globals.optimizer_switch"] == "default"
+    assert not any("optimizer_max" in path for path in found.doses[0].sets)
+    others = {"sort_buffer_size", "optimizer_trace_max_mem_size"}
+    for name in others:
+        proposal = CANDIDATES["plan-changed"].propose(with_variable(has_it, name, "1"))
+        assert isinstance(proposal, Proposal)
+        assert not any(name in path for path in proposal.whole.sets)
 
 
 @pytest.mark.parametrize("name", list(CANDIDATES))

@@ -37,16 +37,42 @@ _PLAIN: dict[str, Level] = {
 }
 
 
+_OTHERS = ("join_buffer_space_limit", "join_cache_level", "max_seeks_for_key")
+"""Variables that plans depend on, beside those that the optimizer gives its name."""
+
+
+def _usual(pair: Pair) -> dict[str, Level]:
+    """The defaults of all variables of the optimizer that have another value on either side."""
+    found: dict[str, Level] = {}
+    for run in (*pair.runs["slower"], *pair.runs["faster"]):
+        for name, one in (run.probes.get("variables_that_differ") or {}).items():
+            decides = name in _OTHERS or name.startswith("optimizer_")
+            if decides and not name.startswith("optimizer_trace") and one["default"]:
+                found[name] = _number(one["default"])
+    return found
+
+
+def _number(text: str) -> Level:
+    """As a number if it is one: the server takes none in quotes."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
 def _propose(pair: Pair) -> Proposal | str:
     if pair.kind != "mariadb":
         return NOT_MARIADB
+    whole = {**_usual(pair), **_PLAIN, "optimizer_switch": "default"}
     return Proposal(
         doses=(
             setting("both without tables of statistics", **_PLAIN),
             setting(
-                "both without tables of statistics, and the optimizer's switches as they come",
-                optimizer_switch="default",
-                **_PLAIN,
+                "both without tables of statistics, and the optimizer's switches and variables as "
+                "they come",
+                **whole,
             ),
         ),
         placebo=NOTHING,
