@@ -17,6 +17,7 @@ from contend.findings.budget_parts import (
     parts_of_round,
     share_of,
     slow_parts_of_round,
+    spare_threads,
 )
 from contend.findings.look_rounds import Rounds, effect_of, speed_of
 from contend.findings.looks import baseline_of, last_looks
@@ -187,7 +188,8 @@ def _hot_lock(looked: Rounds, figures: Mapping[str, Any]) -> HotLock | None:
         parts = parts_of_round(one, figures)
         if name in parts:
             of_response.append(share_of(parts[name], one["latency_us"]["mean"]))
-    if not waits or not of_response:
+    # Which of the addresses is where spare threads wait is not known.
+    if not waits or not of_response or any(spare_threads(o["look"], figures) for o in looked):
         return None
     (address, found), *_ = addresses.most_common(1)
     share, time = found / waits, sum(of_response) / len(of_response)

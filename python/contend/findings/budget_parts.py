@@ -51,6 +51,16 @@ def has_threads(looked: Sequence[Mapping[str, Any]], figures: Mapping[str, Any])
     return all(one["look"]["threads"] >= wanted for one in looked)
 
 
+def spare_threads(look: Mapping[str, Any], figures: Mapping[str, Any]) -> float:
+    """Threads that have no connection at a time, of a closed loop that opens connections anew: they
+    wait in the server's cache of threads, in turn, for a new one, at a word of memory that is no
+    lock."""
+    connections = figures.get("connections")
+    if figures.get("arrival") != "closed-loop" or not connections:
+        return 0.0
+    return max(0.0, look["threads"] - float(connections))
+
+
 def parts_of_round(one: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, float]:
     """The parts of one round that was looked at, in microseconds an event."""
     look = one["look"]
@@ -73,10 +83,13 @@ def parts_of_round(one: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[s
         parts[FOR_CPU] = wait_us / events
     if look["reads"] and look.get("refused") is None:
         each_us = look["threads"] * look["duration_s"] * 1e6 / look["reads"] / events
+        spare = share_of(spare_threads(look, figures), look["threads"]) * look["reads"]
+        blocked = dict(look["blocked"])
+        blocked["futex"] = max(0.0, blocked.get("futex", 0) - spare)
         for place, name in BLOCKED.items():
-            parts[name] = look["blocked"].get(place, 0) * each_us
+            parts[name] = blocked.get(place, 0) * each_us
         if has_threads([one], figures):
-            inside = (look["running"] + sum(look["blocked"].values())) * each_us
+            inside = (look["running"] + sum(blocked.values())) * each_us
             parts[WIRE] = response - (lag or 0.0) - parts[CLIENT] - inside
     busy, stolen = look.get("host_busy_us"), look.get("host_stolen_us")
     if busy and stolen is not None:

@@ -60,6 +60,20 @@ def test_one_address_that_has_the_waits_is_a_hot_lock() -> None:
     assert budget_of(record(seldom)).hot_lock is None
 
 
+def test_threads_that_wait_for_a_new_connection_are_not_blocked() -> None:
+    """Two threads more than connections are in the server's cache, as happens if connections are
+    opened anew: looks meet them too, at one address."""
+    plain = means(budget_of(record(rounds())))
+    look = rounds()[1]["look"]
+    threads, reads = look["threads"], look["reads"]
+    spare = reads * 2 // threads
+    blocked = {**look["blocked"], "futex": look["blocked"]["futex"] + spare}
+    more = rounds(threads=threads + 2, reads=reads + spare, blocked=blocked)
+    found = budget_of(record(more))
+    assert means(found) == pytest.approx(plain)
+    assert found.hot_lock is None
+
+
 def test_threads_that_may_not_be_seen_leave_what_the_scheduler_counts() -> None:
     refused = rounds(refused="syscall: Permission denied", reads=0, running=0, blocked={})
     found = budget_of(record(refused))
