@@ -58,7 +58,7 @@ def spare_threads(look: Mapping[str, Any], figures: Mapping[str, Any]) -> float:
     connections = figures.get("connections")
     if figures.get("arrival") != "closed-loop" or not connections:
         return 0.0
-    return max(0.0, look["threads"] - float(connections))
+    return max(0.0, float(look["threads"]) - float(connections))
 
 
 def parts_of_round(one: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, float]:
