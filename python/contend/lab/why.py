@@ -49,8 +49,7 @@ REPEATS = 6
 """So many have to fit into the time at least, or more if the run scattered much."""
 
 REPEATS_MOST = 16
-"""More are never planned: what time is left makes blocks longer, and pays for no further starts of
-servers."""
+"""More are never asked for. The lab makes more if the time has room for them."""
 
 ROUNDS_MIN = 5
 MINUTES = 2.8

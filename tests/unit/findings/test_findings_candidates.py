@@ -361,3 +361,9 @@ def test_a_pair_has_the_last_look_at_its_sides_that_found_something() -> None:
     looks += [replace(plans(0, {"a": 0}), figures={}, error="the server ended")]
     found = found_at(looks, {"a": 0})
     assert found == {"plans": looks[1].figures}
+
+
+def test_a_server_whose_kind_is_not_known_is_no_error() -> None:
+    for name, candidate in CANDIDATES.items():
+        has_it, _ = SIGNS[name]
+        assert isinstance(candidate.propose(replace(has_it, kind="")), Proposal | str)

@@ -6,8 +6,6 @@ from contend.findings.candidate import Candidate, Pair, Proposal, Sign
 from contend.findings.candidates._common import NO_DATABASE, NOTHING, is_database, setting
 from contend.metrics import Metric, Run
 
-_USUAL = {"mariadb": 0, "mysql": 1}
-
 
 def _flushes(run: Run) -> float | None:
     """Groups of commits that the binary log was flushed for, for each statement. The server counts
@@ -18,7 +16,7 @@ def _flushes(run: Run) -> float | None:
     if status is None or differs is None or not asked:
         return None
     set_to = differs.get("sync_binlog")
-    every = _USUAL["mariadb"] if set_to is None else int(set_to["value"] or 0)
+    every = 0 if set_to is None else int(set_to["value"] or 0)
     return float(status.get("Binlog_group_commits", 0) / every / asked) if every else 0.0
 
 
@@ -30,7 +28,8 @@ FLUSHES = Metric(
 def _propose(pair: Pair) -> Proposal | str:
     if not is_database(pair):
         return NO_DATABASE
-    if pair.number("sync_binlog", _USUAL[pair.kind]) == 0:
+    usual = 0 if pair.kind == "mariadb" else 1
+    if pair.number("sync_binlog", usual) == 0:
         return "the binary log is not flushed at commits (sync_binlog = 0)"
     return Proposal(
         doses=(
