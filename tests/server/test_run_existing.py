@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run_lab import RUNS, Finished, Lab, NewLab, finish, wait_for
+from run_lab import RUNS, Finished, Lab, NewLab, finish, wait_for, with_figures
 from sql import query
 
 from contend.servers import PrivateServer, ServerBinary
@@ -125,8 +125,7 @@ def test_two_of_them_are_compared_in_slices(lab: Lab, theirs: Theirs, other: The
     with RunFolder.open(lab.out) as folder:
         way = folder.meta().facts["way"]
     assert way == {"by": "slices", "why": "", "servers": 2, "own": False}
-    for record in lab.records():
-        assert record.status == "ok"
+    for record in with_figures(lab.records()):
         assert record.probes["server"]["source"] == record.cell["server.use"]
         assert len({arm["server"]["port"] for arm in record.plan["arms"]}) == 2
     shown = lab.contend("show", lab.out, "--full").stdout
