@@ -101,7 +101,7 @@ def plan_of_why(path: Path, *, minutes: float = MINUTES) -> WhyPlan:
         took_s = _block_s(study)
         ratios = ratios_of(study, _blocks_of(study, pair))
     untested: dict[str, str] = {}
-    proposals = _fitting(pair, untested)
+    proposals = fitting(pair, untested)
     chosen, repeats = _in_time(pair, proposals, minutes * 60, took_s, ratios, untested)
     if not chosen:
         raise NotTried(
@@ -205,9 +205,10 @@ def host_powers() -> HostPowers:
     )
 
 
-def _fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Proposal]]:
+def fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Proposal]]:
     """The candidates whose signature holds and that can be tried here: first those that the sides
-    differ in most, and if they are alike in that, in their order."""
+    differ in most, and if they are alike in that, in their order. The others are put into
+    `untested`, with the reason."""
     found: list[tuple[Candidate, Proposal]] = []
     for one in CANDIDATES.values():
         fits = one.fits(pair)

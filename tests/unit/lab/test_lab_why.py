@@ -116,7 +116,7 @@ def test_those_come_first_that_the_sides_differ_in_most() -> None:
     slower, faster = pair.runs["slower"][0], pair.runs["faster"][0]
     slower.probes["status"] |= {"Sort_merge_passes": 500, "Threads_created": 900}
     faster.probes["status"] |= {"Sort_merge_passes": 300, "Threads_created": 100}
-    tried = [one.name for one, _ in why._fitting(pair, {})]
+    tried = [one.name for one, _ in why.fitting(pair, {})]
     # The log is flushed by the slower side alone.
     assert tried == ["log-flush", "thread-cache", "sort-passes"]
 
@@ -149,6 +149,6 @@ def test_without_counters_one_reason_is_said_for_all() -> None:
     for run in (*pair.runs["slower"], *pair.runs["faster"]):
         run.probes.pop("status")
     untested: dict[str, str] = {}
-    why._fitting(pair, untested)
+    why.fitting(pair, untested)
     assert untested["log-flush"] == untested["sort-passes"] == why._NO_COUNTERS
     assert untested["client-bound"] == "client_ceiling_share was not recorded"
