@@ -1,9 +1,10 @@
 """How often does `contend why` name the cause that was put into one of two servers?
 
-    python bench/attribution.py [--count 222] [--minutes 60] [--only NAME] [--table]
+    python bench/attribution.py [--count 240] [--minutes 60] [--only NAME] [--table]
 
 Each case starts two private servers that run alike but for what is injected into the second, which
-contend knows as two servers that run already, and runs the recipe `new-server-slower` on them. What
+contend knows as two servers that run already, and runs the recipe `new-server-slower` on them. Or
+it has two model servers, one of them slower by something that is no candidate of contend's. What
 is injected, with which size, and which answers count as right stands in `INJECTIONS`; the order is
 drawn by a seed. Kept case by case in `bench/results/attribution/cases.jsonl.gz` with the hash of
 all that decides what is named (`attribution_rules.py`): begun anew, the command goes on with what
@@ -65,6 +66,7 @@ class Injection:
         there are fewer rows, so that it takes no longer than measuring.
     accepted: candidates that are right; none if nothing may be named.
     after_load: a statement for the second server, once the tables are there.
+    on_model: what is injected is a knob of the model server, which stands in `sizes`.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Injection:
     accepted: Sequence[str]
     both: Mapping[str, Value]
     after_load: str = ""
+    on_model: bool = False
 
 
 KEPT: Mapping[str, Value] = {"thread_cache_size": 64}
@@ -228,11 +231,41 @@ def both_of(first: Injection, second: Injection) -> Injection:
     )
 
 
+def knob(name: str, *sizes: int) -> Injection:
+    """A knob of the model server, with 8 connections."""
+    path = f"server.knobs.{name}"
+    sets = [
+        [f"{path}=[0, {size}]", f'compare.baseline={{ "{path}" = 0 }}', "load.connections=8"]
+        for size in sizes
+    ]
+    return Injection(f"model: {name}", {}, sets, [], both={}, on_model=True)
+
+
+MODEL = """
+[experiment]
+name = "model-knob"
+question = "What does a knob of the model server do?"
+[server]
+kind = "model"
+[data]
+engine = "MyISAM"
+rows = 100_000
+[workload]
+kind = "random_points"
+[load]
+warmup = "150ms"
+measure = "700ms"
+"""
+
+KNOBS = (knob("under_lock_ns", 100, 300, 1000), knob("outside_lock_ns", 1000, 2500, 6000))
+"""What they do is nothing that a treatment of contend's takes away from a model server, so that
+nothing may be named."""
+
 NONE = Injection("none", {}, connections(1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 100), [], KEPT)
 
 _BY_NAME = {one.name: one for one in ALONE}
 PAIRS = tuple(both_of(_BY_NAME[first], _BY_NAME[second]) for first, second in TOGETHER)
-INJECTIONS: tuple[Injection, ...] = (*ALONE, *PAIRS, NONE)
+INJECTIONS: tuple[Injection, ...] = (*ALONE, *PAIRS, *KNOBS, NONE)
 
 
 def drawn() -> Iterator[tuple[str, Injection, Sequence[str], str]]:
@@ -289,33 +322,30 @@ def attribute(one: Injection, sets: Sequence[str], without: str) -> Case:
     laps = [time.monotonic()]
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="contend-attr-")))
-        servers = [
-            stack.enter_context(private_server({**one.both, **options}))
-            for options in ({}, one.options)
-        ]
-        names = [str(Dsn(user="root", socket=server.socket)) for server in servers]
-        given = [
-            f"server.use={json.dumps(names)}",
-            f'compare.baseline={{ "server.use" = {json.dumps(names[0])} }}',
-            f"compare.at_most={RUN_S}s",
-            "experiment.why=false",
-            *sets,
-        ]
-        flags = [part for text in given for part in ("--set", text)]
         out = folder / "run"
+        given = [f"compare.at_most={RUN_S}s", "experiment.why=false", *sets]
+        if one.on_model:
+            file = folder / "model.toml"
+            file.write_text(MODEL)
+            command = ["run", str(file), "--yes", *flags_of(given)]
+        else:
+            servers = [
+                stack.enter_context(private_server({**one.both, **options}))
+                for options in ({}, one.options)
+            ]
+            names = [str(Dsn(user="root", socket=server.socket)) for server in servers]
+            between = [
+                f"server.use={json.dumps(names)}",
+                f'compare.baseline={{ "server.use" = {json.dumps(names[0])} }}',
+            ]
+            command = ["run", "new-server-slower", "--quick", "--yes", *flags_of(between + given)]
         if one.after_load:
-            contend(
-                *("run", "new-server-slower", "--quick", "--yes", "--out", str(folder / "load")),
-                *(*flags, "--set", "compare.at_most=3s"),
-                folder=folder,
-            )
+            only_load = ("--out", str(folder / "load"), "--set", "compare.at_most=3s")
+            contend(*command, *only_load, folder=folder)
             with servers[1].connect(TABLES) as connection, connection.cursor() as cursor:
                 cursor.execute(one.after_load)
         laps.append(time.monotonic())
-        done = contend(
-            *("run", "new-server-slower", "--quick", "--yes", "--out", str(out), *flags),
-            folder=folder,
-        )
+        done = contend(*command, "--out", str(out), folder=folder)
         laps.append(time.monotonic())
         minutes = ("--minutes", str(WHY_MINUTES))
         told = contend(
@@ -345,6 +375,10 @@ def attribute(one: Injection, sets: Sequence[str], without: str) -> Case:
             )
         },
     }
+
+
+def flags_of(sets: Sequence[str]) -> list[str]:
+    return [part for text in sets for part in ("--set", text)]
 
 
 def verdict(case: Case) -> str:
@@ -418,12 +452,14 @@ def table() -> str:
     return "\n".join([*told, f"- all: wrong {_share(cases, 'wrong')}", ""])
 
 
-GROUPS = ("alone", "pair", "none", "taken out")
+GROUPS = ("alone", "pair", "none", "model", "taken out")
 
 
 def _group(case: Case) -> str:
     if case["without"]:
         return "taken out"
+    if case["injected"].startswith("model: "):
+        return "model"
     return {0: "none", 1: "alone"}.get(len(case["accepted"]), "pair")
 
 
@@ -442,7 +478,7 @@ def exact(count: int, of: int) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=222)
+    parser.add_argument("--count", type=int, default=240)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--only", choices=[one.name for one in INJECTIONS])
     parser.add_argument("--table", action="store_true")

@@ -22,7 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from attribution import KEPT, RUN_S, contend
+from attribution import KEPT, RUN_S, contend, flags_of
 from lab import private_server
 from rounds import machine, markdown_table
 
@@ -115,12 +115,9 @@ def record(folder: Path) -> Path:
             "experiment.why=false",
             "load.connections=8",
         )
-        flags = [part for text in given for part in ("--set", text)]
         out = folder / "run"
-        done = contend(
-            *("run", "new-server-slower", "--quick", "--yes", "--out", str(out), *flags),
-            folder=folder,
-        )
+        command = ("run", "new-server-slower", "--quick", "--yes", "--out", str(out))
+        done = contend(*command, *flags_of(given), folder=folder)
         if done.returncode:
             raise SystemExit(done.stderr)
     return out
