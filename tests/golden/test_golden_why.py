@@ -78,6 +78,7 @@ def test_the_sentence_of_each_verdict() -> None:
         tried("confirmed"),
         tried("refuted"),
         tried("not certain", more=12),
+        tried("not certain", more=3000),
         tried("not certain"),
         tried("not certain", certain=False),
         None,

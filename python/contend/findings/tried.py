@@ -245,6 +245,10 @@ def _grows(d: Mapping[str, np.ndarray], record: TriedRecord) -> bool:
     return all(later <= earlier + slack for earlier, later in itertools.pairwise(left))
 
 
+NO_ADVICE = 100
+"""So many repeats more are no advice."""
+
+
 def more_repeats(needed: list[tuple[Estimate, float]]) -> int | None:
     """How many repeats more bring each mean as far from 0 as its interval is wide, if all stays as
     it is."""

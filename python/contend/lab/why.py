@@ -36,7 +36,7 @@ from contend.findings.candidates._common import IDLE_SHARE, NEIGHBOURS_SHARE, ST
 from contend.findings.candidates.quota import HAS_QUOTA
 from contend.findings.model import Finding
 from contend.findings.study import Study
-from contend.findings.tried import logs_of, more_repeats, ratios_of, repeats_to_decide
+from contend.findings.tried import NO_ADVICE, logs_of, more_repeats, ratios_of, repeats_to_decide
 from contend.lab.effort import BLOCK_S, SETTLE_S, SLICE_S, START_S
 from contend.lab.session import refuse_settings
 from contend.probed import TriedRecord, WhyFacts
@@ -173,15 +173,11 @@ def _difference(study: Study, path: Path) -> Finding:
     )
 
 
-_MANY = 100
-"""So many repeats more are no advice."""
-
-
 def _missing(one: Finding) -> int | None:
     """How many repeats more would make a difference certain; None if nobody knows."""
     log = logs_of(one.change)
     more = more_repeats([(log, math.copysign(1.0, log.mean))])
-    hopeless = more is None or more > _MANY or one.change.verdict == "equivalent"
+    hopeless = more is None or more > NO_ADVICE or one.change.verdict == "equivalent"
     return None if hopeless else more
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from contend.findings import Said, study_of
 from contend.findings.tried import (
+    NO_ADVICE,
     CandidateTried,
     DifferenceTried,
     by_reason,
@@ -60,8 +61,8 @@ def sentence_of(tried: DifferenceTried | None) -> str:
         return "The cause is unknown: nothing was measured yet."
     if not tried.certain:
         more = more_repeats([(tried.log_difference, 1.0)])
-        known = "" if more is None else f"; about {_repeats(more)} would show one"
-        return f"The cause is unknown: in these minutes no difference was certain{known}."
+        would = "" if more is None or more > NO_ADVICE else f"; {_repeats(more)} would show one"
+        return f"The cause is unknown: in these minutes no difference was certain{would}."
     confirmed = sorted(
         (one for one in tried.candidates if one.verdict == "confirmed"), key=lambda x: x.left.mean
     )
@@ -88,11 +89,13 @@ def _open(one: CandidateTried) -> str:
     name = one.record["candidate"]
     if one.more is None:
         return f"Not certain: {name}, and how many more repeats it takes is not known."
-    return f"Not certain: {name}, which takes about {_repeats(one.more)}."
+    return f"Not certain: {name}, which takes {_repeats(one.more)}."
 
 
 def _repeats(more: int) -> str:
-    return f"{more} more repeat{'s' if more > 1 else ''}"
+    if more > NO_ADVICE:
+        return f"more than {NO_ADVICE} more repeats"
+    return f"about {more} more repeat{'s' if more > 1 else ''}"
 
 
 def _interval(one: CandidateTried) -> str:
