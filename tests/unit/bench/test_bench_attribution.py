@@ -95,12 +95,13 @@ def test_the_hash_is_the_same_in_another_process(before: str) -> None:
 
 
 def test_a_round_of_cases_has_each_kind() -> None:
-    round_of = list(itertools.islice(attribution.drawn(), 74))
-    assert len({key for key, *_ in round_of}) == 74
+    round_of = list(itertools.islice(attribution.drawn(), 80))
+    assert len({key for key, *_ in round_of}) == 80
     without = {one.name: taken for _, one, _, taken in round_of if taken}
     assert without == {one.name: one.accepted[0] for one in attribution.ALONE}
     assert sum(one.name == "none" for _, one, _, _ in round_of) == 13
     assert sum(len(one.accepted) == 2 for _, one, _, _ in round_of) == 13
+    assert sum(one.on_model for _, one, _, _ in round_of) == 6
     assert {name for one in attribution.INJECTIONS for name in one.accepted} <= CANDIDATES.keys()
 
 
