@@ -42,7 +42,7 @@ from lab import private_server
 from rounds import RESULTS, machine, markdown_table
 from scipy.stats import beta
 
-from contend.servers import Dsn
+from contend.servers import Dsn, PrivateServer
 
 CASES = RESULTS / "attribution" / "cases.jsonl.gz"
 SEED = 20_261_125
@@ -333,12 +333,7 @@ def attribute(one: Injection, sets: Sequence[str], without: str) -> Case:
                 stack.enter_context(private_server({**one.both, **options}))
                 for options in ({}, one.options)
             ]
-            names = [str(Dsn(user="root", socket=server.socket)) for server in servers]
-            between = [
-                f"server.use={json.dumps(names)}",
-                f'compare.baseline={{ "server.use" = {json.dumps(names[0])} }}',
-            ]
-            command = ["run", "new-server-slower", "--quick", "--yes", *flags_of(between + given)]
+            command = command_between(servers, given)
         if one.after_load:
             only_load = ("--out", str(folder / "load"), "--set", "compare.at_most=3s")
             contend(*command, *only_load, folder=folder)
@@ -375,6 +370,16 @@ def attribute(one: Injection, sets: Sequence[str], without: str) -> Case:
             )
         },
     }
+
+
+def command_between(servers: Sequence[PrivateServer], sets: Sequence[str]) -> list[str]:
+    """The recipe, to compare servers that run; the first is the baseline."""
+    names = [str(Dsn(user="root", socket=server.socket)) for server in servers]
+    between = [
+        f"server.use={json.dumps(names)}",
+        f'compare.baseline={{ "server.use" = {json.dumps(names[0])} }}',
+    ]
+    return ["run", "new-server-slower", "--quick", "--yes", *flags_of([*between, *sets])]
 
 
 def flags_of(sets: Sequence[str]) -> list[str]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import json
 import math
 import tempfile
 from collections.abc import Callable
@@ -22,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from attribution import KEPT, RUN_S, contend, flags_of
+from attribution import KEPT, RUN_S, command_between, contend
 from lab import private_server
 from rounds import machine, markdown_table
 
@@ -30,7 +29,6 @@ from contend.findings import compared_of, study_of
 from contend.findings.candidate import HostPowers, pair_of
 from contend.findings.study import Study
 from contend.lab.why import fitting
-from contend.servers import Dsn
 from contend.store import RunFolder, RunRecord
 
 FEWER = (0.15, 0.30, 0.60)
@@ -107,17 +105,10 @@ def altered(study: Study, change: Change, fewer: float) -> Study:
 def record(folder: Path) -> Path:
     """A run of two servers that are alike."""
     with private_server(KEPT) as one, private_server(KEPT) as other:
-        names = [str(Dsn(user="root", socket=server.socket)) for server in (one, other)]
-        given = (
-            f"server.use={json.dumps(names)}",
-            f'compare.baseline={{ "server.use" = {json.dumps(names[0])} }}',
-            f"compare.at_most={RUN_S}s",
-            "experiment.why=false",
-            "load.connections=8",
-        )
+        given = (f"compare.at_most={RUN_S}s", "experiment.why=false", "load.connections=8")
         out = folder / "run"
-        command = ("run", "new-server-slower", "--quick", "--yes", "--out", str(out))
-        done = contend(*command, *flags_of(given), folder=folder)
+        command = command_between((one, other), given)
+        done = contend(*command, "--out", str(out), folder=folder)
         if done.returncode:
             raise SystemExit(done.stderr)
     return out
