@@ -25,6 +25,7 @@ import contextlib
 import gzip
 import itertools
 import json
+import math
 import random
 import subprocess
 import sys
@@ -42,7 +43,13 @@ from lab import private_server
 from rounds import RESULTS, machine, markdown_table
 from scipy.stats import beta
 
+from contend.findings import study_of
+from contend.findings.tried import ratios_under
 from contend.servers import Dsn, PrivateServer
+from contend.settings.treatments import UNTREATED
+from contend.store import RunFolder
+from contend.store.folder import WITHIN
+from contend.store.model import NotARunFolder
 
 CASES = RESULTS / "attribution" / "cases.jsonl.gz"
 SEED = 20_261_125
@@ -350,6 +357,7 @@ def attribute(one: Injection, sets: Sequence[str], without: str) -> Case:
         found: dict[str, Any] = {}
         with contextlib.suppress(ValueError):
             found = json.loads(told.stdout)
+        ratios = ratios_in(out / WITHIN)
     tried = found.get("tried") or {}
     by_verdict: dict[str, list[str]] = {"confirmed": [], "refuted": [], "not certain": []}
     for each in tried.get("candidates", ()):
@@ -362,6 +370,7 @@ def attribute(one: Injection, sets: Sequence[str], without: str) -> Case:
         "said": found.get("sentence") or (told.stderr or done.stderr).strip()[-400:],
         "code": done.returncode,
         "repeats": tried.get("repeats"),
+        "ratios": ratios,
         "seconds": round(laps[-1] - laps[0], 1),
         "seconds_of": {
             name: round(after - before, 1)
@@ -369,6 +378,21 @@ def attribute(one: Injection, sets: Sequence[str], without: str) -> Case:
                 ("servers", "run", "why"), itertools.pairwise(laps), strict=True
             )
         },
+    }
+
+
+def ratios_in(folder: Path) -> dict[str, list[float | None]]:
+    """ln(slower / baseline) under each treatment, by repeat: what the verdicts rest on."""
+    try:
+        with RunFolder.open(folder) as inner:
+            study = study_of(inner, percentiles=False)
+    except NotARunFolder:
+        return {}
+    about = study.meta.facts["why"]
+    names = [UNTREATED, *(n for one in about["tried"] for n in (*one["doses"], one["placebo"]))]
+    return {
+        name: [round(one, 4) if math.isfinite(one) else None for one in ratios_under(study, name)]
+        for name in names
     }
 
 

@@ -121,7 +121,7 @@ def _verdicts() -> list[Any]:
                         name: 0.4 * share + noise * chance.standard_normal(repeats)
                         for name, share in shares.items()
                     }
-                    result = tried.judged([record], values)
+                    result = tried.judged_in_turn([record], values, is_over=False)
                     assert result is not None
                     found.append([result.certain, *(one.verdict for one in result.candidates)])
     return found

@@ -1,8 +1,9 @@
 """What became of a difference under treatments: each candidate's verdict.
 
 A repeat gives one log-ratio of the two levels under each treatment. What a treatment takes away is
-the difference without it less that with it, repeat by repeat. All verdicts of one comparison
-together err by 1 %.
+the mean difference without it less that with it. Blocks of one repeat were found to scatter each
+for itself, so that treatments are not paired, and lend each other degrees of freedom. All
+verdicts of one comparison together err by 1 %.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ import numpy as np
 from contend.findings.study import Study, log_ratio, reading_of
 from contend.probed import TriedRecord, WhyFacts
 from contend.settings.treatments import TREATMENT, UNTREATED
-from contend.stats import Change, Estimate, estimate, ratio_of_means
+from contend.stats import Change, Estimate, Mean, means_of, ratio_of, weighted
 from contend.stats.student import t_quantile
 from contend.store import RunRecord
 
 CONFIDENCE = 0.99
 """Of all verdicts of one comparison together, at all looks whether all is decided."""
 
-LOOKS = {4: 0.05, 8: 0.10, 16: 0.15}
-"""After so many repeats it is looked whether all is decided, each time with this share of the
-chance to err: with few repeats little is decided that a small share would not decide as well. What
-is left is for the end."""
+LOOKS = {4: 0.05, 8: 0.10, 12: 0.10, 18: 0.15}
+"""After so many repeats it is looked what is decided, each time with this share of the chance to
+err: with few repeats little is decided that a small share would not decide as well. What is left is
+for the end."""
 
 MANY_REPEATS = 64
 """So many stand for what no time has room for."""
@@ -64,13 +65,15 @@ class CandidateTried:
 class DifferenceTried:
     """The untreated difference in the same minutes, as the logarithm of level over baseline with
     its sign taken off, and the candidates; `certain` if there is one to explain. `unmeasured` are
-    the names of those whose treatments could not be had."""
+    the names of those whose treatments could not be had, `decided` those that are measured no
+    longer."""
 
     log_difference: Estimate
     certain: bool
     repeats: int
     candidates: tuple[CandidateTried, ...]
     unmeasured: tuple[str, ...] = ()
+    decided: frozenset[str] = frozenset()
 
 
 def tried_of(study: Study) -> DifferenceTried | None:
@@ -80,9 +83,38 @@ def tried_of(study: Study) -> DifferenceTried | None:
         return None
     records = about["tried"]
     ratios = {n: ratios_under(study, n) for n in (UNTREATED, *_names(records))}
-    looked = judged(records, ratios)
-    ends = study.finished and why_decided(looked) is None
-    return judged(records, ratios, is_end=True) if ends else looked
+    return judged_in_turn(records, ratios, is_over=study.finished)
+
+
+def judged_in_turn(
+    records: list[TriedRecord], by_treatment: Mapping[str, np.ndarray], *, is_over: bool
+) -> DifferenceTried | None:
+    """The verdicts of all looks so far. One that was reached at a look stays, with its figures:
+    from then on nothing is measured for it alone.
+
+    Args:
+        by_treatment: as of `judged`.
+        is_over: no repeat comes after these.
+    """
+    made = np.flatnonzero(np.isfinite(by_treatment[UNTREATED]))
+    decided: dict[str, CandidateTried] = {}
+    certain = False
+    for at in (look for look in LOOKS if look <= len(made)):
+        so_far = {name: of[: made[at - 1] + 1] for name, of in by_treatment.items()}
+        looked = judged(records, so_far)
+        if looked is None:
+            continue
+        certain |= looked.certain
+        for one in looked.candidates:
+            if one.verdict != "not certain":
+                decided.setdefault(one.record["candidate"], one)
+    last = judged(records, by_treatment, is_end=is_over)
+    if last is None:
+        return None
+    found = tuple(decided.get(one.record["candidate"], one) for one in last.candidates)
+    return replace(
+        last, certain=certain or last.certain, candidates=found, decided=frozenset(decided)
+    )
 
 
 def judged(
@@ -98,14 +130,14 @@ def judged(
     if not np.any(np.isfinite(untreated)):
         return None
     sign = 1.0 if np.nanmean(untreated) >= 0 else -1.0
-    d = {name: sign * one for name, one in by_treatment.items()}
-    measured = [one for one in records if _is_measured(d, one)]
+    means = means_of({name: sign * one for name, one in by_treatment.items()})
+    measured = [one for one in records if all(means[name].n for name in _names([one]))]
     unmeasured = tuple(one["candidate"] for one in records if one not in measured)
-    chance = chance_at(math.inf if is_end else int(np.isfinite(untreated).sum()))
-    whole = _mean(d[UNTREATED], chance)
+    chance = chance_at(math.inf if is_end else means[UNTREATED].n)
+    whole = weighted(means, {UNTREATED: 1.0}, chance, CONFIDENCE)
     certain = whole.low > 0
     found = tuple(
-        _verdict(one, d, whole, chance / len(measured), certain=certain) for one in measured
+        _verdict(one, means, whole, chance / len(measured), certain=certain) for one in measured
     )
     return DifferenceTried(whole, certain, whole.n, found, unmeasured)
 
@@ -128,24 +160,29 @@ def repeats_to_decide(ratios: np.ndarray, goes: float, candidates: int) -> int:
     sd = math.sqrt(2) * float(np.std(known, ddof=1))
     chance = chance_at(math.inf) / candidates
     for n in range(_FEW, MANY_REPEATS):
-        wanted = t_quantile(n - 1, 1 - chance) + t_quantile(n - 1, _POWER)
+        df = _LENT * (n - 1)
+        wanted = t_quantile(df, 1 - chance) + t_quantile(df, _POWER)
         if wanted * sd / math.sqrt(n) <= effect:
             return n
     return MANY_REPEATS
 
 
 def why_decided(tried: DifferenceTried | None) -> str | None:
-    """Why no further repeat is wanted; None if some are, or if no look is due."""
-    if tried is None or tried.repeats not in LOOKS:
-        return None
-    if not tried.candidates or not tried.certain:
-        return None
-    if any(one.verdict == "not certain" for one in tried.candidates):
+    """Why no further repeat is wanted; None if some are."""
+    if tried is None or not tried.candidates or open_treatments(tried):
         return None
     return f"what was tried is decided after {tried.repeats} repeats"
 
 
-def _names(records: list[TriedRecord]) -> list[str]:
+def open_treatments(tried: DifferenceTried) -> frozenset[str]:
+    """What a further repeat has to measure beside the untreated pair."""
+    records = [
+        one.record for one in tried.candidates if one.record["candidate"] not in tried.decided
+    ]
+    return frozenset(_names(records))
+
+
+def _names(records: Iterable[TriedRecord]) -> list[str]:
     return [name for one in records for name in (*one["doses"], one["placebo"])]
 
 
@@ -176,12 +213,6 @@ def ratios_of(study: Study, pairs: Iterable[Sequence[tuple[RunRecord, RunRecord]
     )
 
 
-def _is_measured(d: Mapping[str, np.ndarray], one: TriedRecord) -> bool:
-    """Whether any repeat has all that a verdict takes."""
-    needed = (UNTREATED, *one["doses"], one["placebo"])
-    return bool(np.any(np.all([np.isfinite(d[name]) for name in needed], axis=0)))
-
-
 def logs_of(change: Change) -> Estimate:
     """Its ratio and its interval as logarithms."""
     low = math.log(change.low) if change.low > 0 else -math.inf
@@ -191,7 +222,7 @@ def logs_of(change: Change) -> Estimate:
 
 def _verdict(
     record: TriedRecord,
-    d: Mapping[str, np.ndarray],
+    means: Mapping[str, Mean],
     untreated: Estimate,
     chance: float,
     *,
@@ -202,25 +233,30 @@ def _verdict(
     Confirmed takes all of its conditions, so that each may err with the whole chance on its side:
     a cause that is none fails at one of them. Either of two refutes, so each has half.
     """
-    none, whole, placebo = d[UNTREATED], d[record["doses"][-1]], d[record["placebo"]]
-    left = ratio_of_means(whole, none, chance=chance, confidence=CONFIDENCE)
+    whole, placebo = record["doses"][-1], record["placebo"]
     most = 1 - record["least"]
-    beyond = _mean(placebo - whole, 2 * chance)
-    beyond_short = _mean(placebo - whole - OVER_PLACEBO * record["least"] * none, chance)
-    as_foretold = left.mean <= most and beyond_short.mean >= 0
+
+    def total(weights: Mapping[str, float], of_chance: float) -> Estimate:
+        return weighted(means, weights, of_chance, CONFIDENCE)
+
+    left = ratio_of(means[whole], means[UNTREATED], chance, CONFIDENCE)
+    beyond = {placebo: 1.0, whole: -1.0}
+    over_placebo = total(beyond, 2 * chance)
+    enough = total({**beyond, UNTREATED: -OVER_PLACEBO * record["least"]}, chance)
+    as_foretold = left.mean <= most and enough.mean >= 0
     is_confirmed = (
-        certain and as_foretold and left.high < 1 and beyond.low > 0 and _grows(d, record)
+        certain and as_foretold and left.high < 1 and over_placebo.low > 0 and _grows(means, record)
     )
-    is_refuted = certain and (left.low > most or beyond_short.high < 0)
+    is_refuted = certain and (left.low > most or enough.high < 0)
     if as_foretold:
-        needed = [(untreated, 1.0), (_mean(none - whole, chance), 1.0), (beyond, 1.0)]
+        taken = total({UNTREATED: 1.0, whole: -1.0}, chance)
+        needed = [(untreated, 1.0), (taken, 1.0), (over_placebo, 1.0)]
     else:
-        short = _mean(most * none - whole, chance)
-        worse = min(short, beyond_short, key=lambda one: one.mean)
-        needed = [(untreated, 1.0), (worse, -1.0)]
+        goes = total({UNTREATED: most, whole: -1.0}, chance)
+        needed = [(untreated, 1.0), (min(goes, enough, key=lambda one: one.mean), -1.0)]
 
     def share(name: str) -> float:
-        return float(np.nanmean(d[name])) / untreated.mean
+        return means[name].mean / untreated.mean
 
     return CandidateTried(
         record=record,
@@ -232,16 +268,10 @@ def _verdict(
     )
 
 
-def _mean(values: np.ndarray, chance: float) -> Estimate:
-    """With the chance that its interval, of two sides, misses the true one."""
-    found = estimate(values[np.isfinite(values)], 1 - chance)
-    return replace(found, confidence=CONFIDENCE)
-
-
-def _grows(d: Mapping[str, np.ndarray], record: TriedRecord) -> bool:
+def _grows(means: Mapping[str, Mean], record: TriedRecord) -> bool:
     """A larger dose leaves no more of the difference than a smaller one, but for noise."""
-    left = [float(np.nanmean(d[name])) for name in record["doses"]]
-    slack = DOSE_SLACK * float(np.nanmean(d[UNTREATED]))
+    left = [means[name].mean for name in record["doses"]]
+    slack = DOSE_SLACK * means[UNTREATED].mean
     return all(later <= earlier + slack for earlier, later in itertools.pairwise(left))
 
 
@@ -266,6 +296,8 @@ COULD_NOT_BE_HAD = "what would be changed could not be had, see the runs that fa
 
 _FEW = 3
 _POWER = 0.8
+_LENT = 1.5
+"""Times as many degrees of freedom as one treatment has by itself, if four to seven are alike."""
 
 
 def untested_of(about: WhyFacts, tried: DifferenceTried | None) -> dict[str, str]:

@@ -158,7 +158,7 @@ class Effort:
         self._clock = clock
         self._before_s = spent_s
         self._begun_s: float | None = None
-        self._contexts = contexts(experiment)
+        self._contexts = list(contexts(experiment))
         self._has_end = any(ends_with_its_work(cell.values) for cell in cell_specs(experiment))
         self.observations = Observations(experiment)
         self._repeats = 0
@@ -218,6 +218,10 @@ class Effort:
             self._repeat_s.append(now_s - self._repeat_begun_s - self._in_blocks_s)
         self._repeats += 1
         self._repeat_begun_s, self._in_blocks_s = now_s, 0.0
+
+    def measure_only(self, wanted: Callable[[Cell], bool]) -> None:
+        """Of the contexts, from the next repeat on."""
+        self._contexts = [one for one in contexts(self._experiment) if wanted(one)]
 
     def keep_blocks(self, blocks: int) -> None:
         """The repeat that begins was planned before, with so many blocks in all: it has as many

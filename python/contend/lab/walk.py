@@ -4,7 +4,7 @@ when it is enough.
 A repeat is the unit that the answer rests on: in slices a set of freshly started servers that is
 taken through all contexts. Without a limit of its own an experiment makes `compare.repeats` of
 them; with one it goes on repeat by repeat until the answer is narrow enough or the time is up. A
-run of treatments is over too when every candidate is decided.
+run of treatments measures those of a candidate until it is decided, and is over too if all are.
 
 What fails is recorded and the walk goes on, because one bad cell must not cost a night's work.
 It ends where going on is of no use: nothing was measured yet and the first cell cannot be set up;
@@ -24,7 +24,8 @@ from contend.calibration import Calibration
 from contend.datasets import LoadingDeclined, LoadingFailed, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
 from contend.findings import study_of
-from contend.findings.tried import tried_of, why_decided
+from contend.findings.tried import LOOKS as LOOKS_AT_WHY
+from contend.findings.tried import open_treatments, tried_of, why_decided
 from contend.lab.deaths import death_behind, in_words
 from contend.lab.design import Design
 from contend.lab.effort import Effort
@@ -37,8 +38,11 @@ from contend.lab.slices import SliceRunner
 from contend.lab.testbed import Ready, Testbed
 from contend.load import LoadDriver
 from contend.metrics import metric_of
+from contend.settings.treatments import TREATMENT, UNTREATED
 from contend.spec import (
+    Cell,
     Experiment,
+    Level,
     Planned,
     cell_spec,
     cell_specs,
@@ -74,6 +78,8 @@ class Schedule:
         if before and (design.in_slices or is_open(experiment)):
             self.effort.observations.add(folder.records())
         self._repeat = 0
+        self._treatments: frozenset[Level] | None = None
+        """Those that are still measured, in a run of treatments; None: all of them."""
 
     @property
     def blocks(self) -> int:
@@ -113,7 +119,13 @@ class Schedule:
                 self.effort.keep_blocks(len(of_repeat))
         if run is None:
             in_slices, blocks = self._design.in_slices, self.effort.blocks
-            more = next_repeat(self._experiment, self._planned, in_slices=in_slices, blocks=blocks)
+            more = next_repeat(
+                self._experiment,
+                self._planned,
+                in_slices=in_slices,
+                blocks=blocks,
+                wanted=self._is_wanted,
+            )
             self._folder.add_planned(more)
             self._planned += more
             run = more[0]
@@ -138,16 +150,28 @@ class Schedule:
         made = sorted({each.repeat for each in self._planned} - left)
         seen = self.effort.progress(made)
         if not seen.stop:
-            return self._why_decided()
+            return self._why_decided(len(made))
         if self._experiment.compared is None:
             return f"{seen.reason}: {len(made)} repeat{'' if len(made) == 1 else 's'}"
         return f"{seen.reason}: {seen.words()}"
 
-    def _why_decided(self) -> str | None:
-        """Why a run of treatments is over before its time; None of any other."""
+    def _why_decided(self, repeats: int) -> str | None:
+        """Why a run of treatments is over before its time; None of any other. Those of candidates
+        that are decided by now are measured no longer."""
         if "why" not in self._folder.meta().facts:
             return None
-        return why_decided(tried_of(study_of(self._folder, percentiles=False)))
+        is_due = repeats in LOOKS_AT_WHY
+        is_resumed = self._treatments is None and repeats > min(LOOKS_AT_WHY)
+        if not (is_due or is_resumed):
+            return None
+        tried = tried_of(study_of(self._folder, percentiles=False))
+        if tried is not None:
+            self._treatments = frozenset({UNTREATED, *open_treatments(tried)})
+            self.effort.measure_only(self._is_wanted)
+        return why_decided(tried)
+
+    def _is_wanted(self, cell: Cell) -> bool:
+        return self._treatments is None or cell[TREATMENT.path] in self._treatments
 
 
 def _spent_s(ended: Sequence[Ended]) -> float:

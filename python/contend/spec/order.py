@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import itertools
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from contend.settings import SETTINGS
 from contend.settings.model import Need
@@ -61,11 +61,18 @@ def is_open(experiment: Experiment) -> bool:
 
 
 def next_repeat(
-    experiment: Experiment, planned: Sequence[Planned], *, in_slices: bool, blocks: int = 1
+    experiment: Experiment,
+    planned: Sequence[Planned],
+    *,
+    in_slices: bool,
+    blocks: int = 1,
+    wanted: Callable[[Cell], bool] = lambda _: True,
 ) -> tuple[Planned, ...]:
-    """The runs of one repeat more than is planned, with so many blocks of each context."""
+    """The runs of one repeat more than is planned, with so many blocks of each context that is
+    still wanted."""
     repeat = max((run.repeat for run in planned), default=0) + 1
-    more = _blocks_of_repeat(experiment, repeat, in_slices=in_slices, blocks=blocks)
+    every = _blocks_of_repeat(experiment, repeat, in_slices=in_slices, blocks=blocks)
+    more = (block for block in every if wanted(block[1][0]))
     return _numbered(more, after=planned[-1] if planned else None)
 
 

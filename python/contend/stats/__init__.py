@@ -11,8 +11,8 @@ from contend.stats.components import (
 from contend.stats.contrasts import Place, TableShape
 from contend.stats.discovery import UNITS_MIN, discover, pair_counts, picked_change
 from contend.stats.estimate import Estimate, estimate, finite
-from contend.stats.fieller import ratio_of_means
 from contend.stats.histogram import HistogramError, Merged, merge, merge_percentiles
+from contend.stats.means import Mean, means_of, ratio_of, weighted
 from contend.stats.planning import (
     Costs,
     RepeatPlan,

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from lab_in_slices import IN_SLICES, START_S, Bench, Noise, made_up
 
+from contend.findings.tried import DifferenceTried
 from contend.lab import walk
 from contend.lab.design import Design
 from contend.lab.events import RunBegan
 from contend.lab.walk import Schedule
+from contend.stats import Estimate
 
 MakeBench = Callable[..., Bench]
 
@@ -169,25 +171,77 @@ class TestWidth:
         assert len(repeats(bench)) >= 3
 
 
-def test_treatments_are_over_when_a_look_finds_all_decided(
-    make: MakeBench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After 5 repeats all is, and no look is due before 8."""
-    looked = []
+TREATED = """
+[treatments]
+"a.1" = { "load.connections" = 2 }
+"b.1" = { "load.connections" = 4 }
+"""
+
+
+def treated(make: MakeBench, monkeypatch: pytest.MonkeyPatch, decided: dict[str, int]) -> Bench:
+    """A run of two candidates, each of which is decided after so many repeats."""
 
     def tried_of(study: Any) -> Any:
-        looked.append(len({one.repeat for one in study.measured}))
-        verdict = "not certain" if looked[-1] < 5 else "confirmed"
-        candidates = [SimpleNamespace(verdict=verdict)]
-        return SimpleNamespace(repeats=looked[-1], certain=True, candidates=candidates)
+        repeats = len({one.repeat for one in study.measured})
+        return DifferenceTried(
+            Estimate(0.3, 0.2, 0.4, repeats, 0.99),
+            certain=True,
+            repeats=repeats,
+            candidates=tuple(
+                SimpleNamespace(  # type: ignore[misc]
+                    record={"candidate": name, "doses": [f"{name}.1"], "placebo": f"{name}.1"}
+                )
+                for name in decided
+            ),
+            decided=frozenset(name for name, after in decided.items() if after <= repeats),
+        )
 
     monkeypatch.setattr(walk, "tried_of", tried_of)
-    bench = make('at_most = "3m"')
+    bench = make(
+        'at_most = "20m"' + TREATED,
+        **{'"load.connections" = [1, 8]': '"treatment" = ["none", "a.1", "b.1"]'},
+    )
     bench.tiny = replace(bench.tiny, compare=replace(bench.tiny.compare, repeats=16))
     bench.facts = {"why": {"tried": [], "untested": {}}}
+    return bench
+
+
+def treatments_by_repeat(bench: Bench) -> list[set[str]]:
+    by_repeat: dict[int, set[str]] = {}
+    for record in bench.records():
+        by_repeat.setdefault(record.repeat, set()).add(str(record.cell["treatment"]))
+    return list(by_repeat.values())
+
+
+def test_a_candidate_is_measured_until_a_look_decides_it(
+    make: MakeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After 3 repeats the one is, after 6 the other; looks are due after 4 and 8."""
+    bench = treated(make, monkeypatch, {"a": 3, "b": 6})
     bench.play()
     assert finished(bench) == "what was tried is decided after 8 repeats"
-    assert looked == list(range(1, 9))
+    assert treatments_by_repeat(bench) == 4 * [{"none", "a.1", "b.1"}] + 4 * [{"none", "b.1"}]
+    assert whole(bench)
+
+
+def test_what_is_decided_stays_so_if_a_run_goes_on_the_next_day(
+    make: MakeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = treated(make, monkeypatch, {"a": 4, "b": 6})
+    count = bench.each_plan
+
+    def stop(plan: dict[str, Any]) -> None:
+        count(plan)
+        if bench.starts()[0] == 6:
+            raise KeyboardInterrupt
+
+    bench.each_plan = stop
+    with pytest.raises(KeyboardInterrupt):
+        bench.play()
+    bench.each_plan = count
+    bench.play()
+    assert treatments_by_repeat(bench)[4:] == 4 * [{"none", "b.1"}]
+    assert whole(bench)
 
 
 def test_the_pilot_has_two_blocks_of_each_context_and_then_as_many_as_pay(

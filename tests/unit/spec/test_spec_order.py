@@ -299,6 +299,21 @@ def test_a_repeat_of_an_open_number_is_as_one_of_a_fixed_number(experiment: Expe
     assert one_by_one == in_slices(experiment)
 
 
+@given(experiments(), st.integers(0, 3))
+def test_contexts_that_are_not_wanted_any_more_leave_the_rest_in_its_order(
+    experiment: Experiment, keep: int
+) -> None:
+    kept = list(contexts(experiment))[keep:]
+
+    def wanted(cell: Cell) -> bool:
+        return any(context.items() <= cell.items() for context in kept)
+
+    every = next_repeat(experiment, (), in_slices=True)
+    some = next_repeat(experiment, (), in_slices=True, wanted=wanted)
+    assert [one.cell for one in some] == [one.cell for one in every if wanted(one.cell)]
+    assert [one.run for one in some] == list(range(1, len(some) + 1))
+
+
 @given(experiments(), st.integers(1, 3))
 def test_a_repeat_more_goes_on_with_the_numbers(experiment: Experiment, several: int) -> None:
     before = in_slices(experiment)
