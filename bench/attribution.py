@@ -391,7 +391,7 @@ def ratios_in(folder: Path) -> dict[str, list[float | None]]:
     about = study.meta.facts["why"]
     names = [UNTREATED, *(n for one in about["tried"] for n in (*one["doses"], one["placebo"]))]
     return {
-        name: [round(one, 4) if math.isfinite(one) else None for one in ratios_under(study, name)]
+        name: [round(float(r), 4) if math.isfinite(r) else None for r in ratios_under(study, name)]
         for name in names
     }
 

@@ -31,11 +31,14 @@ LOOKS = {4: 0.05, 8: 0.10, 12: 0.10, 18: 0.15}
 err: with few repeats little is decided that a small share would not decide as well. What is left is
 for the end."""
 
+FIRST_LOOK = min(LOOKS)
+
 MANY_REPEATS = 64
 """So many stand for what no time has room for."""
 
 DOSE_SLACK = 0.1
-"""Of the difference, how much more may be left by noise at a larger dose than at a smaller one."""
+"""Of the difference, how much more may be left at a larger dose than at a smaller one, beside what
+is noise: a standard error."""
 
 OVER_PLACEBO = 0.5
 """Of what is foretold, how much must be taken away beyond what the placebo takes."""
@@ -73,7 +76,7 @@ class DifferenceTried:
     repeats: int
     candidates: tuple[CandidateTried, ...]
     unmeasured: tuple[str, ...] = ()
-    decided: frozenset[str] = frozenset()
+    decided: tuple[str, ...] = ()
 
 
 def tried_of(study: Study) -> DifferenceTried | None:
@@ -112,9 +115,7 @@ def judged_in_turn(
     if last is None:
         return None
     found = tuple(decided.get(one.record["candidate"], one) for one in last.candidates)
-    return replace(
-        last, certain=certain or last.certain, candidates=found, decided=frozenset(decided)
-    )
+    return replace(last, certain=certain or last.certain, candidates=found, decided=tuple(decided))
 
 
 def judged(
@@ -175,14 +176,15 @@ def why_decided(tried: DifferenceTried | None) -> str | None:
 
 
 def open_treatments(tried: DifferenceTried) -> frozenset[str]:
-    """What a further repeat has to measure beside the untreated pair."""
+    """What a repeat after the first look has to measure beside the untreated pair. That a smaller
+    dose leaves no less is seen by then, and decides nothing by itself."""
     records = [
         one.record for one in tried.candidates if one.record["candidate"] not in tried.decided
     ]
-    return frozenset(_names(records))
+    return frozenset(name for one in records for name in (one["doses"][-1], one["placebo"]))
 
 
-def _names(records: Iterable[TriedRecord]) -> list[str]:
+def _names(records: Sequence[TriedRecord]) -> list[str]:
     return [name for one in records for name in (*one["doses"], one["placebo"])]
 
 
@@ -270,9 +272,12 @@ def _verdict(
 
 def _grows(means: Mapping[str, Mean], record: TriedRecord) -> bool:
     """A larger dose leaves no more of the difference than a smaller one, but for noise."""
-    left = [means[name].mean for name in record["doses"]]
     slack = DOSE_SLACK * means[UNTREATED].mean
-    return all(later <= earlier + slack for earlier, later in itertools.pairwise(left))
+    return all(
+        means[larger].mean - means[smaller].mean
+        <= slack + math.sqrt(means[larger].variance + means[smaller].variance)
+        for smaller, larger in itertools.pairwise(record["doses"])
+    )
 
 
 NO_ADVICE = 100

@@ -24,8 +24,8 @@ from contend.calibration import Calibration
 from contend.datasets import LoadingDeclined, LoadingFailed, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
 from contend.findings import study_of
+from contend.findings.tried import FIRST_LOOK, open_treatments, tried_of, why_decided
 from contend.findings.tried import LOOKS as LOOKS_AT_WHY
-from contend.findings.tried import open_treatments, tried_of, why_decided
 from contend.lab.deaths import death_behind, in_words
 from contend.lab.design import Design
 from contend.lab.effort import Effort
@@ -156,12 +156,12 @@ class Schedule:
         return f"{seen.reason}: {seen.words()}"
 
     def _why_decided(self, repeats: int) -> str | None:
-        """Why a run of treatments is over before its time; None of any other. Those of candidates
-        that are decided by now are measured no longer."""
+        """Why a run of treatments is over before its time; None of any other. What is
+        decided by now is measured no longer."""
         if "why" not in self._folder.meta().facts:
             return None
         is_due = repeats in LOOKS_AT_WHY
-        is_resumed = self._treatments is None and repeats > min(LOOKS_AT_WHY)
+        is_resumed = self._treatments is None and repeats > FIRST_LOOK
         if not (is_due or is_resumed):
             return None
         tried = tried_of(study_of(self._folder, percentiles=False))

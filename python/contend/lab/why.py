@@ -36,7 +36,14 @@ from contend.findings.candidates._common import IDLE_SHARE, NEIGHBOURS_SHARE, ST
 from contend.findings.candidates.quota import HAS_QUOTA
 from contend.findings.model import Finding
 from contend.findings.study import Study
-from contend.findings.tried import NO_ADVICE, logs_of, more_repeats, ratios_of, repeats_to_decide
+from contend.findings.tried import (
+    FIRST_LOOK,
+    NO_ADVICE,
+    logs_of,
+    more_repeats,
+    ratios_of,
+    repeats_to_decide,
+)
 from contend.lab.effort import BLOCK_S, SETTLE_S, SLICE_S, START_S
 from contend.lab.session import refuse_settings
 from contend.probed import TriedRecord, WhyFacts
@@ -255,21 +262,28 @@ def _in_time(
     """As many as can be decided in the time, if the pair scatters as it did in the run (`ratios`),
     one at least; and the repeats that there is time for."""
     chosen: list[tuple[Candidate, Proposal]] = []
-    repeat_s = 2 * START_S + _treatment_s(pair, {}, took_s)
+    # Of a repeat before the first look, and of one after it, which has no smaller doses.
+    first_s = later_s = 2 * START_S + _treatment_s(pair, {}, took_s)
     for one, proposal in proposals:
         had = [each.sets for _, other in chosen for each in other.treatments]
-        more = (each.sets for each in proposal.treatments if each.sets not in had)
-        longer_s = repeat_s + sum(_treatment_s(pair, sets, took_s) for sets in more)
+        more = [each for each in proposal.treatments if each.sets not in had]
+        all_s = first_s + sum(_treatment_s(pair, each.sets, took_s) for each in more)
+        whole_s = later_s + sum(
+            _treatment_s(pair, each.sets, took_s)
+            for each in more
+            if each not in proposal.doses[:-1]
+        )
         # A cause that is one takes more away than is foretold at least, and hardly ever all.
         goes = min((1 + each.least) / 2 for _, each in (*chosen, (one, proposal)))
         needed = max(REPEATS, repeats_to_decide(ratios, goes, len(chosen) + 1))
-        seconds = needed * longer_s
+        seconds = FIRST_LOOK * all_s + (needed - FIRST_LOOK) * whole_s
         if chosen and seconds > most_s:
             untested[one.name] = f"no time was left: --minutes {math.ceil(seconds / 60)} has some"
             continue
-        repeat_s = longer_s
+        first_s, later_s = all_s, whole_s
         chosen.append((one, proposal))
-    return chosen, max(REPEATS, min(REPEATS_MOST, int(most_s / repeat_s)))
+    fit = FIRST_LOOK + int((most_s - FIRST_LOOK * first_s) / later_s)
+    return chosen, max(REPEATS, min(REPEATS_MOST, fit))
 
 
 def _treatment_s(pair: Pair, sets: Mapping[str, Any], took_s: float) -> float:

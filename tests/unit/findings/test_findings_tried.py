@@ -186,10 +186,10 @@ def test_a_verdict_of_a_look_stays_and_its_treatments_are_measured_no_longer() -
     )
     assert first is not None
     assert [one.verdict for one in first.candidates] == ["refuted", "not certain"]
-    assert tried.open_treatments(first) == {"b.1", "b.2", "b.placebo"}
+    assert tried.open_treatments(first) == {"b.2", "b.placebo"}, "the smaller dose was seen"
     assert tried.why_decided(first) is None
     # What comes after the look says nothing of the first any more.
-    for name in ("a.1", "a.2", "a.placebo"):
+    for name in ("a.1", "a.2", "a.placebo", "b.1"):
         values[name][4:] = np.nan
     last = tried.judged_in_turn([RECORD, other], values, is_over=True)
     assert last is not None and last.repeats == 9

@@ -174,7 +174,9 @@ class TestWidth:
 TREATED = """
 [treatments]
 "a.1" = { "load.connections" = 2 }
+"a.2" = { "load.connections" = 3 }
 "b.1" = { "load.connections" = 4 }
+"b.2" = { "load.connections" = 5 }
 """
 
 
@@ -189,17 +191,21 @@ def treated(make: MakeBench, monkeypatch: pytest.MonkeyPatch, decided: dict[str,
             repeats=repeats,
             candidates=tuple(
                 SimpleNamespace(  # type: ignore[misc]
-                    record={"candidate": name, "doses": [f"{name}.1"], "placebo": f"{name}.1"}
+                    record={
+                        "candidate": name,
+                        "doses": [f"{name}.1", f"{name}.2"],
+                        "placebo": f"{name}.2",
+                    }
                 )
                 for name in decided
             ),
-            decided=frozenset(name for name, after in decided.items() if after <= repeats),
+            decided=tuple(name for name, after in decided.items() if after <= repeats),
         )
 
     monkeypatch.setattr(walk, "tried_of", tried_of)
     bench = make(
         'at_most = "20m"' + TREATED,
-        **{'"load.connections" = [1, 8]': '"treatment" = ["none", "a.1", "b.1"]'},
+        **{'"load.connections" = [1, 8]': '"treatment" = ["none", "a.1", "a.2", "b.1", "b.2"]'},
     )
     bench.tiny = replace(bench.tiny, compare=replace(bench.tiny.compare, repeats=16))
     bench.facts = {"why": {"tried": [], "untested": {}}}
@@ -213,14 +219,16 @@ def treatments_by_repeat(bench: Bench) -> list[set[str]]:
     return list(by_repeat.values())
 
 
-def test_a_candidate_is_measured_until_a_look_decides_it(
+def test_a_candidate_is_measured_until_a_look_decides_it_and_its_smaller_dose_until_the_first(
     make: MakeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After 3 repeats the one is, after 6 the other; looks are due after 4 and 8."""
     bench = treated(make, monkeypatch, {"a": 3, "b": 6})
     bench.play()
     assert finished(bench) == "what was tried is decided after 8 repeats"
-    assert treatments_by_repeat(bench) == 4 * [{"none", "a.1", "b.1"}] + 4 * [{"none", "b.1"}]
+    assert treatments_by_repeat(bench) == 4 * [{"none", "a.1", "a.2", "b.1", "b.2"}] + 4 * [
+        {"none", "b.2"}
+    ]
     assert whole(bench)
 
 
@@ -240,7 +248,7 @@ def test_what_is_decided_stays_so_if_a_run_goes_on_the_next_day(
         bench.play()
     bench.each_plan = count
     bench.play()
-    assert treatments_by_repeat(bench)[4:] == 4 * [{"none", "b.1"}]
+    assert treatments_by_repeat(bench)[4:] == 4 * [{"none", "b.2"}]
     assert whole(bench)
 
 
