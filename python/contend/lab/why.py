@@ -58,7 +58,7 @@ REPEATS = 6
 REPEATS_MOST = 16
 """More are never asked for. The lab makes more if the time has room for them."""
 
-ROUNDS_MIN = 5
+ROUNDS_MIN = 3
 MINUTES = 2.8
 
 _WHAT_FITS_NOT = "its signature does not hold"
