@@ -92,7 +92,7 @@ def _proposal(one: Proposal | str) -> Any:
     """Without its words. Why something is not proposed is words too."""
     if isinstance(one, str):
         return None
-    return [[_sets(dose) for dose in one.doses], _sets(one.placebo), one.least]
+    return [[_sets(dose) for dose in one.doses], _sets(one.placebo), one.least, one.dose_s]
 
 
 def _sets(one: Treatment) -> Any:

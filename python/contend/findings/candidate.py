@@ -67,11 +67,13 @@ class Proposal:
 
     doses: from the smaller to the whole; one if there is nothing between nothing and all.
     least: the share of the difference, as a logarithm, that the whole dose takes away at least.
+    dose_s: what it takes to bring both levels under a dose and back, if that is long.
     """
 
     doses: tuple[Treatment, ...]
     placebo: Treatment
     least: float
+    dose_s: float = 0.0
 
     @property
     def whole(self) -> Treatment:

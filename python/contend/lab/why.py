@@ -37,7 +37,7 @@ from contend.findings.candidates.quota import HAS_QUOTA
 from contend.findings.model import Finding
 from contend.findings.study import Study
 from contend.findings.tried import (
-    FIRST_LOOK,
+    LOOKS,
     NO_ADVICE,
     logs_of,
     more_repeats,
@@ -58,7 +58,7 @@ REPEATS = 6
 REPEATS_MOST = 16
 """More are never asked for. The lab makes more if the time has room for them."""
 
-ROUNDS_MIN = 5
+ROUNDS_MIN = 3
 MINUTES = 2.8
 
 _WHAT_FITS_NOT = "its signature does not hold"
@@ -209,9 +209,9 @@ def host_powers() -> HostPowers:
 
 
 def fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Proposal]]:
-    """The candidates whose signature holds and that can be tried here: first those that the sides
-    differ in most, and if they are alike in that, in their order. The others are put into
-    `untested`, with the reason."""
+    """The candidates whose signature holds and that can be tried here: first those that are soon
+    tried, of these those that the sides differ in most, and if they are alike in that, in their
+    order. The others are put into `untested`, with the reason."""
     found: list[tuple[Candidate, Proposal]] = []
     for one in CANDIDATES.values():
         fits = one.fits(pair)
@@ -227,7 +227,7 @@ def fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Propo
             untested[one.name] = f"it needs the same as {same}, from which it cannot be told"
         else:
             found.append((one, proposal))
-    return sorted(found, key=lambda each: -each[0].times_over(pair))
+    return sorted(found, key=lambda each: (each[1].dose_s, -each[0].times_over(pair)))
 
 
 def _not_recorded(one: Candidate, pair: Pair) -> str:
@@ -260,30 +260,50 @@ def _in_time(
     untested: dict[str, str],
 ) -> tuple[list[tuple[Candidate, Proposal]], int]:
     """As many as can be decided in the time, if the pair scatters as it did in the run (`ratios`),
-    one at least; and the repeats that there is time for."""
+    one at least; and the repeats that there is time for.
+
+    Those that are none are mostly refuted by the second look: the time is that of all until then,
+    and of the longest one after it. Smaller doses are over with the first look.
+    """
     chosen: list[tuple[Candidate, Proposal]] = []
-    # Of a repeat before the first look, and of one after it, which has no smaller doses.
-    first_s = later_s = 2 * START_S + _treatment_s(pair, {}, took_s)
+    untreated_s = 2 * START_S + _treatment_s(pair, {}, took_s)
+    first_s = second_s = longest_s = untreated_s
     for one, proposal in proposals:
         had = [each.sets for _, other in chosen for each in other.treatments]
-        more = [each for each in proposal.treatments if each.sets not in had]
-        all_s = first_s + sum(_treatment_s(pair, each.sets, took_s) for each in more)
-        whole_s = later_s + sum(
-            _treatment_s(pair, each.sets, took_s)
-            for each in more
-            if each not in proposal.doses[:-1]
-        )
+        doses_s = [
+            _treatment_s(pair, each.sets, took_s) + proposal.dose_s for each in proposal.doses
+        ]
+        placebo_s = _treatment_s(pair, proposal.placebo.sets, took_s)
+        alone_s = doses_s[-1] + placebo_s
+        shared_s = placebo_s if proposal.placebo.sets in had else 0.0
+        later_s = second_s + alone_s - shared_s
+        all_s = first_s + sum(doses_s) + placebo_s - shared_s
+        one_s = max(longest_s, untreated_s + alone_s)
         # A cause that is one takes more away than is foretold at least, and hardly ever all.
         goes = min((1 + each.least) / 2 for _, each in (*chosen, (one, proposal)))
         needed = max(REPEATS, repeats_to_decide(ratios, goes, len(chosen) + 1))
-        seconds = FIRST_LOOK * all_s + (needed - FIRST_LOOK) * whole_s
+        seconds = _seconds(needed, all_s, later_s, one_s)
         if chosen and seconds > most_s:
             untested[one.name] = f"no time was left: --minutes {math.ceil(seconds / 60)} has some"
             continue
-        first_s, later_s = all_s, whole_s
+        first_s, second_s, longest_s = all_s, later_s, one_s
         chosen.append((one, proposal))
-    fit = FIRST_LOOK + int((most_s - FIRST_LOOK * first_s) / later_s)
-    return chosen, max(REPEATS, min(REPEATS_MOST, fit))
+    fit = (
+        n
+        for n in range(REPEATS_MOST, REPEATS, -1)
+        if _seconds(n, first_s, second_s, longest_s) <= most_s
+    )
+    return chosen, next(fit, REPEATS)
+
+
+def _seconds(repeats: int, first_s: float, second_s: float, then_s: float) -> float:
+    """What so many repeats take, of which one takes so long until the first look, until the second
+    one, and then."""
+    first, second = sorted(LOOKS)[:2]
+    until_second = min(repeats, second) - min(repeats, first)
+    return (
+        min(repeats, first) * first_s + until_second * second_s + max(0, repeats - second) * then_s
+    )
 
 
 def _treatment_s(pair: Pair, sets: Mapping[str, Any], took_s: float) -> float:

@@ -9,6 +9,8 @@ from contend.metrics import Metric, Run
 _USUAL = 96 << 20
 _BUFFER = 16 << 20
 _MOST = 8 << 30
+_RESIZE_S = 5.0
+"""Of two servers, there and back, as it was seen."""
 
 
 def _fullness(run: Run) -> float | None:
@@ -39,6 +41,7 @@ def _propose(pair: Pair) -> Proposal | str:
         doses=tuple(setting(f"a redo log of {size >> 20:,} MiB", **{name: size}) for size in sizes),
         placebo=NOTHING,
         least=0.5,
+        dose_s=_RESIZE_S,
     )
 
 
