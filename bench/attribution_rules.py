@@ -23,7 +23,7 @@ import numpy as np
 from contend.findings import tried
 from contend.findings.candidate import Candidate, Pair, Proposal, Treatment
 from contend.findings.candidates import CANDIDATES
-from contend.lab import why
+from contend.lab import effort, why
 from contend.probed import TriedRecord
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -55,6 +55,7 @@ def rules(injections: Iterable[Any]) -> dict[str, Any]:
                 for least in (0.3, 0.5)
             ],
             "repeats": [why.REPEATS, why.REPEATS_MOST],
+            "rounds": effort.ROUNDS_OF_TREATMENTS,
             "minutes": why.MINUTES,
         },
         "recipe": tomllib.loads(RECIPE.read_text()),

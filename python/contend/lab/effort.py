@@ -20,14 +20,15 @@ from contend.lab.observations import Observations, is_sliced
 from contend.settings.load import WARMUP_IN_SLICES_S, Slicing, ends_with_its_work
 from contend.settings.workload import writing_share
 from contend.spec import (
-    PILOT_BLOCKS,
     Cell,
     CellKey,
     CellSpec,
     Experiment,
+    blocks_at_first,
     cell_spec,
     cell_specs,
     contexts,
+    is_of_treatments,
     is_open,
 )
 from contend.stats import (
@@ -68,6 +69,11 @@ LONGER = 4
 
 PILOT_REPEATS = 2
 """Repeats that have `PILOT_BLOCKS` of each context."""
+
+ROUNDS_OF_TREATMENTS = 5
+"""A block of a treatment has so many rounds at least, and is the only one of its repeat. A slice in
+which the host stands still is an outlier of a block with one round, and one of five in a longer
+one: docs/decisions/0080."""
 
 BLOCK_S = 0.12
 """What a level adds to a block beside its slices, before one was made: connecting, counters."""
@@ -174,7 +180,7 @@ class Effort:
         self._rule = rule_of(experiment)
         self._p_each = 1 - self._rule.interval_confidence
         self.rounds = ROUNDS
-        self.blocks = PILOT_BLOCKS if design.in_slices and is_open(experiment) else 1
+        self.blocks = blocks_at_first(experiment) if self._is_planned else 1
         self._plan()
 
     def slices(self, run: Cell, cells: Sequence[CellSpec]) -> Slicing:
@@ -313,11 +319,20 @@ class Effort:
 
     # --- the plan ---
 
+    @property
+    def _is_planned(self) -> bool:
+        return self._design.in_slices and is_open(self._experiment)
+
     def _plan(self) -> None:
         """Decide on slices a block and blocks a repeat, for the next repeat."""
-        compare = self._experiment.compare
-        if not (self._design.in_slices and is_open(self._experiment)):
+        if not self._is_planned:
             return
+        self._plan_tiers()
+        if is_of_treatments(self._experiment) and not self._has_end:
+            self.rounds, self.blocks = max(ROUNDS_OF_TREATMENTS, self.rounds * self.blocks), 1
+
+    def _plan_tiers(self) -> None:
+        compare = self._experiment.compare
         done = self.observations.repeats
         pilot = done < PILOT_REPEATS
         self._blind = not self.observations.round_s
@@ -340,8 +355,8 @@ class Effort:
             self.rounds, self.blocks = 1, 1
             return
         elif pilot:
-            in_time = plan_for_time(None, self._costs(PILOT_BLOCKS), self.left_s, **asked)
-            self.blocks = PILOT_BLOCKS
+            self.blocks = blocks_at_first(self._experiment)
+            in_time = plan_for_time(None, self._costs(self.blocks), self.left_s, **asked)
             self.rounds = 1 if isinstance(in_time, TooShort) else in_time.repeats["round"]
             if self.rounds == 1:
                 self.blocks = 1

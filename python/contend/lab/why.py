@@ -44,7 +44,7 @@ from contend.findings.tried import (
     ratios_of,
     repeats_to_decide,
 )
-from contend.lab.effort import BLOCK_S, SETTLE_S, SLICE_S, START_S
+from contend.lab.effort import BLOCK_S, ROUNDS_OF_TREATMENTS, SETTLE_S, SLICE_S, START_S
 from contend.lab.session import refuse_settings
 from contend.probed import TriedRecord, WhyFacts
 from contend.settings.treatments import TREATMENT, TREATMENTS, UNTREATED
@@ -58,7 +58,6 @@ REPEATS = 6
 REPEATS_MOST = 16
 """More are never asked for. The lab makes more if the time has room for them."""
 
-ROUNDS_MIN = 3
 MINUTES = 2.8
 
 _WHAT_FITS_NOT = "its signature does not hold"
@@ -313,7 +312,7 @@ def _treatment_s(pair: Pair, sets: Mapping[str, Any], took_s: float) -> float:
     cell = pair.cells["slower"]
     in_slices = any((run.plan.get("load") or {}).get("slices") for run in pair.runs["slower"])
     measured = (
-        BLOCK_S + ROUNDS_MIN * (SLICE_S + SETTLE_S)
+        BLOCK_S + ROUNDS_OF_TREATMENTS * (SLICE_S + SETTLE_S)
         if in_slices
         else float(cell["load.warmup"] + cell["load.measure"])
     )

@@ -29,7 +29,9 @@ from contend.spec.model import (
 )
 from contend.spec.order import (
     PILOT_BLOCKS,
+    blocks_at_first,
     contexts,
+    is_of_treatments,
     is_open,
     need_of,
     next_repeat,

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from contend.settings import SETTINGS
 from contend.settings.model import Need
+from contend.settings.treatments import TREATMENT
 from contend.spec.cell import cell_spec, combinations
 from contend.spec.model import Cell, CellKey, CellSpec, Experiment, Planned, cell_key
 
@@ -40,7 +41,7 @@ def planned_runs(experiment: Experiment, *, in_slices: bool = False) -> tuple[Pl
     """
     repeats = range(1, experiment.compare.repeats + 1)
     if is_open(experiment):
-        blocks = PILOT_BLOCKS if in_slices else 1
+        blocks = blocks_at_first(experiment) if in_slices else 1
         return next_repeat(experiment, (), in_slices=in_slices, blocks=blocks)
     if in_slices:
         each = (_blocks_of_repeat(experiment, repeat, in_slices=True) for repeat in repeats)
@@ -53,6 +54,17 @@ def planned_runs(experiment: Experiment, *, in_slices: bool = False) -> tuple[Pl
         for repeat in repeats
         for block in _blocks(experiment, _shuffled(group, chance), repeat, chance)
     )
+
+
+def blocks_at_first(experiment: Experiment) -> int:
+    """Blocks of each context in the first repeats; of treatments one, since their repeats are as
+    long as the first."""
+    return 1 if is_of_treatments(experiment) else PILOT_BLOCKS
+
+
+def is_of_treatments(experiment: Experiment) -> bool:
+    """Whether it tries what takes a difference away."""
+    return any(factor.path == TREATMENT.path for factor in experiment.factors)
 
 
 def is_open(experiment: Experiment) -> bool:

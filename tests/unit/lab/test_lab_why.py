@@ -14,6 +14,7 @@ from made_up_pairs import SIGNS
 
 from contend.findings.candidate import Pair, Proposal
 from contend.findings.candidates import CANDIDATES
+from contend.findings.tried import LOOKS
 from contend.lab import why
 
 
@@ -119,6 +120,23 @@ def test_those_come_first_that_the_sides_differ_in_most() -> None:
     tried = [one.name for one, _ in why.fitting(pair, {})]
     # The log is flushed by the slower side alone.
     assert tried == ["log-flush", "thread-cache", "sort-passes"]
+
+
+def test_what_takes_long_to_set_comes_last() -> None:
+    pair, _ = proposals("redo-log")
+    for side, flushed in (("slower", 900), ("faster", 100)):
+        for run in pair.runs[side]:
+            run.probes["status"] |= {"Sort_merge_passes": flushed, "Questions": 1000}
+    tried = why.fitting(pair, {})
+    assert [one.name for one, _ in tried][-1] == "redo-log" and len(tried) > 1
+    assert [proposal.dose_s for _, proposal in tried] == [0.0] * (len(tried) - 1) + [5.0]
+
+
+def test_repeats_take_less_after_the_first_and_the_second_look() -> None:
+    first, second = sorted(LOOKS)[:2]
+    assert why._seconds(first - 1, 10.0, 5.0, 2.0) == 10.0 * (first - 1)
+    assert why._seconds(second, 10.0, 5.0, 2.0) == 10.0 * first + 5.0 * (second - first)
+    assert why._seconds(second + 3, 10.0, 5.0, 2.0) == why._seconds(second, 10.0, 5.0, 2.0) + 6.0
 
 
 def test_a_block_takes_as_long_as_until_the_next_begins() -> None:
