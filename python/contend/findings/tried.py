@@ -105,8 +105,7 @@ def judged_in_turn(
     for at in (look for look in LOOKS if look <= len(made)):
         so_far = {name: of[: made[at - 1] + 1] for name, of in by_treatment.items()}
         looked = judged(records, so_far)
-        if looked is None:
-            continue
+        assert looked is not None, "the untreated pair was measured by then"
         certain |= looked.certain
         for one in looked.candidates:
             if one.verdict != "not certain":

@@ -48,7 +48,7 @@ from contend.lab.effort import BLOCK_S, ROUNDS_OF_TREATMENTS, SETTLE_S, SLICE_S,
 from contend.lab.session import refuse_settings
 from contend.probed import TriedRecord, WhyFacts
 from contend.settings.treatments import TREATMENT, TREATMENTS, UNTREATED
-from contend.spec import CellSpec, Experiment, Factor, cell_specs, written
+from contend.spec import CellSpec, Experiment, Factor, cell_specs, is_of_treatments, written
 from contend.spec.keys import resolve
 from contend.store import RunFolder, RunRecord
 
@@ -136,7 +136,7 @@ def require_here(study: Study, path: Path, command: str) -> None:
             f"{path} compares nothing, so there is no difference to explain",
             hint="Give the experiment a baseline ([compare] baseline).",
         )
-    if any(factor.path == TREATMENT.path for factor in study.experiment.factors):
+    if is_of_treatments(study.experiment):
         raise NotTried(f"{path} is an experiment of treatments itself")
     if not study.finished:
         raise NotTried(

@@ -28,7 +28,6 @@ from contend.spec.model import (
     to_dict,
 )
 from contend.spec.order import (
-    PILOT_BLOCKS,
     blocks_at_first,
     contexts,
     is_of_treatments,
