@@ -11,10 +11,10 @@ all that decides what is named (`attribution_rules.py`): begun anew, the command
 is missing under that hash.
 `--table` prints the confusion matrix of what is there.
 
-Named is what was confirmed. A case is *right* if that is one of the accepted answers and nothing
-else, *wrong* if anything else was confirmed, else *unknown*: nothing was confirmed, or no
-difference was certain. Where nothing was injected, or where contend does not have the true
-candidate, right is that nothing was named. Every cause is lifted by the variable that made it:
+Named is what was confirmed, or found to be a part of it. A case is *right* if that is one of the
+accepted answers and nothing else, *wrong* if anything else was named, else *unknown*: nothing was
+named, or no difference was certain. Where nothing was injected, or where contend does not have the
+true candidate, right is that nothing was named. Every cause is lifted by the variable that made it:
 that shows that signs and bookkeeping are right, and not more.
 """
 
@@ -36,7 +36,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from attribution_rules import hash_of, rules
 from lab import private_server
@@ -44,7 +44,7 @@ from rounds import RESULTS, machine, markdown_table
 from scipy.stats import beta
 
 from contend.findings import study_of
-from contend.findings.tried import ratios_under
+from contend.findings.tried import TriedVerdict, ratios_under
 from contend.servers import Dsn, PrivateServer
 from contend.settings.treatments import UNTREATED
 from contend.store import RunFolder
@@ -359,11 +359,12 @@ def attribute(one: Injection, sets: Sequence[str], without: str) -> Case:
             found = json.loads(told.stdout)
         ratios = ratios_in(out / WITHIN)
     tried = found.get("tried") or {}
-    by_verdict: dict[str, list[str]] = {"confirmed": [], "refuted": [], "not certain": []}
+    by_verdict: dict[str, list[str]] = {verdict: [] for verdict in get_args(TriedVerdict)}
     for each in tried.get("candidates", ()):
         by_verdict[each["verdict"]].append(each["record"]["candidate"])
     return {
-        "named": by_verdict["confirmed"],
+        "named": by_verdict["confirmed"] + by_verdict["a part"],
+        "part": by_verdict["a part"],
         "refuted": by_verdict["refuted"],
         "open": by_verdict["not certain"],
         "log_difference": (tried.get("log_difference") or {}).get("mean"),

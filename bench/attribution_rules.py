@@ -48,6 +48,7 @@ def rules(injections: Iterable[Any]) -> dict[str, Any]:
             "confidence": tried.CONFIDENCE,
             "over_placebo": tried.OVER_PLACEBO,
             "dose_slack": tried.DOSE_SLACK,
+            "part": tried.PART,
             "looks": tried.LOOKS,
             "planned": [
                 tried.repeats_to_decide(np.array(ratios), least, 2)
@@ -55,7 +56,7 @@ def rules(injections: Iterable[Any]) -> dict[str, Any]:
                 for least in (0.3, 0.5)
             ],
             "repeats": [why.REPEATS, why.REPEATS_MOST],
-            "rounds": effort.ROUNDS_OF_TREATMENTS,
+            "rounds": [effort.ROUNDS_OF_TREATMENTS, effort.FEWEST_ROUNDS],
             "minutes": why.MINUTES,
         },
         "recipe": tomllib.loads(RECIPE.read_text()),
@@ -112,7 +113,7 @@ def _verdicts() -> list[Any]:
         "words": {},
     }
     found = []
-    for repeats in (4, 7):
+    for repeats, is_over in ((4, False), (7, False), (7, True)):
         for noise in (0.001, 0.03):
             chance = np.random.default_rng(5)
             for whole in LEFT:
@@ -122,7 +123,7 @@ def _verdicts() -> list[Any]:
                         name: 0.4 * share + noise * chance.standard_normal(repeats)
                         for name, share in shares.items()
                     }
-                    result = tried.judged_in_turn([record], values, is_over=False)
+                    result = tried.judged_in_turn([record], values, is_over=is_over)
                     assert result is not None
                     found.append([result.certain, *(one.verdict for one in result.candidates)])
     return found

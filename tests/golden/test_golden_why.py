@@ -76,6 +76,7 @@ def tried(verdict: str, *, certain: bool = True, more: int | None = None) -> Dif
 def test_the_sentence_of_each_verdict() -> None:
     found = [
         tried("confirmed"),
+        tried("a part"),
         tried("refuted"),
         tried("not certain", more=12),
         tried("not certain", more=3000),

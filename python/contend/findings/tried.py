@@ -43,7 +43,13 @@ is noise: a standard error."""
 OVER_PLACEBO = 0.5
 """Of what is foretold, how much must be taken away beyond what the placebo takes."""
 
-TriedVerdict = Literal["confirmed", "refuted", "not certain"]
+PART = 0.15
+"""Of the difference, how much must go beyond what the placebo takes for a cause to be a part of
+it."""
+
+TriedVerdict = Literal["confirmed", "a part", "refuted", "not certain"]
+"""A part: it certainly takes some of the difference away, and less than is foretold, as far as that
+can be said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +143,8 @@ def judged(
     whole = weighted(means, {UNTREATED: 1.0}, chance, CONFIDENCE)
     certain = whole.low > 0
     found = tuple(
-        _verdict(one, means, whole, chance / len(measured), certain=certain) for one in measured
+        _verdict(one, means, whole, chance / len(measured), certain=certain, is_end=is_end)
+        for one in measured
     )
     return DifferenceTried(whole, certain, whole.n, found, unmeasured)
 
@@ -228,11 +235,13 @@ def _verdict(
     chance: float,
     *,
     certain: bool,
+    is_end: bool,
 ) -> CandidateTried:
     """The verdict of one candidate, which may be false with this chance.
 
     Confirmed takes all of its conditions, so that each may err with the whole chance on its side:
-    a cause that is none fails at one of them. Either of two refutes, so each has half.
+    a cause that is none fails at one of them, and at the same one if it is to be a part. Either of
+    two refutes, so each has half; what takes too little and may be a part is open until the end.
     """
     whole, placebo = record["doses"][-1], record["placebo"]
     most = 1 - record["least"]
@@ -245,27 +254,35 @@ def _verdict(
     over_placebo = total(beyond, 2 * chance)
     enough = total({**beyond, UNTREATED: -OVER_PLACEBO * record["least"]}, chance)
     as_foretold = left.mean <= most and enough.mean >= 0
-    is_confirmed = (
-        certain and as_foretold and left.high < 1 and over_placebo.low > 0 and _grows(means, record)
-    )
-    is_refuted = certain and (left.low > most or enough.high < 0)
+    takes = certain and left.high < 1 and over_placebo.low > 0 and _grows(means, record)
+    too_little = certain and (left.low > most or enough.high < 0)
+    may_be_part = over_placebo.mean >= PART * untreated.mean
+    verdict: TriedVerdict = "not certain"
+    if takes and as_foretold:
+        verdict = "confirmed"
+    elif takes and may_be_part and (too_little or is_end):
+        verdict = "a part"
+    elif too_little and (is_end or not may_be_part):
+        verdict = "refuted"
     if as_foretold:
         taken = total({UNTREATED: 1.0, whole: -1.0}, chance)
         needed = [(untreated, 1.0), (taken, 1.0), (over_placebo, 1.0)]
     else:
         goes = total({UNTREATED: most, whole: -1.0}, chance)
         needed = [(untreated, 1.0), (min(goes, enough, key=lambda one: one.mean), -1.0)]
+        if may_be_part:
+            needed.append((over_placebo, 1.0))
 
     def share(name: str) -> float:
         return means[name].mean / untreated.mean
 
     return CandidateTried(
         record=record,
-        verdict="confirmed" if is_confirmed else "refuted" if is_refuted else "not certain",
+        verdict=verdict,
         left=left,
         left_with_placebo=share(record["placebo"]),
         left_at_doses={name: share(name) for name in record["doses"]},
-        more=None if is_confirmed or is_refuted else more_repeats(needed),
+        more=more_repeats(needed) if verdict == "not certain" else None,
     )
 
 

@@ -71,9 +71,12 @@ PILOT_REPEATS = 2
 """Repeats that have `PILOT_BLOCKS` of each context."""
 
 ROUNDS_OF_TREATMENTS = 5
-"""A block of a treatment has so many rounds at least, and is the only one of its repeat. A slice in
-which the host stands still is an outlier of a block with one round, and one of five in a longer
-one: docs/decisions/0080."""
+"""A block of a treatment has so many rounds at least, or the time of as many usual ones if its
+slices are longer, and is the only one of its repeat. A slice in which the host stands still is an
+outlier of a block with one round, and one of five in a longer one: docs/decisions/0080."""
+
+FEWEST_ROUNDS = 2
+"""Of a treatment, however long they are: with one, a level would always follow the other."""
 
 BLOCK_S = 0.12
 """What a level adds to a block beside its slices, before one was made: connecting, counters."""
@@ -204,7 +207,8 @@ class Effort:
         is narrowest if their numbers are as their standard deviations (Neyman 1934)."""
         if not is_open(self._experiment):
             return self._rounds_of_work(context) if self._has_end else self.rounds
-        if self.observations.repeats < PILOT_REPEATS:
+        if self.observations.repeats < PILOT_REPEATS or is_of_treatments(self._experiment):
+            # Of treatments no mean over all is asked for, but one against the other.
             return self.rounds
         # An estimate from few slices is no reason to leave a cell without any.
         share = min(MOST_SHARE, max(1 / MOST_SHARE, self.observations.spread_of(context)))
@@ -329,7 +333,18 @@ class Effort:
             return
         self._plan_tiers()
         if is_of_treatments(self._experiment) and not self._has_end:
-            self.rounds, self.blocks = max(ROUNDS_OF_TREATMENTS, self.rounds * self.blocks), 1
+            self.rounds, self.blocks = max(self._least_rounds(), self.rounds * self.blocks), 1
+
+    def _least_rounds(self) -> int:
+        """Of a treatment: `ROUNDS_OF_TREATMENTS`, or as many of its own as take that time."""
+        known = self.observations.round_s.values()
+        if not known:
+            return ROUNDS_OF_TREATMENTS
+        levels = len(self.observations.others) + 1
+        usual_s = ROUNDS_OF_TREATMENTS * levels * (SLICE_S + SETTLE_S)
+        return min(
+            ROUNDS_OF_TREATMENTS, max(FEWEST_ROUNDS, round(usual_s / statistics.mean(known)))
+        )
 
     def _plan_tiers(self) -> None:
         compare = self._experiment.compare

@@ -63,24 +63,32 @@ def sentence_of(tried: DifferenceTried | None) -> str:
         more = more_repeats([(tried.log_difference, 1.0)])
         would = "" if more is None or more > NO_ADVICE else f"; {_repeats(more)} would show one"
         return f"The cause is unknown: in these minutes no difference was certain{would}."
-    confirmed = sorted(
-        (one for one in tried.candidates if one.verdict == "confirmed"), key=lambda x: x.left.mean
+    found = sorted(
+        (one for one in tried.candidates if one.verdict in _FOUND), key=lambda x: x.left.mean
     )
-    if confirmed:
-        return " ".join(map(_confirmed, confirmed))
+    if any(one.verdict == "confirmed" for one in found):
+        return " ".join(map(_found, found))
     open_ = [one for one in tried.candidates if one.verdict == "not certain"]
     refuted = [one.record["candidate"] for one in tried.candidates if one.verdict == "refuted"]
-    said = ["The cause is unknown."]
+    said = (
+        ["The cause as a whole is unknown.", *map(_found, found)]
+        if found
+        else ["The cause is unknown."]
+    )
     if refuted:
         said.append(f"Refuted: {', '.join(refuted)}.")
     said += [_open(one) for one in open_]
     return Said.written(" ".join(said))
 
 
-def _confirmed(one: CandidateTried) -> str:
+_FOUND = {"confirmed": "Confirmed", "a part": "A part of it"}
+
+
+def _found(one: CandidateTried) -> str:
+    record = one.record
     return (
-        f"Confirmed: {one.record['title']} ({one.record['candidate']}). Of the difference "
-        f"{_interval(one)} % is left with {one.record['words'][one.record['doses'][-1]]}, and "
+        f"{_FOUND[one.verdict]}: {record['title']} ({record['candidate']}). Of the difference "
+        f"{_interval(one)} % is left with {record['words'][record['doses'][-1]]}, and "
         f"{one.left_with_placebo * 100:.0f} % with the placebo (n = {one.left.n})."
     )
 
