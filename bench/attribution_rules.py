@@ -50,12 +50,13 @@ def rules(injections: Iterable[Any]) -> dict[str, Any]:
             "dose_slack": tried.DOSE_SLACK,
             "part": tried.PART,
             "looks": tried.LOOKS,
+            "aside": tried.ASIDE,
             "planned": [
                 tried.repeats_to_decide(np.array(ratios), least, 2)
                 for ratios in PLANNED_FOR
                 for least in (0.3, 0.5)
             ],
-            "repeats": [why.REPEATS, why.REPEATS_MOST],
+            "repeats": [why.REPEATS, why.REPEATS_WANTED, why.REPEATS_MOST],
             "rounds": [effort.ROUNDS_OF_TREATMENTS, effort.FEWEST_ROUNDS],
             "minutes": why.MINUTES,
         },

@@ -58,7 +58,9 @@ def test_of_what_it_cannot_be_asked(
     check("why-refused", "\n".join(texts))
 
 
-def tried(verdict: str, *, certain: bool = True, more: int | None = None) -> DifferenceTried:
+def tried(
+    verdict: str, *, certain: bool = True, more: int | None = None, aside: tuple[str, ...] = ()
+) -> DifferenceTried:
     record: TriedRecord = {
         "candidate": "log-flush",
         "title": "commits wait until the log is on the disk",
@@ -70,7 +72,8 @@ def tried(verdict: str, *, certain: bool = True, more: int | None = None) -> Dif
     }
     left = Estimate(0.27, 0.2, 0.34, 8, 0.99)
     one = CandidateTried(record, verdict, left, 0.99, {"log-flush.1": 0.27}, more)  # type: ignore[arg-type]
-    return DifferenceTried(Estimate(0.97, 0.9, 1.04, 8, 0.99), certain, 8, (one,))
+    whole = Estimate(0.97, 0.9, 1.04, 8, 0.99)
+    return DifferenceTried(whole, certain, 8, (one,), aside=aside)
 
 
 def test_the_sentence_of_each_verdict() -> None:
@@ -81,6 +84,7 @@ def test_the_sentence_of_each_verdict() -> None:
         tried("not certain", more=12),
         tried("not certain", more=3000),
         tried("not certain"),
+        tried("not certain", more=12, aside=("log-flush",)),
         tried("not certain", certain=False),
         None,
     ]

@@ -31,7 +31,13 @@ LOOKS = {4: 0.05, 8: 0.10, 12: 0.10, 18: 0.15}
 err: with few repeats little is decided that a small share would not decide as well. What is left is
 for the end."""
 
-FIRST_LOOK = min(LOOKS)
+FIRST_LOOK, SECOND_LOOK = sorted(LOOKS)[:2]
+"""Until the first one all candidates are measured, with whole doses and placebos but for the first
+repeat, which has all. Then those that are ahead, until the second one with their smaller doses."""
+
+ASIDE = 0.5
+"""At the first look those are set aside that took less than this share of what the best one took
+beyond its placebo: they are measured no longer, and stay open."""
 
 MANY_REPEATS = 64
 """So many stand for what no time has room for."""
@@ -74,8 +80,8 @@ class CandidateTried:
 class DifferenceTried:
     """The untreated difference in the same minutes, as the logarithm of level over baseline with
     its sign taken off, and the candidates; `certain` if there is one to explain. `unmeasured` are
-    the names of those whose treatments could not be had, `decided` those that are measured no
-    longer."""
+    the names of those whose treatments could not be had; those `decided` and those set `aside` are
+    measured no longer."""
 
     log_difference: Estimate
     certain: bool
@@ -83,6 +89,7 @@ class DifferenceTried:
     candidates: tuple[CandidateTried, ...]
     unmeasured: tuple[str, ...] = ()
     decided: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
 
 
 def tried_of(study: Study) -> DifferenceTried | None:
@@ -108,6 +115,7 @@ def judged_in_turn(
     made = np.flatnonzero(np.isfinite(by_treatment[UNTREATED]))
     decided: dict[str, CandidateTried] = {}
     certain = False
+    aside: tuple[str, ...] = ()
     for at in (look for look in LOOKS if look <= len(made)):
         so_far = {name: of[: made[at - 1] + 1] for name, of in by_treatment.items()}
         looked = judged(records, so_far)
@@ -116,11 +124,32 @@ def judged_in_turn(
         for one in looked.candidates:
             if one.verdict != "not certain":
                 decided.setdefault(one.record["candidate"], one)
+        if at == FIRST_LOOK:
+            aside = _behind(looked)
     last = judged(records, by_treatment, is_end=is_over)
     if last is None:
         return None
     found = tuple(decided.get(one.record["candidate"], one) for one in last.candidates)
-    return replace(last, certain=certain or last.certain, candidates=found, decided=tuple(decided))
+    return replace(
+        last,
+        certain=certain or last.certain,
+        candidates=found,
+        decided=tuple(decided),
+        aside=aside,
+    )
+
+
+def _behind(looked: DifferenceTried) -> tuple[str, ...]:
+    """Those that are not decided and took little of the difference beside the best one."""
+    took = {
+        one.record["candidate"]: one.left_with_placebo - one.left.mean for one in looked.candidates
+    }
+    enough = ASIDE * max(took.values(), default=0.0)
+    return tuple(
+        one.record["candidate"]
+        for one in looked.candidates
+        if one.verdict == "not certain" and took[one.record["candidate"]] < enough
+    )
 
 
 def judged(
@@ -182,12 +211,11 @@ def why_decided(tried: DifferenceTried | None) -> str | None:
 
 
 def open_treatments(tried: DifferenceTried) -> frozenset[str]:
-    """What a repeat after the first look has to measure beside the untreated pair. That a smaller
-    dose leaves no less is seen by then, and decides nothing by itself."""
-    records = [
-        one.record for one in tried.candidates if one.record["candidate"] not in tried.decided
-    ]
-    return frozenset(name for one in records for name in (one["doses"][-1], one["placebo"]))
+    """What the next repeat has to measure beside the untreated pair."""
+    over = {*tried.decided, *tried.aside}
+    records = [one.record for one in tried.candidates if one.record["candidate"] not in over]
+    first = 0 if FIRST_LOOK <= tried.repeats < SECOND_LOOK else -1
+    return frozenset(name for one in records for name in (*one["doses"][first:], one["placebo"]))
 
 
 def _names(records: Sequence[TriedRecord]) -> list[str]:
@@ -287,10 +315,12 @@ def _verdict(
 
 
 def _grows(means: Mapping[str, Mean], record: TriedRecord) -> bool:
-    """A larger dose leaves no more of the difference than a smaller one, but for noise."""
+    """A larger dose leaves no more of the difference than a smaller one, but for noise; no if a
+    smaller one was hardly measured."""
     slack = DOSE_SLACK * means[UNTREATED].mean
     return all(
-        means[larger].mean - means[smaller].mean
+        means[smaller].n > 1
+        and means[larger].mean - means[smaller].mean
         <= slack + math.sqrt(means[larger].variance + means[smaller].variance)
         for smaller, larger in itertools.pairwise(record["doses"])
     )

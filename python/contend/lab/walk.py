@@ -24,8 +24,8 @@ from contend.calibration import Calibration
 from contend.datasets import LoadingDeclined, LoadingFailed, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
 from contend.findings import study_of
-from contend.findings.tried import FIRST_LOOK, open_treatments, tried_of, why_decided
 from contend.findings.tried import LOOKS as LOOKS_AT_WHY
+from contend.findings.tried import open_treatments, tried_of, why_decided
 from contend.lab.deaths import death_behind, in_words
 from contend.lab.design import Design
 from contend.lab.effort import Effort
@@ -160,9 +160,7 @@ class Schedule:
         decided by now is measured no longer."""
         if "why" not in self._folder.meta().facts:
             return None
-        is_due = repeats in LOOKS_AT_WHY
-        is_resumed = self._treatments is None and repeats > FIRST_LOOK
-        if not (is_due or is_resumed):
+        if self._treatments is not None and repeats not in LOOKS_AT_WHY:
             return None
         tried = tried_of(study_of(self._folder, percentiles=False))
         if tried is not None:

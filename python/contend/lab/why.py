@@ -37,8 +37,9 @@ from contend.findings.candidates.quota import HAS_QUOTA
 from contend.findings.model import Finding
 from contend.findings.study import Study
 from contend.findings.tried import (
-    LOOKS,
+    FIRST_LOOK,
     NO_ADVICE,
+    SECOND_LOOK,
     logs_of,
     more_repeats,
     ratios_of,
@@ -54,6 +55,10 @@ from contend.store import RunFolder, RunRecord
 
 REPEATS = 6
 """So many have to fit into the time at least, or more if the run scattered much."""
+
+REPEATS_WANTED = 10
+"""More are no reason to try fewer candidates: if it scatters so much, one alone is not decided
+either, and may be the wrong one."""
 
 REPEATS_MOST = 16
 """More are never asked for. The lab makes more if the time has room for them."""
@@ -261,47 +266,48 @@ def _in_time(
     """As many as can be decided in the time, if the pair scatters as it did in the run (`ratios`),
     one at least; and the repeats that there is time for.
 
-    Those that are none are mostly refuted by the second look: the time is that of all until then,
-    and of the longest one after it. Smaller doses are over with the first look.
+    Until the first look there are whole doses and placebos of all; then the time is that of the
+    longest candidate, until the second look with its smaller doses.
     """
     chosen: list[tuple[Candidate, Proposal]] = []
     untreated_s = 2 * START_S + _treatment_s(pair, {}, took_s)
-    first_s = second_s = longest_s = untreated_s
+    laps_s = (untreated_s, untreated_s, untreated_s)
     for one, proposal in proposals:
         had = [each.sets for _, other in chosen for each in other.treatments]
         doses_s = [
             _treatment_s(pair, each.sets, took_s) + proposal.dose_s for each in proposal.doses
         ]
         placebo_s = _treatment_s(pair, proposal.placebo.sets, took_s)
-        alone_s = doses_s[-1] + placebo_s
         shared_s = placebo_s if proposal.placebo.sets in had else 0.0
-        later_s = second_s + alone_s - shared_s
-        all_s = first_s + sum(doses_s) + placebo_s - shared_s
-        one_s = max(longest_s, untreated_s + alone_s)
+        first_s, second_s, then_s = laps_s
+        later_s = (
+            first_s + doses_s[-1] + placebo_s - shared_s,
+            max(second_s, untreated_s + sum(doses_s) + placebo_s),
+            max(then_s, untreated_s + doses_s[-1] + placebo_s),
+        )
         # A cause that is one takes more away than is foretold at least, and hardly ever all.
         goes = min((1 + each.least) / 2 for _, each in (*chosen, (one, proposal)))
-        needed = max(REPEATS, repeats_to_decide(ratios, goes, len(chosen) + 1))
-        seconds = _seconds(needed, all_s, later_s, one_s)
+        needed = repeats_to_decide(ratios, goes, len(chosen) + 1)
+        least = SECOND_LOOK if chosen else REPEATS
+        seconds = _seconds(max(least, min(needed, REPEATS_WANTED)), later_s)
         if chosen and seconds > most_s:
             untested[one.name] = f"no time was left: --minutes {math.ceil(seconds / 60)} has some"
             continue
-        first_s, second_s, longest_s = all_s, later_s, one_s
+        laps_s = later_s
         chosen.append((one, proposal))
-    fit = (
-        n
-        for n in range(REPEATS_MOST, REPEATS, -1)
-        if _seconds(n, first_s, second_s, longest_s) <= most_s
-    )
+    fit = (n for n in range(REPEATS_MOST, REPEATS, -1) if _seconds(n, laps_s) <= most_s)
     return chosen, next(fit, REPEATS)
 
 
-def _seconds(repeats: int, first_s: float, second_s: float, then_s: float) -> float:
+def _seconds(repeats: int, laps_s: tuple[float, float, float]) -> float:
     """What so many repeats take, of which one takes so long until the first look, until the second
     one, and then."""
-    first, second = sorted(LOOKS)[:2]
-    until_second = min(repeats, second) - min(repeats, first)
+    first_s, second_s, then_s = laps_s
+    until_first, until_second = min(repeats, FIRST_LOOK), min(repeats, SECOND_LOOK)
     return (
-        min(repeats, first) * first_s + until_second * second_s + max(0, repeats - second) * then_s
+        until_first * first_s
+        + (until_second - until_first) * second_s
+        + (repeats - until_second) * then_s
     )
 
 

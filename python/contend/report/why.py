@@ -77,7 +77,7 @@ def sentence_of(tried: DifferenceTried | None) -> str:
     )
     if refuted:
         said.append(f"Refuted: {', '.join(refuted)}.")
-    said += [_open(one) for one in open_]
+    said += [_open(one, one.record["candidate"] in tried.aside) for one in open_]
     return Said.written(" ".join(said))
 
 
@@ -93,8 +93,10 @@ def _found(one: CandidateTried) -> str:
     )
 
 
-def _open(one: CandidateTried) -> str:
+def _open(one: CandidateTried, is_aside: bool) -> str:
     name = one.record["candidate"]
+    if is_aside:
+        return f"Set aside after {one.left.n} repeats: {name}, which took less than others."
     if one.more is None:
         return f"Not certain: {name}, and how many more repeats it takes is not known."
     return f"Not certain: {name}, which takes {_repeats(one.more)}."

@@ -188,7 +188,7 @@ def test_a_verdict_of_a_look_stays_and_its_treatments_are_measured_no_longer() -
     )
     assert first is not None
     assert [one.verdict for one in first.candidates] == ["refuted", "not certain"]
-    assert tried.open_treatments(first) == {"b.2", "b.placebo"}, "the smaller dose was seen"
+    assert tried.open_treatments(first) == {"b.1", "b.2", "b.placebo"}
     assert tried.why_decided(first) is None
     # What comes after the look says nothing of the first any more.
     for name in ("a.1", "a.2", "a.placebo", "b.1"):
@@ -197,6 +197,36 @@ def test_a_verdict_of_a_look_stays_and_its_treatments_are_measured_no_longer() -
     assert last is not None and last.repeats == 9
     assert last.candidates[0] == first.candidates[0]
     assert [one.left.n for one in last.candidates] == [4, 9]
+
+
+def test_whatever_is_far_behind_at_the_first_look_is_measured_no_longer() -> None:
+    """Too noisy to be decided: one took nearly all, the other next to nothing."""
+    chance = np.random.default_rng(4)
+    other: TriedRecord = {**RECORD, "candidate": "redo-log", "doses": ["b.1", "b.2"]}
+    left = {"none": 1.0, "a.1": 0.6, "a.2": 0.1, "a.placebo": 1.0, "b.1": 1.0, "b.2": 0.9}
+    values = {n: 0.5 * share + 0.1 * chance.standard_normal(4) for n, share in left.items()}
+
+    def looked(repeats: int) -> tried.DifferenceTried:
+        so_far = {name: of[:repeats] for name, of in values.items()}
+        result = tried.judged_in_turn([RECORD, other], so_far, is_over=False)
+        assert result is not None
+        return result
+
+    before, first = looked(3), looked(4)
+    assert before.aside == ()
+    assert tried.open_treatments(before) == {"a.2", "b.2", "a.placebo"}
+    assert (first.aside, first.decided) == (("redo-log",), ())
+    assert tried.open_treatments(first) == {"a.1", "a.2", "a.placebo"}
+
+
+def test_nothing_is_confirmed_whose_smaller_dose_was_hardly_measured() -> None:
+    chance = np.random.default_rng(4)
+    left = {"none": 1.0, "a.1": 0.6, "a.2": 0.1, "a.placebo": 1.0}
+    values = {n: 0.5 * share + 0.01 * chance.standard_normal(8) for n, share in left.items()}
+    values["a.1"][1:] = np.nan
+    result = tried.judged_in_turn([RECORD], values, is_over=True)
+    assert result is not None
+    assert [one.verdict for one in result.candidates] == ["not certain"]
 
 
 @pytest.mark.parametrize(("is_over", "verdict"), [(False, "not certain"), (True, "refuted")])
