@@ -207,7 +207,8 @@ def why_decided(tried: DifferenceTried | None) -> str | None:
     """Why no further repeat is wanted; None if some are."""
     if tried is None or not tried.candidates or open_treatments(tried):
         return None
-    return f"what was tried is decided after {tried.repeats} repeats"
+    aside = " or set aside" if tried.aside else ""
+    return f"what was tried is decided{aside} after {tried.repeats} repeats"
 
 
 def open_treatments(tried: DifferenceTried) -> frozenset[str]:
