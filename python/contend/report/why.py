@@ -70,11 +70,8 @@ def sentence_of(tried: DifferenceTried | None) -> str:
         return " ".join(map(_found, found))
     open_ = [one for one in tried.candidates if one.verdict == "not certain"]
     refuted = [one.record["candidate"] for one in tried.candidates if one.verdict == "refuted"]
-    said = (
-        ["The cause as a whole is unknown.", *map(_found, found)]
-        if found
-        else ["The cause is unknown."]
-    )
+    as_a_whole = " as a whole" if found else ""
+    said = [f"The cause{as_a_whole} is unknown.", *map(_found, found)]
     if refuted:
         said.append(f"Refuted: {', '.join(refuted)}.")
     said += [_open(one, one.record["candidate"] in tried.aside) for one in open_]
