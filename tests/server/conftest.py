@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -68,8 +69,10 @@ def new_lab(cache_home: Path, load_program: Path, mariadb_binary: ServerBinary) 
 
 
 @pytest.fixture
-def lab(tmp_path: Path, new_lab: NewLab) -> Lab:
-    return new_lab(tmp_path)
+def lab(tmp_path: Path, new_lab: NewLab) -> Iterator[Lab]:
+    lab = new_lab(tmp_path)
+    yield lab
+    lab.end()
 
 
 @pytest.fixture(scope="session")

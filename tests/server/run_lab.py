@@ -80,6 +80,7 @@ class Lab:
         self.environment.pop("PYTHONDONTWRITEBYTECODE", None)
         self.file = folder / "tiny.toml"
         self.file.write_text(TINY)
+        self._started: list[subprocess.Popen[str]] = []
 
     def draw(self) -> Lab:
         """Have the reports of what is run from now on with their charts."""
@@ -111,7 +112,7 @@ class Lab:
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """Start `contend` and leave it running."""
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "contend", *map(str, arguments)],
             cwd=self.folder,
             env=self.environment,
@@ -121,6 +122,15 @@ class Lab:
             text=True,
             start_new_session=True,
         )
+        self._started.append(process)
+        return process
+
+    def end(self) -> None:
+        """End what a test that failed left running, which other tests would take for theirs."""
+        for process in self._started:
+            assert process.stdout is not None
+            if not process.stdout.closed:
+                print(interrupt(process))
 
     def contend(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         """Run `contend` to its end."""
@@ -180,9 +190,15 @@ class Lab:
         assert process.poll() is None, process.communicate()
 
     def wait_for_load(self, process: subprocess.Popen[str]) -> None:
-        """Until a run's load is on: its contend-load has been started."""
+        """Until a run's load is on: its contend-load is there, and so is a server. Before there is
+        one contend-load is also asked to check a plan, and asks a null server to be calibrated."""
         load = os.fsencode(f"--die-with={process.pid}\0run\0")
-        wait_for(lambda: bool(alive(load)) or process.poll() is not None)
+
+        def on() -> bool:
+            loads = set(alive(load)) - set(alive(b"\0--check\0"))
+            return bool(loads) and bool(self.servers_alive())
+
+        wait_for(lambda: on() or process.poll() is not None)
         assert process.poll() is None, process.communicate()
 
     def left(self) -> list[str]:

@@ -95,8 +95,13 @@ def test_a_front_and_the_owners_of_warehouses_and_a_member_that_dies(lab: Lab) -
     lab.file.write_text(SPIDER)
     process = lab.start("run", lab.file, "--out", lab.out)
     lab.wait_for_load(process)
-    of_backend = alive(os.fsencode(Path("folder-0-backend-2") / "data"))
-    (backend,) = set(of_backend) & set(lab.servers_alive())
+    of_backend = os.fsencode(Path("folder-0-backend-2") / "data")
+
+    def found() -> set[int]:
+        return set(alive(of_backend)) & set(lab.servers_alive())
+
+    wait_for(lambda: bool(found()) or process.poll() is not None)
+    (backend,) = found()
     os.kill(backend, signal.SIGKILL)
     wait_for(lambda: process.poll() is not None)
     said = process.communicate()[1]
