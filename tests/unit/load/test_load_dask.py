@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 from null_server import connections, null_server
 
-pytest.importorskip("distributed")
+needs.module("distributed")
 
 import dask
 from users_cluster import UsersCluster, users_cluster
