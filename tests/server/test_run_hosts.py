@@ -7,10 +7,11 @@ import os
 import signal
 from pathlib import Path
 
+import needs
 import pytest
 from run_lab import Lab, alive, wait_for
 
-pytest.importorskip("distributed")
+needs.module("distributed")
 pytestmark = pytest.mark.timeout(900)  # a busy machine may take its time
 
 HOSTS = ("--set", "load.hosts=2", "--set", "load.connections=4")

@@ -3,6 +3,7 @@ that lets it."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -22,7 +23,13 @@ def missing(what: str) -> NoReturn:
     """Skip for want of something; fail where CONTEND_TEST_ALL=1 says that nothing is missing."""
     if os.environ.get("CONTEND_TEST_ALL") == "1":
         pytest.fail(what)
-    pytest.skip(what)
+    pytest.skip(what, allow_module_level=True)
+
+
+def module(name: str) -> None:
+    """A module of one of the package's extras, which `make setup` installs."""
+    if importlib.util.find_spec(name) is None:
+        missing(f"{name} is missing: `make setup` gets it")
 
 
 def program(name: str) -> str:

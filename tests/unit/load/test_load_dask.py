@@ -1,3 +1,4 @@
+# ruff: noqa: E402 - what is imported below needs the module that may be missing
 """Hosts of a load that are workers of a real Dask cluster, with what happens to such: they die,
 they hang, their scheduler goes away. The tests share one cluster and stand in the order in which
 they use it up."""
@@ -15,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 from null_server import connections, null_server
 
-pytest.importorskip("distributed")
+needs.module("distributed")
 
 import dask
 from users_cluster import UsersCluster, users_cluster

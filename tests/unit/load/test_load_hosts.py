@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 from direct_hosts import Answered, DirectCluster
 from null_server import null_server
@@ -267,7 +268,7 @@ def test_a_clock_that_nobody_sets_is_refused() -> None:
 def test_a_scheduler_that_is_not_there_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("distributed")
+    needs.module("distributed")
     monkeypatch.setattr(cluster, "CONNECT_S", 1.0)
     nowhere = Cluster(find_program(), "tcp://127.0.0.1:9")
     with pytest.raises(RequestError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
@@ -277,7 +278,7 @@ def test_a_scheduler_that_is_not_there_is_refused(
 @pytest.mark.parametrize("address", ["10.0.0.1", "http://10.0.0.1:1", "tls://127.0.0.1:9"])
 def test_what_is_no_address_of_a_scheduler_is_refused(address: str) -> None:
     """The last one has no keys in Dask's own configuration."""
-    pytest.importorskip("distributed")
+    needs.module("distributed")
     with pytest.raises(RequestError, match=f"no Dask scheduler answers at {address}") as raised:
         Cluster(find_program(), address).hosts(2)
     assert raised.value.detail

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
+import needs
 from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_slices
 
 from contend.report import Report, build, html
@@ -124,7 +124,7 @@ def test_nodes_that_cannot_be_had_at_all_are_words_alone(tmp_path: Path) -> None
 
 
 def test_the_page_draws_them_and_the_facts_do_not_list_them(tmp_path: Path) -> None:
-    pytest.importorskip("vl_convert")
+    needs.module("vl_convert")
     report = report_of(tmp_path / "run", TWO)
     page, *_ = html.write(report, tmp_path / "report.html")
     text = page.read_text("utf-8")
