@@ -1,7 +1,8 @@
-# ruff: noqa: E402 - what is imported below needs the module that may be missing
 """Hosts of a load that are workers of a real Dask cluster, with what happens to such: they die,
 they hang, their scheduler goes away. The tests share one cluster and stand in the order in which
 they use it up."""
+
+# ruff: noqa: E402 - what is imported below needs the module that may be missing
 
 from __future__ import annotations
 
