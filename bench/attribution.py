@@ -57,6 +57,7 @@ TIMEOUT_S = 600.0
 RUN_S, WHY_MINUTES = 20, 1.2
 """What a case measures first, and what it tries then at most: with two servers and their rows 30 s
 if nothing differs, else 60 to 100 s."""
+FIRST_ONLY_MEASURED = (f"compare.at_most={RUN_S}s", "experiment.why=false")
 TABLES = "sbtest"
 """The database that contend makes for its tables."""
 
@@ -291,16 +292,16 @@ def drawn() -> Iterator[tuple[str, Injection, Sequence[str], str]]:
         repeat += 1
 
 
-def read_cases() -> list[Case]:
-    if not CASES.exists():
+def read_cases(path: Path) -> list[Case]:
+    if not path.exists():
         return []
-    with gzip.open(CASES, "rt") as file:
+    with gzip.open(path, "rt") as file:
         return [json.loads(line) for line in file]
 
 
-def keep(case: Case) -> None:
-    CASES.parent.mkdir(parents=True, exist_ok=True)
-    with gzip.open(CASES, "at") as file:
+def keep(path: Path, case: Case) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with gzip.open(path, "at") as file:
         file.write(json.dumps(case, separators=(",", ":")) + "\n")
 
 
@@ -326,11 +327,10 @@ def contend(*arguments: str, folder: Path, without: str = "") -> subprocess.Comp
 
 def attribute(one: Injection, sets: Sequence[str], without: str) -> Case:
     """Make a case: two servers, the recipe, and what was named."""
-    laps = [time.monotonic()]
+    begun = time.monotonic()
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="contend-attr-")))
-        out = folder / "run"
-        given = [f"compare.at_most={RUN_S}s", "experiment.why=false", *sets]
+        given = [*FIRST_ONLY_MEASURED, *sets]
         if one.on_model:
             file = folder / "model.toml"
             file.write_text(MODEL)
@@ -342,22 +342,40 @@ def attribute(one: Injection, sets: Sequence[str], without: str) -> Case:
             ]
             command = command_between(servers, given)
         if one.after_load:
-            only_load = ("--out", str(folder / "load"), "--set", "compare.at_most=3s")
-            contend(*command, *only_load, folder=folder)
+            load(command, folder)
             with servers[1].connect(TABLES) as connection, connection.cursor() as cursor:
                 cursor.execute(one.after_load)
-        laps.append(time.monotonic())
-        done = contend(*command, "--out", str(out), folder=folder)
-        laps.append(time.monotonic())
-        minutes = ("--minutes", str(WHY_MINUTES))
-        told = contend(
-            *("why", str(out), "--json", "--yes", *minutes), folder=folder, without=without
-        )
-        laps.append(time.monotonic())
-        found: dict[str, Any] = {}
-        with contextlib.suppress(ValueError):
-            found = json.loads(told.stdout)
-        ratios = ratios_in(out / WITHIN)
+        return told_of(command, folder, begun, one.accepted, without=without)
+
+
+def load(command: Sequence[str], folder: Path) -> None:
+    """Have the tables made by a short run."""
+    contend(*command, "--out", str(folder / "load"), "--set", "compare.at_most=3s", folder=folder)
+
+
+def told_of(
+    command: Sequence[str],
+    folder: Path,
+    begun: float,
+    causes: Sequence[str],
+    *,
+    without: str = "",
+    minutes: float = WHY_MINUTES,
+) -> Case:
+    """What contend says of a run that this command makes, and why it did not try these causes, if
+    so. `begun` is when its servers were, by the monotonic clock."""
+    out, laps = folder / "run", [begun, time.monotonic()]
+    done = contend(*command, "--out", str(out), folder=folder)
+    laps.append(time.monotonic())
+    told = contend(
+        *("why", str(out), "--json", "--yes", "--minutes", str(minutes)),
+        folder=folder,
+        without=without,
+    )
+    laps.append(time.monotonic())
+    found: dict[str, Any] = {}
+    with contextlib.suppress(ValueError):
+        found = json.loads(told.stdout)
     tried = found.get("tried") or {}
     by_verdict: dict[str, list[str]] = {verdict: [] for verdict in get_args(TriedVerdict)}
     for each in tried.get("candidates", ()):
@@ -367,11 +385,12 @@ def attribute(one: Injection, sets: Sequence[str], without: str) -> Case:
         "part": by_verdict["a part"],
         "refuted": by_verdict["refuted"],
         "open": by_verdict["not certain"],
+        "untested": {name: found.get("untested", {}).get(name) for name in causes},
         "log_difference": (tried.get("log_difference") or {}).get("mean"),
         "said": found.get("sentence") or (told.stderr or done.stderr).strip()[-400:],
         "code": done.returncode,
         "repeats": tried.get("repeats"),
-        "ratios": ratios,
+        "ratios": ratios_in(out / WITHIN),
         "seconds": round(laps[-1] - laps[0], 1),
         "seconds_of": {
             name: round(after - before, 1)
@@ -400,11 +419,16 @@ def ratios_in(folder: Path) -> dict[str, list[float | None]]:
 def command_between(servers: Sequence[PrivateServer], sets: Sequence[str]) -> list[str]:
     """The recipe, to compare servers that run; the first is the baseline."""
     names = [str(Dsn(user="root", socket=server.socket)) for server in servers]
-    between = [
-        f"server.use={json.dumps(names)}",
-        f'compare.baseline={{ "server.use" = {json.dumps(names[0])} }}',
+    sets = [*compared("server.use", names), *sets]
+    return ["run", "new-server-slower", "--quick", "--yes", *flags_of(sets)]
+
+
+def compared(path: str, levels: Sequence[str]) -> list[str]:
+    """The settings by which levels are compared with the first of them."""
+    return [
+        f"{path}={json.dumps(levels)}",
+        f'compare.baseline={{ "{path}" = {json.dumps(levels[0])} }}',
     ]
-    return ["run", "new-server-slower", "--quick", "--yes", *flags_of([*between, *sets])]
 
 
 def flags_of(sets: Sequence[str]) -> list[str]:
@@ -421,7 +445,7 @@ def verdict(case: Case) -> str:
 
 def make(count: int, minutes: float, only: str | None) -> None:
     until, now = time.monotonic() + 60 * minutes, hash_of(rules(INJECTIONS))
-    made = {case["key"] for case in read_cases() if case["signatures"] == now}
+    made = {case["key"] for case in read_cases(CASES) if case["signatures"] == now}
     wanted = (each for each in drawn() if only is None or each[1].name == only)
     for _, (key, one, sets, without) in zip(range(count), wanted, strict=False):
         if key in made:
@@ -443,7 +467,7 @@ def make(count: int, minutes: float, only: str | None) -> None:
             case |= attribute(one, sets, without)
         except subprocess.TimeoutExpired:
             case |= {"named": [], "refuted": [], "open": [], "said": "took too long", "code": -1}
-        keep(case)
+        keep(CASES, case)
         print(
             f"{key}: {verdict(case)}: {case['named']} {case['said']}", file=sys.stderr, flush=True
         )
@@ -452,7 +476,7 @@ def make(count: int, minutes: float, only: str | None) -> None:
 def table() -> str:
     """The confusion matrix: what was injected, and what was named."""
     now = hash_of(rules(INJECTIONS))
-    cases = [case for case in read_cases() if case["signatures"] == now]
+    cases = [case for case in read_cases(CASES) if case["signatures"] == now]
     named = sorted({name for case in cases for name in case["named"]})
     by_group: dict[str, list[Case]] = {}
     for case in cases:

@@ -57,13 +57,18 @@ class BenchServer:
 
 @contextlib.contextmanager
 def private_server(
-    options: Mapping[str, str | int], *, wanted: str | None = None, tcp: bool = False
+    options: Mapping[str, str | int],
+    *,
+    wanted: str | None = None,
+    tcp: bool = False,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[PrivateServer]:
     """A private MariaDB with the given options and an empty database: that of the machine's own
     release unless another is wanted."""
     folder = Path(tempfile.mkdtemp(prefix="contend-bench-"))
+    binary = find_server("mariadb", wanted=wanted)
     try:
-        with PrivateServer(find_server("mariadb", wanted=wanted), folder / "server") as server:
+        with PrivateServer(binary, folder / "server", environment=environment) as server:
             server.initialise()
             server.start(options, tcp=tcp)
             with server.connect() as connection, connection.cursor() as cursor:
