@@ -37,7 +37,7 @@ repeat, which has all. Then those that are ahead, until the second one with thei
 
 ASIDE = 0.5
 """At the first look those are set aside that took less than this share of what the best one took
-beyond its placebo: they are measured no longer, and stay open."""
+beyond its placebo, if that took anything: they are measured no longer, and stay open."""
 
 MANY_REPEATS = 64
 """So many stand for what no time has room for."""
@@ -140,11 +140,13 @@ def judged_in_turn(
 
 
 def _behind(looked: DifferenceTried) -> tuple[str, ...]:
-    """Those that are not decided and took little of the difference beside the best one."""
+    """Those that are not decided and took little of the difference beside the best one; nobody if
+    not even that one took anything, so that none is ahead."""
     took = {
         one.record["candidate"]: one.left_with_placebo - one.left.mean for one in looked.candidates
     }
-    enough = ASIDE * max(took.values(), default=0.0)
+    best = max(took.values(), default=0.0)
+    enough = ASIDE * best if best > 0 else -math.inf
     return tuple(
         one.record["candidate"]
         for one in looked.candidates

@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 from bench_module import bench_module
 
+import contend
 from contend.findings import tried
 from contend.findings.candidate import Pair, Proposal
 from contend.findings.candidates import CANDIDATES
+
+SOURCES = Path(contend.__file__).parents[1]
 
 attribution = bench_module("attribution")
 attribution_rules = bench_module("attribution_rules")
@@ -94,7 +97,8 @@ def test_the_hash_is_the_same_in_another_process(before: str, seed: str) -> None
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=Path(attribution.__file__).parent,
-        env={**os.environ, "PYTHONHASHSEED": seed},
+        # Of the sources that this process has, also if another contend is installed.
+        env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(SOURCES)},
         capture_output=True,
         text=True,
         check=True,

@@ -219,6 +219,19 @@ def test_whatever_is_far_behind_at_the_first_look_is_measured_no_longer() -> Non
     assert tried.open_treatments(first) == {"a.1", "a.2", "a.placebo"}
 
 
+def test_none_is_behind_if_none_is_ahead() -> None:
+    """After four noisy repeats the placebo happens to have taken more than either treatment, which
+    says nothing yet: both were set aside, and the run ended with most of its time left."""
+    noise = 0.1 * np.array([1.0, -1.0, 0.5, -0.5])
+    left = {"none": 1.0, "a.1": 1.0, "a.2": 0.9, "a.placebo": 0.8, "b.1": 1.0, "b.2": 0.95}
+    values = {name: 0.3 * share + noise for name, share in left.items()}
+    other: TriedRecord = {**RECORD, "candidate": "redo-log", "doses": ["b.1", "b.2"]}
+    result = tried.judged_in_turn([RECORD, other], values, is_over=False)
+    assert result is not None
+    assert (result.aside, result.decided) == ((), ())
+    assert tried.why_decided(result) is None
+
+
 def test_nothing_is_confirmed_whose_smaller_dose_was_hardly_measured() -> None:
     chance = np.random.default_rng(4)
     left = {"none": 1.0, "a.1": 0.6, "a.2": 0.1, "a.placebo": 1.0}
