@@ -127,7 +127,7 @@ def _verdicts() -> list[Any]:
                     result = tried.judged_in_turn([record], values, is_over=is_over)
                     assert result is not None
                     verdicts = [one.verdict for one in result.candidates]
-                    found.append([result.certain, *verdicts, *result.aside])
+                    found.append([result.certain, verdicts, result.aside])
     return found
 
 
