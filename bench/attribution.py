@@ -32,11 +32,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Protocol, get_args
 
 from attribution_rules import hash_of, rules
 from lab import private_server
@@ -444,10 +445,36 @@ def verdict(case: Case) -> str:
 
 
 def make(count: int, minutes: float, only: str | None) -> None:
-    until, now = time.monotonic() + 60 * minutes, hash_of(rules(INJECTIONS))
-    made = {case["key"] for case in read_cases(CASES) if case["signatures"] == now}
     wanted = (each for each in drawn() if only is None or each[1].name == only)
-    for _, (key, one, sets, without) in zip(range(count), wanted, strict=False):
+    make_missing(
+        CASES,
+        minutes,
+        (
+            (key, one, without, {"sets": list(sets)}, partial(attribute, one, sets, without))
+            for _, (key, one, sets, without) in zip(range(count), wanted, strict=False)
+        ),
+    )
+
+
+class Injected(Protocol):
+    """What a case says of what is put into its second server."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def accepted(self) -> Sequence[str]: ...
+
+
+Wanted = tuple[str, Injected, str, Case, Callable[[], Case]]
+"""A case: its key, what is injected, the candidate that is taken out, what else its record says of
+it, and what makes it."""
+
+
+def make_missing(path: Path, minutes: float, wanted: Iterable[Wanted]) -> None:
+    """Make and keep those that are not there yet under the rules of now, until the time is up."""
+    until, now = time.monotonic() + 60 * minutes, hash_of(rules(INJECTIONS))
+    made = {case["key"] for case in counting(path, now)}
+    for key, one, without, more, attributed in wanted:
         if key in made:
             continue
         if time.monotonic() > until:
@@ -459,24 +486,29 @@ def make(count: int, minutes: float, only: str | None) -> None:
             "load": Path("/proc/loadavg").read_text().split()[0],
             "signatures": now,
             "injected": one.name,
-            "sets": list(sets),
+            **more,
             "accepted": [] if without else list(one.accepted),
             "without": without,
         }
         try:
-            case |= attribute(one, sets, without)
+            case |= attributed()
         except subprocess.TimeoutExpired:
             case |= {"named": [], "refuted": [], "open": [], "said": "took too long", "code": -1}
-        keep(CASES, case)
+        keep(path, case)
         print(
             f"{key}: {verdict(case)}: {case['named']} {case['said']}", file=sys.stderr, flush=True
         )
 
 
+def counting(path: Path, now: str) -> list[Case]:
+    """The cases that count under rules of this hash."""
+    return [case for case in read_cases(path) if case["signatures"] == now]
+
+
 def table() -> str:
     """The confusion matrix: what was injected, and what was named."""
     now = hash_of(rules(INJECTIONS))
-    cases = [case for case in read_cases(CASES) if case["signatures"] == now]
+    cases = counting(CASES, now)
     named = sorted({name for case in cases for name in case["named"]})
     by_group: dict[str, list[Case]] = {}
     for case in cases:

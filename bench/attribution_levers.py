@@ -27,7 +27,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from attribution import (
@@ -39,17 +39,17 @@ from attribution import (
     Case,
     Value,
     compared,
+    counting,
     exact,
     flags_of,
-    keep,
     load,
-    read_cases,
+    make_missing,
     told_of,
     verdict,
 )
 from attribution_rules import hash_of, rules
 from lab import private_server
-from rounds import RESULTS, machine, markdown_table
+from rounds import RESULTS, markdown_table
 
 from contend.load import Address, Lines, find_program
 from contend.servers import Dsn, PrivateServer
@@ -74,9 +74,12 @@ question = "Why is one of two servers slower?"
 engine = "InnoDB"
 rows = 100_000
 [load]
+connections = {connections}
 warmup = "150ms"
 measure = "700ms"
+{load}
 [workload]
+{workload}
 """
 
 Beside = Callable[[PrivateServer, int], contextlib.AbstractContextManager[None]]
@@ -141,7 +144,10 @@ def held_rows(server: PrivateServer, held_ms: int) -> Iterator[None]:
 
 _COMMITS = {**KEPT, "innodb_flush_log_at_trx_commit": 1}
 _LAZY = {**KEPT, "innodb_flush_log_at_trx_commit": 2}
-_SMALL_POOL = {"innodb_buffer_pool_size": 6 << 20, "innodb_flush_method": "O_DIRECT"}
+_SMALL_POOL: Mapping[str, Value] = {
+    "innodb_buffer_pool_size": 6 << 20,
+    "innodb_flush_method": "O_DIRECT",
+}
 
 _BINARY_LOG = {**_LAZY, "log_bin": "binlog", "sync_binlog": 1}
 
@@ -215,8 +221,9 @@ def connections_of(one: Lever, size: int) -> int:
 def experiment_of(one: Lever, size: int, folder: Path) -> Path:
     """Its file, without the servers."""
     file = folder / "one-is-slower.toml"
-    load = f"[load]\nconnections = {connections_of(one, size)}\n{one.load}\n"
-    text = EXPERIMENT.replace("[load]\n", load) + one.workload + "\n"
+    text = EXPERIMENT.format(
+        connections=connections_of(one, size), load=one.load, workload=one.workload
+    )
     if one.start is not None:
         options = ", ".join(f"{name} = {json.dumps(value)}" for name, value in one.both.items())
         text += f"[server]\noptions = {{ {options} }}\n"
@@ -280,37 +287,21 @@ def attribute(one: Lever, size: int, without: str) -> Case:
 
 
 def make(rounds: int, minutes: float, only: str | None) -> None:
-    until, now = time.monotonic() + 60 * minutes, hash_of(rules(INJECTIONS))
-    made = {case["key"] for case in read_cases(CASES) if case["signatures"] == now}
-    for key, one, size, without in drawn(rounds):
-        if key in made or only not in (None, one.name):
-            continue
-        if time.monotonic() > until:
-            return
-        case: Case = {
-            "key": key,
-            "at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "machine": machine(),
-            "load": Path("/proc/loadavg").read_text().split()[0],
-            "signatures": now,
-            "injected": one.name,
-            "accepted": [] if without else list(one.accepted),
-            "without": without,
-        }
-        try:
-            case |= attribute(one, size, without)
-        except subprocess.TimeoutExpired:
-            case |= {"named": [], "refuted": [], "open": [], "said": "took too long", "code": -1}
-        keep(CASES, case)
-        print(
-            f"{key}: {verdict(case)}: {case['named']} {case['said']}", file=sys.stderr, flush=True
-        )
+    make_missing(
+        CASES,
+        minutes,
+        (
+            (key, one, without, {}, partial(attribute, one, size, without))
+            for key, one, size, without in drawn(rounds)
+            if only in (None, one.name)
+        ),
+    )
 
 
 def table() -> str:
     """Of each lever how many cases were right, unknown and wrong, and what was named."""
     now = hash_of(rules(INJECTIONS))
-    cases = [case for case in read_cases(CASES) if case["signatures"] == now]
+    cases = counting(CASES, now)
     rows = []
     for without in (False, True):
         of = [case for case in cases if bool(case["without"]) is without]
