@@ -25,7 +25,6 @@ import contextlib
 import gzip
 import itertools
 import json
-import math
 import random
 import subprocess
 import sys
@@ -39,13 +38,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, get_args
 
+import numpy as np
 from attribution_rules import hash_of, rules
 from lab import private_server
 from rounds import RESULTS, machine, markdown_table
 from scipy.stats import beta
 
 from contend.findings import study_of
-from contend.findings.tried import TriedVerdict, ratios_under
+from contend.findings.tried import TriedVerdict, sides_under
 from contend.servers import Dsn, PrivateServer
 from contend.settings.treatments import UNTREATED
 from contend.store import RunFolder
@@ -391,7 +391,7 @@ def told_of(
         "said": found.get("sentence") or (told.stderr or done.stderr).strip()[-400:],
         "code": done.returncode,
         "repeats": tried.get("repeats"),
-        "ratios": ratios_in(out / WITHIN),
+        "sides": sides_in(out / WITHIN),
         "seconds": round(laps[-1] - laps[0], 1),
         "seconds_of": {
             name: round(after - before, 1)
@@ -402,8 +402,9 @@ def told_of(
     }
 
 
-def ratios_in(folder: Path) -> dict[str, list[float | None]]:
-    """ln(slower / baseline) under each treatment, by repeat: what the verdicts rest on."""
+def sides_in(folder: Path) -> dict[str, list[list[float] | None]]:
+    """The logarithms of the queries a second of both servers under each treatment, by repeat: what
+    the verdicts rest on."""
     try:
         with RunFolder.open(folder) as inner:
             study = study_of(inner, percentiles=False)
@@ -411,10 +412,11 @@ def ratios_in(folder: Path) -> dict[str, list[float | None]]:
         return {}
     about = study.meta.facts["why"]
     names = [UNTREATED, *(n for one in about["tried"] for n in (*one["doses"], one["placebo"]))]
-    return {
-        name: [round(float(r), 4) if math.isfinite(r) else None for r in ratios_under(study, name)]
-        for name in names
-    }
+
+    def known(one: np.ndarray) -> list[float] | None:
+        return [round(float(log), 4) for log in one] if np.all(np.isfinite(one)) else None
+
+    return {name: [known(one) for one in sides_under(study, name)] for name in names}
 
 
 def command_between(servers: Sequence[PrivateServer], sets: Sequence[str]) -> list[str]:

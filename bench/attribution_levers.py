@@ -187,7 +187,12 @@ LEVERS: tuple[Lever, ...] = (
         (4, 8, 32),
         ["instrumentation"],
         KEPT,
-        start=("", "--option performance_schema=ON --option performance_schema_instrument=%=ON"),
+        start=(
+            "",
+            "--option performance_schema=ON --option performance_schema_instrument=%=ON "
+            "--option performance_schema_consumer_events_waits_current=ON "
+            "--option performance_schema_consumer_events_waits_history_long=ON",
+        ),
     ),
     Lever(
         "pages written twice",

@@ -74,6 +74,7 @@ def _candidate(one: Candidate) -> dict[str, Any]:
     fits, fits_not = SIGNS[one.name]
     return {
         "name": one.name,
+        "contains": list(one.contains),
         "signs": [
             [sign.name, sign.at, sign.least, sign.most, sign.figure(fits), sign.figure(fits_not)]
             for sign in one.signature
@@ -120,15 +121,26 @@ def _verdicts() -> list[Any]:
             for whole in LEFT:
                 for placebo in LEFT:
                     shares = {"none": 1.0, "1": (1 + whole) / 2, "2": whole, "p": placebo}
-                    values = {
-                        name: 0.4 * share + noise * chance.standard_normal(repeats)
-                        for name, share in shares.items()
-                    }
-                    result = tried.judged_in_turn([record], values, is_over=is_over)
-                    assert result is not None
-                    verdicts = [one.verdict for one in result.candidates]
-                    found.append([result.certain, verdicts, result.aside])
+                    for loses in ("slower", "faster"):
+                        values = {
+                            name: _sides(0.4 * share, loses, noise, chance, repeats)
+                            for name, share in shares.items()
+                        }
+                        result = tried.judged_in_turn([record], values, is_over=is_over)
+                        assert result is not None
+                        verdicts = [one.verdict for one in result.candidates]
+                        found.append([result.certain, verdicts, result.aside])
     return found
+
+
+def _sides(
+    difference: float, loses: str, noise: float, chance: np.random.Generator, repeats: int
+) -> np.ndarray:
+    """Both sides as of `tried.judged`, the first of which is the faster one; what goes of 0.4 is
+    what the slower one gains, or what the faster one loses."""
+    faster = 0.0 if loses == "slower" else difference - 0.4
+    scattered = difference + noise * chance.standard_normal(repeats)
+    return np.column_stack((np.full(repeats, faster), faster - scattered))
 
 
 def _plain(value: Any) -> Any:

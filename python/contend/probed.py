@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from contend.outcome import Percentiles
 
@@ -508,6 +508,7 @@ class TriedRecord(TypedDict):
 
     least: share of the difference, as a logarithm, that the whole dose takes away at least.
     doses, placebo: names of treatments, the doses from the smallest to the whole; `words` of each.
+    contains: whole doses of other candidates, which take away a part of what this one does.
     """
 
     candidate: str
@@ -516,6 +517,7 @@ class TriedRecord(TypedDict):
     least: float
     doses: list[str]
     placebo: str
+    contains: NotRequired[list[str]]
     words: dict[str, str]
 
 

@@ -71,7 +71,7 @@ def tried(
         "words": {"log-flush.1": "the log written and flushed once a second"},
     }
     left = Estimate(0.27, 0.2, 0.34, 8, 0.99)
-    one = CandidateTried(record, verdict, left, 0.99, {"log-flush.1": 0.27}, more)  # type: ignore[arg-type]
+    one = CandidateTried(record, verdict, left, 0.99, 0.72, 0.4, {"log-flush.1": 0.27}, more)  # type: ignore[arg-type]
     whole = Estimate(0.97, 0.9, 1.04, 8, 0.99)
     return DifferenceTried(whole, certain, 8, (one,), aside=aside)
 

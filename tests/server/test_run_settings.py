@@ -280,3 +280,33 @@ def test_statements_on_a_server_of_theirs_are_undone(
         assert all(json.dumps(r.probes["settings"]) for r in lab.records())
         cursor.execute("SHOW TABLES IN mine LIKE 'extra'")
         assert cursor.fetchall() == ()
+
+
+ASKED = """
+[workload]
+kind = "sql"
+text = "SELECT id FROM sbtest WHERE id = 1 AND @@session.lock_wait_timeout = 77;"
+"""
+TIMEOUT = "server.session.lock_wait_timeout"
+
+
+def test_variables_of_a_session_are_those_of_the_loads_connections(lab: Lab) -> None:
+    """Two levels of one server at the same time, of which one finds the row."""
+    more = f'[compare]\nbaseline = {{ "{TIMEOUT}" = 77 }}\nby = "slices"\nrepeats = 2\n'
+    lab.file.write_text(
+        ASKED
+        + SMALL.format(factors=f'"{TIMEOUT}" = [77, 88]').replace("[compare]\nrepeats = 2\n", more)
+    )
+    done = lab.run()
+    assert done.returncode == 0, done.stderr
+    found = {r.cell[TIMEOUT]: r.done["rows"] / r.done["queries"] for r in lab.records()}
+    assert found == {77: 1.0, 88: 0.0}
+    assert all("lock_wait_timeout" not in r.probes["variables_that_differ"] for r in lab.records())
+
+
+def test_a_variable_that_no_session_has_is_refused_at_once(lab: Lab) -> None:
+    said = refused(lab, '"server.session.innodb_page_size" = [4096, 8192]')
+    assert "innodb_page_size" in said
+    script = '[workload]\nkind = "lua"\nscript = "oltp_read_only"\n'
+    said = refused(lab, f'"{TIMEOUT}" = [77, 88]', head=script)
+    assert "server.session is for workloads of contend's own" in said

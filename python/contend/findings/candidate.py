@@ -27,6 +27,7 @@ Side = Literal["slower", "faster"]
 
 OPTIONS = "server.options."
 GLOBALS = "server.globals."
+SESSION = "server.session."
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,9 @@ def _is_of(name: str, touched: Collection[str]) -> bool:
 
 
 def bare(path: str) -> str:
-    """An option is the same variable whether a server is started with it or given it later, and
-    however it is spelled."""
-    name = path.removeprefix(GLOBALS).removeprefix(OPTIONS)
+    """An option is the same variable whether a server is started with it or given it later, or each
+    connection sets it for itself, and however it is spelled."""
+    name = path.removeprefix(GLOBALS).removeprefix(OPTIONS).removeprefix(SESSION)
     if name == path:
         return path
     return name.replace("-", "_").removeprefix("loose_")
@@ -150,11 +151,13 @@ class Pair:
         values = [value for run in self.runs[side] if (value := _read(found, run)) is not None]
         return statistics.fmean(values) if values else None
 
-    def times(self, metric: str | Metric | Seen) -> float | None:
-        """How many times the figure of the faster side that of the slower is."""
+    def times(self, metric: str | Metric | Seen, least: float = 0.0) -> float | None:
+        """How many times the figure of the faster side that of the slower is, or how many times
+        `least` if the faster one has less."""
         slower, faster = self.figure(metric, "slower"), self.figure(metric, "faster")
         if slower is None or faster is None:
             return None
+        faster = max(faster, least)
         if faster == 0:
             return 1.0 if slower == 0 else math.inf
         return slower / faster
@@ -163,7 +166,7 @@ class Pair:
         """What the experiment or a record says of an option on the slower side; None if it has its
         default there."""
         cell = self.cells["slower"]
-        for table in ("server.globals", "server.options"):
+        for table in ("server.session", "server.globals", "server.options"):
             if name in cell[table]:
                 found: Level = cell[table][name]
                 return found
@@ -206,7 +209,8 @@ _SELDOM = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A figure of looks at causes, which no measured run has; None from `read` if nobody looked."""
+    """A figure of both sides, or of looks at causes, which no measured run has by itself; None from
+    `read` if it is not known."""
 
     name: str
     read: Callable[[Pair, Side], float | None]
@@ -308,6 +312,8 @@ class Candidate:
     signature: all of it holds if the candidate is at work.
     propose: how it is tried on a pair, or why it cannot be.
     refuted_by: what would refute it.
+    contains: names of others that are a part of it: it is the cause only if it takes away
+        certainly more than each of them.
     """
 
     name: str
@@ -316,6 +322,7 @@ class Candidate:
     signature: tuple[Sign, ...]
     propose: Callable[[Pair], Proposal | str]
     refuted_by: str
+    contains: tuple[str, ...] = ()
 
     def fits(self, pair: Pair) -> bool | None:
         """Whether the signature holds; None if something of it was not recorded and nothing
@@ -326,7 +333,10 @@ class Candidate:
         return None if None in found else True
 
     def times_over(self, pair: Pair) -> float:
-        """How many times as much of what would slow it the slower side has as the faster one, by
-        the sign that shows it most; 1 if no sign asks for much of something."""
+        """How many times as much of what would slow it the slower side has as the faster one, or as
+        the least that counts if that is more, by the sign that shows it most; 1 if no sign asks for
+        much of something."""
+        counts = {sign.name: sign.least for sign in self.signature if sign.at == "slower"}
         asked = [s for s in self.signature if s.at in ("slower", "over") and s.least > 0]
-        return max((pair.times(sign.metric) or 1.0 for sign in asked), default=1.0)
+        times = (pair.times(sign.metric, counts.get(sign.name, 0.0)) for sign in asked)
+        return max((one for one in times if one is not None), default=1.0)

@@ -18,7 +18,7 @@ from contend.findings.counters import FALSE_SHARE
 from contend.findings.families import Family
 from contend.findings.model import Contrast, Finding
 from contend.findings.study import Study
-from contend.findings.tried import pairs_under, ratios_under
+from contend.findings.tried import pairs_under, ratios_of, sides_under
 from contend.metrics import Metric, metric_of
 from contend.settings.treatments import TREATMENT, UNTREATED
 from contend.spec import Level
@@ -241,7 +241,7 @@ def _cost(study: Study) -> LookCost | None:
         both = [(sides[0].get(n, ()), sides[1].get(n, ())) for n in study.repeats]
         return np.array([_mean_log(metric, b) - _mean_log(metric, a) for a, b in both])
 
-    effects = [ratios_under(study, treatment) for treatment in (UNTREATED, PROFILED)]
+    effects = [ratios_of(sides_under(study, name)) for name in (UNTREATED, PROFILED)]
     ones = [profiled_over_not(level) for level in (study.roles.baseline, study.roles.others[0])]
     rows = [*ones, *effects, effects[1] - effects[0]]
     found = [values[np.isfinite(values)] for values in rows]

@@ -202,15 +202,29 @@ def log_ratio(metric: Metric, pairs: Sequence[tuple[Reading, Reading]]) -> float
     """ln(level / baseline) from all blocks of one repeat together; NaN if it is not known.
 
     Args:
+        pairs: as of `logs_of_sides`.
+    """
+    baseline, level = logs_of_sides(metric, pairs)
+    return level - baseline
+
+
+def logs_of_sides(metric: Metric, pairs: Sequence[tuple[Reading, Reading]]) -> tuple[float, float]:
+    """The logarithms of the baseline's figure and of the level's, from all blocks of one repeat
+    together; NaN if one is not known.
+
+    Args:
         pairs: the baseline's figure and the level's, of each block.
     """
     if not pairs:
-        return math.nan
-    if metric.histogram is not None and len(pairs) > 1:
-        baseline, level = (_percentile(metric, side) for side in zip(*pairs, strict=True))
-        return _log(level) - _log(baseline)
-    ratios = [_log(other.value) - _log(one.value) for one, other in pairs]
-    return math.fsum(ratios) / len(ratios)
+        return math.nan, math.nan
+    baseline, level = (_log_of(metric, side) for side in zip(*pairs, strict=True))
+    return baseline, level
+
+
+def _log_of(metric: Metric, runs: Sequence[Reading]) -> float:
+    if metric.histogram is not None and len(runs) > 1:
+        return _log(_percentile(metric, runs))
+    return math.fsum(_log(run.value) for run in runs) / len(runs)
 
 
 def _percentile(metric: Metric, runs: Sequence[Reading]) -> float | None:

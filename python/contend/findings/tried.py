@@ -1,9 +1,10 @@
 """What became of a difference under treatments: each candidate's verdict.
 
 A repeat gives one log-ratio of the two levels under each treatment. What a treatment takes away is
-the mean difference without it less that with it. Blocks of one repeat were found to scatter each
-for itself, so that treatments are not paired, and lend each other degrees of freedom. All
-verdicts of one comparison together err by 1 %.
+the mean difference without it less that with it, and it counts only if it is the slower side that
+becomes faster: a difference also shrinks if the faster one is slowed. Blocks of one repeat were
+found to scatter each for itself, so that treatments are not paired, and lend each other degrees of
+freedom. All verdicts of one comparison together err by 1 %.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from contend.findings.study import Study, log_ratio, reading_of
+from contend.findings.study import Study, logs_of_sides, reading_of
 from contend.probed import TriedRecord, WhyFacts
 from contend.settings.treatments import TREATMENT, UNTREATED
 from contend.stats import Change, Estimate, Mean, means_of, ratio_of, weighted
@@ -47,7 +48,8 @@ DOSE_SLACK = 0.1
 is noise: a standard error."""
 
 OVER_PLACEBO = 0.5
-"""Of what is foretold, how much must be taken away beyond what the placebo takes."""
+"""Of what is foretold, how much must be taken away beyond what the placebo takes, and each
+candidate that this one contains."""
 
 PART = 0.15
 """Of the difference, how much must go beyond what the placebo takes for a cause to be a part of
@@ -65,6 +67,11 @@ class CandidateTried:
     left, left_with_placebo: of the difference under the whole dose and under the placebo, as shares
         of the untreated one, which is as uncertain as they are; `left_at_doses` by treatment. The
         interval is of the family.
+    took: how much more went, as a share, than with the placebo, or than with a candidate that this
+        one contains, whichever took more.
+    both_faster: how much faster the two sides together are under the whole dose than under the
+        placebo, as the logarithm of the geometric mean of their figures. If it is below 0, more of
+        what went is the faster side's loss than the slower one's gain.
     more: repeats beside those made that would decide it; None if it is decided, or nobody knows.
     """
 
@@ -72,6 +79,8 @@ class CandidateTried:
     verdict: TriedVerdict
     left: Estimate
     left_with_placebo: float
+    took: float
+    both_faster: float
     left_at_doses: Mapping[str, float]
     more: int | None
 
@@ -98,26 +107,27 @@ def tried_of(study: Study) -> DifferenceTried | None:
     if about is None or study.roles.baseline is None:
         return None
     records = about["tried"]
-    ratios = {n: ratios_under(study, n) for n in (UNTREATED, *_names(records))}
-    return judged_in_turn(records, ratios, is_over=study.finished)
+    sign = 1.0 if study.metrics[0].better == "higher" else -1.0
+    sides = {n: sign * sides_under(study, n) for n in (UNTREATED, *_names(records))}
+    return judged_in_turn(records, sides, is_over=study.finished)
 
 
 def judged_in_turn(
-    records: list[TriedRecord], by_treatment: Mapping[str, np.ndarray], *, is_over: bool
+    records: list[TriedRecord], sides: Mapping[str, np.ndarray], *, is_over: bool
 ) -> DifferenceTried | None:
     """The verdicts of all looks so far. One that was reached at a look stays, with its figures:
     from then on nothing is measured for it alone.
 
     Args:
-        by_treatment: as of `judged`.
+        sides: as of `judged`.
         is_over: no repeat comes after these.
     """
-    made = np.flatnonzero(np.isfinite(by_treatment[UNTREATED]))
+    made = np.flatnonzero(np.isfinite(ratios_of(sides[UNTREATED])))
     decided: dict[str, CandidateTried] = {}
     certain = False
     aside: tuple[str, ...] = ()
     for at in (look for look in LOOKS if look <= len(made)):
-        so_far = {name: of[: made[at - 1] + 1] for name, of in by_treatment.items()}
+        so_far = {name: of[: made[at - 1] + 1] for name, of in sides.items()}
         looked = judged(records, so_far)
         assert looked is not None, "the untreated pair was measured by then"
         certain |= looked.certain
@@ -126,7 +136,7 @@ def judged_in_turn(
                 decided.setdefault(one.record["candidate"], one)
         if at == FIRST_LOOK:
             aside = _behind(looked)
-    last = judged(records, by_treatment, is_end=is_over)
+    last = judged(records, sides, is_end=is_over)
     if last is None:
         return None
     found = tuple(decided.get(one.record["candidate"], one) for one in last.candidates)
@@ -142,9 +152,7 @@ def judged_in_turn(
 def _behind(looked: DifferenceTried) -> tuple[str, ...]:
     """Those that are not decided and took little of the difference beside the best one; nobody if
     not even that one took anything, so that none is ahead."""
-    took = {
-        one.record["candidate"]: one.left_with_placebo - one.left.mean for one in looked.candidates
-    }
+    took = {one.record["candidate"]: one.took for one in looked.candidates}
     best = max(took.values(), default=0.0)
     enough = ASIDE * best if best > 0 else -math.inf
     return tuple(
@@ -155,29 +163,39 @@ def _behind(looked: DifferenceTried) -> tuple[str, ...]:
 
 
 def judged(
-    records: list[TriedRecord], by_treatment: Mapping[str, np.ndarray], *, is_end: bool = False
+    records: list[TriedRecord], sides: Mapping[str, np.ndarray], *, is_end: bool = False
 ) -> DifferenceTried | None:
     """The verdicts; None if the untreated pair was never measured.
 
     Args:
-        by_treatment: ln(level / baseline) by repeat, NaN where it was not measured.
+        sides: by treatment the logarithms of the baseline's figure and of the level's, the larger
+            the better, in columns; a row each repeat, NaN if it was not measured.
         is_end: no look comes after this one.
     """
-    untreated = by_treatment[UNTREATED]
+    untreated = ratios_of(sides[UNTREATED])
     if not np.any(np.isfinite(untreated)):
         return None
     sign = 1.0 if np.nanmean(untreated) >= 0 else -1.0
-    means = means_of({name: sign * one for name, one in by_treatment.items()})
+    means = means_of({name: sign * ratios_of(one) for name, one in sides.items()})
+    together = means_of({name: one.mean(axis=1) for name, one in sides.items()})
     measured = [one for one in records if all(means[name].n for name in _names([one]))]
     unmeasured = tuple(one["candidate"] for one in records if one not in measured)
     chance = chance_at(math.inf if is_end else means[UNTREATED].n)
     whole = weighted(means, {UNTREATED: 1.0}, chance, CONFIDENCE)
     certain = whole.low > 0
     found = tuple(
-        _verdict(one, means, whole, chance / len(measured), certain=certain, is_end=is_end)
+        _verdict(
+            one, means, together, whole, chance / len(measured), certain=certain, is_end=is_end
+        )
         for one in measured
     )
     return DifferenceTried(whole, certain, whole.n, found, unmeasured)
+
+
+def ratios_of(sides: np.ndarray) -> np.ndarray:
+    """ln(level / baseline) by repeat."""
+    ratios: np.ndarray = sides[:, 1] - sides[:, 0]
+    return ratios
 
 
 def chance_at(repeats: float) -> float:
@@ -236,20 +254,17 @@ def pairs_under(study: Study, treatment: str) -> list[list[tuple[RunRecord, RunR
     return list(study.blocks_in_common(*cells).values())
 
 
-def ratios_under(study: Study, treatment: str) -> np.ndarray:
-    """ln(level / baseline) under a treatment, by repeat; NaN if it was not measured."""
-    return ratios_of(study, pairs_under(study, treatment))
+def sides_under(study: Study, treatment: str) -> np.ndarray:
+    """The logarithms of the baseline's figure and of the level's under a treatment, in columns; a
+    row each repeat, NaN if it was not measured."""
+    return sides_of(study, pairs_under(study, treatment))
 
 
-def ratios_of(study: Study, pairs: Iterable[Sequence[tuple[RunRecord, RunRecord]]]) -> np.ndarray:
-    """ln(level / baseline) of runs side by side, by repeat; NaN if there are none."""
+def sides_of(study: Study, pairs: Iterable[Sequence[tuple[RunRecord, RunRecord]]]) -> np.ndarray:
+    """The same of runs side by side."""
     metric = study.metrics[0]
-    return np.array(
-        [
-            log_ratio(metric, [(reading_of(metric, a), reading_of(metric, b)) for a, b in both])
-            for both in pairs
-        ]
-    )
+    read = ([(reading_of(metric, a), reading_of(metric, b)) for a, b in both] for both in pairs)
+    return np.array([logs_of_sides(metric, both) for both in read]).reshape(-1, 2)
 
 
 def logs_of(change: Change) -> Estimate:
@@ -262,6 +277,7 @@ def logs_of(change: Change) -> Estimate:
 def _verdict(
     record: TriedRecord,
     means: Mapping[str, Mean],
+    together: Mapping[str, Mean],
     untreated: Estimate,
     chance: float,
     *,
@@ -271,38 +287,54 @@ def _verdict(
     """The verdict of one candidate, which may be false with this chance.
 
     Confirmed takes all of its conditions, so that each may err with the whole chance on its side:
-    a cause that is none fails at one of them, and at the same one if it is to be a part. Either of
-    two refutes, so each has half; what takes too little and may be a part is open until the end.
+    a cause that is none fails at one of them, and at the same one if it is to be a part. Each of
+    several refutes, so they share the chance; what takes too little and may be a part is open until
+    the end.
+
+    Args:
+        means: of the differences, by treatment.
+        together: of both sides' figures together.
     """
     whole, placebo = record["doses"][-1], record["placebo"]
+    # What a contained candidate takes away, this one has to exceed, as if it were a placebo.
+    contained = [name for name in record.get("contains", ()) if means[name].n > 1]
+    others = [placebo, *contained]
     most = 1 - record["least"]
+    share_of_chance = 2 * chance / (2 + len(others))
 
     def total(weights: Mapping[str, float], of_chance: float) -> Estimate:
         return weighted(means, weights, of_chance, CONFIDENCE)
 
-    left = ratio_of(means[whole], means[UNTREATED], chance, CONFIDENCE)
-    beyond = {placebo: 1.0, whole: -1.0}
-    over_placebo = total(beyond, 2 * chance)
-    enough = total({**beyond, UNTREATED: -OVER_PLACEBO * record["least"]}, chance)
-    as_foretold = left.mean <= most and enough.mean >= 0
-    takes = certain and left.high < 1 and over_placebo.low > 0 and _grows(means, record)
-    too_little = certain and (left.low > most or enough.high < 0)
-    may_be_part = over_placebo.mean >= PART * untreated.mean
+    left = ratio_of(means[whole], means[UNTREATED], share_of_chance, CONFIDENCE)
+    beyond = [total({other: 1.0, whole: -1.0}, 2 * chance) for other in others]
+    least = {whole: -1.0, UNTREATED: -OVER_PLACEBO * record["least"]}
+    enough = [total({**least, other: 1.0}, share_of_chance) for other in others]
+    both = weighted(together, {whole: 1.0, placebo: -1.0}, share_of_chance, CONFIDENCE)
+    took = min(beyond, key=lambda one: one.mean)
+    is_gain = both.mean >= 0
+    as_foretold = left.mean <= most and all(one.mean >= 0 for one in enough)
+    takes = (
+        certain and left.high < 1 and all(one.low > 0 for one in beyond) and _grows(means, record)
+    )
+    too_little = certain and (left.low > most or any(one.high < 0 for one in enough))
+    may_be_part = took.mean >= PART * untreated.mean
     verdict: TriedVerdict = "not certain"
-    if takes and as_foretold:
+    if certain and both.high < 0:
+        verdict = "refuted"
+    elif takes and is_gain and as_foretold:
         verdict = "confirmed"
-    elif takes and may_be_part and (too_little or is_end):
+    elif takes and is_gain and may_be_part and (too_little or is_end):
         verdict = "a part"
     elif too_little and (is_end or not may_be_part):
         verdict = "refuted"
     if as_foretold:
         taken = total({UNTREATED: 1.0, whole: -1.0}, chance)
-        needed = [(untreated, 1.0), (taken, 1.0), (over_placebo, 1.0)]
+        needed = [(untreated, 1.0), (taken, 1.0), (took, 1.0)]
     else:
         goes = total({UNTREATED: most, whole: -1.0}, chance)
-        needed = [(untreated, 1.0), (min(goes, enough, key=lambda one: one.mean), -1.0)]
+        needed = [(untreated, 1.0), (min(goes, *enough, key=lambda one: one.mean), -1.0)]
         if may_be_part:
-            needed.append((over_placebo, 1.0))
+            needed.append((took, 1.0))
 
     def share(name: str) -> float:
         return means[name].mean / untreated.mean
@@ -311,9 +343,11 @@ def _verdict(
         record=record,
         verdict=verdict,
         left=left,
-        left_with_placebo=share(record["placebo"]),
+        left_with_placebo=share(placebo),
+        took=took.mean / untreated.mean,
+        both_faster=both.mean,
         left_at_doses={name: share(name) for name in record["doses"]},
-        more=more_repeats(needed) if verdict == "not certain" else None,
+        more=more_repeats(needed) if verdict == "not certain" and is_gain else None,
     )
 
 

@@ -147,6 +147,7 @@ class Testbed:
         self._is_new_copy = False
         self._seen_loaded: list[CellSpec] = []
         self._round_trip_s: float | None = None
+        self._session: tuple[str, ...] = ()
         self._listen = listen
         self._settings = tuple(settings)
         self._data_of: CellSpec | None = None
@@ -208,7 +209,7 @@ class Testbed:
             self._give_up()
             raise
         self._cell = cell
-        ready = self._apart(self._server.ready(cell))
+        ready = self._with_session(self._apart(self._server.ready(cell)))
         if self._host is not None:
             others = self._host.neighbours
             ready = replace(
@@ -261,6 +262,12 @@ class Testbed:
             before = {name: read_global(connection, name) for name in values}
         for name, value in values.items():
             self.change(assignment(name, value), giving_back(name, before[name]))
+
+    def set_session(self, values: Mapping[str, Level]) -> None:
+        self._session = tuple(assignment(name, value, "SESSION") for name, value in values.items())
+        # What a server refuses is said once, and not by every connection of a load.
+        for statement in self._session:
+            self.execute(statement)
 
     def execute(self, statement: str) -> float:
         return self._server.execute(statement)
@@ -352,6 +359,17 @@ class Testbed:
             for member, each in zip(ready.members, more, strict=True)
         ]
         return replace(ready, address=line.address, members=tuple(members), observed=observed)
+
+    def _with_session(self, ready: Ready) -> Ready:
+        """The same server, whose connections begin with these statements."""
+        if not self._session:
+            return ready
+
+        def begun(address: Address) -> Address:
+            return replace(address, init_sql=self._session)
+
+        members = tuple(replace(member, address=begun(member.address)) for member in ready.members)
+        return replace(ready, address=begun(ready.address), members=members)
 
     def _need(self, cell: CellSpec) -> Need:
         before = self._cell or self._data_of

@@ -31,7 +31,7 @@ from contend.spec import SCRIPT_SCHEMA, CellSpec, Experiment, Level, cell_specs,
 
 TRIED = tuple(setting for setting in SETTINGS if setting.tried)
 _SETUP = "setup"
-_STATEMENTS = (_SETUP, "server.globals", "server.before_run")
+_STATEMENTS = (_SETUP, "server.globals", "server.session", "server.before_run")
 
 ProgramOf = Callable[[CellSpec], PrivateProgram]
 

@@ -44,6 +44,7 @@ from contend.findings.tried import (
     more_repeats,
     ratios_of,
     repeats_to_decide,
+    sides_of,
 )
 from contend.lab.effort import BLOCK_S, ROUNDS_OF_TREATMENTS, SETTLE_S, SLICE_S, START_S
 from contend.lab.session import refuse_settings
@@ -110,7 +111,7 @@ def plan_of_why(path: Path, *, minutes: float = MINUTES) -> WhyPlan:
         require_here(study, path, "contend why")
         pair = pair_of(study, _difference(study, path), host_powers(), folder.looks())
         took_s = _block_s(study)
-        ratios = ratios_of(study, _blocks_of(study, pair))
+        ratios = ratios_of(sides_of(study, _blocks_of(study, pair)))
     untested: dict[str, str] = {}
     proposals = fitting(pair, untested)
     chosen, repeats = _in_time(pair, proposals, minutes * 60, took_s, ratios, untested)
@@ -346,12 +347,14 @@ def _plan(
 ) -> WhyPlan:
     tables: dict[str, dict[str, Any]] = {}
     records: list[TriedRecord] = []
+    wholes = {}
     for one, proposal in chosen:
         names = [
             _named(tables, dose, f"{one.name}.{number}")
             for number, dose in enumerate(proposal.doses, start=1)
         ]
         placebo = _named(tables, proposal.placebo, f"{one.name}.placebo")
+        wholes[one.name] = names[-1]
         records.append(
             {
                 "candidate": one.name,
@@ -366,6 +369,8 @@ def _plan(
                 },
             }
         )
+    for record, (one, _) in zip(records, chosen, strict=True):
+        record["contains"] = [wholes[name] for name in one.contains if name in wholes]
     facts: WhyFacts = {"tried": records, "untested": dict(untested)}
     experiment = pair_again(
         study.experiment,

@@ -33,6 +33,8 @@ class Address:
     database: str | None = None
     handler_socket: HandlerSocket | None = None
     """Where that plugin listens, if the server has it."""
+    init_sql: tuple[str, ...] = ()
+    """Statements that each connection begins with."""
 
     def as_plan(self) -> Server:
         server: Server = (
@@ -45,6 +47,8 @@ class Address:
             server["database"] = self.database
         if self.handler_socket is not None:
             server["handler_socket"] = self.handler_socket
+        if self.init_sql:
+            server["init_sql"] = list(self.init_sql)
         return server
 
 

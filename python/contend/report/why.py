@@ -45,7 +45,10 @@ def why_section(folder: RunFolder) -> Section | None:
         TextTable(
             "What is left of the difference, in percent (intervals that hold together in 99 of 100 "
             "comparisons)",
-            ("cause", "verdict", "left at each dose", "left, whole dose", "left, placebo", "n"),
+            (
+                *("cause", "verdict", "left at each dose", "left, whole dose", "left, placebo"),
+                *("both sides' pace, whole dose over placebo", "n"),
+            ),
             tuple(rows),
         )
     ]
@@ -119,6 +122,7 @@ def _row(one: CandidateTried) -> tuple[str, ...]:
         ", ".join(f"{left * 100:.0f}" for left in one.left_at_doses.values()),
         _interval(one),
         f"{one.left_with_placebo * 100:.0f}",
+        f"{math.expm1(one.both_faster) * 100:+.0f}",
         str(one.left.n),
     )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
 from contend.servers.error_log import Truncated
 from contend.servers.errors import OptionRejected
@@ -92,9 +93,9 @@ def as_sql(value: Value) -> str:
     return f"'{escaped}'"
 
 
-def assignment(name: str, value: Value) -> str:
+def assignment(name: str, value: Value, scope: Literal["GLOBAL", "SESSION"] = "GLOBAL") -> str:
     """The statement that gives a dynamic variable a value."""
-    return f"SET GLOBAL {normal_name(name)} = {as_sql(value)}"
+    return f"SET {scope} {normal_name(name)} = {as_sql(value)}"
 
 
 def size_in_bytes(text: str) -> int | None:

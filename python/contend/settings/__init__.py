@@ -30,6 +30,7 @@ SETTINGS: list[Setting] = [
     options.PROFILE,
     options.OPTIONS,
     options.GLOBALS,
+    options.SESSION,
     model_server.SETTING,
     server.ENVIRONMENT,
     server.WRAP,

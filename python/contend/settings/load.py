@@ -8,12 +8,11 @@ from typing import Any
 
 from contend.errors import RequestError
 from contend.settings.model import Differs, Setting, Values
-from contend.settings.plan_keys import LOAD
+from contend.settings.plan_keys import HANDLER_SOCKET, LOAD
 from contend.settings.tables import Tagged, as_plan
 from contend.settings.values import Choice, Duration, Key, Real, Refused, WholeNumber
 
 ENGINES = ("epoll", "io_uring")
-HANDLER_SOCKET = "handler_socket"
 PLUGIN = "handlersocket"
 
 _HERE = (

@@ -119,6 +119,9 @@ class Target(Protocol):
     def set_globals(self, values: Mapping[str, Level]) -> None:
         """Set variables of the running server, and put them back to what they were on undoing."""
 
+    def set_session(self, values: Mapping[str, Level]) -> None:
+        """Have each connection of the load set these variables for itself."""
+
     def execute(self, statement: str) -> float:
         """Run a statement in the database of the tables; seconds that it took."""
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from contend.errors import RequestError
 from contend.settings.before_run import COLD_STARTS, LOCK_FILES, WARM
-from contend.settings.load import HANDLER_SOCKET
 from contend.settings.model import Launch, Need, Setting, Values
-from contend.settings.plan_keys import load_schema, sentence, value_kind
+from contend.settings.plan_keys import HANDLER_SOCKET, load_schema, sentence, value_kind
 from contend.settings.server import KIND, MODEL, USE
 from contend.settings.tables import TomlTable
 from contend.settings.values import Key, shown

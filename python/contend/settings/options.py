@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from contend.errors import RequestError, did_you_mean
-from contend.settings.model import Launch, Need, Setting, Target, Values
-from contend.settings.plan_keys import OPTION_NAME
+from contend.settings.model import Differs, Launch, Need, Setting, Target, Values
+from contend.settings.plan_keys import HANDLER_SOCKET, OPTION_NAME, SCRIPT
 from contend.settings.server import KIND, USE, is_dsn
 from contend.settings.tables import AnyTable, Inside, Named
 from contend.settings.values import AnyLevel, Choice, Key, Level, Refused, Text, at_place, shown
@@ -133,6 +133,40 @@ GLOBALS = Globals(
     tried=True,
 )
 
+
+@dataclass(frozen=True)
+class SessionVariables(Setting):
+    """Variables that each connection of the load sets for itself before it asks anything: nothing
+    of the server changes, and connections with others may ask it at the same time."""
+
+    def check(self, cell: Values) -> None:
+        if not cell[self.path]:
+            return
+        if cell["workload"]["kind"] == SCRIPT:
+            raise Refused(
+                "is for workloads of contend's own: a script opens its connections itself",
+                hint="Have the script's thread_init() set its variables.",
+            )
+        if cell["load.protocol"] == HANDLER_SOCKET:
+            raise Refused("is not for HandlerSocket, whose connections have no variables")
+
+    def apply(self, target: Target, cell: Values) -> None:
+        target.set_session(cell[self.path])
+
+
+SESSION = SessionVariables(
+    "server",
+    Key(
+        "session",
+        Named("server variable", "a server variable", OPTION_NAME, AnyLevel()),
+        {},
+        "variables that each connection of the load sets for itself (SET SESSION), by name; nobody "
+        "else's connections have them",
+    ),
+    need=Need.IN_PLACE,
+    tried=True,
+    differs=Differs.QUERIES,
+)
 
 ANY = "any"
 """The servers of every kind."""

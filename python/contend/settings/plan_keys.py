@@ -31,6 +31,9 @@ from contend.settings.values import (
 SCRIPT = "lua"
 """The kind of workload that is a sysbench script."""
 
+HANDLER_SOCKET = "handler_socket"
+"""The protocol of MariaDB's plugin of that name, which asks for rows by key."""
+
 SCHEMA_OF = {schema.kind: schema.name for schema in SCHEMAS.values() if schema.kind is not None}
 """The kinds of workload that ask the tables of one schema other than sbtest."""
 

@@ -108,10 +108,13 @@ def verdict_of(
     shares |= {n: 1 - (1 - whole) * (at + 1) / len(doses) for at, n in enumerate(doses)}
     chance = np.random.default_rng(11)
     values = {n: 0.4 * share + 0.01 * chance.standard_normal(8) for n, share in shares.items()}
-    monkeypatch.setattr(tried, "ratios_under", lambda _study, name: values[name])
+    # The level is the faster one, and what goes is what the baseline gains.
+    sides = {n: np.column_stack((-of, np.zeros(8))) for n, of in values.items()}
+    monkeypatch.setattr(tried, "sides_under", lambda _study, name: sides[name])
     study: Any = SimpleNamespace(
         meta=SimpleNamespace(facts={"why": {"tried": [record], "untested": {}}}),
         roles=SimpleNamespace(baseline=0),
+        metrics=[SimpleNamespace(better="higher")],
         finished=True,
     )
     found = tried.tried_of(study)

@@ -38,13 +38,30 @@ def found(
     return of_values(monkeypatch, values)
 
 
+def as_sides(values: dict[str, np.ndarray], *, slower_gains: float = 1.0) -> dict[str, np.ndarray]:
+    """Baseline and level with these differences; so much of what goes of the untreated one is the
+    slower side's gain, and the rest the faster one's loss."""
+    untreated = float(np.nanmean(values["none"]))
+    found = {}
+    for name, ratios in values.items():
+        left = np.nan_to_num(ratios, nan=untreated)
+        lost = (1 - slower_gains) * (abs(np.mean(left)) - abs(untreated))
+        sides = [lost - np.abs(untreated) / untreated * ratios, np.full(len(ratios), lost)]
+        columns = sides if untreated > 0 else sides[::-1]
+        found[name] = np.where(np.isfinite(ratios)[:, None], np.column_stack(columns), np.nan)
+    return found
+
+
 def of_values(
-    monkeypatch: pytest.MonkeyPatch, values: dict[str, np.ndarray]
+    monkeypatch: pytest.MonkeyPatch, values: dict[str, np.ndarray], better: str = "higher"
 ) -> tried.DifferenceTried:
-    monkeypatch.setattr(tried, "ratios_under", lambda _study, name: values[name])
+    sign = 1.0 if better == "higher" else -1.0
+    sides = as_sides(values)
+    monkeypatch.setattr(tried, "sides_under", lambda _study, name: sign * sides[name])
     study: Any = SimpleNamespace(
         meta=SimpleNamespace(facts={"why": {"tried": [RECORD], "untested": {}}}),
         roles=SimpleNamespace(baseline=0),
+        metrics=[SimpleNamespace(better=better)],
         finished=True,
     )
     result = tried.tried_of(study)
@@ -71,6 +88,80 @@ def test_a_verdict_follows_the_differences(
     result = found(monkeypatch, left, gain=gain)
     assert result.certain
     assert [one.verdict for one in result.candidates] == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("slower_gains", "verdict"), [(1.0, "confirmed"), (0.6, "confirmed"), (0.4, "refuted")]
+)
+def test_the_slower_side_has_to_gain_more_than_the_faster_one_loses(
+    slower_gains: float, verdict: str
+) -> None:
+    """Processes that keep CPUs awake slowed both of two servers, the faster one more, and were
+    called the cause of a slow disk."""
+    chance = np.random.default_rng(7)
+    left = {"none": 1.0, "a.1": 0.5, "a.2": 0.1, "a.placebo": 1.0}
+    values = {n: 0.5 * share + 0.01 * chance.standard_normal(8) for n, share in left.items()}
+    result = tried.judged([RECORD], as_sides(values, slower_gains=slower_gains))
+    assert result is not None
+    (one,) = result.candidates
+    assert one.verdict == verdict
+    assert (one.both_faster > 0) is (verdict == "confirmed")
+
+
+@pytest.mark.parametrize("better", ["higher", "lower"])
+def test_a_gain_is_that_of_the_metric(monkeypatch: pytest.MonkeyPatch, better: str) -> None:
+    values = {
+        n: np.full(8, v)
+        for n, v in zip(("none", "a.1", "a.2", "a.placebo"), (0.5, 0.3, 0.1, 0.5), strict=True)
+    }
+    noise = 0.01 * np.array([1, -1, 1, -1, 0.5, -0.5, 0.5, -0.5])
+    result = of_values(monkeypatch, {name: of + noise for name, of in values.items()}, better)
+    (one,) = result.candidates
+    assert (one.verdict, round(one.both_faster, 1)) == ("confirmed", 0.2)
+
+
+CONTAINED: TriedRecord = {
+    **RECORD,
+    "candidate": "thread-cache",
+    "doses": ["b.1", "b.2"],
+    "placebo": "a.placebo",
+}
+CONTAINS: TriedRecord = {**RECORD, "candidate": "connection-setup", "contains": ["b.2"]}
+
+
+@pytest.mark.parametrize(
+    ("left", "left_by_contained", "verdicts"),
+    [
+        (0.1, 0.1, ["confirmed", "refuted"]),  # the part is the cause
+        (0.1, 0.9, ["refuted", "confirmed"]),  # the whole is
+        (0.1, 0.4, ["confirmed", "confirmed"]),  # both
+    ],
+)
+def test_what_contains_another_candidate_has_to_take_more_than_that(
+    left: float, left_by_contained: float, verdicts: list[str]
+) -> None:
+    chance = np.random.default_rng(3)
+    shares = {
+        **{"none": 1.0, "a.1": (1 + left) / 2, "a.2": left, "a.placebo": 1.0},
+        **{"b.1": (1 + left_by_contained) / 2, "b.2": left_by_contained},
+    }
+    values = {n: 0.5 * share + 0.01 * chance.standard_normal(8) for n, share in shares.items()}
+    result = tried.judged([CONTAINED, CONTAINS], as_sides(values), is_end=True)
+    assert result is not None
+    assert [one.verdict for one in result.candidates] == verdicts
+    alone = tried.judged([CONTAINS], as_sides({**values, "b.2": np.full(8, np.nan)}), is_end=True)
+    assert alone is not None
+    assert [one.verdict for one in alone.candidates] == ["confirmed"]
+
+
+def test_what_contains_another_one_sets_it_not_aside() -> None:
+    """Nearly all goes with the whole, as much as with the part, which scatters more."""
+    noise = 0.1 * np.array([1.0, -1.0, 0.5, -0.5])
+    shares = {"none": 1.0, "a.1": 0.6, "a.2": 0.0, "a.placebo": 1.0, "b.1": 0.8, "b.2": 0.4}
+    values = {name: 0.3 * share + noise for name, share in shares.items()}
+    result = tried.judged_in_turn([CONTAINED, CONTAINS], as_sides(values), is_over=False)
+    assert result is not None
+    assert "thread-cache" not in result.aside
 
 
 def test_what_is_not_certain_says_how_many_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +233,7 @@ def test_as_many_repeats_decide_as_were_planned() -> None:
             name: 0.3 * left + 0.07 * chance.standard_normal(repeats)
             for name, left in (("none", 1.0), ("a.1", 0.7), ("a.2", 0.3), ("a.placebo", 1.0))
         }
-        result = tried.judged([RECORD], values, is_end=True)
+        result = tried.judged([RECORD], as_sides(values), is_end=True)
         assert result is not None
         confirmed += result.candidates[0].verdict == "confirmed"
     assert confirmed >= 0.6 * made
@@ -184,7 +275,7 @@ def test_a_verdict_of_a_look_stays_and_its_treatments_are_measured_no_longer() -
     }
     values["b.2"] = values["b.2"] + 0.3 * np.array([1, -1, 1, -1, 0, 0, 0, 0, 0])
     first = tried.judged_in_turn(
-        [RECORD, other], {name: of[:4] for name, of in values.items()}, is_over=False
+        [RECORD, other], {name: of[:4] for name, of in as_sides(values).items()}, is_over=False
     )
     assert first is not None
     assert [one.verdict for one in first.candidates] == ["refuted", "not certain"]
@@ -193,7 +284,7 @@ def test_a_verdict_of_a_look_stays_and_its_treatments_are_measured_no_longer() -
     # What comes after the look says nothing of the first any more.
     for name in ("a.1", "a.2", "a.placebo", "b.1"):
         values[name][4:] = np.nan
-    last = tried.judged_in_turn([RECORD, other], values, is_over=True)
+    last = tried.judged_in_turn([RECORD, other], as_sides(values), is_over=True)
     assert last is not None and last.repeats == 9
     assert last.candidates[0] == first.candidates[0]
     assert [one.left.n for one in last.candidates] == [4, 9]
@@ -207,7 +298,7 @@ def test_whatever_is_far_behind_at_the_first_look_is_measured_no_longer() -> Non
     values = {n: 0.5 * share + 0.1 * chance.standard_normal(4) for n, share in left.items()}
 
     def looked(repeats: int) -> tried.DifferenceTried:
-        so_far = {name: of[:repeats] for name, of in values.items()}
+        so_far = {name: of[:repeats] for name, of in as_sides(values).items()}
         result = tried.judged_in_turn([RECORD, other], so_far, is_over=False)
         assert result is not None
         return result
@@ -226,7 +317,7 @@ def test_none_is_behind_if_none_is_ahead() -> None:
     left = {"none": 1.0, "a.1": 1.0, "a.2": 0.9, "a.placebo": 0.8, "b.1": 1.0, "b.2": 0.95}
     values = {name: 0.3 * share + noise for name, share in left.items()}
     other: TriedRecord = {**RECORD, "candidate": "redo-log", "doses": ["b.1", "b.2"]}
-    result = tried.judged_in_turn([RECORD, other], values, is_over=False)
+    result = tried.judged_in_turn([RECORD, other], as_sides(values), is_over=False)
     assert result is not None
     assert (result.aside, result.decided) == ((), ())
     assert tried.why_decided(result) is None
@@ -237,7 +328,7 @@ def test_nothing_is_confirmed_whose_smaller_dose_was_hardly_measured() -> None:
     left = {"none": 1.0, "a.1": 0.6, "a.2": 0.1, "a.placebo": 1.0}
     values = {n: 0.5 * share + 0.01 * chance.standard_normal(8) for n, share in left.items()}
     values["a.1"][1:] = np.nan
-    result = tried.judged_in_turn([RECORD], values, is_over=True)
+    result = tried.judged_in_turn([RECORD], as_sides(values), is_over=True)
     assert result is not None
     assert [one.verdict for one in result.candidates] == ["not certain"]
 
@@ -248,7 +339,7 @@ def test_what_may_be_a_part_is_open_until_the_end(*, is_over: bool, verdict: str
     scatter = 0.05 * np.array([1.3, -1.3, 0.7, -0.7, 1.1, -1.1, 0.9, -0.9])
     means = {"none": 0.5, "a.1": 0.46, "a.2": 0.42, "a.placebo": 0.5}
     values = {name: mean + scatter for name, mean in means.items()}
-    result = tried.judged_in_turn([RECORD], values, is_over=is_over)
+    result = tried.judged_in_turn([RECORD], as_sides(values), is_over=is_over)
     assert result is not None and result.certain
     assert [one.verdict for one in result.candidates] == [verdict]
 
@@ -266,7 +357,7 @@ def test_nothing_is_named_by_looking_often() -> None:
                 name: 0.3 + 0.1 * (shared + times * chance.standard_normal(24))
                 for name, times in zip(names, noise, strict=True)
             }
-            result = tried.judged_in_turn([RECORD], values, is_over=True)
+            result = tried.judged_in_turn([RECORD], as_sides(values), is_over=True)
             assert result is not None
             named += result.candidates[0].verdict in ("confirmed", "a part")
         assert named <= 0.01 * made + 4

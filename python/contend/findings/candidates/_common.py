@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from contend.findings.candidate import GLOBALS, OPTIONS, Pair, Treatment
+from contend.findings.candidate import GLOBALS, OPTIONS, SESSION, Pair, Treatment
 from contend.metrics import DISTURBANCES, Metric, Run
 from contend.settings.values import Level
 
@@ -14,6 +14,12 @@ NOTHING = Treatment(
     {f"{GLOBALS}lock_wait_timeout": 86_399},
 )
 """A placebo of what is set while the server runs: how long DDL waits for a lock."""
+
+NOTHING_OF_SESSION = Treatment(
+    "another variable that each connection sets for itself, which nobody asks for",
+    {f"{SESSION}lock_wait_timeout": 86_399},
+)
+"""A placebo of what connections set for themselves."""
 
 STARTED = Treatment(
     "the server started with another option in its place, which nobody asks for",

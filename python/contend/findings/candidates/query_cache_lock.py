@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from contend.findings.candidate import Candidate, Pair, Proposal, Sign
-from contend.findings.candidates._common import NO_DATABASE, NOTHING, is_database, setting
+from contend.findings.candidate import SESSION, Candidate, Pair, Proposal, Sign, Treatment
+from contend.findings.candidates._common import (
+    NO_DATABASE,
+    NOTHING,
+    NOTHING_OF_SESSION,
+    is_database,
+    setting,
+)
 from contend.metrics import Metric, Run
+from contend.settings.plan_keys import SCRIPT
 
 _SIZE = 1 << 20
+_VOID = ("query_cache_limit", "query_cache_min_res_unit")
 
 
 def _visits(run: Run) -> float | None:
@@ -27,20 +35,18 @@ def _propose(pair: Pair) -> Proposal | str:
         return NO_DATABASE
     if pair.number("query_cache_size", _SIZE) == 0:
         return "the query cache has no room as it is (query_cache_size = 0)"
-    return Proposal(
-        doses=(
-            setting("a query cache that stores no answer", query_cache_limit=0),
-            setting(
-                "no query cache",
-                "query_cache_type",
-                "query_cache_limit",
-                "query_cache_min_res_unit",
-                query_cache_size=0,
-            ),
-        ),
-        placebo=NOTHING,
-        least=0.5,
+    stores_none = setting("a query cache that stores no answer", query_cache_limit=0)
+    if pair.cells["slower"].workload.kind == SCRIPT:
+        whole = setting("no query cache", *_VOID, "query_cache_type", query_cache_size=0)
+        return Proposal(doses=(stores_none, whole), placebo=NOTHING, least=0.5)
+    # Whatever takes the cache from a whole server empties it, and then for a while the server is
+    # not the one that was compared.
+    whole = Treatment(
+        "connections that do without the query cache",
+        {f"{SESSION}query_cache_type": "OFF"},
+        (*_VOID, "query_cache_size"),
     )
+    return Proposal(doses=(stores_none, whole), placebo=NOTHING_OF_SESSION, least=0.5)
 
 
 CANDIDATE = Candidate(
