@@ -403,7 +403,7 @@ def told_of(
 
 
 def sides_in(folder: Path) -> dict[str, list[list[float] | None]]:
-    """The logarithms of the queries a second of both servers under each treatment, by repeat: what
+    """The logarithms of the events a second of both servers under each treatment, by repeat: what
     the verdicts rest on."""
     try:
         with RunFolder.open(folder) as inner:

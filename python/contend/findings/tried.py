@@ -17,7 +17,8 @@ from typing import Literal
 
 import numpy as np
 
-from contend.findings.study import Study, logs_of_sides, reading_of
+from contend.findings.study import Reading, Study, logs_of_sides, reading_of
+from contend.metrics import THROUGHPUT, Metric, metric_of
 from contend.probed import TriedRecord, WhyFacts
 from contend.settings.treatments import TREATMENT, UNTREATED
 from contend.stats import Change, Estimate, Mean, means_of, ratio_of, weighted
@@ -39,6 +40,8 @@ repeat, which has all. Then those that are ahead, until the second one with thei
 ASIDE = 0.5
 """At the first look those are set aside that took less than this share of what the best one took
 beyond its placebo, if that took anything: they are measured no longer, and stay open."""
+
+QUERIES = metric_of("round_trips_per_event")
 
 MANY_REPEATS = 64
 """So many stand for what no time has room for."""
@@ -263,8 +266,16 @@ def sides_under(study: Study, treatment: str) -> np.ndarray:
 def sides_of(study: Study, pairs: Iterable[Sequence[tuple[RunRecord, RunRecord]]]) -> np.ndarray:
     """The same of runs side by side."""
     metric = study.metrics[0]
-    read = ([(reading_of(metric, a), reading_of(metric, b)) for a, b in both] for both in pairs)
+    read = ([(_per_event(metric, a), _per_event(metric, b)) for a, b in both] for both in pairs)
     return np.array([logs_of_sides(metric, both) for both in read]).reshape(-1, 2)
+
+
+def _per_event(metric: Metric, run: RunRecord) -> Reading:
+    """What a run says of the metric, of queries a second as of events: a treatment may ask the same
+    in fewer queries."""
+    found = reading_of(metric, run)
+    queries = QUERIES.value(run) if metric.name == THROUGHPUT else None
+    return found if not queries or found.value is None else Reading(found.value / queries, None)
 
 
 def logs_of(change: Change) -> Estimate:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from contend.findings import tried
+from contend.metrics import metric_of
 from contend.probed import TriedRecord
 
 RECORD: TriedRecord = {
@@ -361,3 +362,16 @@ def test_nothing_is_named_by_looking_often() -> None:
             assert result is not None
             named += result.candidates[0].verdict in ("confirmed", "a part")
         assert named <= 0.01 * made + 4
+
+
+def test_sides_are_counted_by_events() -> None:
+    """Ten queries that are sent together are one, and no slower for it."""
+
+    def run(qps: float, queries: int) -> Any:
+        return SimpleNamespace(done={"qps": qps, "queries": queries, "events": 100}, probes={})
+
+    study: Any = SimpleNamespace(metrics=[metric_of("qps")])
+    one_by_one, together = (run(2000, 1000), run(1000, 1000)), (run(250, 100), run(200, 100))
+    sides = tried.sides_of(study, [[one_by_one], [together], []])
+    assert np.exp(sides[:2]) == pytest.approx(np.array([[200, 100], [250, 200]]))
+    assert np.all(np.isnan(sides[2]))
