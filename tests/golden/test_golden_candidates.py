@@ -45,10 +45,8 @@ def section(one: Candidate) -> str:
     lines = [f"## `{one.name}`", "", f"{one.title[0].upper()}{one.title[1:]}.", ""]
     lines.append(f"- **Sets a limit to** {one.limit}.")
     if one.contains:
-        lines.append(
-            f"- **Contains** {', '.join(f'`{name}`' for name in one.contains)}, and has to take away "
-            "more than that."
-        )
+        names = ", ".join(f"`{name}`" for name in one.contains)
+        lines.append(f"- **Contains** {names}, and has to take away more than that.")
     lines += [f"- **Sign**, {_AT[s.at]}: `{s.name}` {bounds(s)}." for s in one.signature]
     if isinstance(found, Proposal):
         lines += [
