@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from made_up_looks import plans
-from made_up_pairs import SIGNS, pair, run
+from made_up_pairs import SIGNS, done, pair, run
 
 from contend.findings import tried
 from contend.findings.candidate import Candidate, HostPowers, Pair, Proposal, Treatment, found_at
@@ -48,6 +48,22 @@ def test_a_signature_holds_of_what_has_it_and_of_nothing_else(name: str) -> None
         sign.name: sign.holds(has_it) for sign in candidate.signature if not sign.holds(has_it)
     } == {}
     assert candidate.fits(has_it_not) is False
+
+
+@pytest.mark.parametrize(
+    ("slower", "fits"),
+    [
+        ({"server_us": 1500, "switches": 2.5}, True),
+        ({"server_us": 1200, "switches": 2.9}, True),
+        ({"server_us": 1250, "switches": 2.6}, False),
+    ],
+)
+def test_a_lock_shows_as_cpu_time_or_as_switches(slower: dict[str, float], fits: bool) -> None:
+    keys = {"Key_read_requests": 9000}
+    sides = [run(keys, **done(**of)) for of in (slower, {"server_us": 1200, "switches": 2.5})]
+    for side in sides:
+        side.plan = {"workload": {"kind": "random_points"}}
+    assert CANDIDATES["key-cache-lock"].fits(pair(*sides)) is fits
 
 
 @pytest.mark.parametrize("name", list(CANDIDATES))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contend.findings.candidate import Candidate, Pair, Proposal, Sign
+from contend.findings.candidate import Candidate, Pair, Proposal, Seen, Side, Sign
 from contend.findings.candidates._common import (
     NO_DATABASE,
     NOTHING,
@@ -10,6 +10,17 @@ from contend.findings.candidates._common import (
     is_database,
     setting,
 )
+
+
+def _contention(pair: Pair, _: Side) -> float | None:
+    """How many times the slower side's switches, or its CPU time for a query, are those of the
+    faster one, whichever is more. On some hosts those who meet at a lock sleep, on others it is the
+    line of the lock that has to come from the other CPU."""
+    both = (pair.times("switches_per_query"), pair.times("server_cpu_us_per_query"))
+    return max((one for one in both if one is not None), default=None)
+
+
+CONTENTION = Seen("switches_or_server_cpu_per_query_over", _contention)
 
 ONE_WALK = setting(
     "one walk down the index for each point in place of three, so a third of the visits to the "
@@ -45,7 +56,7 @@ CANDIDATE = Candidate(
     signature=(
         Sign("status.Key_read_requests_per_query", "slower", least=2),
         Sign("switches_per_query", "slower", least=0.2),
-        Sign("switches_per_query", "over", least=1.1),
+        Sign(CONTENTION, "slower", least=1.1),
     ),
     propose=_propose,
     refuted_by="a difference that stays if a query visits the lock a third as often",
