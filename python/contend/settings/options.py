@@ -106,6 +106,9 @@ OPTIONS = Options(
 )
 
 
+_VARIABLES = Named("server variable", "a server variable", OPTION_NAME, AnyLevel())
+
+
 @dataclass(frozen=True)
 class Globals(Setting):
     """Variables of a running server by name, whatever it was started with; each is put back to what
@@ -124,7 +127,7 @@ GLOBALS = Globals(
     "server",
     Key(
         "globals",
-        Named("server variable", "a server variable", OPTION_NAME, AnyLevel()),
+        _VARIABLES,
         {},
         "dynamic variables that are set while a server runs (SET GLOBAL), by name, over what it "
         "was started with; they are put back before a cell that does not have them",
@@ -158,7 +161,7 @@ SESSION = SessionVariables(
     "server",
     Key(
         "session",
-        Named("server variable", "a server variable", OPTION_NAME, AnyLevel()),
+        _VARIABLES,
         {},
         "variables that each connection of the load sets for itself (SET SESSION), by name; nobody "
         "else's connections have them",
