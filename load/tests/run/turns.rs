@@ -66,8 +66,10 @@ fn are_whole(slices: &[Value], events_of: &[u64]) {
         assert_eq!(slice["latency_us"]["count"], expected);
         let took_s = slice["duration_s"].as_f64().unwrap();
         assert!(took_s > 0.0 && took_s <= slice["visit"]["duration_s"].as_f64().unwrap());
-        // Nobody is asked after the last answer has come.
-        assert!(slice["latency_us"]["max"].as_f64().unwrap() / 1e6 <= took_s);
+        // Nobody is asked after the last answer has come. A recorded time is the upper end of its
+        // step, which is at most a thousandth of it; it can be all of the slice.
+        let longest_s = slice["latency_us"]["max"].as_f64().unwrap() / 1e6;
+        assert!(longest_s <= took_s * 1.001, "{longest_s} s: {slice}");
     }
 }
 
