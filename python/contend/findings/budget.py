@@ -111,7 +111,7 @@ def budget_of(record: LookRecord, base: LookRecord | None = None) -> Budget:
     """The budget of one cell; `base` is that of the baseline, looked at in the same block."""
     figures = record.figures
     rounds: Rounds = figures["rounds"]
-    looked = [one for one in rounds if one.get("look") and one["begun"] > 0]
+    looked = _looked(rounds)
     parts = _by_round(record)
     names = _known(parts.values())
     response = [one["latency_us"]["mean"] for one in looked or rounds]
@@ -137,9 +137,15 @@ def _by_round(record: LookRecord) -> dict[int, dict[str, float]]:
     """The parts of each round that was looked at."""
     return {
         one["round"]: parts_of_round(one, record.figures)
-        for one in record.figures["rounds"]
-        if one.get("look") and one["begun"] > 0
+        for one in _looked(record.figures["rounds"])
     }
+
+
+def _looked(rounds: Rounds) -> Rounds:
+    """The rounds that were looked at. One whose looks met no thread is none of them if others met
+    some: on a busy host the thread that looks can be without a CPU for all of a short round."""
+    looked = [one for one in rounds if one.get("look") and one["begun"] > 0]
+    return [one for one in looked if one["look"]["reads"]] or looked
 
 
 def _known(rounds: Collection[Mapping[str, float]]) -> list[str]:
@@ -171,6 +177,8 @@ def _unknown(figures: Mapping[str, Any], looked: Rounds) -> tuple[str, ...]:
         said.append("time on a CPU and waiting for one: the kernel counts none (schedstat)")
     if refused is None and not has_threads(looked, figures):
         said.append("what is outside the server: its threads are not one for each connection")
+    elif refused is None and not any(one["look"]["reads"] for one in looked):
+        said.append("where threads wait: no look met one, as if the host had no time for looks")
     return tuple(said)
 
 

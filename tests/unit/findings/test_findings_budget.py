@@ -74,6 +74,27 @@ def test_threads_that_wait_for_a_new_connection_are_not_blocked() -> None:
     assert found.hot_lock is None
 
 
+def test_a_round_whose_looks_met_nobody_is_left_out() -> None:
+    """As of a host that gave the looking thread no CPU in one of them."""
+    whole = rounds()
+    first, *others = [one for one in whole if one.get("look")]
+    nobody = {**first["look"], "reads": 0, "running": 0, "idle": 0, "blocked": {}, "futexes": []}
+    unmet = [{**one, "look": nobody} if one is first else one for one in whole]
+    found = budget_of(record(unmet))
+    assert means(found) == pytest.approx(means(budget_of(record(whole))))
+    assert found.reads == sum(one["look"]["reads"] for one in others)
+    assert found.unknown == ()
+
+
+def test_looks_that_met_nobody_at_all_are_said() -> None:
+    nobody = rounds(reads=0, running=0, idle=0, blocked={}, futexes=[])
+    found = budget_of(record(nobody))
+    assert budget.FOR_CPU in found.parts and budget.WIRE not in found.parts
+    assert found.unknown == (
+        "where threads wait: no look met one, as if the host had no time for looks",
+    )
+
+
 def test_threads_that_may_not_be_seen_leave_what_the_scheduler_counts() -> None:
     refused = rounds(refused="syscall: Permission denied", reads=0, running=0, blocked={})
     found = budget_of(record(refused))
