@@ -24,8 +24,23 @@ fn until(control: &mut Control, name: &str, is: impl Fn(u64) -> bool) {
 
 /// A client without a library that has logged in, to the database of the table.
 fn raw(server: &Model) -> UnixStream {
+    let (mut socket, greeting) = greeted(server);
+    assert_eq!(greeting[0], GREETING, "{greeting:?}");
+    log_in(&mut socket);
+    socket
+}
+
+/// What the packet begins with that asks for a login; one that turns away has another.
+const GREETING: u8 = 10;
+
+/// A client that has connected, and the first packet that it got.
+fn greeted(server: &Model) -> (UnixStream, Vec<u8>) {
     let mut socket = UnixStream::connect(server.socket()).unwrap();
-    packet(&mut socket);
+    let first = packet(&mut socket);
+    (socket, first)
+}
+
+fn log_in(socket: &mut UnixStream) {
     // PROTOCOL_41, CONNECT_WITH_DB, SECURE_CONNECTION.
     let mut login = 0x0000_8208u32.to_le_bytes().to_vec();
     login.extend_from_slice(&[0; 28]);
@@ -34,8 +49,7 @@ fn raw(server: &Model) -> UnixStream {
     packet_out[3] = 1;
     socket.write_all(&packet_out).unwrap();
     socket.write_all(&login).unwrap();
-    assert_eq!(packet(&mut socket)[0], 0, "let in");
-    socket
+    assert_eq!(packet(socket)[0], 0, "let in");
 }
 
 /// The next packet.
@@ -266,18 +280,23 @@ fn more_connections_than_threads_can_be_had_are_turned_away() {
     let server = Model::start_by("threads", command, &options);
     let mut clients = Vec::new();
     let code = loop {
-        let mut client = UnixStream::connect(server.socket()).unwrap();
-        let said = packet(&mut client);
+        let (client, said) = greeted(&server);
         match said[0] {
-            10 => clients.push(client),
+            GREETING => clients.push(client),
             _ => break u16::from_le_bytes([said[1], said[2]]),
         }
         assert!(clients.len() < 5_000, "every one has a thread");
     };
     assert_eq!(code, 1135);
-    // Those who have one are served.
+    // Whoever has one is served, as soon as one of the others has ended.
     drop(clients);
-    let mut client = raw(&server);
+    let mut client = loop {
+        match greeted(&server) {
+            (client, said) if said[0] == GREETING => break client,
+            _ => sleep(Duration::from_millis(2)),
+        }
+    };
+    log_in(&mut client);
     client
         .write_all(&query("SELECT id FROM sbtest WHERE k IN (1, 2)"))
         .unwrap();

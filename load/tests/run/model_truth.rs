@@ -102,10 +102,14 @@ fn a_lock_that_is_held_long_is_waited_for() {
             "--knob=second_lock_ns=200000".to_owned(),
         ];
         let knobs: Vec<&str> = knobs.iter().map(String::as_str).collect();
-        let truth = truth("second", &knobs, 4);
-        spun(&truth, "second_lock", EVENTS, 200_000);
-        assert!(number(&truth["second_lock_waits"]) > 0, "{lock}");
-        assert_eq!(truth["knobs"]["lock"], lock);
+        // On a busy host four connections may take turns and never meet: they try until they do.
+        let waited = (0..50).any(|_| {
+            let truth = truth("second", &knobs, 4);
+            spun(&truth, "second_lock", EVENTS, 200_000);
+            assert_eq!(truth["knobs"]["lock"], lock);
+            number(&truth["second_lock_waits"]) > 0
+        });
+        assert!(waited, "{lock}");
     }
 }
 
