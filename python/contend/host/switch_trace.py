@@ -1,9 +1,9 @@
 """Switches between threads, traced by the kernel (`sched_switch` and `sched_waking` of tracefs).
 
-tracefs is mounted in a mount namespace of its own, so nothing of the host's mounts changes, and an
-instance of its own holds the events, so no other tracer is disturbed. Both belong to a shell that
-waits for the end of its input: whatever becomes of contend, the shell removes the instance, and the
-namespace goes with it.
+Unless the host has tracefs mounted it is mounted in a mount namespace of its own, so nothing of the
+host's mounts changes, and an instance of its own holds the events, so no other tracer is disturbed.
+Both belong to a shell that waits for the end of its input: whatever becomes of contend, the shell
+removes the instance, and the namespace goes with it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _MEMORY_SHARE = 0.05
 _EVENTS = ("sched_switch", "sched_waking")
 
 _HOLD = """
-mount -t tracefs tracefs "$0" || exit 1
+[ -d "$0/instances" ] || mount -t tracefs tracefs "$0" || exit 1
 for old in "$0"/instances/contend-*; do
-    [ -d "$old" ] && [ ! -d "/proc/${old##*-}" ] && rmdir "$old"
+    [ -d "$old" ] && [ ! -d "/proc/${old##*-}" ] && rmdir "$old" 2> /dev/null
 done
 own="$0/instances/contend-$$"
 mkdir "$own" || exit 1
@@ -78,7 +78,7 @@ class SwitchTracer:
         if self._process.stdout.readline() != "ready\n":
             _, said = self._process.communicate()
             lines = said.strip().splitlines()
-            raise WorkError(f"tracefs cannot be had: {lines[-1] if lines else 'no reason given'}")
+            raise WorkError(f"tracefs cannot be had: {lines[0] if lines else 'no reason given'}")
         try:
             self._set_up()
         except OSError as error:

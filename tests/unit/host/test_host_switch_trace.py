@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from needs import missing
 
 from contend.errors import WorkError
 from contend.host import switch_trace
@@ -43,6 +47,42 @@ def test_a_mount_that_is_refused_is_told_in_the_words_of_who_refused_it(
     said = "tracefs cannot be had: unshare: unshare failed: Operation not permitted"
     with pytest.raises(WorkError, match=said), SwitchTracer():
         pass
+
+
+def test_the_reason_is_told_and_not_the_hint_after_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    refuses = tmp_path / "unshare"
+    refuses.write_text(
+        "#!/bin/sh\necho 'mount: /sys/kernel/tracing: permission denied.' >&2\n"
+        "echo '       dmesg(1) may have more information after failed mount system call.' >&2\n"
+    )
+    refuses.chmod(0o755)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(switch_trace, "TRACEFS", str(tmp_path))
+    said = r"tracefs cannot be had: mount: /sys/kernel/tracing: permission denied\.$"
+    with pytest.raises(WorkError, match=said), SwitchTracer():
+        pass
+
+
+def test_tracefs_may_be_mounted_already() -> None:
+    """As on hosts with systemd, and after perf: the kernel refuses to mount it there again."""
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        missing("root, and unshare, to trace switches")
+    tracing = (
+        "from contend.host.switch_trace import SwitchTracer\n"
+        "with SwitchTracer() as tracer: print(tracer.lost())"
+    )
+    mounted = f'mount -t tracefs tracefs {switch_trace.TRACEFS}; exec "$0" -c "$1"'
+    done = subprocess.run(
+        ["unshare", "--mount", "--propagation", "private"]
+        + ["sh", "-c", mounted, sys.executable, tracing],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
 
 
 def test_threads_of_a_process_that_is_gone_are_none() -> None:
