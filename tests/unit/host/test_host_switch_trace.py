@@ -75,9 +75,9 @@ def test_tracefs_may_be_mounted_already() -> None:
         "with SwitchTracer() as tracer: print(tracer.lost())"
     )
     mounted = f'mount -t tracefs tracefs {switch_trace.TRACEFS}; exec "$0" -c "$1"'
+    alone = ["unshare", "--mount", "--propagation", "private"]
     done = subprocess.run(
-        ["unshare", "--mount", "--propagation", "private"]
-        + ["sh", "-c", mounted, sys.executable, tracing],
+        [*alone, "sh", "-c", mounted, sys.executable, tracing],
         capture_output=True,
         text=True,
         check=False,
