@@ -3,6 +3,7 @@ refused before data are loaded."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from xml.etree import ElementTree
 
@@ -67,11 +68,16 @@ def test_a_gate_ends_with_its_exit_code(lab: Lab) -> None:
     ):
         out = lab.folder / name
         files = [lab.folder / f"{name}.{kind}" for kind in ("xml", "md")]
-        done = lab.contend(
-            *("try", level, *how, *(sleeps if code else ("--sql", "SELECT SLEEP(0.001)"))),
-            *("--fail-if-slower", "80%", "--junit", files[0], "--markdown", files[1]),
-            *("--out", out),
-        )
+        # A host that stands still for all of a run leaves it without a figure, and the gate open.
+        for _ in range(3):
+            shutil.rmtree(out, ignore_errors=True)
+            done = lab.contend(
+                *("try", level, *how, *(sleeps if code else ("--sql", "SELECT SLEEP(0.001)"))),
+                *("--fail-if-slower", "80%", "--junit", files[0], "--markdown", files[1]),
+                *("--out", out),
+            )
+            if "repeats failed" not in done.stdout:
+                break
         assert done.returncode == code, done.stdout + done.stderr
         assert done.stdout.rstrip().splitlines()[-1].startswith(f"gate {word}")
         suite = ElementTree.parse(files[0]).getroot()
