@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Self
@@ -111,7 +112,7 @@ class SwitchTracer:
             self._write(f"events/sched/{event}/enable", "0")
 
     def lines(self) -> Iterable[str]:
-        """What was traced, in the order of time; seconds of the clock that `time.monotonic` has."""
+        """What was traced, in the order of time; seconds of the clock that `clock_s` reads."""
         with (self._folder / "trace").open(encoding="utf-8", errors="replace") as trace:
             yield from trace
 
@@ -141,6 +142,17 @@ class SwitchTracer:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.communicate()
+
+
+def clock_s() -> float:
+    """Now, by the clock of what is traced: the host's steady one, also in a time namespace, whose
+    own (`time.monotonic`) is another by what the kernel says here."""
+    try:
+        text = Path("/proc/self/timens_offsets").read_text()
+    except OSError:  # A kernel without time namespaces.
+        return time.monotonic()
+    shifts = {clock: int(s) + int(ns) / 1e9 for clock, s, ns in map(str.split, text.splitlines())}
+    return time.monotonic() - shifts["monotonic"]
 
 
 def threads_of(pids: Sequence[int]) -> dict[int, int]:

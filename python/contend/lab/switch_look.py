@@ -7,13 +7,12 @@ Tracing costs, so half of the rounds are without it, as in the look at the time.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from contend.errors import WorkError
-from contend.host.switch_trace import SwitchTracer, threads_of
+from contend.host.switch_trace import SwitchTracer, clock_s, threads_of
 from contend.host.switches import Switches, Window, switches_in
 from contend.lab.look_block import BlockToLookAt
 from contend.outcome import Outcome, Slice
@@ -68,7 +67,7 @@ class _Rounds:
             return
         # Of all slices the one that was heard of soonest says best when contend-load began.
         end_s = event["start_s"] + event["duration_s"]
-        self._begun_s = min(self._begun_s, time.monotonic() - end_s)
+        self._begun_s = min(self._begun_s, clock_s() - end_s)
         arm, round_ = event["arm_index"], event["round"]
         self.rounds[arm].append(event)
         if self._is_traced:

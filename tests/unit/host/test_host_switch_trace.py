@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -66,23 +67,49 @@ def test_the_reason_is_told_and_not_the_hint_after_it(
         pass
 
 
-def test_tracefs_may_be_mounted_already() -> None:
-    """As on hosts with systemd, and after perf: the kernel refuses to mount it there again."""
+TRACED = """
+import os, time
+from contend.host.switch_trace import SwitchTracer, clock_s
+from contend.host.switches import event_of
+with SwitchTracer() as tracer:
+    tracer.watch([os.getpid()])
+    begun_s = clock_s()
+    tracer.begin()
+    for _ in range(20):
+        time.sleep(0.001)
+    tracer.pause()
+    ended_s = clock_s()
+    events = [event for line in tracer.lines() if (event := event_of(line)) is not None]
+assert len(events) >= 20, events
+assert all(begun_s <= event.at_s <= ended_s for event in events), (begun_s, events, ended_s)
+"""
+"""A process that traces its own sleep."""
+
+
+@pytest.mark.parametrize(
+    ("alone", "before"),
+    [
+        ((), f"mount -t tracefs tracefs {switch_trace.TRACEFS}"),
+        (("--time", "--monotonic=-9", "--fork"), "true"),
+    ],
+    ids=["mounted-already", "a-clock-of-its-own"],
+)
+def test_what_a_process_does_is_traced(alone: Sequence[str], before: str) -> None:
+    """On a host that has tracefs mounted, as those with systemd do, after perf too: the kernel
+    refuses to mount it there again. And in a time namespace, which what is traced knows nothing
+    of."""
     if os.geteuid() != 0 or shutil.which("unshare") is None:
         missing("root, and unshare, to trace switches")
-    tracing = (
-        "from contend.host.switch_trace import SwitchTracer\n"
-        "with SwitchTracer() as tracer: print(tracer.lost())"
-    )
-    mounted = f'mount -t tracefs tracefs {switch_trace.TRACEFS}; exec "$0" -c "$1"'
-    alone = ["unshare", "--mount", "--propagation", "private"]
     done = subprocess.run(
-        [*alone, "sh", "-c", mounted, sys.executable, tracing],
+        [
+            *("unshare", "--mount", "--propagation", "private", *alone),
+            *("sh", "-c", f'{before}; exec "$0" -c "$1"', sys.executable, TRACED),
+        ],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+    assert done.returncode == 0, done.stderr
 
 
 def test_threads_of_a_process_that_is_gone_are_none() -> None:
