@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -98,13 +96,13 @@ def test_what_a_process_does_is_traced(alone: Sequence[str], before: str) -> Non
     """On a host that has tracefs mounted, as those with systemd do, after perf too: the kernel
     refuses to mount it there again. And in a time namespace, which what is traced knows nothing
     of."""
-    if os.geteuid() != 0 or shutil.which("unshare") is None:
-        missing("root, and unshare, to trace switches")
+    if (why := switch_trace.why_no_switch_trace()) is not None:
+        missing(why)
+    unshared = ["unshare", "--mount", "--propagation", "private", *alone]
+    if subprocess.run([*unshared, "true"], check=False).returncode != 0:
+        missing("namespaces of a process's own cannot be had here")
     done = subprocess.run(
-        [
-            *("unshare", "--mount", "--propagation", "private", *alone),
-            *("sh", "-c", f'{before}; exec "$0" -c "$1"', sys.executable, TRACED),
-        ],
+        [*unshared, "sh", "-c", f'{before}; exec "$0" -c "$1"', sys.executable, TRACED],
         capture_output=True,
         text=True,
         check=False,
