@@ -16,6 +16,7 @@ from needs import missing
 from run_lab import Lab, NewLab
 
 from contend.findings.budget_parts import CLIENT, FOR_CPU, REMAINDER, USER, WIRE
+from contend.host.switch_trace import why_no_switch_trace
 from contend.store import RunFolder, RunRecord
 
 pytestmark = pytest.mark.timeout(600)
@@ -99,8 +100,8 @@ def test_what_is_asked_is_explained(document: dict[str, Any]) -> None:
 
 
 def test_switches_are_traced(document: dict[str, Any]) -> None:
-    if os.geteuid() != 0 or shutil.which("unshare") is None:
-        missing("root, and unshare, to trace switches")
+    if (why := why_no_switch_trace()) is not None:
+        missing(why)
     assert len(document["switches"]) == LEVELS
     for one in document["switches"]:
         figures = {name: figure["mean"] for name, figure in one["of_query"].items()}

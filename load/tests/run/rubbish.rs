@@ -157,11 +157,13 @@ fn half_an_answer_does_not_keep_the_run() {
     for engine in ENGINES {
         let folder = Folder::new(&format!("half-{engine}"));
         let server = FakeServer::start(&folder.0, Stops);
-        let done = done(&run(&plan(&server.socket, engine)));
-        assert_eq!(done["ended"], "time");
         // On a busy host not every connection comes as far as that in its time.
-        let unanswered = done["unanswered"].as_u64().unwrap();
-        assert!((1..=4).contains(&unanswered), "{done}");
+        let all_hang = (0..10).any(|_| {
+            let done = done(&run(&plan(&server.socket, engine)));
+            assert_eq!(done["ended"], "time");
+            done["unanswered"] == 4
+        });
+        assert!(all_hang);
     }
 }
 

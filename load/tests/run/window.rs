@@ -123,12 +123,13 @@ fn an_event_belongs_to_the_window_its_intended_start_lies_in() {
         let mut plan = plan(&server.socket, engine);
         plan["load"]["warmup_s"] = json!(0.4);
         plan["load"]["measure_s"] = json!(0.5);
-        let done = done(&run(&plan));
         // On a busy host a connection may begin its second one too late.
-        let begun = done["begun"].as_u64().unwrap();
-        assert!((1..=4).contains(&begun), "{done}");
-        assert_eq!(done["events"], begun, "{done}");
-        assert_eq!(done["drained"]["events"], begun);
+        let done = (0..10)
+            .map(|_| done(&run(&plan)))
+            .find(|done| done["begun"] == 4)
+            .expect("all four begin one inside the window");
+        assert_eq!(done["events"], 4, "{done}");
+        assert_eq!(done["drained"]["events"], 4);
         assert!(done["latency_us"]["min"].as_f64().unwrap() >= 599_000.0);
         assert_eq!(done["unanswered"], 0);
     }

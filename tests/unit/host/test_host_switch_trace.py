@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -33,35 +34,33 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         pass
 
 
-def test_a_mount_that_is_refused_is_told_in_the_words_of_who_refused_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        # As in a container without CAP_SYS_ADMIN.
+        (
+            "unshare: unshare failed: Operation not permitted",
+            "unshare: unshare failed: Operation not permitted",
+        ),
+        (
+            "mount: /sys/kernel/tracing: permission denied.\n"
+            "       dmesg(1) may have more information after failed mount system call.",
+            "mount: /sys/kernel/tracing: permission denied.",
+        ),
+    ],
+    ids=["a-namespace", "a-mount-and-a-hint"],
+)
+def test_what_is_refused_is_told_in_the_words_of_who_refused_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str, reason: str
 ) -> None:
-    """As in a container without CAP_SYS_ADMIN."""
     refuses = tmp_path / "unshare"
-    refuses.write_text("#!/bin/sh\necho 'unshare: unshare failed: Operation not permitted' >&2\n")
+    refuses.write_text(f"#!/bin/sh\necho '{said}' >&2\n")
     refuses.chmod(0o755)
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setattr(switch_trace, "TRACEFS", str(tmp_path))
-    said = "tracefs cannot be had: unshare: unshare failed: Operation not permitted"
-    with pytest.raises(WorkError, match=said), SwitchTracer():
-        pass
-
-
-def test_the_reason_is_told_and_not_the_hint_after_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    refuses = tmp_path / "unshare"
-    refuses.write_text(
-        "#!/bin/sh\necho 'mount: /sys/kernel/tracing: permission denied.' >&2\n"
-        "echo '       dmesg(1) may have more information after failed mount system call.' >&2\n"
-    )
-    refuses.chmod(0o755)
-    monkeypatch.setattr("os.geteuid", lambda: 0)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.setattr(switch_trace, "TRACEFS", str(tmp_path))
-    said = r"tracefs cannot be had: mount: /sys/kernel/tracing: permission denied\.$"
-    with pytest.raises(WorkError, match=said), SwitchTracer():
+    told = rf"tracefs cannot be had: {re.escape(reason)}$"
+    with pytest.raises(WorkError, match=told), SwitchTracer():
         pass
 
 
