@@ -111,7 +111,7 @@ def budget_of(record: LookRecord, base: LookRecord | None = None) -> Budget:
     """The budget of one cell; `base` is that of the baseline, looked at in the same block."""
     figures = record.figures
     rounds: Rounds = figures["rounds"]
-    looked = _looked(rounds)
+    looked = _looked(rounds, figures)
     parts = _by_round(record)
     names = _known(parts.values())
     response = [one["latency_us"]["mean"] for one in looked or rounds]
@@ -137,15 +137,18 @@ def _by_round(record: LookRecord) -> dict[int, dict[str, float]]:
     """The parts of each round that was looked at."""
     return {
         one["round"]: parts_of_round(one, record.figures)
-        for one in _looked(record.figures["rounds"])
+        for one in _looked(record.figures["rounds"], record.figures)
     }
 
 
-def _looked(rounds: Rounds) -> Rounds:
-    """The rounds that were looked at. One whose looks met no thread is none of them if others met
-    some: on a busy host the thread that looks can be without a CPU for all of a short round."""
+def _looked(rounds: Rounds, figures: Mapping[str, Any]) -> Rounds:
+    """The rounds that were looked at. On a busy host the thread that looks, or one of those that
+    are looked at, can be without a CPU for all of a short round: such rounds are left out, unless
+    most are so."""
     looked = [one for one in rounds if one.get("look") and one["begun"] > 0]
-    return [one for one in looked if one["look"]["reads"]] or looked
+    met = [one for one in looked if one["look"]["reads"]]
+    whole = [one for one in met if has_threads([one], figures)]
+    return whole if 2 * len(whole) >= len(looked) else met or looked
 
 
 def _known(rounds: Collection[Mapping[str, float]]) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,6 +86,30 @@ def test_a_round_whose_looks_met_nobody_is_left_out() -> None:
     assert means(found) == pytest.approx(means(budget_of(record(whole))))
     assert found.reads == sum(one["look"]["reads"] for one in others)
     assert found.unknown == ()
+
+
+def short_of_threads(*numbers: int) -> list[dict[str, Any]]:
+    """Four rounds of eight are looked at; in these, one of the two threads did not run."""
+    return [
+        {**one, "look": {**one["look"], "threads": 1}} if one["round"] in numbers else one
+        for one in rounds(8)
+    ]
+
+
+def test_a_round_in_which_a_thread_did_not_run_is_left_out() -> None:
+    """As of a host that gave one of the server's threads no CPU in one of them."""
+    found = budget_of(record(short_of_threads(5)))
+    assert means(found) == pytest.approx(means(budget_of(record(rounds(8)))))
+    assert (found.response_us.n, found.unknown) == (3, ())
+
+
+def test_if_most_rounds_lack_threads_a_connection_has_none_of_its_own() -> None:
+    found = budget_of(record(short_of_threads(1, 2, 5)))
+    assert budget.USER in found.parts and budget.WIRE not in found.parts
+    assert found.response_us.n == 4
+    assert found.unknown == (
+        "what is outside the server: its threads are not one for each connection",
+    )
 
 
 def test_looks_that_met_nobody_at_all_are_said() -> None:
