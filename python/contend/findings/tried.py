@@ -92,14 +92,15 @@ class CandidateTried:
 class DifferenceTried:
     """The untreated difference in the same minutes, as the logarithm of level over baseline with
     its sign taken off, and the candidates; `certain` if there is one to explain. `unmeasured` are
-    the names of those whose treatments could not be had; those `decided` and those set `aside` are
-    measured no longer."""
+    those without a figure under each of their treatments; those that `failed`, as their treatments
+    could not be had, those `decided` and those set `aside`, by name, are measured no longer."""
 
     log_difference: Estimate
     certain: bool
     repeats: int
     candidates: tuple[CandidateTried, ...]
-    unmeasured: tuple[str, ...] = ()
+    unmeasured: tuple[TriedRecord, ...] = ()
+    failed: tuple[str, ...] = ()
     decided: tuple[str, ...] = ()
     aside: tuple[str, ...] = ()
 
@@ -112,7 +113,12 @@ def tried_of(study: Study) -> DifferenceTried | None:
     records = about["tried"]
     sign = 1.0 if study.metrics[0].better == "higher" else -1.0
     sides = {n: sign * sides_under(study, n) for n in (UNTREATED, *_names(records))}
-    return judged_in_turn(records, sides, is_over=study.finished)
+    found = judged_in_turn(records, sides, is_over=study.finished)
+    lost = {run.cell[TREATMENT.path] for run in study.records if run.status != "ok"}
+    return found and replace(
+        found,
+        failed=tuple(one["candidate"] for one in found.unmeasured if lost & {*_names([one])}),
+    )
 
 
 def judged_in_turn(
@@ -182,7 +188,7 @@ def judged(
     means = means_of({name: sign * ratios_of(one) for name, one in sides.items()})
     together = means_of({name: one.mean(axis=1) for name, one in sides.items()})
     measured = [one for one in records if all(means[name].n for name in _names([one]))]
-    unmeasured = tuple(one["candidate"] for one in records if one not in measured)
+    unmeasured = tuple(one for one in records if one not in measured)
     chance = chance_at(math.inf if is_end else means[UNTREATED].n)
     whole = weighted(means, {UNTREATED: 1.0}, chance, CONFIDENCE)
     certain = whole.low > 0
@@ -228,18 +234,24 @@ def repeats_to_decide(ratios: np.ndarray, goes: float, candidates: int) -> int:
 
 def why_decided(tried: DifferenceTried | None) -> str | None:
     """Why no further repeat is wanted; None if some are."""
-    if tried is None or not tried.candidates or open_treatments(tried):
+    if tried is None or open_treatments(tried):
         return None
+    if not tried.candidates:
+        return "nothing that was to be tried could be measured"
     aside = " or set aside" if tried.aside else ""
     return f"what was tried is decided{aside} after {tried.repeats} repeats"
 
 
 def open_treatments(tried: DifferenceTried) -> frozenset[str]:
-    """What the next repeat has to measure beside the untreated pair."""
-    over = {*tried.decided, *tried.aside}
+    """What the next repeat has to measure beside the untreated pair. Until the first look that is
+    also what has no figure yet for want of an answer."""
+    over = {*tried.decided, *tried.aside, *tried.failed}
     records = [one.record for one in tried.candidates if one.record["candidate"] not in over]
     first = 0 if FIRST_LOOK <= tried.repeats < SECOND_LOOK else -1
-    return frozenset(name for one in records for name in (*one["doses"][first:], one["placebo"]))
+    names = [name for one in records for name in (*one["doses"][first:], one["placebo"])]
+    if tried.repeats < FIRST_LOOK:
+        names += _names([one for one in tried.unmeasured if one["candidate"] not in over])
+    return frozenset(names)
 
 
 def _names(records: Sequence[TriedRecord]) -> list[str]:
@@ -392,6 +404,7 @@ def more_repeats(needed: list[tuple[Estimate, float]]) -> int | None:
 
 
 COULD_NOT_BE_HAD = "what would be changed could not be had, see the runs that failed"
+NO_ANSWER = "in no repeat was a query answered under each of its treatments"
 
 _FEW = 3
 _POWER = 0.8
@@ -401,8 +414,15 @@ _LENT = 1.5
 
 def untested_of(about: WhyFacts, tried: DifferenceTried | None) -> dict[str, str]:
     """What was not tried and why, what failed among it."""
-    failed = dict.fromkeys(tried.unmeasured if tried else (), COULD_NOT_BE_HAD)
-    return {**about["untested"], **failed}
+    without = (
+        {}
+        if tried is None
+        else {
+            name: COULD_NOT_BE_HAD if name in tried.failed else NO_ANSWER
+            for name in (one["candidate"] for one in tried.unmeasured)
+        }
+    )
+    return {**about["untested"], **without}
 
 
 def by_reason(untested: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 
 from contend.findings import tried
 from contend.metrics import metric_of
-from contend.probed import TriedRecord
+from contend.probed import TriedRecord, WhyFacts
+from contend.settings.treatments import TREATMENT
 
 RECORD: TriedRecord = {
     "candidate": "log-flush",
@@ -54,7 +56,10 @@ def as_sides(values: dict[str, np.ndarray], *, slower_gains: float = 1.0) -> dic
 
 
 def of_values(
-    monkeypatch: pytest.MonkeyPatch, values: dict[str, np.ndarray], better: str = "higher"
+    monkeypatch: pytest.MonkeyPatch,
+    values: dict[str, np.ndarray],
+    better: str = "higher",
+    failed: Sequence[str] = (),
 ) -> tried.DifferenceTried:
     sign = 1.0 if better == "higher" else -1.0
     sides = as_sides(values)
@@ -64,6 +69,7 @@ def of_values(
         roles=SimpleNamespace(baseline=0),
         metrics=[SimpleNamespace(better=better)],
         finished=True,
+        records=[SimpleNamespace(cell={TREATMENT.path: name}, status="failed") for name in failed],
     )
     result = tried.tried_of(study)
     assert result is not None
@@ -207,12 +213,35 @@ def test_intervals_and_verdicts_agree(monkeypatch: pytest.MonkeyPatch) -> None:
             assert one.left.high < 1
 
 
-def test_a_candidate_whose_treatments_could_not_be_had_is_set_aside(
+def test_a_candidate_whose_treatments_could_not_be_had_is_measured_no_longer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    values = {n: np.full(8, v) for n, v in (("none", 0.5), ("a.1", 0.3), ("a.2", 0.1))}
-    result = of_values(monkeypatch, {**values, "a.placebo": np.full(8, np.nan)})
-    assert (result.candidates, result.unmeasured) == ((), ("log-flush",))
+    values = {n: np.full(1, v) for n, v in (("none", 0.5), ("a.1", 0.3), ("a.2", 0.1))}
+    values["a.placebo"] = np.full(1, np.nan)
+    result = of_values(monkeypatch, values, failed=["a.placebo"])
+    assert (result.candidates, result.unmeasured) == ((), (RECORD,))
+    assert tried.open_treatments(result) == frozenset()
+    assert tried.why_decided(result) == "nothing that was to be tried could be measured"
+    about: WhyFacts = {"tried": [RECORD], "untested": {}}
+    assert tried.untested_of(about, result) == {"log-flush": tried.COULD_NOT_BE_HAD}
+
+
+def test_a_run_without_an_answer_in_the_first_repeat_ends_no_candidate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As of a host that stood still for all of that run: its treatments are measured until the
+    first look, the smaller dose too, which nobody has seen yet."""
+    values = {n: np.full(4, 0.5) for n in ("none", "a.1", "a.2", "a.placebo")}
+    values["a.2"] = np.full(4, np.nan)
+    for repeats in (1, 3):
+        result = of_values(monkeypatch, {name: of[:repeats] for name, of in values.items()})
+        assert tried.open_treatments(result) == {"a.1", "a.2", "a.placebo"}
+        assert tried.why_decided(result) is None
+    result = of_values(monkeypatch, values)
+    assert tried.open_treatments(result) == frozenset()
+    assert tried.why_decided(result) == "nothing that was to be tried could be measured"
+    about: WhyFacts = {"tried": [RECORD], "untested": {}}
+    assert tried.untested_of(about, result) == {"log-flush": tried.NO_ANSWER}
 
 
 def test_all_looks_together_err_no_more_often_than_one_comparison_may() -> None:
