@@ -15,6 +15,7 @@ from contend.lab.look_block import BlockToLookAt
 from contend.lab.looks import SLICE_S
 from contend.lab.testbed import Ready
 from contend.load import ArmSpec
+from contend.outcome import Outcome
 from contend.servers.plans import StatementWatch, explained, indexes, use_database
 from contend.store import LookRecord
 
@@ -41,9 +42,15 @@ def look_at_plans(block: BlockToLookAt) -> list[LookRecord]:
         for ready in block.readies
     ]
     with contextlib.ExitStack() as stack:
-        for watch in watches:
-            stack.enter_context(watch)
-        block.drive(block.cut(1, SLICE_S, 0.02), arms=[_as_texts(arm) for arm in block.arms])
+
+        def on_event(event: Outcome) -> None:
+            # All are connected. What contend-load wants to know of a server it has asked by then.
+            if event["type"] == "hello":
+                for watch in watches:
+                    stack.enter_context(watch)
+
+        arms = [_as_texts(arm) for arm in block.arms]
+        block.drive(block.cut(1, SLICE_S, 0.02), on_event, arms)
     asked = _most_seen(watches)
     if not asked:
         raise WorkError("no SELECT, UPDATE or DELETE was met in the process list")

@@ -28,6 +28,7 @@ from contend.lab.looks import (
 from contend.lab.plan_look import PLANS
 from contend.lab.slices import SliceRunner
 from contend.lab.walk import Schedule, SingleRunner
+from contend.servers.plans import PERIOD_S
 from contend.spec import Planned
 from contend.store import LookRecord
 
@@ -206,25 +207,39 @@ def test_one_block_of_each_context_is_looked_at() -> None:
     assert len(blocks_to_look_at(planned, None)) == 4
 
 
-class Sees(FakeLoad):
-    """While it asks, these statements are met in the process list of each server."""
+_INDEXES: Rows = [("sbtest", "k", "k", None)]
 
-    def __init__(self, bench: Bench, statements: list[str]) -> None:
+
+class Sees(FakeLoad):
+    """While it asks, these statements are met in the process list of each server; those `before`
+    are met until all are connected."""
+
+    def __init__(self, bench: Bench, statements: list[str], before: str = "COMMIT") -> None:
         super().__init__()
-        self._rows: Rows = [(one,) for one in statements]
+        self._statements, self._before = statements, before
         self._servers = bench.servers
 
-    def run(self, plan: dict[str, Any], **more: Any) -> Any:
+    def run(self, plan: dict[str, Any], *, on_event: Callable[[Any], None], **more: Any) -> Any:
         for server in self._servers:
-            more_answers = {
-                "PROCESSLIST": self._rows,
-                "SUB_PART FROM": [("sbtest", "k", "k", None)],
-            }
-            server.connection.answers = {**more_answers, **server.connection.answers}
             server.connection.statements.clear()
-        asked = [server.connection.statements for server in self._servers]
-        wait_until(lambda: all(any("PROCESSLIST" in one for one in each) for each in asked))
-        return super().run(plan, **more)
+        self._are_asked([self._before])
+        time.sleep(5 * PERIOD_S)
+
+        def heard(event: Any) -> None:
+            on_event(event)
+            if event["type"] == "hello":
+                self._are_asked(self._statements)
+                asked = [server.connection.statements for server in self._servers]
+                wait_until(lambda: all(any("PROCESSLIST" in one for one in each) for each in asked))
+
+        return super().run(plan, on_event=heard, **more)
+
+    def _are_asked(self, statements: list[str]) -> None:
+        rows: Rows = [(one,) for one in statements]
+        for server in self._servers:
+            # The first words that a statement holds decide.
+            now: dict[str, Rows] = {"PROCESSLIST": rows, "SUB_PART FROM": _INDEXES}
+            server.connection.answers = {**now, **server.connection.answers, **now}
 
 
 def wait_until(true: Callable[[], bool]) -> None:
@@ -236,7 +251,8 @@ def wait_until(true: Callable[[], bool]) -> None:
 
 
 def test_what_is_asked_is_explained_on_the_server_of_each_level(bench: Bench) -> None:
-    load = Sees(bench, ["SELECT c FROM sbtest WHERE id = 5", "SELECT c FROM sbtest WHERE id = 6"])
+    asked = ["SELECT c FROM sbtest WHERE id = 5", "SELECT c FROM sbtest WHERE id = 6"]
+    load = Sees(bench, asked, before="SELECT @@max_connections")
     _, found = looks(bench, load, name=PLANS)
     assert [record.error for record in found] == [None] * 4
     # A prepared statement is listed without its values.

@@ -105,6 +105,22 @@ def test_more_hosts_than_workers_are_refused(bench: Bench, monkeypatch: pytest.M
         bench.cluster.hosts(4)
 
 
+def test_workers_are_found_whatever_dask_refreshes_meanwhile(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every two seconds its client asks for what it keeps of the scheduler, without the workers."""
+    assert len(bench.cluster.hosts(2)) == 2
+    client = bench.cluster._client
+    refresh = client._update_scheduler_info
+
+    async def refresh_twice(**asked: Any) -> None:
+        await refresh(**asked)
+        await refresh(n_workers=0)
+
+    monkeypatch.setattr(client, "_update_scheduler_info", refresh_twice)
+    assert len(bench.cluster.hosts(2)) == 2
+
+
 def test_a_worker_of_another_architecture_is_refused(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

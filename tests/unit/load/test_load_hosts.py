@@ -293,8 +293,8 @@ class Workers:
     def wait_for_workers(self, count: int, timeout: float) -> None:
         raise TimeoutError
 
-    def scheduler_info(self, n_workers: int) -> Any:
-        return {"workers": dict.fromkeys(self.addresses)}
+    def nthreads(self) -> dict[str, int]:
+        return dict.fromkeys(self.addresses, 1)
 
 
 @pytest.mark.parametrize(("there", "said"), [((), "no worker"), (("tcp://a:1",), "1 worker")])

@@ -179,7 +179,9 @@ class Cluster:
             with contextlib.suppress(TimeoutError):
                 limit_s = WORKERS_S if self._own else ARRIVE_S
                 self._client.wait_for_workers(count, timeout=limit_s)
-            workers = self._client.scheduler_info(n_workers=-1)["workers"]
+            # What Dask keeps of its workers (`scheduler_info`) it replaces every two seconds by
+            # what has none.
+            workers = list(self._client.nthreads())
         except Exception as error:  # Whatever Dask raises, nobody answers.
             # The workers end with their scheduler. If one is there again, the next run finds it.
             self._hosts = []
@@ -191,7 +193,7 @@ class Cluster:
                 f"load.hosts = {count}, and the Dask scheduler has {there}",
                 hint=ARRIVE_HINT,
             )
-        return _spread(list(workers), known=[host.address for host in self._hosts])[:count]
+        return _spread(workers, known=[host.address for host in self._hosts])[:count]
 
     def _look_at(self, address: str) -> LoadHost:
         version = self._client.submit(
