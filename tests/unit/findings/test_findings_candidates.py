@@ -132,6 +132,7 @@ def verdict_of(
         roles=SimpleNamespace(baseline=0),
         metrics=[SimpleNamespace(better="higher")],
         finished=True,
+        records=[],
     )
     found = tried.tried_of(study)
     assert found is not None
