@@ -178,6 +178,18 @@ def test_rounds_without_the_look_say_what_it_did() -> None:
     assert budget_of(base).effect is None
 
 
+def test_the_looks_effect_is_that_of_the_same_minutes_if_a_round_had_no_answer() -> None:
+    """Of three groups of rounds the level lacks the first, and the look costs more each time."""
+    slower = [
+        {**one, "qps": one["qps"] * (1 - 0.1 * (place // 4) if one.get("look") else 1)}
+        for place, one in enumerate(rounds(12))
+    ]
+    without = [{**slower[0], "qps": 0.0}, *slower[1:]]
+    found = budget_of(record(without), record(slower))
+    assert found.effect is not None
+    assert (found.effect.mean, found.effect.n) == (pytest.approx(1), 2)
+
+
 def test_slow_events_have_a_budget_by_looks_alone() -> None:
     assert budget_of(record(rounds())).slow is None
     assert budget_of(record(rounds(slow=slow(reads=0)))).slow is None
