@@ -404,7 +404,7 @@ def more_repeats(needed: list[tuple[Estimate, float]]) -> int | None:
 
 
 COULD_NOT_BE_HAD = "what would be changed could not be had, see the runs that failed"
-NO_ANSWER = "in no repeat was a query answered under each of its treatments"
+NO_ANSWER = "under one of its treatments no query was answered in any repeat"
 
 _FEW = 3
 _POWER = 0.8
@@ -414,14 +414,10 @@ _LENT = 1.5
 
 def untested_of(about: WhyFacts, tried: DifferenceTried | None) -> dict[str, str]:
     """What was not tried and why, what failed among it."""
-    without = (
-        {}
-        if tried is None
-        else {
-            name: COULD_NOT_BE_HAD if name in tried.failed else NO_ANSWER
-            for name in (one["candidate"] for one in tried.unmeasured)
-        }
-    )
+    if tried is None:
+        return dict(about["untested"])
+    names = [one["candidate"] for one in tried.unmeasured]
+    without = {n: COULD_NOT_BE_HAD if n in tried.failed else NO_ANSWER for n in names}
     return {**about["untested"], **without}
 
 
