@@ -124,7 +124,7 @@ def budget_of(record: LookRecord, base: LookRecord | None = None) -> Budget:
         effect=None if base is None else effect_of(rounds, base.figures["rounds"]),
         changes={} if base is None else _changes(parts, _by_round(base)),
         hot_lock=_hot_lock(looked, figures),
-        slow=_slow(looked),
+        slow=_slow(rounds),
         reads=sum(one["look"]["reads"] for one in looked),
         look_cpu_share=share_of(
             sum(one["look"]["look_cpu_us"] for one in looked),
@@ -209,9 +209,11 @@ def _hot_lock(looked: Rounds, figures: Mapping[str, Any]) -> HotLock | None:
     return HotLock(address, share, time, waits)
 
 
-def _slow(looked: Rounds) -> SlowBudget | None:
-    """Rounds in which no look met a slow event say nothing of them."""
-    seen = [slow for one in looked if (slow := one["look"].get("slow")) and slow["reads"]]
+def _slow(rounds: Rounds) -> SlowBudget | None:
+    """Rounds in which no look met a slow event say nothing of them. It takes no thread for each
+    connection, and a round in which one did not run has slow events above all."""
+    looks = [one["look"] for one in rounds if one.get("look")]
+    seen = [slow for look in looks if (slow := look.get("slow")) and slow["reads"]]
     if not seen:
         return None
     parts = [slow_parts_of_round(one) for one in seen]

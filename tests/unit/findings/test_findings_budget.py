@@ -88,11 +88,11 @@ def test_a_round_whose_looks_met_nobody_is_left_out() -> None:
     assert found.unknown == ()
 
 
-def short_of_threads(*numbers: int) -> list[dict[str, Any]]:
+def short_of_threads(*numbers: int, **changes: Any) -> list[dict[str, Any]]:
     """Four rounds of eight are looked at; in these, one of the two threads did not run."""
     return [
         {**one, "look": {**one["look"], "threads": 1}} if one["round"] in numbers else one
-        for one in rounds(8)
+        for one in rounds(8, **changes)
     ]
 
 
@@ -101,6 +101,12 @@ def test_a_round_in_which_a_thread_did_not_run_is_left_out() -> None:
     found = budget_of(record(short_of_threads(5)))
     assert means(found) == pytest.approx(means(budget_of(record(rounds(8)))))
     assert (found.response_us.n, found.unknown) == (3, ())
+
+
+def test_slow_events_of_a_round_that_is_left_out_count() -> None:
+    found = budget_of(record(short_of_threads(5, slow=slow())))
+    assert found.slow is not None
+    assert (found.response_us.n, found.slow.events, found.slow.reads) == (3, 40, 160)
 
 
 def test_if_most_rounds_lack_threads_a_connection_has_none_of_its_own() -> None:
