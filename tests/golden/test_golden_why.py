@@ -86,6 +86,7 @@ def test_the_sentence_of_each_verdict() -> None:
         tried("not certain"),
         tried("not certain", more=12, aside=("log-flush",)),
         tried("not certain", certain=False),
+        replace(tried("not certain", certain=False), candidates=()),
         None,
     ]
     check("why-sentences", "\n".join(map(sentence_of, found)) + "\n")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -92,15 +92,16 @@ class CandidateTried:
 class DifferenceTried:
     """The untreated difference in the same minutes, as the logarithm of level over baseline with
     its sign taken off, and the candidates; `certain` if there is one to explain. `unmeasured` are
-    those without a figure under each of their treatments; those that `failed`, as their treatments
-    could not be had, those `decided` and those set `aside`, by name, are measured no longer."""
+    those without a figure under each of their treatments; those that `failed`, since a treatment
+    could not be had (by name, with what was said of it), those `decided` and those set `aside`, by
+    name, are measured no longer."""
 
     log_difference: Estimate
     certain: bool
     repeats: int
     candidates: tuple[CandidateTried, ...]
     unmeasured: tuple[TriedRecord, ...] = ()
-    failed: tuple[str, ...] = ()
+    failed: Mapping[str, str] = field(default_factory=dict)
     decided: tuple[str, ...] = ()
     aside: tuple[str, ...] = ()
 
@@ -114,11 +115,18 @@ def tried_of(study: Study) -> DifferenceTried | None:
     sign = 1.0 if study.metrics[0].better == "higher" else -1.0
     sides = {n: sign * sides_under(study, n) for n in (UNTREATED, *_names(records))}
     found = judged_in_turn(records, sides, is_over=study.finished)
-    lost = {run.cell[TREATMENT.path] for run in study.records if run.status != "ok"}
-    return found and replace(
-        found,
-        failed=tuple(one["candidate"] for one in found.unmeasured if lost & {*_names([one])}),
-    )
+    return found and replace(found, failed=_failed(found.unmeasured, study.records))
+
+
+def _failed(unmeasured: Iterable[TriedRecord], runs: Iterable[RunRecord]) -> dict[str, str]:
+    """What was said of the first treatment of each candidate that could not be had."""
+    said = {
+        run.cell[TREATMENT.path]: (run.error or {}).get("message", "")
+        for run in runs
+        if run.status != "ok"
+    }
+    lost = {one["candidate"]: [n for n in _names([one]) if n in said] for one in unmeasured}
+    return {name: f"under {of[0]}: {said[of[0]]}" for name, of in lost.items() if of}
 
 
 def judged_in_turn(
@@ -403,7 +411,6 @@ def more_repeats(needed: list[tuple[Estimate, float]]) -> int | None:
     return max(1, math.ceil(most) - made)
 
 
-COULD_NOT_BE_HAD = "what would be changed could not be had, see the runs that failed"
 NO_ANSWER = "under one of its treatments no query was answered in any repeat"
 
 _FEW = 3
@@ -416,9 +423,8 @@ def untested_of(about: WhyFacts, tried: DifferenceTried | None) -> dict[str, str
     """What was not tried and why, what failed among it."""
     if tried is None:
         return dict(about["untested"])
-    names = [one["candidate"] for one in tried.unmeasured]
-    without = {n: COULD_NOT_BE_HAD if n in tried.failed else NO_ANSWER for n in names}
-    return {**about["untested"], **without}
+    without = {one["candidate"]: NO_ANSWER for one in tried.unmeasured}
+    return {**about["untested"], **without, **tried.failed}
 
 
 def by_reason(untested: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

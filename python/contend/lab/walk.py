@@ -187,7 +187,8 @@ NO_DATA = (NoRoomForDataset, LoadingDeclined, LoadingFailed)
 """To try again for the next run would load for minutes to fail again."""
 
 FAILURES_MAX = 5
-"""Blocks in a row without a result after which the walk ends; a run of its own counts as one."""
+"""Blocks in a row without a result after which the walk ends; a run of its own counts as one, and
+the first try of a treatment as none."""
 
 NOT_UNDERSTOOD = frozenset({1054, 1064, 1146, 1305})
 """A server's codes of statements that name no column, table or function of its own, or are none."""
@@ -275,7 +276,15 @@ def walk(
                 )
             )
         first_block = schedule.is_first(runs[0])
-        records = _attempt(runs, runner, schedule, watch, measured=measured, first=first_block)
+        first_try = _is_first_try(runs[0])
+        records = _attempt(
+            runs,
+            runner,
+            schedule,
+            watch,
+            measured=measured or first_try,
+            first=first_block and not first_try,
+        )
         folder.append(*records)
         schedule.ended(records)
         for record in records:
@@ -288,10 +297,16 @@ def walk(
         if any(record.status == "ok" for record in records):
             measured = True
             in_a_row = []
-        else:
+        elif not first_try:
             in_a_row += records[-1:]
         if len(in_a_row) >= FAILURES_MAX:
             raise _too_many(in_a_row, folder)
+
+
+def _is_first_try(run: Planned) -> bool:
+    """Whether the run is the first one of a treatment, which may be refused for a reason of its own
+    that says nothing of the others."""
+    return run.repeat == 1 and run.cell.get(TREATMENT.path, UNTREATED) != UNTREATED
 
 
 def _asks_sql(experiment: Experiment) -> bool:

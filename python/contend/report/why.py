@@ -15,6 +15,7 @@ from contend.findings.tried import (
     more_repeats,
     tried_of,
     untested_of,
+    why_decided,
 )
 from contend.probed import WhyFacts
 from contend.report.model import Section, TextTable
@@ -41,17 +42,19 @@ def why_section(folder: RunFolder) -> Section | None:
         return None
     about, tried = found
     rows = [_row(one) for one in (tried.candidates if tried else ())]
-    tables = [
-        TextTable(
-            "What is left of the difference, in percent (intervals that hold together in 99 of 100 "
-            "comparisons)",
-            (
-                *("cause", "verdict", "left at each dose", "left, whole dose", "left, placebo"),
-                *("both sides' pace, whole dose over placebo", "n"),
-            ),
-            tuple(rows),
+    tables = []
+    if rows:
+        tables.append(
+            TextTable(
+                "What is left of the difference, in percent (intervals that hold together in 99 of "
+                "100 comparisons)",
+                (
+                    *("cause", "verdict", "left at each dose", "left, whole dose", "left, placebo"),
+                    *("both sides' pace, whole dose over placebo", "n"),
+                ),
+                tuple(rows),
+            )
         )
-    ]
     untested = by_reason(untested_of(about, tried))
     if untested:
         tables.append(TextTable("Not tried", ("cause", "because"), untested))
@@ -62,6 +65,8 @@ def sentence_of(tried: DifferenceTried | None) -> str:
     """What was found, in a sentence with its evidence."""
     if tried is None:
         return "The cause is unknown: nothing was measured yet."
+    if not tried.candidates and (over := why_decided(tried)) is not None:
+        return f"The cause is unknown: {over}."
     if not tried.certain:
         more = more_repeats([(tried.log_difference, 1.0)])
         would = "" if more is None or more > NO_ADVICE else f"; {_repeats(more)} would show one"

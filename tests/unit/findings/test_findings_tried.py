@@ -69,7 +69,12 @@ def of_values(
         roles=SimpleNamespace(baseline=0),
         metrics=[SimpleNamespace(better=better)],
         finished=True,
-        records=[SimpleNamespace(cell={TREATMENT.path: name}, status="failed") for name in failed],
+        records=[
+            SimpleNamespace(
+                cell={TREATMENT.path: name}, status="failed", error={"message": "access denied"}
+            )
+            for name in failed
+        ],
     )
     result = tried.tried_of(study)
     assert result is not None
@@ -223,7 +228,7 @@ def test_a_candidate_whose_treatments_could_not_be_had_is_measured_no_longer(
     assert tried.open_treatments(result) == frozenset()
     assert tried.why_decided(result) == "nothing that was to be tried could be measured"
     about: WhyFacts = {"tried": [RECORD], "untested": {}}
-    assert tried.untested_of(about, result) == {"log-flush": tried.COULD_NOT_BE_HAD}
+    assert tried.untested_of(about, result) == {"log-flush": "under a.placebo: access denied"}
 
 
 def test_a_run_without_an_answer_in_the_first_repeat_ends_no_candidate(

@@ -21,7 +21,7 @@ from lab_fakes import (
 )
 
 from contend.datasets import Dataset, NoRoomForDataset
-from contend.errors import RequestError, WorkError
+from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.events import Event, Pace, RunBegan, RunEnded, TooManyFailures
 from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.testbed import Testbed
@@ -295,6 +295,40 @@ def test_failures_apart_do_not(tiny: Experiment, folder: RunFolder) -> None:
     errors: dict[int, BaseException] = {n: LoadFailed("no") for n in (1, 2, 3, 4, 6, 7, 8)}
     go(tiny, folder, load=FakeLoad(Nth(errors)))
     assert len(folder.records()) == 8
+
+
+REFUSED = "the server refused SET GLOBAL"
+
+
+@pytest.mark.parametrize("kind", [RequestError, WorkError])
+def test_treatments_that_are_refused_cost_no_other_one(
+    tmp_path: Path, kind: type[ContendError]
+) -> None:
+    """As of a login that may set no variable: six of seven treatments, before and after what is
+    untreated. In the second repeat six in a row are as many as anywhere."""
+    tables = "".join(f'"a.{n}" = {{ "load.connections" = {n} }}\n' for n in range(2, 9))
+    names = ", ".join(f'"a.{n}"' for n in range(2, 9))
+    asked = experiment(
+        tmp_path,
+        **{
+            "[compare]": f"[treatments]\n{tables}\n[compare]",
+            '"load.connections" = [1, 8]': f'"treatment" = ["none", {names}]',
+            'by = "runs"': 'at_most = "20m"',
+        },
+    )
+
+    def refuse(cell: CellSpec) -> None:
+        if cell["load.connections"] > 2:
+            raise kind(REFUSED)
+
+    testbed = FakeTestbed(refuse)
+    with RunFolder.create(tmp_path / "treated", to_dict(asked), planned_runs(asked), {}) as folder:
+        with pytest.raises(TooManyFailures, match=REFUSED):
+            go(asked, folder, testbed=testbed)
+        first = [one for one in folder.records() if one.repeat == 1]
+    made = {one.cell["treatment"] for one in first}
+    ok = {one.cell["treatment"] for one in first if one.status == "ok"}
+    assert (len(made), ok) == (8, {"none", "a.2"})
 
 
 def test_nothing_but_errors_is_a_failed_run(tiny: Experiment, folder: RunFolder) -> None:
