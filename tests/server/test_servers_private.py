@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from contend.servers import PrivateServer, ServerBinary
-from contend.servers.errors import FolderInUse, OptionRejected, ServerDied
+from contend.servers.errors import FolderInUse, OptionRejected, ServerDied, UnusableServer
 
 Factory = Callable[..., PrivateServer]
 
@@ -109,3 +110,79 @@ def test_options_that_shape_the_data_are_taken_when_it_is_made(
     with server:
         assert server.start(shape) == []
         assert server.variables()["innodb_page_size"] == "8192"
+
+
+def test_the_redo_log_lies_elsewhere_while_it_runs(
+    any_binary: ServerBinary, tmp_path: Path
+) -> None:
+    """What is committed there is there after a clean stop and after a crash, and the data folder
+    is whole by then, without the other one."""
+    away = tmp_path / "away"
+    away.mkdir()
+    server = PrivateServer(any_binary, tmp_path / "server")
+    server.initialise()
+    server.redo_log_folder = str(away)
+    with server:
+        server.start()
+        (folder,) = away.iterdir()
+        assert redo_logs(server)
+        assert all((folder / name).exists() for name in redo_logs(server))
+        with server.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE DATABASE kept")
+            cursor.execute("CREATE TABLE kept.rows_ (id INT PRIMARY KEY) ENGINE=InnoDB")
+            cursor.execute("INSERT INTO kept.rows_ VALUES (1)")
+            connection.commit()
+        server.kill()
+        assert not any(away.iterdir())
+        server.redo_log_folder = ""
+        server.start()
+        assert not any(path.is_symlink() for path in server.data_folder.iterdir())
+        with server.connect("kept") as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT id FROM rows_")
+            assert cursor.fetchall() == ((1,),)
+
+
+def redo_logs(server: PrivateServer) -> list[str]:
+    """What is a link in the data folder."""
+    return sorted(path.name for path in server.data_folder.iterdir() if path.is_symlink())
+
+
+def test_what_a_killed_lab_left_of_a_redo_log_is_removed_by_the_next_server(
+    mariadb_binary: ServerBinary, tmp_path: Path
+) -> None:
+    away = tmp_path / "away"
+    left = away / "contend-left"
+    left.mkdir(parents=True)
+    for name in ("contend-log.lock", "ib_logfile0"):
+        (left / name).touch()
+    (away / "contend-of-somebody").mkdir()
+    server = PrivateServer(mariadb_binary, tmp_path / "server")
+    server.initialise()
+    server.redo_log_folder = str(away)
+    with server:
+        server.start()
+        assert not left.exists()
+    assert [path.name for path in away.iterdir()] == ["contend-of-somebody"]
+
+
+def test_a_redo_log_that_has_no_room_is_told_and_stays(
+    mariadb_binary: ServerBinary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away = tmp_path / "away"
+    away.mkdir()
+    server = PrivateServer(mariadb_binary, tmp_path / "server")
+    server.initialise()
+
+    def full(_from: Path, to: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(to))
+
+    server.redo_log_folder = str(away)
+    with monkeypatch.context() as patched:
+        patched.setattr("contend.servers.folder.shutil.move", full)
+        with pytest.raises(UnusableServer, match="No space left") as caught:
+            server.start()
+    assert "innodb_log_file_size" in str(caught.value.hint)
+    assert not any(away.iterdir())
+    server.redo_log_folder = ""
+    with server:
+        server.start()

@@ -41,7 +41,9 @@ def pair(slower: Any, faster: Any, **cell: Any) -> Pair:
         kind="mariadb",
         own=True,
         here=True,
-        host=HostPowers(cpus=2, root=True, groups=True, nodes=2, frequency=True),
+        host=HostPowers(
+            cpus=2, root=True, groups=True, nodes=2, frequency=True, files_in_memory=True
+        ),
     )
 
 
@@ -78,6 +80,7 @@ IDLE = done()
 BUSY = done(server_us=1500, switches=0.8, preempted=0.05)
 POINTS: dict[str, Any] = {"workload": {"kind": "random_points", "points": 10}}
 CACHED = {"Key_reads": 0, "Key_read_requests": 900}
+HASHED = {"Innodb_adaptive_hash_hash_searches": 900}
 KEYS = {"Key_read_requests": 9000, "Handler_read_key": 1000}
 
 
@@ -132,6 +135,13 @@ def _held(slower_us: float, faster_us: float) -> Pair:
     return replace(pair(run(), run()), looks=looks)
 
 
+def _at_distance(ns: float) -> Pair:
+    """Sides on two caches of four CPUs each, with such a time for a line between two of them."""
+    look = {"pairs": [{"cpus": [0, 4], "handover_ns": ns}]}
+    found = pair(*(run(probes={"state": {"before": look, "after": look}}, **BUSY) for _ in "12"))
+    return replace(found, host=replace(found.host, cpus=8, caches=((0, 1, 2, 3), (4, 5, 6, 7))))
+
+
 SIGNS: dict[str, tuple[Pair, Pair]] = {
     "missing-index": (
         pair(run({"Handler_read_rnd_next": 10**6}), run(), **POINTS),
@@ -162,6 +172,10 @@ SIGNS: dict[str, tuple[Pair, Pair]] = {
         pair(run(), run({"Binlog_group_commits": 900})),
     ),
     "log-flush": (
+        pair(run({"Innodb_data_fsyncs": 500}), run()),
+        pair(run({"Innodb_data_fsyncs": 1}), run()),
+    ),
+    "log-device": (
         pair(run({"Innodb_data_fsyncs": 500}), run()),
         pair(run({"Innodb_data_fsyncs": 1}), run()),
     ),
@@ -199,6 +213,10 @@ SIGNS: dict[str, tuple[Pair, Pair]] = {
     "key-cache-reads": (
         pair(run({"Key_reads": 500, "Key_read_requests": 900}), run(CACHED)),
         pair(run({"Key_reads": 1, "Key_read_requests": 900}), run(CACHED)),
+    ),
+    "adaptive-hash-index": (
+        pair(run(HASHED, **done(switches=0.9)), run(**done(switches=0.5))),
+        pair(run(HASHED, **done(switches=0.9)), run(HASHED, **done(switches=0.9))),
     ),
     "row-lock": _counted(
         "Innodb_row_lock_waits",
@@ -270,6 +288,11 @@ SIGNS: dict[str, tuple[Pair, Pair]] = {
         pair(run({"Handler_write": 10**5}), run()),
         pair(run({"Handler_write": 10**5, "Com_insert": 900}), run()),
     ),
+    "burst-beside": (
+        pair(run({"Questions": 2000}), run()),
+        pair(run({"Questions": 2000}), run({"Questions": 2000})),
+    ),
+    "cpus-far-apart": (_at_distance(600.0), _at_distance(90.0)),
     "cpu-contention": (pair(run(**BUSY), run()), pair(run(), run())),
     "preempted-holders": (_held(160_000.0, 20_000.0), _held(20_000.0, 20_000.0)),
     "run-queue": (

@@ -91,6 +91,8 @@ class HostPowers:
 
     groups: a control group for a quota can be made.
     nodes: with memory; frequency: that of its CPUs can be chosen.
+    files_in_memory: /dev/shm has room for the logs of two servers.
+    caches: CPUs that share their last cache, of those that may be used.
     """
 
     cpus: int = 1
@@ -98,6 +100,8 @@ class HostPowers:
     groups: bool = False
     nodes: int = 1
     frequency: bool = False
+    files_in_memory: bool = False
+    caches: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,9 @@ def record_cpu(facts: Facts) -> None:
     facts.read("cpu.smt_active", f"{_CPUS}/smt/active", lambda text: bool(int(text)))
     mhz = [float(cpu["cpu MHz"]) for cpu in info if _is_number(cpu.get("cpu MHz", ""))]
     facts.put("cpu.mhz_now", round(sum(mhz) / len(mhz), 1) if mhz else None, reason=reason)
-    facts.put("cpu.caches", _caches(tree) or None, reason="the kernel shows no caches")
+    no_caches = "the kernel shows no caches"
+    facts.put("cpu.caches", _caches(tree) or None, reason=no_caches)
+    facts.put("cpu.cache_groups", _cache_groups(tree, online) or None, reason=no_caches)
     flags = set((first.get("flags") or first.get("Features") or "").split())
     clock_flags = [f for f in ("constant_tsc", "nonstop_tsc", "hypervisor") if f in flags]
     facts.put("cpu.flags", clock_flags if flags else None, reason=reason)
@@ -118,6 +120,20 @@ def _caches(tree: Tree) -> list[str]:
             kind = {"Data": "d", "Instruction": "i"}.get(tree.text(f"{folder}/type") or "", "")
             caches.append(f"L{level}{kind} {size}")
     return caches
+
+
+def _cache_groups(tree: Tree, online: list[int]) -> list[str]:
+    """CPUs that share their last cache, a group an entry."""
+    groups = []
+    for cpu in online:
+        folder = f"{_CPUS}/cpu{cpu}/cache"
+        levels = {
+            index: int(tree.text(f"{folder}/{index}/level") or 0) for index in tree.names(folder)
+        }
+        if levels:
+            last = max(levels, key=lambda index: levels[index])
+            groups.append(tree.text(f"{folder}/{last}/shared_cpu_list") or str(cpu))
+    return list(dict.fromkeys(groups))
 
 
 def _record_frequency(facts: Facts, online: list[int]) -> None:

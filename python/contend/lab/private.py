@@ -242,6 +242,7 @@ class PrivateUnderTest:
             member.server.environment = launch.environment
             member.server.arguments = tuple(launch.arguments)
             member.server.placement = launch.placement
+            member.server.redo_log_folder = launch.redo_log_folder
             if launch.from_disk:
                 drop_files(member.server.data_folder)
         assert self._program is not None

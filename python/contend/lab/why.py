@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import shutil
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,6 +47,7 @@ from contend.findings.tried import (
     repeats_to_decide,
     sides_of,
 )
+from contend.host.tree import cpu_list
 from contend.lab.effort import BLOCK_S, ROUNDS_OF_TREATMENTS, SETTLE_S, SLICE_S, START_S
 from contend.lab.session import refuse_settings
 from contend.probed import TriedRecord, WhyFacts
@@ -77,6 +79,10 @@ _OF_OTHERS = frozenset(
     | {"client_ceiling_share"}
 )
 """What is not read from the server's counters."""
+
+
+_LOGS_BYTES = 1 << 30
+"""Two redo logs of their usual sizes, four times over."""
 
 
 class NotTried(RequestError):
@@ -204,13 +210,22 @@ def host_powers() -> HostPowers:
     """What can be done to this host."""
     facts = host.facts()
     is_root = os.geteuid() == 0
+    usable = os.sched_getaffinity(0)
+    groups = (usable & {*cpu_list(of)} for of in (facts.get("cpu") or {}).get("cache_groups") or ())
     return HostPowers(
-        cpus=len(os.sched_getaffinity(0)),
+        cpus=len(usable),
         root=is_root,
         groups=is_root,
         nodes=(facts.get("numa") or {}).get("node_count") or 1,
         frequency=is_root and (facts.get("cpu") or {}).get("governor") is not None,
+        files_in_memory=_has_room(Path("/dev/shm")),
+        caches=tuple(tuple(sorted(group)) for group in groups if group),
     )
+
+
+def _has_room(folder: Path) -> bool:
+    writable = folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+    return writable and shutil.disk_usage(folder).free >= _LOGS_BYTES
 
 
 def fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Proposal]]:

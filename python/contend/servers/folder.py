@@ -85,6 +85,34 @@ class ServerFolder:
                 hint="Wait until it ends, or use another folder.",
             ) from None
 
+    def move_redo_log(self, away: Path) -> None:
+        """Have InnoDB find its redo log in another folder, by way of symbolic links.
+
+        Raises:
+            UnusableServer: there is no room for it.
+        """
+        for path in self._redo_log():
+            try:
+                shutil.move(path, away / path.name)
+            except OSError as error:
+                raise UnusableServer(
+                    f"the redo log cannot be moved to {away.parent}: {error.strerror}.",
+                    hint="Name a folder with more room in server.redo_log_folder, or let "
+                    "innodb_log_file_size (innodb_redo_log_capacity) be smaller.",
+                ) from None
+            path.symlink_to(away / path.name)
+
+    def bring_back_redo_log(self, away: Path) -> None:
+        """Put it back, so that the data are whole without that folder."""
+        for path in self._redo_log():
+            if path.is_symlink() and path.readlink().parent == away:
+                path.unlink()
+                shutil.move(away / path.name, path)
+
+    def _redo_log(self) -> list[Path]:
+        """Of MariaDB files, of MySQL a folder."""
+        return [path for name in _REDO_LOGS for path in self.data.glob(name)]
+
     def empty(self) -> None:
         """Remove the data, keep the claim."""
         for folder in (self.data, self.temporary):
@@ -92,10 +120,13 @@ class ServerFolder:
             folder.mkdir(mode=0o700)
 
 
+_REDO_LOGS = ("ib_logfile*", "#innodb_redo")
+
 SOCKET_NAME = "s"
 KEY_SOCKET_NAMES = ("r", "w")
 """Those of HandlerSocket, for reading and for writing."""
 _LOCK_NAME = "contend-socket.lock"
+_LOG_LOCK_NAME = "contend-log.lock"
 _PREFIX = "contend-"
 _PATH_BYTES_MAX = 107
 
@@ -135,6 +166,27 @@ def remove_socket_folder(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
     with contextlib.suppress(OSError):
         folder.rmdir()
+
+
+def new_log_folder(base: Path) -> tuple[Path, int]:
+    """A new folder for a server's redo log, and its lock, which are as those of a socket's."""
+    for path in base.glob(f"{_PREFIX}*/{_LOG_LOCK_NAME}"):
+        with contextlib.suppress(OSError):
+            if path.lstat().st_uid == os.geteuid() and not is_locked(path):
+                remove_log_folder(path.parent)
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
+        return folder, _lock(folder / _LOG_LOCK_NAME)
+    except OSError as error:
+        raise UnusableServer(
+            f"the redo log can have no folder in {base}: {error.strerror}.",
+            hint="Name another one in server.redo_log_folder.",
+        ) from None
+
+
+def remove_log_folder(folder: Path) -> None:
+    """Remove it with what is left in it."""
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _lock(path: Path) -> int:

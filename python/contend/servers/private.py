@@ -34,7 +34,9 @@ from contend.servers.folder import (
     SOCKET_NAME,
     ServerFolder,
     free_port,
+    new_log_folder,
     new_socket_folder,
+    remove_log_folder,
     remove_socket_folder,
 )
 from contend.servers.kinds import KINDS
@@ -81,6 +83,8 @@ class PrivateServer:
         self.environment = dict(environment or {})
         self.arguments = tuple(arguments)
         self.placement = Placement()
+        self.redo_log_folder = ""
+        """Where its redo log lies while it runs; empty for its data folder."""
         self.misplaced: tuple[str, ...] = ()
         """What the kernel made otherwise of the placement, in words."""
         self._alive = contextlib.ExitStack()
@@ -88,6 +92,7 @@ class PrivateServer:
         self.port: int | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._socket_folder: Path | None = None
+        self._log_folder: Path | None = None
         self._log_start = 0
 
     # --- what it is ---
@@ -326,6 +331,10 @@ class PrivateServer:
         try:
             self._socket_folder, socket_lock = new_socket_folder()
             locks.append(socket_lock)
+            if self.redo_log_folder:
+                self._log_folder, log_lock = new_log_folder(Path(self.redo_log_folder))
+                locks.append(log_lock)
+                self.folder.move_redo_log(self._log_folder)
             self.port = free_port() if tcp else None
             command = [*self._command(), *self.kind.start_arguments(self._site())]
             self._open_log()
@@ -435,6 +444,10 @@ class PrivateServer:
         self._alive.close()
         self.misplaced = ()
         self.port = None
+        if self._log_folder is not None:
+            self.folder.bring_back_redo_log(self._log_folder)
+            remove_log_folder(self._log_folder)
+            self._log_folder = None
         if self._socket_folder is not None:
             remove_socket_folder(self._socket_folder)
             self._socket_folder = None

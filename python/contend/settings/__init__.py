@@ -34,6 +34,7 @@ SETTINGS: list[Setting] = [
     model_server.SETTING,
     server.ENVIRONMENT,
     server.WRAP,
+    server.REDO_LOG_FOLDER,
     *topology.MEMBERS,
     topology.MEMBER_ROUND_TRIP,
     cluster.MEMBERS,

@@ -77,6 +77,7 @@ class Launch:
         environment: variables in addition to the few that every private server gets.
         wrap: a program with its arguments that starts the server, which it gets as further
             arguments.
+        redo_log_folder: where its redo log lies; empty for its data folder.
         from_disk: no file of the server is in the page cache when it starts.
         arguments: of its command line, beside its options.
         placement, client: of the server's process, and of contend-load's.
@@ -91,6 +92,7 @@ class Launch:
     by_kind: dict[str, Mapping[str, Level]] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     wrap: tuple[str, ...] = ()
+    redo_log_folder: str = ""
     from_disk: bool = False
     arguments: list[str] = field(default_factory=list)
     placement: Placement = field(default_factory=Placement)

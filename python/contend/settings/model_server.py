@@ -12,7 +12,7 @@ from contend.errors import RequestError
 from contend.settings.before_run import COLD_STARTS, LOCK_FILES, WARM
 from contend.settings.model import Launch, Need, Setting, Values
 from contend.settings.plan_keys import HANDLER_SOCKET, load_schema, sentence, value_kind
-from contend.settings.server import KIND, MODEL, USE
+from contend.settings.server import KIND, MODEL, REDO_LOG_FOLDER, USE
 from contend.settings.tables import TomlTable
 from contend.settings.values import Key, shown
 from contend.settings.workload import may_write
@@ -117,6 +117,8 @@ def _lacking(cell: Values) -> list[tuple[str, object, str]]:
          'It has no files to be cold: take "index" or "as-found".'),
         (LOCK_FILES.path, cell[LOCK_FILES.path], not cell[LOCK_FILES.path],
          "It has no files: leave it out."),
+        (REDO_LOG_FOLDER.path, cell[REDO_LOG_FOLDER.path], not cell[REDO_LOG_FOLDER.path],
+         "It has no log: leave it out."),
         ("load.protocol", cell["load.protocol"], cell["load.protocol"] != HANDLER_SOCKET,
          'Take "prepared" or "text".'),
     ]  # fmt: skip

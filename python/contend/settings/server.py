@@ -3,6 +3,7 @@ environment, and a program such as numactl or strace; and how far away it is."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 from contend.errors import RequestError
 from contend.settings.model import Differs, Launch, Need, Setting, Target, Values
 from contend.settings.tables import Named
-from contend.settings.values import AnyLevel, Choice, Command, Duration, Key, Text
+from contend.settings.values import AnyLevel, Choice, Command, Duration, Key, Text, shown
 
 _DSN_BEGINNINGS = ("mysql:", "mariadb:", "socket:")
 
@@ -161,6 +162,43 @@ WRAP = Wrap(
     ),
     need=Need.RESTART,
     tried=True,
+)
+
+
+@dataclass(frozen=True)
+class RedoLogFolder(Setting):
+    """Of a private server: on another device, or in memory."""
+
+    def refuse(self, cell: Values, *, own: bool) -> None:
+        folder = cell[self.path]
+        if not folder:
+            return
+        if not own:
+            raise RequestError(
+                f"{self.path} = {shown(folder)} is for the redo log of a private server, and "
+                "contend moves none of a server that is not its own",
+                hint="Leave --server out to use a private server.",
+            )
+        if not (Path(folder).is_dir() and os.access(folder, os.W_OK | os.X_OK)):
+            raise RequestError(
+                f"{self.path} = {shown(folder)} is no folder that can be written to",
+                hint="Make it, or name another one; /dev/shm is in memory.",
+            )
+
+    def launch(self, cell: Values, launch: Launch) -> None:
+        launch.redo_log_folder = cell[self.path]
+
+
+REDO_LOG_FOLDER = RedoLogFolder(
+    "server",
+    Key(
+        "redo_log_folder",
+        Text("(/.*)?", 'the whole path of a folder in quotes, or ""'),
+        "",
+        "where InnoDB's redo log of a private server lies in place of its data folder, in a folder "
+        "that is made for it and removed at its end: on another device, or /dev/shm for memory",
+    ),
+    need=Need.RESTART,
 )
 
 

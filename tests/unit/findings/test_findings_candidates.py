@@ -22,6 +22,7 @@ from contend.spec import Experiment, Factor, cell_specs, load_experiment
 ONLY_TOLD = {
     "bandwidth",
     "bulk-load-beside",
+    "burst-beside",
     "mitigations",
     "scan-beside",
     "steal",
@@ -150,8 +151,10 @@ def test_a_candidate_is_confirmed_and_refuted(monkeypatch: pytest.MonkeyPatch, n
 
 NOT_OWN = (
     "cpu-contention",
+    "cpus-far-apart",
     "doublewrite",
     "instrumentation",
+    "log-device",
     "memory-of-another-node",
     "neighbour",
     "preempted-holders",
@@ -182,6 +185,9 @@ def test_a_server_that_is_not_contends_own_is_not_started(name: str) -> None:
         ("frequency", HostPowers(cpus=2), "lets nobody choose"),
         ("cpu-contention", HostPowers(cpus=1, groups=True), "one CPU"),
         ("cpu-contention", HostPowers(cpus=2), "control group"),
+        ("cpus-far-apart", HostPowers(cpus=2), "share a cache"),
+        ("cpus-far-apart", HostPowers(cpus=2, caches=((0,), (1,))), "no two CPUs"),
+        ("log-device", HostPowers(cpus=2), "no room"),
         ("neighbour", HostPowers(cpus=2), "root"),
         ("client-bound", HostPowers(cpus=2), "root"),
         ("quota", HostPowers(cpus=2), "root"),
@@ -294,6 +300,29 @@ def test_a_cause_that_many_make_is_tried_with_fewer_first(name: str) -> None:
     smaller, whole = proposal_of(name).doses
     assert smaller.sets == {"load.connections": 6}
     assert whole.sets.keys() <= {"server.globals.eq_range_index_dive_limit", "place.server.cpus"}
+
+
+def test_cpus_of_one_cache_are_tried_beside_as_many_of_several() -> None:
+    found = proposal_of("cpus-far-apart")
+    assert [one.sets for one in (found.whole, found.placebo)] == [
+        {"place.server.cpus": "0,1,2,3"},
+        {"place.server.cpus": "0,1,4,5"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "metrics", "fits"),
+    [
+        ({"Innodb_adaptive_hash_hash_searches": 900}, {}, True),
+        ({}, {"adaptive_hash_searches": 900}, True),  # MySQL
+        ({}, {}, False),
+    ],
+)
+def test_searches_by_the_adaptive_hash_index_are_counted_on_every_server(
+    status: dict[str, int], metrics: dict[str, int], fits: bool
+) -> None:
+    slower = run(status, {"innodb_metrics": metrics}, **done(switches=0.9))
+    assert CANDIDATES["adaptive-hash-index"].fits(pair(slower, run())) is fits
 
 
 def test_on_many_cpus_half_of_them_is_the_smaller_dose() -> None:

@@ -134,6 +134,8 @@ def _two_sockets() -> dict[str, str]:
         files[f"{folder}/topology/physical_package_id"] = f"{socket}\n"
         files[f"{folder}/topology/core_id"] = f"{core}\n"
         files[f"{folder}/topology/thread_siblings_list"] = f"{cpu % 4},{cpu % 4 + 4}\n"
+        files[f"{folder}/cache/index3/level"] = "3\n"
+        files[f"{folder}/cache/index3/shared_cpu_list"] = ("0,2,4,6\n", "1,3,5,7\n")[socket]
         files[f"{folder}/cpufreq/scaling_governor"] = "powersave\n" if cpu else "performance\n"
         files[f"{folder}/cpufreq/scaling_driver"] = "intel_pstate\n"
         files[f"{folder}/cpufreq/cpuinfo_max_freq"] = "3200000\n"

@@ -34,8 +34,9 @@ def test_a_server_with_two_sockets(two_sockets: Path) -> None:
     assert cpu["idle_states"] == ["POLL 0 µs", "C6 133 µs (disabled)"]
 
 
-def test_who_shares_a_core_and_where_we_may_run(two_sockets: Path) -> None:
+def test_who_shares_a_core_or_a_cache_and_where_we_may_run(two_sockets: Path) -> None:
     host = found(two_sockets)
+    assert host["cpu"]["cache_groups"] == ["0,2,4,6", "1,3,5,7"]
     assert host["cpu"]["thread_siblings"] == ["0,4", "1,5", "2,6", "3,7"]
     assert (host["cpu"]["allowed"], host["numa"]["allowed"]) == ("0-1", "0")
 

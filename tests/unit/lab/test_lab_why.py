@@ -120,7 +120,7 @@ def test_those_come_first_that_the_sides_differ_in_most() -> None:
     faster.probes["status"] |= {"Sort_merge_passes": 300, "Threads_created": 100}
     tried = [one.name for one, _ in why.fitting(pair, {})]
     # The log is flushed by the slower side alone.
-    assert tried == ["log-flush", "thread-cache", "sort-passes"]
+    assert tried == ["log-flush", "log-device", "thread-cache", "sort-passes"]
 
 
 def test_what_takes_long_to_set_comes_last() -> None:

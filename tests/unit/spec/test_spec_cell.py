@@ -155,6 +155,7 @@ LEVELS: dict[str, tuple[object, object]] = {
     "server.warm": ("full", "full"),
     "server.wrap": ("nice -n 5", ["nice", "-n", "5"]),
     "server.lock_files": (True, True),
+    "server.redo_log_folder": ("/dev/shm", "/dev/shm"),
     "load.hosts": (2, 2),
     "load.host_lost": ("go_on", "go_on"),
     "server.profiler_hz": (199, 199),

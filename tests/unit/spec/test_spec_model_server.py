@@ -95,6 +95,7 @@ def test_an_unknown_knob_in_a_file_is_named_with_its_line(load: Load, small_text
         ("workload.kind=read_write", "workload.kind"),
         ("workload.kind=point_select", "workload.kind"),
         ("server.lock_files=true", "server.lock_files"),
+        ("server.redo_log_folder=/dev/shm", "server.redo_log_folder"),
         ("load.protocol=handler_socket", "load.protocol"),
     ],
 )
