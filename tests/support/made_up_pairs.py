@@ -84,7 +84,7 @@ HASHED = {"Innodb_adaptive_hash_hash_searches": 900}
 KEYS = {"Key_read_requests": 9000, "Handler_read_key": 1000}
 
 
-def of_host(**shares: float) -> dict[str, Any]:
+def of_host(**shares: Any) -> dict[str, Any]:
     usual = {"elapsed_s": 1.0, "cpus": 2, "busy_share": 1.0, "steal_share": 0.0}
     return {"host": {**usual, "own_cpu_s": 1.6, "stall_share": {}, **shares}}
 
@@ -119,6 +119,8 @@ def _with(slower: Any, faster: Any) -> Any:
 
 _ON = {"value": "ON", "default": "OFF"}
 _MEAN = {"latency_us": {"mean": 3000.0, "count": 1000}}
+STILL: dict[str, Any] = {"stall_share": {"io.some": 0.01}}
+_WRITING = {**IDLE, "server": {**IDLE["server"], "write_bytes": 10**6}}
 _THREE = {"queries": 3000, "events": 1000, "server": _used(900_000, 30)}
 
 
@@ -291,6 +293,13 @@ SIGNS: dict[str, tuple[Pair, Pair]] = {
     "burst-beside": (
         pair(run({"Questions": 2000}), run()),
         pair(run({"Questions": 2000}), run({"Questions": 2000})),
+    ),
+    "disk-beside": (
+        pair(run(probes=of_host(stall_share={"io.some": 0.3})), run(probes=of_host(**STILL))),
+        pair(
+            run(probes=of_host(stall_share={"io.some": 0.3}), **_WRITING),
+            run(probes=of_host(**STILL)),
+        ),
     ),
     "cpus-far-apart": (_at_distance(600.0), _at_distance(90.0)),
     "cpu-contention": (pair(run(**BUSY), run()), pair(run(), run())),

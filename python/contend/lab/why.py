@@ -34,6 +34,7 @@ from contend.findings.candidate import (
 )
 from contend.findings.candidates import CANDIDATES
 from contend.findings.candidates._common import IDLE_SHARE, NEIGHBOURS_SHARE, STEAL_SHARE
+from contend.findings.candidates.disk_beside import DISK_STALL_SHARE
 from contend.findings.candidates.quota import HAS_QUOTA
 from contend.findings.model import Finding
 from contend.findings.study import Study
@@ -75,7 +76,7 @@ _NO_COUNTERS = (
     '(compare.by = "runs" has them apart)'
 )
 _OF_OTHERS = frozenset(
-    {one.name for one in (HAS_QUOTA, IDLE_SHARE, NEIGHBOURS_SHARE, STEAL_SHARE)}
+    {one.name for one in (DISK_STALL_SHARE, HAS_QUOTA, IDLE_SHARE, NEIGHBOURS_SHARE, STEAL_SHARE)}
     | {"client_ceiling_share"}
 )
 """What is not read from the server's counters."""

@@ -13,6 +13,7 @@ import os
 import shutil
 import socket
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from contend.locks import Locked, is_locked, lock
@@ -126,6 +127,7 @@ SOCKET_NAME = "s"
 KEY_SOCKET_NAMES = ("r", "w")
 """Those of HandlerSocket, for reading and for writing."""
 _LOCK_NAME = "contend-socket.lock"
+_IN_MEMORY = Path("/dev/shm")
 _LOG_LOCK_NAME = "contend-log.lock"
 _PREFIX = "contend-"
 _PATH_BYTES_MAX = 107
@@ -150,7 +152,9 @@ def new_socket_folder() -> tuple[Path, int]:
         longest = Path(base) / f"{_PREFIX}12345678" / SOCKET_NAME
         if len(os.fsencode(longest)) > _PATH_BYTES_MAX:
             continue
-        _remove_stale(Path(base))
+        _remove_stale(Path(base), _LOCK_NAME, remove_socket_folder)
+        # A log that nobody needs any more would take memory until somebody asks for another one.
+        _remove_stale(_IN_MEMORY, _LOG_LOCK_NAME, remove_log_folder)
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
         return folder, _lock(folder / _LOCK_NAME)
     raise UnusableServer(
@@ -170,10 +174,7 @@ def remove_socket_folder(folder: Path) -> None:
 
 def new_log_folder(base: Path) -> tuple[Path, int]:
     """A new folder for a server's redo log, and its lock, which are as those of a socket's."""
-    for path in base.glob(f"{_PREFIX}*/{_LOG_LOCK_NAME}"):
-        with contextlib.suppress(OSError):
-            if path.lstat().st_uid == os.geteuid() and not is_locked(path):
-                remove_log_folder(path.parent)
+    _remove_stale(base, _LOG_LOCK_NAME, remove_log_folder)
     try:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
         return folder, _lock(folder / _LOG_LOCK_NAME)
@@ -196,11 +197,11 @@ def _lock(path: Path) -> int:
     return descriptor
 
 
-def _remove_stale(base: Path) -> None:
-    for path in base.glob(f"{_PREFIX}*/{_LOCK_NAME}"):
+def _remove_stale(base: Path, lock_name: str, remove: Callable[[Path], None]) -> None:
+    for path in base.glob(f"{_PREFIX}*/{lock_name}"):
         with contextlib.suppress(OSError):
             if path.lstat().st_uid == os.geteuid() and not is_locked(path):
-                remove_socket_folder(path.parent)
+                remove(path.parent)
 
 
 def free_port() -> int:

@@ -23,6 +23,7 @@ ONLY_TOLD = {
     "bandwidth",
     "bulk-load-beside",
     "burst-beside",
+    "disk-beside",
     "mitigations",
     "scan-beside",
     "steal",
