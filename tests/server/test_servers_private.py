@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from contend.servers import PrivateServer, ServerBinary
+from contend.servers import PrivateServer, ServerBinary, folder
 from contend.servers.errors import FolderInUse, OptionRejected, ServerDied, UnusableServer
 
 Factory = Callable[..., PrivateServer]
@@ -163,6 +163,20 @@ def test_what_a_killed_lab_left_of_a_redo_log_is_removed_by_the_next_server(
         server.start()
         assert not left.exists()
     assert [path.name for path in away.iterdir()] == ["contend-of-somebody"]
+
+
+def test_a_log_in_memory_that_a_killed_lab_left_is_removed_by_any_next_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "_IN_MEMORY", tmp_path)
+    used, lock = folder.new_log_folder(tmp_path)
+    left, its_lock = folder.new_log_folder(tmp_path)
+    os.close(its_lock)
+    made, socket_lock = folder.new_socket_folder()
+    assert (used.exists(), left.exists()) == (True, False)
+    for one in (lock, socket_lock):
+        os.close(one)
+    folder.remove_socket_folder(made)
 
 
 def test_a_redo_log_that_has_no_room_is_told_and_stays(

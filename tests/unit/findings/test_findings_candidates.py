@@ -31,6 +31,9 @@ ONLY_TOLD = {
 }
 """Of these a signature is all there is; they say why."""
 
+USED = done()["server"]
+NOT_SHOWN = {"read_bytes": None, "write_bytes": None}
+
 TRIED = sorted(CANDIDATES.keys() - ONLY_TOLD)
 
 
@@ -324,6 +327,20 @@ def test_searches_by_the_adaptive_hash_index_are_counted_on_every_server(
 ) -> None:
     slower = run(status, {"innodb_metrics": metrics}, **done(switches=0.9))
     assert CANDIDATES["adaptive-hash-index"].fits(pair(slower, run())) is fits
+
+
+def test_disk_traffic_that_is_hidden_is_not_recorded() -> None:
+    """As of a server whose /proc/PID/io is another user's."""
+    has_it, _ = SIGNS["disk-beside"]
+    hidden: Any = {
+        side: [
+            SimpleNamespace(**{**vars(one), "done": {**one.done, "server": {**USED, **NOT_SHOWN}}})  # type: ignore[dict-item]
+            for one in of
+        ]
+        for side, of in has_it.runs.items()
+    }
+    assert CANDIDATES["disk-beside"].fits(has_it) is True
+    assert CANDIDATES["disk-beside"].fits(replace(has_it, runs=hidden)) is None
 
 
 def test_on_many_cpus_half_of_them_is_the_smaller_dose() -> None:

@@ -21,6 +21,7 @@ from contend.servers.client import StatementFailed
 from contend.servers.deployment import alone
 from contend.settings.before_run import LOCK_FILES
 from contend.settings.options import layout_options
+from contend.settings.server import REDO_LOG_FOLDER
 from contend.settings.values import Refused
 from contend.spec import CellSpec, DataSpec, Experiment, Level, cell_spec
 
@@ -263,6 +264,31 @@ class TestLockedFiles:
     def test_what_is_to_be_cold_cannot_be_locked(self) -> None:
         with pytest.raises(Refused, match="wants them out of it"):
             LOCK_FILES.check(cell([], **COLD, server__lock_files=True).values)
+
+
+class TestRedoLogFolder:
+    def test_the_server_is_started_anew_with_its_log_there(
+        self, bench: Bench, tmp_path: Path
+    ) -> None:
+        bench.testbed.set(cell([]))
+        bench.testbed.set(cell([], server__redo_log_folder=str(tmp_path)))
+        assert bench.server.redo_log_folder == str(tmp_path)
+        assert [one for one in bench.server.life if one != "differ"] == ["start ", "stop", "start "]
+
+    @pytest.mark.parametrize(
+        ("folder", "own", "said"),
+        [
+            ("/dev/shm", False, "moves none of a server that is not its own"),
+            ("/nowhere", True, "no folder that can be written to"),
+        ],
+    )
+    def test_what_cannot_be_is_refused(self, folder: str, own: bool, said: str) -> None:
+        with pytest.raises(RequestError, match=said):
+            REDO_LOG_FOLDER.refuse(cell([], server__redo_log_folder=folder).values, own=own)
+
+    def test_a_folder_is_a_whole_path(self) -> None:
+        with pytest.raises(Refused, match="whole path"):
+            REDO_LOG_FOLDER.key.kind.read("log")
 
 
 class TestWarm:

@@ -17,8 +17,11 @@ def _stalled(run: Run) -> float | None:
 
 
 def _bytes(run: Run) -> float | None:
-    server, queries = (run.done or {}).get("server"), (run.done or {}).get("queries")
-    return (server["read_bytes"] + server["write_bytes"]) / queries if server and queries else None
+    server = run.done["server"] if run.done else None
+    if not run.done or not server or not run.done["queries"]:
+        return None
+    read, written = server["read_bytes"], server["write_bytes"]
+    return None if read is None or written is None else (read + written) / run.done["queries"]
 
 
 DISK_STALL_SHARE = Metric("host_disk_stall_share", "Time that tasks waited for disks", "", _stalled)

@@ -1,4 +1,7 @@
-"""The device of the redo log is slow, however seldom it is asked to flush."""
+"""The device of the redo log is slow, however seldom it is asked to flush.
+
+MariaDB maps a log that is in /dev/shm into its memory and neither writes nor flushes it: the calls
+for both go with the device."""
 
 from __future__ import annotations
 
@@ -19,8 +22,8 @@ def _propose(pair: Pair) -> Proposal | str:
         return "the log is in memory as it is"
     if not pair.host.files_in_memory:
         return f"{_IN_MEMORY} has no room for two logs"
-    words = "the log in memory, and flushed as often as before"
-    return Proposal(doses=(Treatment(words, {_FOLDER: _IN_MEMORY}),), placebo=STARTED, least=0.5)
+    in_memory = Treatment("the log in memory", {_FOLDER: _IN_MEMORY})
+    return Proposal(doses=(in_memory,), placebo=STARTED, least=0.5)
 
 
 CANDIDATE = Candidate(
