@@ -29,7 +29,8 @@ def test_the_experiment_of_the_guide_to_distance_is_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("guide", "planned"), [("what-can-vary", [12, 24, 16, 8, 8, 9, 6, 12]), ("placement", [8, 8])]
+    ("guide", "planned"),
+    [("what-can-vary", [12, 24, 16, 8, 8, 9, 6, 12, 6]), ("placement", [8, 8])],
 )
 def test_the_experiments_of_the_guides_to_settings_are_some(
     tmp_path: Path, guide: str, planned: list[int]

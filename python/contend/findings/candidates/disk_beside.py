@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contend.findings.candidate import Candidate, Pair, Sign
-from contend.metrics import Metric, Run
+from contend.metrics import Metric, Run, read
 
 
 def _propose(pair: Pair) -> str:
@@ -17,11 +17,11 @@ def _stalled(run: Run) -> float | None:
 
 
 def _bytes(run: Run) -> float | None:
-    server = run.done["server"] if run.done else None
-    if not run.done or not server or not run.done["queries"]:
+    used = read.server(run)
+    if used is None or run.done is None or not run.done["queries"]:
         return None
-    read, written = server["read_bytes"], server["write_bytes"]
-    return None if read is None or written is None else (read + written) / run.done["queries"]
+    came, went = used["read_bytes"], used["write_bytes"]
+    return None if came is None or went is None else (came + went) / run.done["queries"]
 
 
 DISK_STALL_SHARE = Metric("host_disk_stall_share", "Time that tasks waited for disks", "", _stalled)
