@@ -257,4 +257,20 @@ def _choose(study: Study, naming: Naming, analysis: Analysis, level: Level) -> S
     ]
     others = Said.joined(" or ", alike)
     but = Said("; that {} is better is not certain", others) if alike else ""
-    return Said("Next: try {} on your own server and load{}.", naming.noun(level), but)
+    assert study.roles.compared is not None
+    risk = Said(_AT_RISK) if _is_risky(study.roles.compared.path, level) else ""
+    return Said("Next: try {} on your own server and load{}{}.", naming.noun(level), but, risk)
+
+
+_AT_RISK = "; with it commits or pages may be lost if the host fails"
+_RISKY: Mapping[str, tuple[str, ...]] = {
+    "innodb_flush_log_at_trx_commit": ("0", "2"),
+    "sync_binlog": ("0",),
+    "innodb_doublewrite": ("0", "off", "false"),
+    "redo_log_folder": ("/dev/shm",),
+}
+"""Levels that are faster because they wait for less, by the name of the variable or setting."""
+
+
+def _is_risky(path: str, level: Level) -> bool:
+    return str(level).lower() in _RISKY.get(path.rpartition(".")[2], ())

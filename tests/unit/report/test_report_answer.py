@@ -23,6 +23,7 @@ from synthetic_run import (
 )
 
 from contend.report import Report, build
+from contend.report.answer import _is_risky
 from contend.report.words import gain_text
 from contend.store import RunFolder, RunRecord
 
@@ -319,3 +320,20 @@ def test_there_are_three_sentences_at_most(
     said = [answer.sentence, *answer.others]
     assert len(said) <= 3
     assert all(re.fullmatch(r".+[^.]\.", text) and ". " not in text for text in said), said
+
+
+@pytest.mark.parametrize(
+    ("path", "level", "risky"),
+    [
+        ("server.options.innodb_flush_log_at_trx_commit", 2, True),
+        ("server.globals.innodb_flush_log_at_trx_commit", 1, False),
+        ("server.options.innodb_doublewrite", "OFF", True),
+        ("server.redo_log_folder", "/dev/shm", True),
+        ("server.redo_log_folder", "/mnt/fast", False),
+        ("load.connections", 2, False),
+    ],
+)
+def test_what_may_lose_commits_is_not_advised_without_saying_so(
+    path: str, level: Any, risky: bool
+) -> None:
+    assert _is_risky(path, level) is risky
