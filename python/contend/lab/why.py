@@ -34,6 +34,7 @@ from contend.findings.candidate import (
 )
 from contend.findings.candidates import CANDIDATES
 from contend.findings.candidates._common import IDLE_SHARE, NEIGHBOURS_SHARE, STEAL_SHARE
+from contend.findings.candidates.cpus_far_apart import DISTANCE
 from contend.findings.candidates.disk_beside import DISK_STALL_SHARE
 from contend.findings.candidates.quota import HAS_QUOTA
 from contend.findings.model import Finding
@@ -77,7 +78,7 @@ _NO_COUNTERS = (
 )
 _OF_OTHERS = frozenset(
     {one.name for one in (DISK_STALL_SHARE, HAS_QUOTA, IDLE_SHARE, NEIGHBOURS_SHARE, STEAL_SHARE)}
-    | {"client_ceiling_share"}
+    | {DISTANCE.name, "client_ceiling_share"}
 )
 """What is not read from the server's counters."""
 
