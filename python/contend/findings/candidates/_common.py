@@ -3,7 +3,7 @@ that signatures look at, and reasons why something cannot be tried."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from contend.findings.candidate import GLOBALS, OPTIONS, SESSION, Pair, Treatment
 from contend.metrics import DISTURBANCES, Metric, Run
@@ -54,6 +54,14 @@ def _load(connections: int) -> Mapping[str, Level]:
 def is_database(pair: Pair) -> bool:
     """Whether it is a server with variables and engines."""
     return not pair.is_model
+
+
+def per_question(run: Run, count: Callable[[Mapping[str, int]], float]) -> float | None:
+    """What is counted in the server's status, for each statement that anybody asked; None if no
+    status was recorded, or nothing asked."""
+    status = run.probes.get("status")
+    asked = (status or {}).get("Questions")
+    return None if status is None or not asked else count(status) / asked
 
 
 def variable(name: str, *values: str) -> Metric:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from contend.findings.candidate import Candidate, Pair, Proposal, Sign
-from contend.findings.candidates._common import NO_DATABASE, NOTHING, fewer, is_database, setting
+from contend.findings.candidates._common import (
+    NO_DATABASE,
+    NOTHING,
+    fewer,
+    is_database,
+    per_question,
+    setting,
+)
 from contend.metrics import Metric, Run
 
 
 def _searches(run: Run) -> float | None:
     """Rows found by it, for each statement: of MariaDB among the status, of MySQL among
     INNODB_METRICS."""
-    status = run.probes.get("status")
-    asked = (status or {}).get("Questions")
-    if status is None or not asked:
-        return None
     metrics = run.probes.get("innodb_metrics") or {}
     usual = metrics.get("adaptive_hash_searches", 0)
-    return max(0.0, status.get("Innodb_adaptive_hash_hash_searches", usual) / asked)
+    return per_question(
+        run, lambda status: max(0, status.get("Innodb_adaptive_hash_hash_searches", usual))
+    )
 
 
 SEARCHES = Metric(

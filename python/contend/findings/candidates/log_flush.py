@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from contend.findings.candidate import Candidate, Pair, Proposal, Sign
-from contend.findings.candidates._common import NO_DATABASE, NOTHING, is_database, setting
+from contend.findings.candidates._common import (
+    NO_DATABASE,
+    NOTHING,
+    is_database,
+    per_question,
+    setting,
+)
 from contend.metrics import Metric, Run
 
 
 def _flushes(run: Run) -> float | None:
     """Flushes of InnoDB's files and of its log, for each statement."""
-    status = run.probes.get("status")
-    asked = (status or {}).get("Questions")
-    if status is None or not asked:
-        return None
-    flushes = status.get("Innodb_data_fsyncs", 0) + status.get("Innodb_os_log_fsyncs", 0)
-    return max(0.0, flushes / asked)
+    names = ("Innodb_data_fsyncs", "Innodb_os_log_fsyncs")
+    return per_question(run, lambda status: max(0, sum(status.get(name, 0) for name in names)))
 
 
 FLUSHES = Metric("innodb_flushes_per_question", "Flushes of InnoDB per question", "", _flushes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contend.findings.candidate import Candidate, Pair, Proposal, Seen, Side, Sign
-from contend.findings.candidates._common import NOT_MARIADB, NOTHING, setting
+from contend.findings.candidates._common import NOT_MARIADB, NOTHING, per_question, setting
 from contend.findings.plans import PLANS, changed, plans_in
 from contend.metrics import Metric, Run
 from contend.spec import Level
@@ -11,11 +11,9 @@ from contend.spec import Level
 
 def _rows_read(run: Run) -> float | None:
     """Reads of rows and of index entries for each statement."""
-    status = run.probes.get("status")
-    asked = (status or {}).get("Questions")
-    if status is None or not asked:
-        return None
-    return sum(v for name, v in status.items() if name.startswith("Handler_read_")) / asked
+    return per_question(
+        run, lambda s: sum(v for name, v in s.items() if name.startswith("Handler_read_"))
+    )
 
 
 def _plans_that_differ(pair: Pair, side: Side) -> float | None:

@@ -8,6 +8,7 @@ from contend.findings.candidates._common import (
     NOTHING,
     NOTHING_OF_SESSION,
     is_database,
+    per_question,
     setting,
 )
 from contend.metrics import Metric, Run
@@ -19,12 +20,8 @@ _VOID = ("query_cache_limit", "query_cache_min_res_unit")
 
 def _visits(run: Run) -> float | None:
     """Answers, stores and refusals of the query cache for each statement."""
-    status = run.probes.get("status")
-    asked = (status or {}).get("Questions")
-    if status is None or not asked:
-        return None
     names = ("Qcache_hits", "Qcache_inserts", "Qcache_not_cached")
-    return sum(max(0, status.get(name, 0)) for name in names) / asked
+    return per_question(run, lambda status: sum(max(0, status.get(name, 0)) for name in names))
 
 
 VISITS = Metric("query_cache_visits", "Visits to the query cache per question", "", _visits)
