@@ -416,6 +416,7 @@ class Probes(TypedDict, total=False):
     settings: what settings noted of themselves, by path.
     line: of the delay line, if one stands before the server.
     member_line: of the delay lines between the servers of a level, if they are apart.
+    throttled_s: how long its CPU quota held a private server back that is a level alone.
     members: of a level that is several servers. What stands beside it is of the first one.
     member_servers: of a level that is several servers, if these are not contend's own.
     place: number of the run's server, and of its folder, among those of its block. In slices only.
@@ -443,6 +444,7 @@ class Probes(TypedDict, total=False):
     settings: dict[str, Any]
     line: DelayLine
     member_line: DelayLine
+    throttled_s: float
     members: list[MemberUse]
     member_servers: list[MemberServer]
     place: int

@@ -71,6 +71,7 @@ def test_servers_on_other_cpus_are_compared_in_slices(lab: Lab) -> None:
         assert placed["server"]["memory"] in ("local", "default")
         assert placed["server"]["io_class"] == "best-effort:1"
         assert placed["server"]["transparent huge pages"] == "no"
+        assert record.probes["throttled_s"] >= 0
         assert (placed["client"]["cpus"], placed["client"]["nice"]) == (str(other), "1")
         codes = {mark["code"] for mark in record.warnings}
         assert "placement-differs" not in codes
@@ -87,6 +88,7 @@ def test_where_the_client_moves_too_levels_are_runs(lab: Lab) -> None:
     )
     assert {"place" in record.probes for record in records} == {False}
     for record in records:
+        assert "throttled_s" not in record.probes
         server, client = (record.probes["placement"][who]["cpus"] for who in ("server", "client"))
         assert (server == client) == (record.cell["place.server.cpus"] == "together")
 

@@ -238,6 +238,16 @@ def test_a_name_that_is_none_says_what_it_may_have_been(name: str, meant: str) -
         assert meant in caught.value.known
 
 
+def test_how_long_quotas_held_servers_back_is_their_sum_if_each_says_so() -> None:
+    held = metric_of("throttled_s").value
+
+    def members(*seconds: float | None) -> Run:
+        return Run({}, {"members": [{"throttled_s": one} for one in seconds]}, {})
+
+    assert held(Run({}, {"throttled_s": 0.25}, {})) == 0.25
+    assert [held(members(1.0, 0.5)), held(members(1.0, None)), held(RUN)] == [1.5, None, None]
+
+
 def test_what_backends_answer_and_send_for_a_select_of_the_front() -> None:
     def member(role: str, **status: int) -> dict[str, Any]:
         return {"name": role, "role": role, "throttled_s": None, "status": status}

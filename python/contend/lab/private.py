@@ -373,6 +373,7 @@ class PrivateUnderTest:
                 self._server.pid,
                 member_line=self._member_line(),
                 locks=self._counted,
+                throttled_s=self._server.throttled_s,
                 members=self._observed_members(),
             ),
             expected=self._caches.expected(),

@@ -1,4 +1,5 @@
-"""Figures of levels that are several servers: what crosses from one to another."""
+"""Figures of levels that are several servers, which is what crosses from one to another, and of
+servers with a quota."""
 
 from __future__ import annotations
 
@@ -52,6 +53,8 @@ def _per_select(name: str) -> Read:
 
 
 def _throttled_s(run: Run) -> float | None:
+    if "throttled_s" in run.probes:
+        return run.probes["throttled_s"]
     held = [member["throttled_s"] for member in run.probes.get("members") or ()]
     known = [seconds for seconds in held if seconds is not None]
     return sum(known) if known and len(known) == len(held) else None
@@ -90,7 +93,7 @@ MEMBERS = (
     ),
     Metric(
         "throttled_s",
-        "Time that quotas held servers back, all of them together",
+        "Time that CPU quotas held the servers back, all of them together",
         "s",
         _throttled_s,
     ),

@@ -37,6 +37,8 @@ class Observed:
         line: asks the delay line before the server what passed since it was last asked.
         member_line: asks those between the servers that are the level, likewise.
         locks: asks a private server what it counted since it started that no statement shows.
+        throttled_s: asks how long the CPU quota of a private server has held it back so far; None
+            without a quota.
         members: the servers that are the level, if it is several.
     """
 
@@ -47,6 +49,7 @@ class Observed:
     line: Callable[[], DelayLine] | None = None
     member_line: Callable[[], DelayLine | None] | None = None
     locks: Callable[[], ModelCounters | None] | None = None
+    throttled_s: Callable[[], float | None] = lambda: None
     members: tuple[ObservedMember, ...] = ()
 
 
@@ -253,6 +256,18 @@ class LineProbe:
         return after
 
 
+class QuotaProbe:
+    """How long the CPU quota of the one private server held it back."""
+
+    name = "throttled_s"
+
+    def look(self, observed: Observed) -> float | None:
+        return None if observed.members else observed.throttled_s()
+
+    def change(self, before: float, after: float) -> float:
+        return after - before
+
+
 class LocksProbe:
     """What a model server counted of its locks and of its own work."""
 
@@ -292,6 +307,7 @@ PROBES: tuple[Probe, ...] = (
     LineProbe("line", lambda observed: observed.line),  # before the server
     LineProbe("member_line", lambda observed: observed.member_line),  # between servers of a level
     MembersProbe(),
+    QuotaProbe(),
     LocksProbe(),
 )
 

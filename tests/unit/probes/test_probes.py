@@ -23,10 +23,12 @@ from contend.probes.counters import (
     Observed,
     StatusProbe,
 )
+from contend.probes.members import ObservedMember
 from contend.settings.server import MODEL
 
 PLAN: dict[str, Any] = {"load": {"connections": 1, "measure_s": 1.0}, "watch": {"pid": 1}}
 DONE = done_of(PLAN)
+MEMBER = ObservedMember("1", "node", FakeConnection({"": []}), None)  # type: ignore[arg-type]
 
 
 def observed(rows: Rows, kind: str = "mariadb") -> Observed:
@@ -178,6 +180,19 @@ def test_what_a_server_does_not_have_is_left_out() -> None:
     changes = probes.changes(before, after)
     assert changes["status"] == {"Questions": 3}
     assert "key_caches" not in changes
+
+
+def test_how_long_a_quota_held_a_server_back_is_told_of_one_server() -> None:
+    held = iter([0.5, 2.0])
+    alone = replace(observed([]), throttled_s=lambda: next(held))
+    before, after = probes.look(alone), probes.look(alone)
+    assert probes.changes(before, after)["throttled_s"] == 1.5
+    # Without a quota, and of several servers, which each have their own.
+    for other in (
+        observed([]),
+        replace(observed([]), throttled_s=lambda: 1.0, members=(MEMBER,)),
+    ):
+        assert "throttled_s" not in probes.changes(probes.look(other), probes.look(other))
 
 
 def test_nothing_is_asked_between_the_status_and_the_run() -> None:
