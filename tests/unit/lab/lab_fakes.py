@@ -132,6 +132,9 @@ class FakeServer:
         self.life.append("start " + " ".join(f"{k}={v}" for k, v in options.items()))
         return self._truncated(options)
 
+    def throttled_s(self) -> float | None:
+        return None
+
     def stop(self) -> None:
         self.running = False
         self.life.append("stop")
