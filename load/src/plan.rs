@@ -146,9 +146,9 @@ pub struct Slices {
     #[serde(default)]
     pub rest_s: f64,
     pub rounds: u32,
-    /// Look at the threads of the arm's watched process in every other round, at so many of them a
-    /// second at most, see `look` of a slice. The other rounds say what that did. Absent: nobody
-    /// looks.
+    /// Look at the threads of the arm's watched process in the middle two of every four rounds after
+    /// the first, at so many of them a second at most, see `look` of a slice. The other rounds say
+    /// what that did. Absent: nobody looks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = LOOK_READS_MAX))]
     pub look_reads_per_s: Option<u32>,

@@ -25,8 +25,9 @@ from contend.store import LookRecord, RunFolder
 BUDGET = "budget"
 """Where the time of a query goes."""
 
-ROUNDS = 16
-"""Half of them are looked at: four groups of two with a look between two without one."""
+ROUNDS = 1 + 16
+"""Of all but the first, which may be slow, half are looked at: four groups of two with a look
+between two without one."""
 
 SLICE_S = 0.4
 SETTLE_S = 0.1
@@ -107,7 +108,7 @@ def blocks_to_look_at(planned: Sequence[Planned], compared: str | None) -> list[
 
 
 def look_at(block: BlockToLookAt) -> list[LookRecord]:
-    """Look at the threads of the servers of these cells in every other round of slices.
+    """Look at the threads of the servers of these cells in half of the rounds of slices.
 
     Raises:
         LoadFailed: contend-load gave no result.
@@ -123,7 +124,7 @@ def look_at(block: BlockToLookAt) -> list[LookRecord]:
     rounds: list[list[dict[str, Any]]] = [[] for _ in arms]
 
     def on_event(event: Outcome) -> None:
-        if event["type"] == "slice":
+        if event["type"] == "slice" and event["round"] > 0:
             rounds[event["arm_index"]].append(_kept(event))
 
     done = block.drive(cut, on_event, arms)

@@ -189,7 +189,7 @@ class Slicing:
     rest_s: float = 0.0
     """At most so long after each slice, until the servers are at rest."""
     look_reads_per_s: int | None = None
-    """In every other round so many looks a second at threads of the servers; None: none."""
+    """In half of the rounds so many looks a second at threads of the servers; None: none."""
 
     @property
     def round_s(self) -> float:

@@ -28,9 +28,10 @@ const BEFORE_END_NS: u64 = 20_000_000;
 /// Of so many threads of a process at most files are kept open, two of each.
 const KEPT_MAX: usize = 4096;
 
-/// Whether a round is looked at: two of four, so that what changes steadily is in both alike.
+/// Whether a round is looked at: the middle two of four, so that what changes steadily is in both
+/// alike. The first round of all, which may be slow, is in none of these fours.
 pub(super) fn is_looked(round: u32) -> bool {
-    matches!(round % 4, 1 | 2)
+    matches!(round % 4, 2 | 3)
 }
 
 /// When a look at a slice ends.
@@ -312,8 +313,8 @@ mod tests {
 
     #[test]
     fn half_of_the_rounds_are_looked_at_and_drift_is_in_both_alike() {
-        let looked: Vec<u32> = (0..8).filter(|round| is_looked(*round)).collect();
-        assert_eq!(looked, [1, 2, 5, 6]);
+        let looked: Vec<u32> = (0..9).filter(|round| is_looked(*round)).collect();
+        assert_eq!(looked, [2, 3, 6, 7]);
     }
 
     #[test]
