@@ -48,7 +48,7 @@ pub struct Hops {
     pub rest_ns: u64,
     /// In each round every arm has one slice.
     pub rounds: u32,
-    /// So many looks a second at the threads of the watched process, in every other round.
+    /// So many looks a second at the threads of the watched process, in half of the rounds.
     pub look_reads_per_s: Option<u32>,
 }
 

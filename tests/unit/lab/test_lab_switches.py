@@ -38,32 +38,33 @@ def test_two_rounds_of_four_are_traced_at_all_levels_whatever_their_order() -> N
     tracer: Any = Tracer()
     seen = _Rounds(tracer, [7, 8])
     told = []
-    for round_ in range(8):
+    for round_ in range(9):
         for arm in (0, 1) if round_ % 2 else (1, 0):
             seen.hear(a_slice(arm, round_))
             told.append((round_, arm, list(tracer.told)))
             tracer.told.clear()
     assert [one for one in told if one[2]] == [
         (0, 1, ["watch"]),
-        (0, 0, ["begin"]),
-        (2, 0, ["pause"]),
-        (4, 0, ["begin"]),
-        (6, 0, ["pause"]),
+        (1, 1, ["begin"]),
+        (3, 1, ["pause"]),
+        (5, 1, ["begin"]),
+        (7, 1, ["pause"]),
     ]
     assert [key for _, key in seen.windows()] == [
         (arm, round_)
-        for round_, arms in ((1, (0, 1)), (2, (1, 0)), (5, (0, 1)), (6, (1, 0)))
+        for round_, arms in ((2, (1, 0)), (3, (0, 1)), (6, (1, 0)), (7, (0, 1)))
         for arm in arms
     ]
-    assert [window.pid for window, _ in seen.windows()[:2]] == [7, 8]
+    assert [window.pid for window, _ in seen.windows()[:2]] == [8, 7]
     # By the clock of contend-load, however late the lab hears of a slice.
     begins = {key: window.begin_s for window, key in seen.windows()}
-    assert begins[0, 2] - begins[0, 1] == pytest.approx(1.0)
+    assert begins[0, 3] - begins[0, 2] == pytest.approx(1.0)
     assert all(w.end_s - w.begin_s == pytest.approx(0.1) for w, _ in seen.windows())
 
 
-def test_only_rounds_that_were_traced_have_a_look() -> None:
-    slices = [a_slice(1, round_) for round_ in range(4)]
-    figures = _figures(slices, {(1, 1): Switches(slept=3), (0, 2): Switches()}, 1, 5)
+def test_only_rounds_that_were_traced_have_a_look_and_the_first_is_in_no_figure() -> None:
+    slices = [a_slice(1, round_) for round_ in range(5)]
+    figures = _figures(slices, {(1, 2): Switches(slept=3), (0, 3): Switches()}, 1, 5)
     assert [one.get("look", {}).get("slept") for one in figures["rounds"]] == [None, 3, None, None]
+    assert [one["round"] for one in figures["rounds"]] == [1, 2, 3, 4]
     assert figures["lost"] == 5 and figures["rounds"][0]["latency_us_mean"] == 50.0

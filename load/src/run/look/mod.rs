@@ -1,8 +1,8 @@
 //! A look at the threads of a server that is loaded: how long they ran and waited for a CPU, by the
 //! scheduler's own count, and where else they waited, by looks at threads drawn at random.
 //!
-//! It costs, so it is taken in every other round of a run that hops only, and the rounds between
-//! say what it did.
+//! It costs, so it is taken in half of the rounds of a run that hops only, and the others say what
+//! it did.
 
 mod files;
 mod places;
