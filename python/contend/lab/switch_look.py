@@ -97,9 +97,7 @@ def _figures(
     slices: Sequence[Slice], traced: Mapping[tuple[int, int], Switches], arm: int, lost: int
 ) -> dict[str, Any]:
     rounds = []
-    for one in slices:
-        if one["round"] == 0:
-            continue
+    for one in slices[1:]:
         told: dict[str, Any] = {
             "round": one["round"],
             "qps": one["qps"],

@@ -1,5 +1,5 @@
-"""Figures of levels that are several servers, which is what crosses from one to another, and of
-servers with a quota."""
+"""Figures of levels that are several servers (what crosses from one to another), and how long
+quotas held servers back."""
 
 from __future__ import annotations
 
