@@ -29,6 +29,7 @@ JOURNALS = Path("/tmp/undo")
 STATE = (
     "proc/irq/[0-9]*/smp_affinity_list",
     "proc/sys/kernel/numa_balancing",
+    "proc/sys/kernel/sched_autogroup_enabled",
     "proc/sys/net/core/busy_*",
     "proc/sys/vm/dirty_*",
     "proc/sys/vm/nr_hugepages",

@@ -78,6 +78,7 @@ class Budget:
             neighbours in each round. Empty for the baseline.
         slow: of the slowest hundredth of events; None if it is not known which thread works for
             which connection.
+        left_out: rounds that were looked at and are in no part: see `_looked`.
         reads: looks at threads.
         look_cpu_share: of one CPU that the look took.
     """
@@ -91,6 +92,7 @@ class Budget:
     changes: Mapping[str, Estimate]
     hot_lock: HotLock | None
     slow: SlowBudget | None
+    left_out: int
     reads: int
     look_cpu_share: float
 
@@ -125,6 +127,7 @@ def budget_of(record: LookRecord, base: LookRecord | None = None) -> Budget:
         changes={} if base is None else _changes(parts, _by_round(base)),
         hot_lock=_hot_lock(looked, figures),
         slow=_slow(rounds),
+        left_out=sum(1 for one in rounds if one.get("look")) - len(looked),
         reads=sum(one["look"]["reads"] for one in looked),
         look_cpu_share=share_of(
             sum(one["look"]["look_cpu_us"] for one in looked),

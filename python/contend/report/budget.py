@@ -129,6 +129,7 @@ def _tables(
                     *("" if one.effect is None else ratio_text(one.effect) for one in group),
                 ),
                 ("looks at threads", *(str(one.reads) for one in group)),
+                *_left_out(group),
                 (
                     "CPU time of the look, of one CPU",
                     *(f"{one.look_cpu_share * 100:.2f} %" for one in group),
@@ -136,6 +137,14 @@ def _tables(
             ),
         ),
     ]
+
+
+def _left_out(group: Sequence[Budget]) -> list[tuple[str, ...]]:
+    """How many rounds are in no part; nothing if all are."""
+    if not any(one.left_out for one in group):
+        return []
+    name = "rounds left out (no CPU for a thread)"
+    return [(name, *(str(one.left_out) for one in group))]
 
 
 def _slow_table(group: Sequence[Budget], where: str, compared: str | None) -> list[TextTable]:
@@ -201,6 +210,7 @@ def budget_json(groups: Sequence[Sequence[Budget]]) -> list[dict[str, Any]]:
             "look": {
                 "speed_ratio": figure_json(one.speed),
                 "effect_ratio": None if one.effect is None else figure_json(one.effect),
+                "rounds_left_out": one.left_out,
                 "reads": one.reads,
                 "cpu_share": one.look_cpu_share,
             },

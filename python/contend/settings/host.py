@@ -49,12 +49,12 @@ def _plain(files: str) -> Wishes:
 
 
 def _of(
-    name: str, kind: ValueKind, means: str, wishes: Wishes | str, default: object = None
+    name: str, kind: ValueKind, means: str, wishes: Wishes | str, need: Need = Need.NOTHING
 ) -> HostFile:
     return HostFile(
         SECTION,
-        Key(name, kind, default, means),
-        need=Need.NOTHING,
+        Key(name, kind, None, means),
+        need=need,
         differs=Differs.HOST,
         wishes=_plain(wishes) if isinstance(wishes, str) else wishes,
     )
@@ -77,6 +77,10 @@ def _smt(path: str, value: bool) -> list[HostWish]:
     interrupts go elsewhere."""
     others = ("sys/fs/cgroup/cpuset/**/cpuset.cpus", "proc/irq/[0-9]*/smp_affinity_list")
     return [HostWish(path, f"{_CPU}/smt/control", "on" if value else "off", others)]
+
+
+def _autogroup(path: str, value: bool) -> list[HostWish]:
+    return [HostWish(path, "proc/sys/kernel/sched_autogroup_enabled", str(int(value)))]
 
 
 def _idle(path: str, most_us: int) -> list[HostWish]:
@@ -160,6 +164,14 @@ HOST: tuple[Setting, ...] = (
         WholeNumber(0, 3),
         "kernel.numa_balancing: whether memory is moved to the node that uses it",
         "proc/sys/kernel/numa_balancing",
+    ),
+    _of(
+        "autogroup",
+        Flag(),
+        "kernel.sched_autogroup_enabled: whether CPU time is divided between sessions first; the "
+        "server is started anew, since a thread keeps the group that it began in",
+        _autogroup,
+        Need.RESTART,
     ),
     _vm("dirty_ratio", _PERCENT, "percent of memory that may be dirty before writers must wait"),
     _vm("dirty_background_ratio", _PERCENT, "percent that may be before it is written back"),

@@ -85,7 +85,7 @@ def test_a_round_whose_looks_met_nobody_is_left_out() -> None:
     found = budget_of(record(unmet))
     assert means(found) == pytest.approx(means(budget_of(record(whole))))
     assert found.reads == sum(one["look"]["reads"] for one in others)
-    assert found.unknown == ()
+    assert (found.left_out, found.unknown) == (1, ())
 
 
 def short_of_threads(*numbers: int, **changes: Any) -> list[dict[str, Any]]:
@@ -100,7 +100,7 @@ def test_a_round_in_which_a_thread_did_not_run_is_left_out() -> None:
     """As of a host that gave one of the server's threads no CPU in one of them."""
     found = budget_of(record(short_of_threads(5)))
     assert means(found) == pytest.approx(means(budget_of(record(rounds(8)))))
-    assert (found.response_us.n, found.unknown) == (3, ())
+    assert (found.response_us.n, found.left_out, found.unknown) == (3, 1, ())
 
 
 def test_slow_events_of_a_round_that_is_left_out_count() -> None:
@@ -112,7 +112,7 @@ def test_slow_events_of_a_round_that_is_left_out_count() -> None:
 def test_if_most_rounds_lack_threads_a_connection_has_none_of_its_own() -> None:
     found = budget_of(record(short_of_threads(1, 2, 5)))
     assert budget.USER in found.parts and budget.WIRE not in found.parts
-    assert found.response_us.n == 4
+    assert (found.response_us.n, found.left_out) == (4, 0)
     assert found.unknown == (
         "what is outside the server: its threads are not one for each connection",
     )
