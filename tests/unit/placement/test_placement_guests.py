@@ -288,7 +288,7 @@ HOST = {
     "swappiness": (1, {f"{VM}/swappiness": "1"}),
     "zone_reclaim_mode": (1, {f"{VM}/zone_reclaim_mode": "1"}),
     "numa_balancing": (0, {"proc/sys/kernel/numa_balancing": "0"}),
-    "autogroup": (False, {"proc/sys/kernel/sched_autogroup_enabled": "0"}),
+    "autogroup": (True, {"proc/sys/kernel/sched_autogroup_enabled": "1"}),
     "transparent_hugepage": ("never", {"sys/kernel/mm/transparent_hugepage/enabled": "never"}),
     "huge_pages": (8, {f"{VM}/nr_hugepages": "8"}),
     "dirty_ratio": (5, {f"{VM}/dirty_ratio": "5"}),
