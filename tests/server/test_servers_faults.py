@@ -17,7 +17,6 @@ import pytest
 from child_python import import_path
 
 import contend
-from contend.placement import Placement
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.errors import DiskFull, FolderInUse, ServerFailed, UnusableServer
 
@@ -128,18 +127,6 @@ def test_a_signal_of_the_terminal_does_not_reach_the_server(
     mariadb_binary: ServerBinary, private_server: Factory
 ) -> None:
     server = private_server(mariadb_binary)
-    assert os.getpgid(server.pid) != os.getpgid(0)
-
-
-def test_a_server_has_a_session_of_its_own_only_if_it_has_a_niceness(
-    mariadb_binary: ServerBinary, private_server: Factory
-) -> None:
-    """Between sessions the kernel divides CPU time by halves (autogroup): one for the load."""
-    server = private_server(mariadb_binary)
-    assert os.getsid(server.pid) == os.getsid(0)
-    server.stop()
-    server.placement = Placement(nice=5)
-    server.start()
     assert os.getpgid(server.pid) != os.getpgid(0)
     assert os.getsid(server.pid) != os.getsid(0)
 

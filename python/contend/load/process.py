@@ -166,16 +166,16 @@ class Child:
     def __init__(
         self, argv: list[str], env: Mapping[str, str], placement: Placement | None = None
     ) -> None:
-        placement = placement or Placement()
+        prefix = () if placement is None else placement.prefix()
         self._process = subprocess.Popen(
-            [*placement.prefix(), argv[0], f"--die-with={os.getpid()}", *argv[1:]],
+            [*prefix, argv[0], f"--die-with={os.getpid()}", *argv[1:]],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, **env},
-            start_new_session=placement.needs_session,
-            # A session is a group too.
-            process_group=None if placement.needs_session else 0,
+            # A session is a group too, and has a niceness among sessions.
+            start_new_session=bool(prefix),
+            process_group=None if prefix else 0,
         )
         self._stderr = bytearray()
 

@@ -69,13 +69,6 @@ class Placement:
         gets the least there is."""
         return NICEST if self.scheduler == "idle" else self.nice
 
-    @property
-    def needs_session(self) -> bool:
-        """Whether the process needs a session of its own. It has none otherwise: with autogroup
-        on, the kernel divides CPU time between sessions first, half for a load generator and half
-        for all threads of its server, which are taken off their CPUs by it all the time then."""
-        return self.session_nice is not None
-
     def prefix(self) -> tuple[str, ...]:
         """The command line that the program's own stands behind; none if nothing is asked."""
         if not self:

@@ -348,7 +348,6 @@ class PrivateServer:
                     keep_open=locks,
                     more_environment=self.environment,
                     group=bool(self.wrap),
-                    own_session=placement.needs_session,
                 )
             if placement.is_real_time:
                 self._watch(self._process.pid)

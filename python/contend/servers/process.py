@@ -34,12 +34,11 @@ def spawn(
     keep_open: Sequence[int] = (),
     more_environment: Mapping[str, str] | None = None,
     group: bool = False,
-    own_session: bool = False,
 ) -> subprocess.Popen[bytes]:
     """Start a program that gets SIGKILL when this process ends.
 
-    It has a process group of its own, so that Ctrl-C in the terminal reaches the lab and not the
-    server, and a small environment, so that no stray variable changes what is measured.
+    It has a session of its own, so that Ctrl-C in the terminal reaches the lab and not the server,
+    and a small environment, so that no stray variable changes what is measured.
 
     Args:
         argv: an absolute path and its arguments.
@@ -47,7 +46,6 @@ def spawn(
         keep_open: descriptors it inherits.
         more_environment: variables in addition to PATH, TZ, HOME, TMPDIR and LC_ALL.
         group: what the program starts is killed with it.
-        own_session: it has a session of its own as well.
     """
     environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     environment["LC_ALL"] = "C"
@@ -62,9 +60,7 @@ def spawn(
         stdin=stdin,
         stdout=log,
         stderr=subprocess.STDOUT,
-        start_new_session=own_session,
-        # A session is a group too.
-        process_group=None if own_session else 0,
+        start_new_session=True,
         pass_fds=tuple(keep_open),
     )
     return started.result()

@@ -334,7 +334,7 @@ PAIRS: dict[str, Pair] = {
         files(**{"proc/912/comm": "irqbalance\n"}),
     ),
     "autogroup": Pair(
-        files(**{"proc/sys/kernel/sched_autogroup_enabled": "1\n"}), "note", "sessions"
+        files(**{"proc/sys/kernel/sched_autogroup_enabled": "1\n"}), "warning", "sessions"
     ),
     "boot-parameters": Pair(
         files(**{"proc/cmdline": "ro init_on_alloc=1 slub_debug=FZ quiet -- kasan\n"}),

@@ -20,7 +20,6 @@ from fake_load import done_of
 
 from contend.errors import RequestError
 from contend.load import LoadFailed, LoadProcess, find_program
-from contend.placement import Placed, Placement
 
 PLAN: dict[str, Any] = {
     "version": 1,
@@ -51,7 +50,7 @@ def program(tmp_path: Path) -> Program:
 def run(path: Path, **changes: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     events: list[dict[str, Any]] = []
     load = LoadProcess(path, grace_s=changes.pop("grace_s", 20.0))
-    done = load.run(PLAN, on_event=events.append, **{"env": {}, **changes})
+    done = load.run(PLAN, env=changes.pop("env", {}), on_event=events.append)
     return done, events
 
 
@@ -69,21 +68,6 @@ def test_the_plan_and_the_environment_reach_the_program(program: Program) -> Non
     """
     done, _ = run(program(body), env={"SECRET": "x"})
     assert (done["plan"], done["secret"]) == (PLAN, "x")
-
-
-@pytest.mark.parametrize(("nice", "is_apart"), [(None, False), (0, True)])
-def test_the_program_has_a_session_of_its_own_only_if_it_has_a_niceness(
-    program: Program, nice: int | None, is_apart: bool
-) -> None:
-    """Between sessions the kernel divides CPU time by halves (autogroup): one for the load."""
-    body = f"""
-        done = json.loads({DONE!r})
-        done["group"], done["session"] = os.getpgid(0), os.getsid(0)
-        print(json.dumps(done))
-    """
-    done, _ = run(program(body), placed=Placed(Placement(nice=nice)))
-    assert done["group"] != os.getpgid(0)
-    assert (done["session"] != os.getsid(0)) is is_apart
 
 
 def test_a_refusal_of_the_server_keeps_its_code_and_statement(program: Program) -> None:
