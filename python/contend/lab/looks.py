@@ -33,9 +33,9 @@ SLICE_S = 0.4
 SETTLE_S = 0.1
 """Longer than those of a comparison: the threads are counted at both ends of a slice."""
 
-THREAD_S, SLICE_MOST_S = 0.0016, 2.0
+THREAD_S, SLICE_MOST_S = 0.0039, 2.0
 """A slice has so much for each connection, and no more in all: to read the time of a thread at both
-ends costs 4 us of CPU, which is a quarter of a percent of it."""
+ends costs 4 us of CPU, which is a tenth of a percent of it."""
 
 READS_PER_S = 250
 """Looks at a thread, fewer a second in longer slices: about 760 in a cell, by which a tenth of the

@@ -77,7 +77,7 @@ def test_all_levels_of_a_cell_are_looked_at_side_by_side(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     ("connections", "slice_s", "reads_per_s"),
-    [(8, SLICE_S, READS_PER_S), (512, 512 * 0.0032, 61), (10_000, SLICE_MOST_S, 50)],
+    [(8, SLICE_S, READS_PER_S), (128, 128 * 0.0078, 100), (10_000, SLICE_MOST_S, 50)],
 )
 def test_slices_are_longer_with_many_threads(
     tmp_path: Path, connections: int, slice_s: float, reads_per_s: int
