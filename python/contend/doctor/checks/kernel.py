@@ -139,7 +139,7 @@ CHECKS = (
         why="The scheduler first divides CPU time between sessions: as much for a load generator "
         "as for all threads of a server in another session, whatever their niceness.",
         costs="15 % (±6) of the queries a second at 64 connections, 16 % (±9) at 512, on a host of "
-        "2 CPUs; none that was seen below that. A gain was the same with it and without.",
+        "2 CPUs; at 8 it was not certain. The main job's gain was the same with it and without.",
         mend="sysctl kernel.sched_autogroup_enabled=0, then start the server anew: its threads "
         "keep the group that they began in",
         look=_autogroup,
