@@ -20,7 +20,7 @@ from needs import program
 from run_lab import Lab
 
 from contend.datasets import DumpFailed, DumpRefused, Rules
-from contend.datasets.dump.load import DumpResult, Loader
+from contend.datasets.dump.load import DumpResult, load_into
 from contend.servers import PrivateServer, ServerBinary
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
@@ -84,6 +84,9 @@ def shop(collation: str = "utf8mb4_general_ci", version: str = "10.11.6-MariaDB"
     return SHOP.format(kind=kind, version=version, collation=collation)
 
 
+LOADS: dict[str, Any] = {"skip_log_bin": True, "event_scheduler": "OFF"}
+"""Options of a server that loads a dump."""
+
 NUMBERS = itertools.count(1)
 
 Load = Callable[..., DumpResult]
@@ -91,7 +94,7 @@ Load = Callable[..., DumpResult]
 
 @pytest.fixture
 def server(shared_server: Any, any_binary: ServerBinary) -> PrivateServer:
-    made: PrivateServer = shared_server(any_binary)
+    made: PrivateServer = shared_server(any_binary, LOADS, confined=True)
     return made
 
 
@@ -106,12 +109,7 @@ def load(server: PrivateServer, tmp_path: Path) -> Iterator[Load]:
             path = text
         else:
             path.write_text(text, encoding="utf-8")
-        told = {key: frozenset(rules.pop(key, ())) for key in ("allow", "skip")}
-        with server.connect() as connection:
-            loader = Loader(
-                connection, server.binary.kind, Rules(**rules, **told), name, lambda _bytes: None
-            )
-            return loader.load(path)
+        return load_into(server, path, Rules(**rules), name)
 
     yield do
     with server.connect() as connection:
@@ -143,16 +141,19 @@ def test_tables_trigger_and_view_are_there_and_work(server: PrivateServer, load:
 @pytest.mark.parametrize(
     ("text", "rules", "words", "hint"),
     [
-        ("SELECT 1;\nGRANT ALL ON *.* TO a;\n", {}, "line 2: GRANT ALL ON", "`--skip users`"),
-        ("SET GLOBAL max_connections=5;", {}, "line 1: SET GLOBAL", "`--allow global` runs"),
-        ("SELECT 1;\n\nLOAD DATA INFILE 'x' INTO TABLE t;", {}, "line 3: LOAD DATA", "files"),
+        ("SET GLOBAL max_connections=5;", {}, "line 1: SET GLOBAL max_conn", "`--skip-refused`"),
+        ("SELECT 1;\n\nLOAD DATA INFILE 'x' INTO TABLE t;", {}, "line 3: LOAD DATA", "refused`"),
+        ("SELECT 1;\nSELECT 1 INTO OUTFILE '/tmp/x';", {}, "nothing outside its database", "skip"),
         ("USE shop;\nUSE other;\n", {}, "line 2: USE other is refused", "`--database shop`"),
         ("USE mysql;\n", {}, "line 1: USE mysql is refused", "--database NAME"),
-        ("CREATE TABLE t (a INT);\nINSERT INTO mysql.user VALUES (1);", {}, '"mysql"', "skip"),
+        ("CREATE TABLE t (a INT);\nINSERT INTO mysql.user VALUES (1);", {}, "line 2", "skip"),
+        ("USE shop;", {"database": "mysql"}, "has no database mysql", "It has shop"),
+        ("USE mysql;", {"database": "mysql"}, "mysql is the server's own", "`--name NAME`"),
+        ("CREATE DATABASE Sys;", {"database": "Sys"}, "Sys is the server's own", "`--name NAME`"),
         ("USE shop;", {"database": "stock"}, "has no database stock", "It has shop"),
         ("-- nothing\n", {}, "holds no statement that makes a table", None),
         ("source missing.dump ;", {}, "it reads missing.dump, which is not beside it", "Put"),
-        ("source /etc/passwd", {}, "which is outside of its folder", "`--allow files`"),
+        ("source /etc/passwd", {}, "which is outside of its folder", "Put passwd into"),
         ("source shop.sql", {}, "leads back to itself", None),
         ("INSERT INTO t VALUES ('a", {}, "ends within a quote that begins in line 1", "cut off"),
         ("CREATE TABLE t (a INT)", {}, "ends before the statement of line 1 does", "cut off"),
@@ -170,21 +171,42 @@ def test_what_is_wrong_with_a_dump_is_said_with_its_line(
 ) -> None:
     path = tmp_path / "shop.sql"
     path.write_text(text)
-    server: PrivateServer = shared_server(mariadb_binary)
-    with server.connect() as connection, pytest.raises(DumpRefused) as refused:
-        Loader(connection, "mariadb", Rules(**rules), "refused", lambda _bytes: None).load(path)
+    server: PrivateServer = shared_server(mariadb_binary, LOADS, confined=True)
+    with pytest.raises(DumpRefused) as refused:
+        load_into(server, path, Rules(**rules), "refused")
     assert words in refused.value.message
     assert (refused.value.hint is None) if hint is None else (hint in str(refused.value.hint))
 
 
-def test_kinds_are_allowed_and_left_out_one_by_one(server: PrivateServer, load: Load) -> None:
-    text = "CREATE TABLE t (a INT);\nCREATE USER imported;\nDROP USER imported;\nFLUSH TABLES;\n"
-    skipped = load(text, skip=["users"])
-    assert dict(skipped.left_out) == {"users": 2}
-    with server.connect() as connection:
-        connection.query(f"DROP TABLE {skipped.database}.t")
-    allowed = load(text, allow=["users"])
-    assert (dict(allowed.left_out), allowed.statements) == ({}, 3)
+def test_what_a_private_server_has_no_use_for_is_left_out_and_said(load: Load) -> None:
+    text = (
+        "SET @@GLOBAL.GTID_PURGED='';\nCREATE TABLE t (a INT);\nCREATE USER imported;\n"
+        "GRANT ALL ON *.* TO imported;\nFLUSH TABLES;\nFLUSH PRIVILEGES;\n"
+    )
+    loaded = load(text)
+    assert dict(loaded.left_out) == {"users and their rights": 3, "replication": 1}
+    assert loaded.statements == 1
+
+
+def test_what_is_refused_is_left_out_if_that_is_wanted(server: PrivateServer, load: Load) -> None:
+    text = (
+        "CREATE TABLE t (a INT);\nSET GLOBAL max_connections=5;\nINSERT INTO mysql.user (user)"
+        " VALUES ('x');\nSELECT 1 INTO OUTFILE '/tmp/x';\nINSERT INTO t VALUES (1);\n"
+    )
+    loaded = load(text, skip_refused=True)
+    assert dict(loaded.left_out) == {"beyond the database": 3}
+    assert rows(server, loaded.database, "SELECT a FROM t") == [(1,)]
+
+
+@pytest.mark.parametrize("name", ["mysq_", "%", "mysq\\l", "\\%"])
+def test_a_name_of_a_database_is_no_pattern(server: PrivateServer, load: Load, name: str) -> None:
+    text = f"CREATE DATABASE `{name}`;\nUSE `{name}`;\nCREATE TABLE t (a INT);\n"
+    try:
+        with pytest.raises(DumpRefused, match="line 4"):
+            load(text + "CREATE TABLE mysql.t (a INT);\n")
+    finally:
+        with server.connect() as connection:
+            connection.query(f"DROP DATABASE IF EXISTS `{name}`")
 
 
 def test_one_database_of_several_is_taken(server: PrivateServer, load: Load) -> None:
@@ -240,17 +262,16 @@ def test_files_that_a_dump_names_are_read_in_their_place(
 def test_a_packed_dump_is_unpacked_whatever_its_name(
     shared_server: Any, mariadb_binary: ServerBinary, tmp_path: Path, pack: Callable[[bytes], bytes]
 ) -> None:
-    server: PrivateServer = shared_server(mariadb_binary)
+    server: PrivateServer = shared_server(mariadb_binary, LOADS, confined=True)
     name = f"packed_{pack.__module__.lstrip('_')}"
     path = tmp_path / "shop.sql.packed"
     packed = pack(shop().encode())
     path.write_bytes(packed)
-    with server.connect() as connection:
-        Loader(connection, "mariadb", Rules(), name, lambda _bytes: None).load(path)
+    load_into(server, path, Rules(), name)
     assert rows(server, name, "SELECT COUNT(*) FROM orders") == [(3,)]
     path.write_bytes(packed[: len(packed) // 2])
-    with server.connect() as connection, pytest.raises(DumpRefused, match="cut off or damaged"):
-        Loader(connection, "mariadb", Rules(), f"{name}_cut", lambda _bytes: None).load(path)
+    with pytest.raises(DumpRefused, match="cut off or damaged"):
+        load_into(server, path, Rules(), f"{name}_cut")
 
 
 def test_a_dump_of_mysql_says_which_server_can_load_it(
@@ -258,9 +279,9 @@ def test_a_dump_of_mysql_says_which_server_can_load_it(
 ) -> None:
     path = tmp_path / "shop.sql"
     path.write_text(shop("utf8mb4_0900_ai_ci", "8.0.36"))
-    server: PrivateServer = shared_server(mariadb_binary)
-    with server.connect() as connection, pytest.raises(DumpFailed) as failed:
-        Loader(connection, "mariadb", Rules(), "dialect", lambda _bytes: None).load(path)
+    server: PrivateServer = shared_server(mariadb_binary, LOADS, confined=True)
+    with pytest.raises(DumpFailed) as failed:
+        load_into(server, path, Rules(), "dialect")
     assert "line 12: the MariaDB server refuses CREATE TABLE `customers`" in failed.value.message
     assert "utf8mb4_0900_ai_ci" in failed.value.message
     assert "made by MySQL 8.0.36" in str(failed.value.hint)
@@ -271,7 +292,7 @@ def test_what_mariadb_dump_writes_comes_back(
     shared_server: Any, mariadb_binary: ServerBinary, tmp_path: Path
 ) -> None:
     """Every byte of rows that hold all bytes, through the real program."""
-    server: PrivateServer = shared_server(mariadb_binary)
+    server: PrivateServer = shared_server(mariadb_binary, LOADS, confined=True)
     with server.connect() as connection:
         connection.query("CREATE DATABASE bytes")
         connection.query("CREATE TABLE bytes.b (i INT PRIMARY KEY, raw VARBINARY(8)) ENGINE=Aria")
@@ -291,8 +312,7 @@ def test_what_mariadb_dump_writes_comes_back(
         connection.query("DROP DATABASE bytes")
     path = tmp_path / "bytes.sql"
     path.write_bytes(dumped.stdout)
-    with server.connect() as connection:
-        loaded = Loader(connection, "mariadb", Rules(), "unused", lambda _bytes: None).load(path)
+    loaded = load_into(server, path, Rules(), "unused")
     assert loaded.database == "bytes"
     assert rows(server, "bytes", "CHECKSUM TABLE b") == before
 

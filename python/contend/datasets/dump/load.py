@@ -260,6 +260,7 @@ class _Loader:
     def _refuse_other(self, where: str, name: str, verdict: Verdict) -> None:
         """Raise DumpRefused unless what is refused is left out."""
         if self._rules.skip_refused:
+            self._loaded.left_out[_BEYOND] += 1
             return
         choice = [
             database
