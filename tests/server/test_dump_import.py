@@ -20,6 +20,7 @@ from needs import program
 from run_lab import Lab
 
 from contend.datasets import DumpFailed, DumpRefused, Rules
+from contend.datasets.dump.account import ACCOUNT
 from contend.datasets.dump.load import DumpResult, load_into
 from contend.servers import PrivateServer, ServerBinary
 
@@ -315,6 +316,151 @@ def test_what_mariadb_dump_writes_comes_back(
     loaded = load_into(server, path, Rules(), "unused")
     assert loaded.database == "bytes"
     assert rows(server, "bytes", "CHECKSUM TABLE b") == before
+
+
+MADE = (
+    "CREATE TABLE t (a INT PRIMARY KEY, b INT NOT NULL DEFAULT 0) ENGINE=InnoDB",
+    "INSERT INTO t VALUES (1, 0), (2, 0)",
+    "CREATE TABLE log (a INT) ENGINE=InnoDB",
+    "CREATE FUNCTION twice(x INT) RETURNS INT DETERMINISTIC SQL SECURITY INVOKER RETURN 2 * x",
+    "CREATE PROCEDURE more(IN x INT) BEGIN INSERT INTO t VALUES (x, 0); END",
+    "CREATE TRIGGER seen AFTER INSERT ON t FOR EACH ROW INSERT INTO log VALUES (twice(NEW.a))",
+    "CREATE VIEW doubled AS SELECT a, twice(a) AS b FROM t",
+    "CREATE SQL SECURITY INVOKER VIEW plain AS SELECT a FROM t",
+    "CREATE EVENT daily ON SCHEDULE EVERY 1 DAY DO DELETE FROM log",
+)
+
+OF_MYSQL = """\
+-- MySQL dump 10.13  Distrib 8.0.36, for Linux (x86_64)
+--
+-- Host: localhost    Database: own
+-- ------------------------------------------------------
+-- Server version\t8.0.36
+
+/*!40101 SET @OLD_CHARACTER_SET_CLIENT=@@CHARACTER_SET_CLIENT */;
+/*!50503 SET NAMES utf8mb4 */;
+/*!40103 SET @OLD_TIME_ZONE=@@TIME_ZONE */;
+/*!40103 SET TIME_ZONE='+00:00' */;
+/*!40014 SET @OLD_UNIQUE_CHECKS=@@UNIQUE_CHECKS, UNIQUE_CHECKS=0 */;
+/*!40101 SET @OLD_SQL_MODE=@@SQL_MODE, SQL_MODE='NO_AUTO_VALUE_ON_ZERO' */;
+/*!40111 SET @OLD_SQL_NOTES=@@SQL_NOTES, SQL_NOTES=0 */;
+SET @MYSQLDUMP_TEMP_LOG_BIN = @@SESSION.SQL_LOG_BIN;
+SET @@SESSION.SQL_LOG_BIN= 0;
+SET @@GLOBAL.GTID_PURGED=/*!80000 '+'*/ '3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5';
+
+CREATE DATABASE /*!32312 IF NOT EXISTS*/ `own` /*!40100 DEFAULT CHARACTER SET utf8mb4 */;
+USE `own`;
+/*!50503 SET character_set_client = utf8mb4 */;
+CREATE TABLE `log` (
+  `a` int DEFAULT NULL
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+CREATE TABLE `t` (
+  `a` int NOT NULL,
+  `b` int NOT NULL DEFAULT '0',
+  PRIMARY KEY (`a`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+LOCK TABLES `t` WRITE;
+/*!40000 ALTER TABLE `t` DISABLE KEYS */;
+INSERT INTO `t` VALUES (1,0),(2,0);
+/*!40000 ALTER TABLE `t` ENABLE KEYS */;
+UNLOCK TABLES;
+/*!50003 SET sql_mode              = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES' */ ;
+DELIMITER ;;
+/*!50003 CREATE*/ /*!50017 DEFINER=`root`@`localhost`*/ /*!50003 TRIGGER `seen` AFTER INSERT ON `t`
+FOR EACH ROW INSERT INTO log VALUES (twice(NEW.a)) */;;
+DELIMITER ;
+/*!50001 CREATE VIEW `doubled` AS SELECT 1 AS `a`, 1 AS `b`*/;
+/*!50106 SET @save_time_zone= @@TIME_ZONE */ ;
+DELIMITER ;;
+/*!50106 CREATE*/ /*!50117 DEFINER=`root`@`localhost`*/ /*!50106 EVENT `daily` ON SCHEDULE
+EVERY 1 DAY STARTS '2026-11-28 00:00:00' ON COMPLETION NOT PRESERVE ENABLE DO DELETE FROM log */ ;;
+CREATE DEFINER=`root`@`localhost` FUNCTION `twice`(x INT) RETURNS int
+    DETERMINISTIC
+    SQL SECURITY INVOKER
+RETURN 2 * x ;;
+CREATE DEFINER=`root`@`localhost` PROCEDURE `more`(IN x INT)
+BEGIN INSERT INTO t VALUES (x, 0); END ;;
+DELIMITER ;
+/*!50001 DROP VIEW IF EXISTS `doubled`*/;
+/*!50001 CREATE ALGORITHM=UNDEFINED */
+/*!50013 DEFINER=`root`@`localhost` SQL SECURITY DEFINER */
+/*!50001 VIEW `doubled` AS select `t`.`a` AS `a`,`twice`(`t`.`a`) AS `b` from `t` */;
+SET @@SESSION.SQL_LOG_BIN = @MYSQLDUMP_TEMP_LOG_BIN;
+/*!40101 SET SQL_MODE=@OLD_SQL_MODE */;
+
+-- Dump completed on 2026-11-28 10:00:00
+"""
+"""The forms of mysqldump 8.0, with GTIDs."""
+
+
+def require_it_works(server: PrivateServer, database: str) -> None:
+    """As root, as a run is; what works has the rights of the account."""
+    with server.connect(database) as connection:
+        connection.query("CALL more(5)")
+    assert rows(server, database, "SELECT * FROM log") == [(10,)]
+    assert rows(server, database, "SELECT * FROM doubled ORDER BY 1") == [(1, 2), (2, 4), (5, 10)]
+    for table, column in (
+        ("TRIGGERS WHERE TRIGGER_SCHEMA", "DEFINER"),
+        ("EVENTS WHERE EVENT_SCHEMA", "DEFINER"),
+        ("VIEWS WHERE TABLE_SCHEMA", "DEFINER"),
+        ("ROUTINES WHERE ROUTINE_SCHEMA", "CONCAT(DEFINER, SECURITY_TYPE)"),
+    ):
+        found = rows(
+            server,
+            database,
+            f"SELECT DISTINCT {column} FROM information_schema.{table} = '{database}'",
+        )
+        more = "DEFINER" if "ROUTINES" in table else ""
+        assert found == [(f"{ACCOUNT}@localhost{more}",)]
+
+
+@pytest.mark.parametrize("binary", ["mariadb", "mariadb_new"])
+def test_routines_triggers_events_and_views_of_mariadb_dump_work(
+    shared_server: Any, request: pytest.FixtureRequest, binary: str, tmp_path: Path
+) -> None:
+    server = shared_server(request.getfixturevalue(f"{binary}_binary"), LOADS, confined=True)
+    with server.connect() as connection:
+        connection.query("CREATE DATABASE own")
+        connection.query("USE own")
+        for statement in MADE:
+            connection.query(statement)
+    path = tmp_path / "own.sql"
+    with path.open("wb") as file:
+        subprocess.run(
+            [program("mariadb-dump"), "--no-defaults", f"--socket={server.socket}", "--user=root",
+             "--routines", "--triggers", "--events", "--databases", "own"],
+            stdout=file,
+            check=True,
+        )  # fmt: skip
+    with server.connect() as connection:
+        connection.query("DROP DATABASE own")
+    loaded = load_into(server, path, Rules(), "unused")
+    assert dict(loaded.left_out) == {}
+    require_it_works(server, "own")
+
+
+def test_what_mysqldump_writes_works(
+    shared_server: Any, mysql_binary: ServerBinary, tmp_path: Path
+) -> None:
+    server = shared_server(mysql_binary, LOADS, confined=True)
+    path = tmp_path / "own.sql"
+    path.write_text(OF_MYSQL)
+    loaded = load_into(server, path, Rules(), "unused")
+    assert dict(loaded.left_out) == {"replication": 3}
+    require_it_works(server, "own")
+
+
+def test_a_package_with_the_rights_of_whoever_calls_it_is_refused(
+    shared_server: Any, mariadb_binary: ServerBinary, tmp_path: Path
+) -> None:
+    path = tmp_path / "package.sql"
+    path.write_text(
+        "SET sql_mode=ORACLE;\nDELIMITER ;;\n"
+        "CREATE PACKAGE p SQL SECURITY INVOKER AS PROCEDURE q(); END;;\n"
+        "CREATE PACKAGE BODY p SQL SECURITY INVOKER AS PROCEDURE q() AS BEGIN NULL; END; END;;\n"
+    )
+    with pytest.raises(DumpRefused, match="package p would have the rights of whoever calls it"):
+        load_into(shared_server(mariadb_binary, LOADS, confined=True), path, Rules(), "packages")
 
 
 ASKED = """
