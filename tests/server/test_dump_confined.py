@@ -184,6 +184,7 @@ def test_no_trick_reaches_out_of_the_server(watched: Watched) -> None:
     assert came_to["left out"] > len(dumps) // 3
 
 
+@pytest.mark.parametrize("any_binary", ["mariadb", "mysql"], indirect=True)
 @pytest.mark.parametrize("skip_refused", [False, True])
 def test_no_mutant_of_a_trick_does(watched: Watched, skip_refused: bool) -> None:
     drawn = mutants(SEED + skip_refused, 100)

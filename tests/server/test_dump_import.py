@@ -233,6 +233,25 @@ def test_backslashes_are_read_as_the_dump_sets_them(server: PrivateServer, load:
     assert rows(server, loaded.database, "SELECT a FROM t ORDER BY a") == [("a\\",), ("b';",)]
 
 
+def test_double_quotes_are_read_as_the_dump_sets_them(server: PrivateServer, load: Load) -> None:
+    loaded = load(
+        'SET sql_mode=\'ANSI_QUOTES\';\nCREATE TABLE "t" ("a\\" VARCHAR(9));\n'
+        'INSERT INTO "t" ("a\\") VALUES (\'b\\\';\');\n'
+    )
+    assert rows(server, loaded.database, "SELECT * FROM t") == [("b';",)]
+
+
+def test_a_dump_that_is_called_as_a_database_of_the_server_s_own_is_refused(
+    shared_server: Any, mariadb_binary: ServerBinary, tmp_path: Path
+) -> None:
+    path = tmp_path / "mysql.sql"
+    path.write_text("DROP TABLE IF EXISTS global_priv;\nCREATE TABLE t (a INT);\n")
+    server: PrivateServer = shared_server(mariadb_binary, LOADS, confined=True)
+    with pytest.raises(DumpRefused, match="mysql is the server's own"):
+        load_into(server, path, Rules(), "mysql")
+    assert len(rows(server, "mysql", "SELECT Host FROM global_priv WHERE User = 'root'")) > 0
+
+
 def test_all_tables_get_another_engine(server: PrivateServer, load: Load) -> None:
     loaded = load(shop(), engine="MyISAM")
     engines = rows(

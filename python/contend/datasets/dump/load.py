@@ -30,9 +30,12 @@ _SOURCES_MAX = 8
 
 _CUT_OFF = "Copy it again from where it was made, or make it again."
 _ER_SYNTAX = 1064
-_NO_RIGHT = frozenset(
+_OTHER = frozenset({1044, 1142, 1143, 1370})
+"""Error codes for what may be of another database."""
+
+_NO_RIGHT = _OTHER | frozenset(
     {
-        *(1044, 1045, 1095, 1141, 1142, 1143, 1227, 1370, 1396, 1410, 1419),
+        *(1045, 1095, 1141, 1227, 1396, 1410, 1419),
         # An option of the server's, or of this client, is against it.
         *(1148, 1290, 3948, 4166),
     }
@@ -330,7 +333,7 @@ class _Loader:
         code = getattr(error, "code", error.args[0] if error.args else 0)
         said = str(error.args[-1]) if error.args else str(error)
         if code in _NO_RIGHT:
-            other = "; `--database NAME` says what the dump calls its own" if "'" in said else ""
+            other = "; `--database NAME` says what the dump calls its own" if code in _OTHER else ""
             return DumpRefused(
                 f"{where}: {words} is refused: the account of an import may do nothing outside "
                 f"its database, {self._home or self._name}: {said[:300]} (error {code})",
