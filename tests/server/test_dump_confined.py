@@ -260,14 +260,14 @@ def test_a_confined_server_does_not_run_without_rights(
 
 RUN = """
 [experiment]
-name = "sly"
+name = "fires"
 question = "Does a run do what its dump says?"
 
 [server]
 options = {{ innodb_buffer_pool_size = "32M"{options} }}
 
 [data]
-schema = "import:sly"
+schema = "import:fires"
 
 [workload]
 kind = "sql"
@@ -295,24 +295,21 @@ def test_the_commands_do_what_no_trick_asks_for(lab: Lab) -> None:
     (outside / "secret").write_text(SECRET)
     drawn = mutants(SEED + 2, 8)
     for n, one in enumerate(drawn):
-        dump = lab.folder / f"m{n}.sql"
+        dump = lab.folder / f"mutant-{n}.sql"
         dump.write_bytes(one.dump(str(outside)))
         done = lab.contend("data", "import", dump, "--server", lab.server)
         assert done.returncode in (0, 1, 2), (one.name, done.stderr)
         assert "Traceback" not in done.stderr, (one.name, done.stderr)
     log = f"SET GLOBAL general_log_file='{outside}/bashrc'; SET GLOBAL general_log=1;"
-    (lab.folder / "sly.sql").write_text(
+    (lab.folder / "fires.sql").write_text(
         "CREATE TABLE t (a INT PRIMARY KEY AUTO_INCREMENT);\nINSERT INTO t VALUES (1);\n"
         "DELIMITER ;;\n"
         f"CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW BEGIN {log} END;;\n"
         f"CREATE PROCEDURE p() SQL SECURITY INVOKER BEGIN {log} END;;\n"
-        f"CREATE FUNCTION f() RETURNS INT DETERMINISTIC SQL SECURITY INVOKER"
-        f" BEGIN {log} RETURN 1; END;;\n"
-        "CREATE SQL SECURITY INVOKER VIEW v AS SELECT f() AS a;;\n"
     )
-    done = lab.contend("data", "import", lab.folder / "sly.sql", "--server", lab.server)
+    done = lab.contend("data", "import", lab.folder / "fires.sql", "--server", lab.server)
     assert done.returncode == 0, done.stderr
-    for n, text in enumerate(("INSERT INTO t VALUES (NULL);", "CALL p();", "SELECT a FROM v;")):
+    for n, text in enumerate(("INSERT INTO t VALUES (NULL);", "CALL p();")):
         lab.file.write_text(RUN.format(text=text, options=""))
         done = lab.contend("run", lab.file, "--out", lab.folder / f"{n}", "--server", lab.server)
         assert "1227" in done.stderr + done.stdout, done.stderr + done.stdout

@@ -8,11 +8,9 @@ the server checks rights; see `PrivateServer.confined`.
 from __future__ import annotations
 
 import re
-from typing import Any
-
-from pymysql.connections import Connection
 
 from contend.datasets.dump import DumpRefused
+from contend.servers import PrivateServer
 from contend.servers.client import SYSTEM_DATABASES, fetch, qualified, quoted
 
 ACCOUNT = "contend_import"
@@ -27,11 +25,11 @@ class Account:
     """The account, made anew and without a right.
 
     Args:
-        root: a connection of one who may do everything; no text of a dump goes over it.
+        server: asked as root, and no text of a dump is sent so.
     """
 
-    def __init__(self, root: Connection[Any]) -> None:
-        self._root = root
+    def __init__(self, server: PrivateServer) -> None:
+        self._server = server
         self._query(f"DROP USER IF EXISTS {_WHO}")
         self._query(f"CREATE USER {_WHO}")
 
@@ -67,13 +65,16 @@ class Account:
             )
 
     def _of_callers(self, database: str) -> list[tuple[str, str]]:
-        found = fetch(
-            self._root,
-            "SELECT ROUTINE_TYPE, ROUTINE_NAME FROM information_schema.ROUTINES"
-            " WHERE ROUTINE_SCHEMA = %s AND SECURITY_TYPE = 'INVOKER'",
-            (database,),
-        )
+        with self._server.connect() as root:
+            found = fetch(
+                root,
+                "SELECT ROUTINE_TYPE, ROUTINE_NAME FROM information_schema.ROUTINES"
+                " WHERE ROUTINE_SCHEMA = %s AND SECURITY_TYPE = 'INVOKER'",
+                (database,),
+            )
         return [(str(kind), str(name)) for kind, name in found]
 
     def _query(self, text: str) -> None:
-        self._root.query(text)
+        # Connected anew, since a load may take longer than a server keeps one who says nothing.
+        with self._server.connect() as root:
+            root.query(text)

@@ -102,15 +102,13 @@ def load_into(
         DumpRefused: it is damaged, cut off, or would reach beyond its database.
         DumpFailed: the server refuses a statement.
     """
-    timeouts: dict[str, Any] = {"read_timeout": LONG_S, "write_timeout": LONG_S}
-    with server.connect(**timeouts) as root:
-        account = Account(root)
-        with server.connect(user=ACCOUNT, **timeouts) as connection:
-            if rules.engine is not None:
-                connection.query(f"SET SESSION default_storage_engine = {rules.engine}")
-            loader = _Loader(connection, account, server.binary.kind, rules, name, on_bytes)
-            loaded = loader.load(path)
-        account.keep_rights(loaded.database)
+    account = Account(server)
+    with server.connect(user=ACCOUNT, read_timeout=LONG_S, write_timeout=LONG_S) as connection:
+        if rules.engine is not None:
+            connection.query(f"SET SESSION default_storage_engine = {rules.engine}")
+        loader = _Loader(connection, account, server.binary.kind, rules, name, on_bytes)
+        loaded = loader.load(path)
+    account.keep_rights(loaded.database)
     return loaded
 
 
