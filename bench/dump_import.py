@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from contend.datasets.dump.load import Loader, Rules
+from contend.datasets.dump.load import Rules, load_into
 from contend.datasets.dump.rules import judge
 from contend.datasets.dump.split import Splitter
 from contend.datasets.loading import loading_options
@@ -84,12 +84,11 @@ def seconds(work: object) -> float:
 def split(dump: Path) -> None:
     with dump.open("rb") as file:
         for statement in Splitter(file.read, str(dump)):
-            judge(statement.text, DATABASE)
+            judge(statement.text)
 
 
 def imported(server: PrivateServer, dump: Path, name: str) -> None:
-    with server.connect() as connection:
-        Loader(connection, server.binary.kind, Rules(), name, lambda _bytes: None).load(dump)
+    load_into(server, dump, Rules(), name)
 
 
 def by_client(server: PrivateServer, dump: Path, name: str) -> None:

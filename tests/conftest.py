@@ -172,8 +172,10 @@ def servers_in(
         *,
         tcp: bool = False,
         start: bool = True,
+        confined: bool = False,
     ) -> PrivateServer:
         server = PrivateServer(binary, folder / f"server-{next(numbers)}")
+        server.confined = confined
         made.append(server)
         server.claim()
         shutil.copytree(fresh_data(binary), server.data_folder, dirs_exist_ok=True)
@@ -192,7 +194,8 @@ def servers_in(
 def private_server(
     tmp_path: Path, fresh_data: Callable[[ServerBinary], Path]
 ) -> Iterator[PrivateServerFactory]:
-    """`private_server(binary, options, tcp=False, start=True)`: a server of the test's own.
+    """`private_server(binary, options, tcp=False, start=True, confined=False)`: a server of the
+    test's own.
 
     `options` are added to a few that keep it small.
     """
@@ -204,7 +207,8 @@ def private_server(
 def shared_server(
     tmp_path_factory: pytest.TempPathFactory, fresh_data: Callable[[ServerBinary], Path]
 ) -> Iterator[PrivateServerFactory]:
-    """`shared_server(binary, options, tcp=False)`: a server that all tests of a file share."""
+    """`shared_server(binary, options, tcp=False, confined=False)`: a server that all tests of a
+    file share."""
     running: dict[str, PrivateServer] = {}
 
     with servers_in(tmp_path_factory.mktemp("shared"), fresh_data) as make:
@@ -214,10 +218,11 @@ def shared_server(
             options: dict[str, str | int | float | bool] | None = None,
             *,
             tcp: bool = False,
+            confined: bool = False,
         ) -> PrivateServer:
-            key = repr((binary.name, options, tcp))
+            key = repr((binary.name, options, tcp, confined))
             if key not in running:
-                running[key] = make(binary, options, tcp=tcp)
+                running[key] = make(binary, options, tcp=tcp, confined=confined)
             return running[key]
 
         yield share

@@ -20,7 +20,8 @@ from needs import program
 from run_lab import Lab
 
 from contend.datasets import DumpFailed, DumpRefused, Rules
-from contend.datasets.dump.load import DumpResult, Loader
+from contend.datasets.dump.account import ACCOUNT
+from contend.datasets.dump.load import DumpResult, load_into
 from contend.servers import PrivateServer, ServerBinary
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
@@ -84,6 +85,9 @@ def shop(collation: str = "utf8mb4_general_ci", version: str = "10.11.6-MariaDB"
     return SHOP.format(kind=kind, version=version, collation=collation)
 
 
+LOADS: dict[str, Any] = {"skip_log_bin": True, "event_scheduler": "OFF"}
+"""Options of a server that loads a dump."""
+
 NUMBERS = itertools.count(1)
 
 Load = Callable[..., DumpResult]
@@ -91,7 +95,7 @@ Load = Callable[..., DumpResult]
 
 @pytest.fixture
 def server(shared_server: Any, any_binary: ServerBinary) -> PrivateServer:
-    made: PrivateServer = shared_server(any_binary)
+    made: PrivateServer = shared_server(any_binary, LOADS, confined=True)
     return made
 
 
@@ -106,12 +110,7 @@ def load(server: PrivateServer, tmp_path: Path) -> Iterator[Load]:
             path = text
         else:
             path.write_text(text, encoding="utf-8")
-        told = {key: frozenset(rules.pop(key, ())) for key in ("allow", "skip")}
-        with server.connect() as connection:
-            loader = Loader(
-                connection, server.binary.kind, Rules(**rules, **told), name, lambda _bytes: None
-            )
-            return loader.load(path)
+        return load_into(server, path, Rules(**rules), name)
 
     yield do
     with server.connect() as connection:
@@ -143,16 +142,19 @@ def test_tables_trigger_and_view_are_there_and_work(server: PrivateServer, load:
 @pytest.mark.parametrize(
     ("text", "rules", "words", "hint"),
     [
-        ("SELECT 1;\nGRANT ALL ON *.* TO a;\n", {}, "line 2: GRANT ALL ON", "`--skip users`"),
-        ("SET GLOBAL max_connections=5;", {}, "line 1: SET GLOBAL", "`--allow global` runs"),
-        ("SELECT 1;\n\nLOAD DATA INFILE 'x' INTO TABLE t;", {}, "line 3: LOAD DATA", "files"),
+        ("SET GLOBAL max_connections=5;", {}, "line 1: SET GLOBAL max_conn", "`--skip-refused`"),
+        ("SELECT 1;\n\nLOAD DATA INFILE 'x' INTO TABLE t;", {}, "line 3: LOAD DATA", "refused`"),
+        ("SELECT 1;\nSELECT 1 INTO OUTFILE '/tmp/x';", {}, "nothing outside its database", "skip"),
         ("USE shop;\nUSE other;\n", {}, "line 2: USE other is refused", "`--database shop`"),
         ("USE mysql;\n", {}, "line 1: USE mysql is refused", "--database NAME"),
-        ("CREATE TABLE t (a INT);\nINSERT INTO mysql.user VALUES (1);", {}, '"mysql"', "skip"),
+        ("CREATE TABLE t (a INT);\nINSERT INTO mysql.user VALUES (1);", {}, "line 2", "skip"),
+        ("USE shop;", {"database": "mysql"}, "has no database mysql", "It has shop"),
+        ("USE mysql;", {"database": "mysql"}, "mysql is the server's own", "`--name NAME`"),
+        ("CREATE DATABASE Sys;", {"database": "Sys"}, "Sys is the server's own", "`--name NAME`"),
         ("USE shop;", {"database": "stock"}, "has no database stock", "It has shop"),
         ("-- nothing\n", {}, "holds no statement that makes a table", None),
         ("source missing.dump ;", {}, "it reads missing.dump, which is not beside it", "Put"),
-        ("source /etc/passwd", {}, "which is outside of its folder", "`--allow files`"),
+        ("source /etc/passwd", {}, "which is outside of its folder", "Put passwd into"),
         ("source shop.sql", {}, "leads back to itself", None),
         ("INSERT INTO t VALUES ('a", {}, "ends within a quote that begins in line 1", "cut off"),
         ("CREATE TABLE t (a INT)", {}, "ends before the statement of line 1 does", "cut off"),
@@ -170,21 +172,42 @@ def test_what_is_wrong_with_a_dump_is_said_with_its_line(
 ) -> None:
     path = tmp_path / "shop.sql"
     path.write_text(text)
-    server: PrivateServer = shared_server(mariadb_binary)
-    with server.connect() as connection, pytest.raises(DumpRefused) as refused:
-        Loader(connection, "mariadb", Rules(**rules), "refused", lambda _bytes: None).load(path)
+    server: PrivateServer = shared_server(mariadb_binary, LOADS, confined=True)
+    with pytest.raises(DumpRefused) as refused:
+        load_into(server, path, Rules(**rules), "refused")
     assert words in refused.value.message
     assert (refused.value.hint is None) if hint is None else (hint in str(refused.value.hint))
 
 
-def test_kinds_are_allowed_and_left_out_one_by_one(server: PrivateServer, load: Load) -> None:
-    text = "CREATE TABLE t (a INT);\nCREATE USER imported;\nDROP USER imported;\nFLUSH TABLES;\n"
-    skipped = load(text, skip=["users"])
-    assert dict(skipped.left_out) == {"users": 2}
-    with server.connect() as connection:
-        connection.query(f"DROP TABLE {skipped.database}.t")
-    allowed = load(text, allow=["users"])
-    assert (dict(allowed.left_out), allowed.statements) == ({}, 3)
+def test_what_a_private_server_has_no_use_for_is_left_out_and_said(load: Load) -> None:
+    text = (
+        "SET @@GLOBAL.GTID_PURGED='';\nCREATE TABLE t (a INT);\nCREATE USER imported;\n"
+        "GRANT ALL ON *.* TO imported;\nFLUSH TABLES;\nFLUSH PRIVILEGES;\n"
+    )
+    loaded = load(text)
+    assert dict(loaded.left_out) == {"users and their rights": 3, "replication": 1}
+    assert loaded.statements == 1
+
+
+def test_what_is_refused_is_left_out_if_that_is_wanted(server: PrivateServer, load: Load) -> None:
+    text = (
+        "CREATE TABLE t (a INT);\nSET GLOBAL max_connections=5;\nINSERT INTO mysql.user (user)"
+        " VALUES ('x');\nSELECT 1 INTO OUTFILE '/tmp/x';\nINSERT INTO t VALUES (1);\n"
+    )
+    loaded = load(text, skip_refused=True)
+    assert dict(loaded.left_out) == {"beyond the database": 3}
+    assert rows(server, loaded.database, "SELECT a FROM t") == [(1,)]
+
+
+@pytest.mark.parametrize("name", ["mysq_", "%", "mysq\\l", "\\%"])
+def test_a_name_of_a_database_is_no_pattern(server: PrivateServer, load: Load, name: str) -> None:
+    text = f"CREATE DATABASE `{name}`;\nUSE `{name}`;\nCREATE TABLE t (a INT);\n"
+    try:
+        with pytest.raises(DumpRefused, match="line 4"):
+            load(text + "CREATE TABLE mysql.t (a INT);\n")
+    finally:
+        with server.connect() as connection:
+            connection.query(f"DROP DATABASE IF EXISTS `{name}`")
 
 
 def test_one_database_of_several_is_taken(server: PrivateServer, load: Load) -> None:
@@ -208,6 +231,25 @@ def test_backslashes_are_read_as_the_dump_sets_them(server: PrivateServer, load:
         "INSERT INTO t VALUES ('a\\');\nSET sql_mode = @old;\nINSERT INTO t VALUES ('b\\';');\n"
     )
     assert rows(server, loaded.database, "SELECT a FROM t ORDER BY a") == [("a\\",), ("b';",)]
+
+
+def test_double_quotes_are_read_as_the_dump_sets_them(server: PrivateServer, load: Load) -> None:
+    loaded = load(
+        'SET sql_mode=\'ANSI_QUOTES\';\nCREATE TABLE "t" ("a\\" VARCHAR(9));\n'
+        'INSERT INTO "t" ("a\\") VALUES (\'b\\\';\');\n'
+    )
+    assert rows(server, loaded.database, "SELECT * FROM t") == [("b';",)]
+
+
+def test_a_dump_that_is_called_as_a_database_of_the_server_s_own_is_refused(
+    shared_server: Any, mariadb_binary: ServerBinary, tmp_path: Path
+) -> None:
+    path = tmp_path / "mysql.sql"
+    path.write_text("DROP TABLE IF EXISTS global_priv;\nCREATE TABLE t (a INT);\n")
+    server: PrivateServer = shared_server(mariadb_binary, LOADS, confined=True)
+    with pytest.raises(DumpRefused, match="mysql is the server's own"):
+        load_into(server, path, Rules(), "mysql")
+    assert len(rows(server, "mysql", "SELECT Host FROM global_priv WHERE User = 'root'")) > 0
 
 
 def test_all_tables_get_another_engine(server: PrivateServer, load: Load) -> None:
@@ -240,17 +282,16 @@ def test_files_that_a_dump_names_are_read_in_their_place(
 def test_a_packed_dump_is_unpacked_whatever_its_name(
     shared_server: Any, mariadb_binary: ServerBinary, tmp_path: Path, pack: Callable[[bytes], bytes]
 ) -> None:
-    server: PrivateServer = shared_server(mariadb_binary)
+    server: PrivateServer = shared_server(mariadb_binary, LOADS, confined=True)
     name = f"packed_{pack.__module__.lstrip('_')}"
     path = tmp_path / "shop.sql.packed"
     packed = pack(shop().encode())
     path.write_bytes(packed)
-    with server.connect() as connection:
-        Loader(connection, "mariadb", Rules(), name, lambda _bytes: None).load(path)
+    load_into(server, path, Rules(), name)
     assert rows(server, name, "SELECT COUNT(*) FROM orders") == [(3,)]
     path.write_bytes(packed[: len(packed) // 2])
-    with server.connect() as connection, pytest.raises(DumpRefused, match="cut off or damaged"):
-        Loader(connection, "mariadb", Rules(), f"{name}_cut", lambda _bytes: None).load(path)
+    with pytest.raises(DumpRefused, match="cut off or damaged"):
+        load_into(server, path, Rules(), f"{name}_cut")
 
 
 def test_a_dump_of_mysql_says_which_server_can_load_it(
@@ -258,9 +299,9 @@ def test_a_dump_of_mysql_says_which_server_can_load_it(
 ) -> None:
     path = tmp_path / "shop.sql"
     path.write_text(shop("utf8mb4_0900_ai_ci", "8.0.36"))
-    server: PrivateServer = shared_server(mariadb_binary)
-    with server.connect() as connection, pytest.raises(DumpFailed) as failed:
-        Loader(connection, "mariadb", Rules(), "dialect", lambda _bytes: None).load(path)
+    server: PrivateServer = shared_server(mariadb_binary, LOADS, confined=True)
+    with pytest.raises(DumpFailed) as failed:
+        load_into(server, path, Rules(), "dialect")
     assert "line 12: the MariaDB server refuses CREATE TABLE `customers`" in failed.value.message
     assert "utf8mb4_0900_ai_ci" in failed.value.message
     assert "made by MySQL 8.0.36" in str(failed.value.hint)
@@ -271,7 +312,7 @@ def test_what_mariadb_dump_writes_comes_back(
     shared_server: Any, mariadb_binary: ServerBinary, tmp_path: Path
 ) -> None:
     """Every byte of rows that hold all bytes, through the real program."""
-    server: PrivateServer = shared_server(mariadb_binary)
+    server: PrivateServer = shared_server(mariadb_binary, LOADS, confined=True)
     with server.connect() as connection:
         connection.query("CREATE DATABASE bytes")
         connection.query("CREATE TABLE bytes.b (i INT PRIMARY KEY, raw VARBINARY(8)) ENGINE=Aria")
@@ -291,10 +332,154 @@ def test_what_mariadb_dump_writes_comes_back(
         connection.query("DROP DATABASE bytes")
     path = tmp_path / "bytes.sql"
     path.write_bytes(dumped.stdout)
-    with server.connect() as connection:
-        loaded = Loader(connection, "mariadb", Rules(), "unused", lambda _bytes: None).load(path)
+    loaded = load_into(server, path, Rules(), "unused")
     assert loaded.database == "bytes"
     assert rows(server, "bytes", "CHECKSUM TABLE b") == before
+
+
+MADE = (
+    "CREATE TABLE t (a INT PRIMARY KEY, b INT NOT NULL DEFAULT 0) ENGINE=InnoDB",
+    "INSERT INTO t VALUES (1, 0), (2, 0)",
+    "CREATE TABLE log (a INT) ENGINE=InnoDB",
+    "CREATE FUNCTION twice(x INT) RETURNS INT DETERMINISTIC SQL SECURITY INVOKER RETURN 2 * x",
+    "CREATE PROCEDURE more(IN x INT) BEGIN INSERT INTO t VALUES (x, 0); END",
+    "CREATE TRIGGER seen AFTER INSERT ON t FOR EACH ROW INSERT INTO log VALUES (twice(NEW.a))",
+    "CREATE VIEW doubled AS SELECT a, twice(a) AS b FROM t",
+    "CREATE SQL SECURITY INVOKER VIEW plain AS SELECT a FROM t",
+    "CREATE EVENT daily ON SCHEDULE EVERY 1 DAY DO DELETE FROM log",
+)
+
+OF_MYSQL = """\
+-- MySQL dump 10.13  Distrib 8.0.36, for Linux (x86_64)
+--
+-- Host: localhost    Database: own
+-- ------------------------------------------------------
+-- Server version\t8.0.36
+
+/*!40101 SET @OLD_CHARACTER_SET_CLIENT=@@CHARACTER_SET_CLIENT */;
+/*!50503 SET NAMES utf8mb4 */;
+/*!40103 SET @OLD_TIME_ZONE=@@TIME_ZONE */;
+/*!40103 SET TIME_ZONE='+00:00' */;
+/*!40014 SET @OLD_UNIQUE_CHECKS=@@UNIQUE_CHECKS, UNIQUE_CHECKS=0 */;
+/*!40101 SET @OLD_SQL_MODE=@@SQL_MODE, SQL_MODE='NO_AUTO_VALUE_ON_ZERO' */;
+/*!40111 SET @OLD_SQL_NOTES=@@SQL_NOTES, SQL_NOTES=0 */;
+SET @MYSQLDUMP_TEMP_LOG_BIN = @@SESSION.SQL_LOG_BIN;
+SET @@SESSION.SQL_LOG_BIN= 0;
+SET @@GLOBAL.GTID_PURGED=/*!80000 '+'*/ '3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5';
+
+CREATE DATABASE /*!32312 IF NOT EXISTS*/ `own` /*!40100 DEFAULT CHARACTER SET utf8mb4 */;
+USE `own`;
+/*!50503 SET character_set_client = utf8mb4 */;
+CREATE TABLE `log` (
+  `a` int DEFAULT NULL
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+CREATE TABLE `t` (
+  `a` int NOT NULL,
+  `b` int NOT NULL DEFAULT '0',
+  PRIMARY KEY (`a`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+LOCK TABLES `t` WRITE;
+/*!40000 ALTER TABLE `t` DISABLE KEYS */;
+INSERT INTO `t` VALUES (1,0),(2,0);
+/*!40000 ALTER TABLE `t` ENABLE KEYS */;
+UNLOCK TABLES;
+/*!50003 SET sql_mode              = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES' */ ;
+DELIMITER ;;
+/*!50003 CREATE*/ /*!50017 DEFINER=`root`@`localhost`*/ /*!50003 TRIGGER `seen` AFTER INSERT ON `t`
+FOR EACH ROW INSERT INTO log VALUES (twice(NEW.a)) */;;
+DELIMITER ;
+/*!50001 CREATE VIEW `doubled` AS SELECT 1 AS `a`, 1 AS `b`*/;
+/*!50106 SET @save_time_zone= @@TIME_ZONE */ ;
+DELIMITER ;;
+/*!50106 CREATE*/ /*!50117 DEFINER=`root`@`localhost`*/ /*!50106 EVENT `daily` ON SCHEDULE
+EVERY 1 DAY STARTS '2026-11-28 00:00:00' ON COMPLETION NOT PRESERVE ENABLE DO DELETE FROM log */ ;;
+CREATE DEFINER=`root`@`localhost` FUNCTION `twice`(x INT) RETURNS int
+    DETERMINISTIC
+    SQL SECURITY INVOKER
+RETURN 2 * x ;;
+CREATE DEFINER=`root`@`localhost` PROCEDURE `more`(IN x INT)
+BEGIN INSERT INTO t VALUES (x, 0); END ;;
+DELIMITER ;
+/*!50001 DROP VIEW IF EXISTS `doubled`*/;
+/*!50001 CREATE ALGORITHM=UNDEFINED */
+/*!50013 DEFINER=`root`@`localhost` SQL SECURITY DEFINER */
+/*!50001 VIEW `doubled` AS select `t`.`a` AS `a`,`twice`(`t`.`a`) AS `b` from `t` */;
+SET @@SESSION.SQL_LOG_BIN = @MYSQLDUMP_TEMP_LOG_BIN;
+/*!40101 SET SQL_MODE=@OLD_SQL_MODE */;
+
+-- Dump completed on 2026-11-28 10:00:00
+"""
+"""The forms of mysqldump 8.0, with GTIDs."""
+
+
+def require_it_works(server: PrivateServer, database: str) -> None:
+    """As root, as a run is; what works has the rights of the account."""
+    with server.connect(database) as connection:
+        connection.query("CALL more(5)")
+    assert rows(server, database, "SELECT * FROM log") == [(10,)]
+    assert rows(server, database, "SELECT * FROM doubled ORDER BY 1") == [(1, 2), (2, 4), (5, 10)]
+    for table, column in (
+        ("TRIGGERS WHERE TRIGGER_SCHEMA", "DEFINER"),
+        ("EVENTS WHERE EVENT_SCHEMA", "DEFINER"),
+        ("VIEWS WHERE TABLE_SCHEMA", "DEFINER"),
+        ("ROUTINES WHERE ROUTINE_SCHEMA", "CONCAT(DEFINER, SECURITY_TYPE)"),
+    ):
+        found = rows(
+            server,
+            database,
+            f"SELECT DISTINCT {column} FROM information_schema.{table} = '{database}'",
+        )
+        more = "DEFINER" if "ROUTINES" in table else ""
+        assert found == [(f"{ACCOUNT}@localhost{more}",)]
+
+
+@pytest.mark.parametrize("binary", ["mariadb", "mariadb_new"])
+def test_routines_triggers_events_and_views_of_mariadb_dump_work(
+    shared_server: Any, request: pytest.FixtureRequest, binary: str, tmp_path: Path
+) -> None:
+    server = shared_server(request.getfixturevalue(f"{binary}_binary"), LOADS, confined=True)
+    with server.connect() as connection:
+        connection.query("CREATE DATABASE own")
+        connection.query("USE own")
+        for statement in MADE:
+            connection.query(statement)
+    path = tmp_path / "own.sql"
+    with path.open("wb") as file:
+        subprocess.run(
+            [program("mariadb-dump"), "--no-defaults", f"--socket={server.socket}", "--user=root",
+             "--routines", "--triggers", "--events", "--databases", "own"],
+            stdout=file,
+            check=True,
+        )  # fmt: skip
+    with server.connect() as connection:
+        connection.query("DROP DATABASE own")
+    loaded = load_into(server, path, Rules(), "unused")
+    assert dict(loaded.left_out) == {}
+    require_it_works(server, "own")
+
+
+def test_what_mysqldump_writes_works(
+    shared_server: Any, mysql_binary: ServerBinary, tmp_path: Path
+) -> None:
+    server = shared_server(mysql_binary, LOADS, confined=True)
+    path = tmp_path / "own.sql"
+    path.write_text(OF_MYSQL)
+    loaded = load_into(server, path, Rules(), "unused")
+    assert dict(loaded.left_out) == {"replication": 3}
+    require_it_works(server, "own")
+
+
+def test_a_package_with_the_rights_of_whoever_calls_it_is_refused(
+    shared_server: Any, mariadb_binary: ServerBinary, tmp_path: Path
+) -> None:
+    path = tmp_path / "package.sql"
+    path.write_text(
+        "SET sql_mode=ORACLE;\nDELIMITER ;;\n"
+        "CREATE PACKAGE p SQL SECURITY INVOKER AS PROCEDURE q(); END;;\n"
+        "CREATE PACKAGE BODY p SQL SECURITY INVOKER AS PROCEDURE q() AS BEGIN NULL; END; END;;\n"
+    )
+    with pytest.raises(DumpRefused, match="package p would have the rights of whoever calls it"):
+        load_into(shared_server(mariadb_binary, LOADS, confined=True), path, Rules(), "packages")
 
 
 ASKED = """

@@ -16,8 +16,7 @@ from contend.cli.progress import display_on
 from contend.cli.restore import server_of
 from contend.datasets import Dataset, Imported, Rules, drop, drop_on, import_dump, list_datasets
 from contend.datasets.conditions import SCHEMAS, Checked, check, lines_of, schema_of
-from contend.datasets.dump.rules import KINDS
-from contend.errors import RequestError, did_you_mean
+from contend.errors import RequestError
 from contend.folders import default_cache
 from contend.get import find_server
 from contend.lab.conditions import looks_in
@@ -162,20 +161,10 @@ def add_import(parser: argparse.ArgumentParser) -> None:
         help="the server that loads it, as `contend run --server` takes it; a run on another "
         "server loads the file again by itself",
     )
-    kinds = "; ".join(f"{kind}: {means}" for kind, means in KINDS.items())
     parser.add_argument(
-        "--allow",
-        metavar="KIND",
-        action="append",
-        default=[],
-        help=f"run statements of this kind, which are refused otherwise. {kinds}",
-    )
-    parser.add_argument(
-        "--skip",
-        metavar="KIND",
-        action="append",
-        default=[],
-        help="leave statements of this kind out, which are refused otherwise",
+        "--skip-refused",
+        action="store_true",
+        help="leave statements out that would reach beyond the dump's own database",
     )
     parser.add_argument(
         "--replace",
@@ -191,11 +180,7 @@ def run_import(args: argparse.Namespace) -> int:
             f'"{name}" cannot be the name of an import',
             hint="Give --name letters, digits, '_' and '-'.",
         )
-    allow, skip = _kinds("--allow", args.allow), _kinds("--skip", args.skip)
-    both = sorted(allow & skip)
-    if both:
-        raise RequestError(f"{both[0]} is given to --allow and to --skip: which of them?")
-    rules = Rules(database=args.database, engine=args.engine, allow=allow, skip=skip)
+    rules = Rules(database=args.database, engine=args.engine, skip_refused=args.skip_refused)
     binary = find_server("mariadb" if args.server is None else None, wanted=args.server)
     with display_on(Console(stderr=True)) as display:
         imported = import_dump(
@@ -214,14 +199,6 @@ def run_import(args: argparse.Namespace) -> int:
 def _name_of(file: Path) -> str:
     """`shop` of `/backup/shop.sql.gz`."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", _ENDINGS.sub("", file.name)).strip("-_")[:64]
-
-
-def _kinds(option: str, given: list[str]) -> frozenset[str]:
-    for kind in given:
-        if kind not in KINDS:
-            hint = did_you_mean(kind, KINDS) or f"Known are {', '.join(KINDS)}."
-            raise RequestError(f'{option}: there is no kind "{kind}"', hint=hint)
-    return frozenset(given)
 
 
 def _show(imported: Imported, server: str) -> None:

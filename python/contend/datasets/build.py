@@ -153,7 +153,7 @@ def _build_again(source: DatasetSource, imported: Import, *, cache: Path, tell: 
             f"`contend data import FILE --name {imported.name} --replace`.",
         )
     options = dump_options(source.binary, imported.file, imported.rules, cache)
-    return make(source.binary, source.options, options, load, cache=cache, tell=tell)
+    return make(source.binary, source.options, options, load, cache=cache, tell=tell, confined=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +178,17 @@ def make(
     *,
     cache: Path,
     tell: Tell,
+    confined: bool = False,
 ) -> Dataset:
     """Have a private server load something, and keep its data folder.
 
     Args:
         under_test: options of the server under test; those that lay out files count.
+        confined: what is loaded is a stranger's.
     """
     with workspace(cache) as work:
         server = PrivateServer(binary, work / "server")
+        server.confined = confined
         try:
             tell.notice(f"making a data folder of {binary.name}")
             layout = layout_options(under_test)

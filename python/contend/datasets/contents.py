@@ -13,7 +13,7 @@ from pymysql.connections import Connection
 
 from contend.datasets.cache import TableEntry
 from contend.datasets.dump import DumpFailed, DumpRefused
-from contend.datasets.dump.load import Loader, Rules
+from contend.datasets.dump.load import Rules, load_into
 from contend.datasets.loading import (
     DISK_FULL_CODES,
     FIXED_BYTES,
@@ -42,10 +42,13 @@ _SOURCE = re.compile(rb"(?im)^[ \t]*(?:source|\\\.)[ \t]+(\S+)")
 _BYTES_PER_ROW = 100
 """Of a dump, about, to size the caches of the server that loads it."""
 
-_OPTIONS: Mapping[str, Level] = {"max_allowed_packet": "1G", "net_read_timeout": 3600}
-_NO_FILES = "/dev/null"
-"""No file is below it, so none is read or written. MariaDB's own default lets statements have any;
-MySQL is started without."""
+_OPTIONS: Mapping[str, Level] = {
+    "max_allowed_packet": "1G",
+    "net_read_timeout": 3600,
+    # An event of the dump writes at a time of its own.
+    "event_scheduler": "OFF",
+    "local_infile": 0,
+}
 
 _NEW_ENGINE = "innodb"
 """What a table is that neither the dump nor a rule gives an engine."""
@@ -102,16 +105,13 @@ def dump_options(binary: ServerBinary, path: Path, rules: Rules, cache: Path) ->
     engine = rules.engine or _NEW_ENGINE
     require_engine(binary, engine)
     about = DataSpec(engine=engine, rows=max(1, size // _BYTES_PER_ROW))
-    files: dict[str, Level] = {"secure_file_priv": _NO_FILES} if binary.kind == "mariadb" else {}
-    if "files" in rules.allow:
-        files = {"secure_file_priv": "", "local_infile": 1}
     # Another engine may not have what the dump asks of a table's rows.
     lenient: dict[str, Level] = {} if rules.engine is None else {"innodb_strict_mode": 0}
-    return {**loading_options(binary.kind, about), **_OPTIONS, **lenient, **files}
+    return {**loading_options(binary.kind, about), **_OPTIONS, **lenient}
 
 
 def load_dump(server: PrivateServer, path: Path, rules: Rules, name: str, tell: Tell) -> Contents:
-    """Load a dump into a server that was started with `dump_options`.
+    """Load a dump into a confined server that was started with `dump_options`.
 
     Raises:
         DumpRefused: it is damaged, cut off, or would reach beyond its database.
@@ -126,15 +126,12 @@ def load_dump(server: PrivateServer, path: Path, rules: Rules, name: str, tell: 
         # The last part is told when all is done: the server still has to count the rows.
         tell.progress(what, min(count, total * 98 // 100), total, "bytes")
 
-    more: dict[str, Any] = {"local_infile": True} if "files" in rules.allow else {}
-    with server.connect(read_timeout=LONG_S, write_timeout=LONG_S, **more) as connection:
-        if rules.engine is not None:
-            connection.query(f"SET SESSION default_storage_engine = {rules.engine}")
-        try:
-            loaded = Loader(connection, server.binary.kind, rules, name, on_bytes).load(path)
-            tables = tuple(_tables(connection, loaded.database))
-        except DumpFailed as error:
-            raise _in_words(server, error) from error
+    try:
+        loaded = load_into(server, path, rules, name, on_bytes)
+    except DumpFailed as error:
+        raise _in_words(server, error) from error
+    with server.connect(read_timeout=LONG_S, write_timeout=LONG_S) as connection:
+        tables = tuple(_tables(connection, loaded.database))
     tell.progress(what, total, total, "bytes")
     if not tables:
         raise DumpRefused(f"{path} makes no table in {loaded.database}")

@@ -25,7 +25,7 @@ from contend.servers import PrivateServer, ServerBinary
 from contend.settings.schemas import IMPORT_PREFIX, imported_name
 from contend.spec import Experiment, Level, cell_specs, layout_options
 
-IMPORT_VERSION = 1
+IMPORT_VERSION = 2
 """Raised when the same dump comes to mean other files."""
 
 AS_DUMPED = "as-dumped"
@@ -71,8 +71,7 @@ class Import:
             "rows": self.rows,
             "digest": self.digest,
             "database": self.rules.database,
-            "allow": sorted(self.rules.allow),
-            "skip": sorted(self.rules.skip),
+            "skip_refused": self.rules.skip_refused,
             "layout": layout_options(options),
         }
 
@@ -85,10 +84,8 @@ def find_import(cache: Path, name: str) -> Import:
     """
     try:
         stored = json.loads(_path(cache, name).read_text(encoding="utf-8"))
-        rules = stored.pop("rules")
-        allow, skip = frozenset(rules.pop("allow")), frozenset(rules.pop("skip"))
-        read = Rules(**rules, allow=allow, skip=skip)
-        return Import(**{**stored, "file": Path(stored["file"])}, rules=read)
+        rules = Rules(**stored.pop("rules"))
+        return Import(**{**stored, "file": Path(stored["file"])}, rules=rules)
     except FileNotFoundError:
         known = sorted(path.stem for path in _folder(cache).glob("*.json"))
         raise UnknownImport(
@@ -105,12 +102,7 @@ def find_import(cache: Path, name: str) -> Import:
 def keep_import(cache: Path, imported: Import) -> None:
     """Have the name stand for this from now on."""
     _folder(cache).mkdir(parents=True, exist_ok=True)
-    rules = {
-        **asdict(imported.rules),
-        "allow": sorted(imported.rules.allow),
-        "skip": sorted(imported.rules.skip),
-    }
-    document = {**asdict(imported), "file": str(imported.file), "rules": rules}
+    document = {**asdict(imported), "file": str(imported.file)}
     unfinished = _folder(cache) / f"{imported.name}.new"
     unfinished.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     unfinished.rename(_path(cache, imported.name))
@@ -195,7 +187,7 @@ def import_dump(
 
         options = dump_options(binary, path, rules, cache)
         no_layout: Mapping[str, str] = {}
-        dataset = make(binary, no_layout, options, load, cache=cache, tell=tell)
+        dataset = make(binary, no_layout, options, load, cache=cache, tell=tell, confined=True)
         imported, contents = loaded[0]
         keep_import(cache, imported)
         return Imported(imported, dataset, contents)

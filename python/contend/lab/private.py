@@ -38,7 +38,7 @@ from contend.servers.errors import ServerDied, ServerFailed
 from contend.servers.variables import Differing
 from contend.settings.before_run import COLD_STARTS
 from contend.settings.model import Launch
-from contend.spec import CellSpec, DataSpec, Level
+from contend.spec import CellSpec, DataSpec, Level, imported_name
 from contend.undo import Journal
 from contend.units import format_size
 from contend.warm.server_list import ServerHost
@@ -238,6 +238,7 @@ class PrivateUnderTest:
         self._caches = Caches()
         self._cell, self._launch, self._warming = cell, launch, None
         for member in self._deployment.members:
+            member.server.confined = imported_name(cell.data.schema) is not None
             member.server.wrap = launch.wrap
             member.server.environment = launch.environment
             member.server.arguments = tuple(launch.arguments)

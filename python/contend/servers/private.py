@@ -28,7 +28,13 @@ from contend.servers import error_log, variables
 from contend.servers.binary import ServerBinary, check_runs_here
 from contend.servers.client import connect, socket_peer
 from contend.servers.error_log import Truncated
-from contend.servers.errors import ConnectionRefused, PortTaken, ServerDied, ServerFailed
+from contend.servers.errors import (
+    ConnectionRefused,
+    OptionRejected,
+    PortTaken,
+    ServerDied,
+    ServerFailed,
+)
 from contend.servers.folder import (
     KEY_SOCKET_NAMES,
     SOCKET_NAME,
@@ -83,6 +89,9 @@ class PrivateServer:
         self.environment = dict(environment or {})
         self.arguments = tuple(arguments)
         self.placement = Placement()
+        self.confined = False
+        """Its data hold statements of a stranger: it reaches no file outside of its folder, and
+        refuses to run without checking rights."""
         self.redo_log_folder = ""
         """Where its redo log lies while it runs; empty for its data folder."""
         self.misplaced: tuple[str, ...] = ()
@@ -204,6 +213,8 @@ class PrivateServer:
         check_runs_here(self.binary.program)
         self.options = {normal_name(name): value for name, value in (options or {}).items()}
         arguments = [*self.arguments, *self.kind.option_arguments(self.options)]
+        if self.confined:
+            arguments = [*self.kind.confinement, *arguments]
         for attempt in range(_PORT_ATTEMPTS):
             try:
                 self._start_once(arguments, tcp, timeout_s)
@@ -211,6 +222,8 @@ class PrivateServer:
             except PortTaken:
                 if attempt == _PORT_ATTEMPTS - 1:
                     raise
+        if self.confined:
+            self._require_rights()
         if self.placement:
             got = look.seen(self.pid)
             self.misplaced = tuple(look.differences(self.placement, got, "place.server"))
@@ -266,7 +279,8 @@ class PrivateServer:
     # --- talking to it ---
 
     def connect(self, database: str | None = None, **more: Any) -> Connection[Any]:
-        """A control connection as root. `more` goes to `pymysql.connect`."""
+        """A control connection, as root unless another user is named. `more` goes to
+        `pymysql.connect`."""
         self.check()
         return self._login(database=database, **more)
 
@@ -415,10 +429,22 @@ class PrivateServer:
             return False
         return True
 
-    def _login(self, **more: Any) -> Connection[Any]:
+    def _login(self, *, user: str = USER, **more: Any) -> Connection[Any]:
         return connect(
-            server=f"the private {self.binary.kind} server", user=USER, socket=self.socket, **more
+            server=f"the private {self.binary.kind} server", user=user, socket=self.socket, **more
         )
+
+    def _require_rights(self) -> None:
+        """Asked of the server itself: there are many ways to spell that option."""
+        with self.connect() as connection:
+            checked = variables.checks_rights(connection)
+        if not checked:
+            self.kill()
+            raise OptionRejected(
+                "a server with imported data checks rights, and skip_grant_tables is against it: "
+                "triggers and routines of the dump would have all of them.",
+                hint="Leave skip_grant_tables out.",
+            )
 
     def _give_up_if_hopeless(self, deadline: float, what: str, timeout_s: float) -> None:
         # On a full disk a server waits for room, for as long as it takes.

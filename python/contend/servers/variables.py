@@ -86,6 +86,7 @@ _ER_WRONG_TYPE = 1232
 _ER_WRONG_VALUE = 1231
 _ER_READ_ONLY = 1238
 _ER_TRUNCATED = 1292
+_ER_OPTION_PREVENTS = 1290
 _REFUSALS = (_ER_UNKNOWN_VARIABLE, _ER_WRONG_TYPE, _ER_WRONG_VALUE, _ER_READ_ONLY)
 
 
@@ -102,6 +103,17 @@ def read_all(connection: Connection[Any]) -> dict[str, str]:
 def status(connection: Connection[Any]) -> dict[str, str]:
     """Every global status counter."""
     return dict(fetch(connection, "SHOW GLOBAL STATUS"))
+
+
+def checks_rights(connection: Connection[Any]) -> bool:
+    """Whether anybody's rights count on the server; with skip_grant_tables they do not."""
+    try:
+        fetch(connection, "SHOW GRANTS")
+    except pymysql.err.MySQLError as error:
+        if error.args[0] != _ER_OPTION_PREVENTS:
+            raise
+        return False
+    return True
 
 
 def threads(connection: Connection[Any]) -> list[tuple[str, int]]:

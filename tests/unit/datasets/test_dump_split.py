@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 
 from contend.datasets.dump import DumpRefused
 from contend.datasets.dump import split as split_room
-from contend.datasets.dump.split import SOURCE, Splitter, Statement
+from contend.datasets.dump.split import SOURCE, Quotes, Splitter, Statement
+
+AS_USUAL = Quotes()
 
 
-def splitter(text: bytes, step: int = 1 << 20, *, backslash: bool = True) -> Splitter:
+def splitter(text: bytes, step: int = 1 << 20, quotes: Quotes = AS_USUAL) -> Splitter:
     """Over a file of which no read gives more than `step` bytes."""
     file = io.BytesIO(text)
     made = Splitter(lambda size: file.read(min(size, step)), "shop.sql")
-    made.backslash = backslash
+    made.quotes = quotes
     return made
 
 
@@ -102,7 +104,14 @@ def test_both_ends_are_kept_for_who_looks_whether_it_is_whole() -> None:
 
 def test_a_backslash_escapes_only_if_the_server_says_so() -> None:
     text = b"SELECT 'a\\'; SELECT 'b';"
-    assert [one.text for one in splitter(text, backslash=False)] == [b"SELECT 'a\\'", b"SELECT 'b'"]
+    literal = splitter(text, quotes=Quotes(backslash=False))
+    assert [one.text for one in literal] == [b"SELECT 'a\\'", b"SELECT 'b'"]
+
+
+def test_a_backslash_escapes_in_no_name() -> None:
+    text = b"SELECT \"a\\\"; SELECT 'b\\'; c';"
+    names = splitter(text, quotes=Quotes(names=True))
+    assert [one.text for one in names] == [b'SELECT "a\\"', b"SELECT 'b\\'; c'"]
     with pytest.raises(DumpRefused, match="within a quote"):
         list(splitter(b"SELECT 'a\\';"))
 

@@ -14,9 +14,11 @@ import pymysql
 from pymysql.connections import Connection
 
 from contend.datasets.dump import DumpFailed, DumpRefused
-from contend.datasets.dump.rules import KINDS, Verdict, judge
-from contend.datasets.dump.split import SOURCE, DumpFile, Splitter, Statement
-from contend.servers.client import SYSTEM_DATABASES, fetch, quoted
+from contend.datasets.dump.account import ACCOUNT, Account
+from contend.datasets.dump.rules import Verdict, judge
+from contend.datasets.dump.split import SOURCE, DumpFile, Quotes, Splitter, Statement
+from contend.servers import PrivateServer
+from contend.servers.client import LONG_S, SYSTEM_DATABASES, fetch, quoted
 from contend.servers.errors import ConnectionLost
 
 _DUMPED = re.compile(rb"^-- (MySQL|MariaDB) dump ", re.MULTILINE)
@@ -28,6 +30,27 @@ _SOURCES_MAX = 8
 
 _CUT_OFF = "Copy it again from where it was made, or make it again."
 _ER_SYNTAX = 1064
+_OTHER = frozenset({1044, 1142, 1143, 1370})
+"""Error codes for what may be of another database."""
+
+_NO_RIGHT = _OTHER | frozenset(
+    {
+        *(1045, 1095, 1141, 1227, 1396, 1410, 1419),
+        # An option of the server's, or of this client, is against it.
+        *(1148, 1290, 3948, 4166),
+    }
+)
+"""Error codes for what an account may not do, or nobody on this server."""
+
+_BEYOND = "beyond the database"
+
+_QUOTES = (
+    "SELECT FIND_IN_SET('NO_BACKSLASH_ESCAPES', @@SESSION.sql_mode),"
+    " FIND_IN_SET('ANSI_QUOTES', @@SESSION.sql_mode),"
+    " @@SESSION.character_set_client IN ('big5', 'cp932', 'gbk', 'gb18030', 'sjis')"
+)
+"""A byte of a character may be that of a quote or a backslash in these character sets."""
+
 _TELL_S = 0.2
 
 
@@ -38,14 +61,12 @@ class Rules:
     Args:
         database: which one of the dump is taken; None if it has one at most.
         engine: that all tables get; None for those of the dump.
-        allow: kinds of statements that are run although they are refused otherwise.
-        skip: kinds that are left out.
+        skip_refused: what the account may not do is left out.
     """
 
     database: str | None = None
     engine: str | None = None
-    allow: frozenset[str] = frozenset()
-    skip: frozenset[str] = frozenset()
+    skip_refused: bool = False
 
 
 @dataclass(slots=True)
@@ -54,7 +75,7 @@ class DumpResult:
 
     Args:
         files: name and SHA-256 of every file that was read, in their order.
-        left_out: statements that were not run, by their kind, or by the other database.
+        left_out: statements that were not run, by what they are about.
     """
 
     database: str = ""
@@ -63,24 +84,48 @@ class DumpResult:
     statements: int = 0
 
 
-class Loader:
-    """Loads one dump over one connection.
+def load_into(
+    server: PrivateServer,
+    path: Path,
+    rules: Rules,
+    name: str,
+    on_bytes: Callable[[int], None] = lambda _bytes: None,
+) -> DumpResult:
+    """Load a dump and the files that it names, by an account of its own.
 
     Args:
-        connection: to a server of contend's own; no database is chosen.
+        server: confined.
         name: of the database, if neither the dump nor the rules name one.
         on_bytes: is told how many bytes of the files were read so far, now and then.
+
+    Raises:
+        DumpRefused: it is damaged, cut off, or would reach beyond its database.
+        DumpFailed: the server refuses a statement.
     """
+    account = Account(server)
+    with server.connect(user=ACCOUNT, read_timeout=LONG_S, write_timeout=LONG_S) as connection:
+        if rules.engine is not None:
+            connection.query(f"SET SESSION default_storage_engine = {rules.engine}")
+        loader = _Loader(connection, account, server.binary.kind, rules, name, on_bytes)
+        loaded = loader.load(path)
+    account.keep_rights(loaded.database)
+    return loaded
+
+
+class _Loader:
+    """Loads one dump over one connection of the account; see `load_into`."""
 
     def __init__(
         self,
         connection: Connection[Any],
+        account: Account,
         kind: str,
         rules: Rules,
         name: str,
         on_bytes: Callable[[int], None],
     ) -> None:
         self._connection = connection
+        self._account = account
         self._kind = kind
         self._rules = rules
         self._name = name
@@ -92,22 +137,17 @@ class Loader:
         self._bytes = 0
         self._told_s = 0.0
         self._origin = b""
+        self._quotes = Quotes()
         self._loaded = DumpResult()
 
     def load(self, path: Path) -> DumpResult:
-        """Load the file and those that it names.
-
-        Raises:
-            DumpRefused: it is damaged, cut off, or would reach beyond its database.
-            DumpFailed: the server refuses a statement.
-        """
         refuse_cut_off(path)
         self._file(path, path.name, ())
         if self._home is None:
             self._refuse_empty(path)
         # Of a dump that commits by itself, or locks its tables to the end.
-        self._query(b"COMMIT")
-        self._query(b"UNLOCK TABLES")
+        for text in (b"COMMIT", b"UNLOCK TABLES"):
+            self._query(f"{path}, at its end", text, text.decode())
         self._loaded.database = self._home or self._name
         return self._loaded
 
@@ -118,29 +158,28 @@ class Loader:
             raise DumpRefused(f"{within[-1]} names {name}, which leads back to itself")
         with DumpFile(path, self._count) as file:
             statements = Splitter(file.read, str(path))
+            statements.quotes = self._quotes
             for statement in statements:
                 self._origin = self._origin or statements.head
                 if statement.command == SOURCE:
                     self._source(path, statement, within)
-                elif self._one(path, statement):
-                    statements.backslash = self._backslash_escapes()
+                else:
+                    self._one(path, statement)
+                statements.quotes = self._quotes
             if _DUMPED.search(statements.head) and _COMPLETED not in statements.tail:
                 raise cut_off(path)
             self._loaded.files.append((name, file.sha256))
 
     def _source(self, path: Path, statement: Statement, within: tuple[Path, ...]) -> None:
         named = statement.text.decode("utf-8", "replace")
-        outside = Path(named).is_absolute() or ".." in Path(named).parts
-        if outside and "files" not in self._rules.allow:
-            raise DumpRefused(
-                f"{path}, line {statement.line}: it reads {named}, which is outside of its folder",
-                hint="`--allow files` lets it.",
-            )
         other = path.parent / named
-        if not other.is_file():
+        inside = not Path(named).is_absolute() and ".." not in Path(named).parts
+        if not (inside and other.is_file()):
+            where = "is not beside it" if inside else "is outside of its folder"
             raise DumpRefused(
-                f"{path}, line {statement.line}: it reads {named}, which is not beside it",
-                hint=f"Put {Path(named).name} into {other.parent}.",
+                f"{path}, line {statement.line}: it reads {named}, which {where}",
+                hint=f"Put {Path(named).name} into {other.parent if inside else path.parent}"
+                + ("." if inside else ", and name it without its folder."),
             )
         self._file(other, named, (*within, path))
 
@@ -153,46 +192,28 @@ class Loader:
 
     # --- statements ---
 
-    def _one(self, path: Path, statement: Statement) -> bool:
-        """Do what is due; whether it may have changed how quotes are read."""
-        verdict = judge(statement.text, self._home, self._rules.engine)
+    def _one(self, path: Path, statement: Statement) -> None:
+        """Do what is due."""
+        verdict = judge(statement.text, self._rules.engine, backslash=self._quotes.backslash)
         where = f"{path}, line {statement.line}"
         match verdict.action:
             case "use":
                 self._use(where, verdict)
-                return False
+                return
             case "create" | "drop" | "alter":
                 self._database(where, statement, verdict)
-                return False
+                return
         if self._elsewhere is not None and not verdict.sets:
             self._loaded.left_out[f"of database {self._elsewhere}"] += 1
-            return False
-        if verdict.action == "pass":
-            return False
-        if verdict.action == "refuse" and not self._is_allowed(where, verdict):
-            return False
-        if self._home is None and not verdict.sets:
-            self._settle(self._rules.database or self._name)
-        self._run(where, verdict.text or statement.text, verdict.words)
-        return verdict.sets_mode
-
-    def _is_allowed(self, where: str, verdict: Verdict) -> bool:
-        """Whether to run what is refused otherwise; raises DumpRefused if nothing was said of it.
-
-        What another database keeps out of reach is left out if one database was asked for.
-        """
-        if verdict.kind in self._rules.allow:
-            return True
-        if verdict.kind in self._rules.skip:
-            self._loaded.left_out[verdict.kind] += 1
-            return False
-        means = KINDS[verdict.kind]
-        about = "" if verdict.why == means else f" ({means})"
-        raise DumpRefused(
-            f"{where}: {verdict.words} is refused: {verdict.why}",
-            hint=f"`--skip {verdict.kind}` leaves such statements out, "
-            f"`--allow {verdict.kind}` runs them{about}.",
-        )
+            return
+        if verdict.action == "leave":
+            self._loaded.left_out[verdict.about] += 1
+        elif verdict.action == "run":
+            if self._home is None and not verdict.sets:
+                self._settle(where, self._rules.database or self._name)
+            self._run(where, verdict.text, verdict.words)
+            if verdict.requotes:
+                self._read_quotes(where, verdict.words)
 
     def _use(self, where: str, verdict: Verdict) -> None:
         name = verdict.name
@@ -200,10 +221,7 @@ class Loader:
             self._seen.append(name)
         if self._is_home(where, name, verdict):
             self._elsewhere = None
-            self._settle(name)
-        elif self._others_allowed:
-            self._elsewhere = None
-            self._go(name)
+            self._settle(where, name)
         else:
             self._elsewhere = name
 
@@ -212,20 +230,17 @@ class Loader:
         name = verdict.name
         if verdict.action == "alter" and (not name or name == self._home):
             if self._elsewhere is None:
-                self._settle(self._home or self._rules.database or self._name)
+                self._settle(where, self._home or self._rules.database or self._name)
                 self._run(where, statement.text, verdict.words)
             return
-        if not self._is_home(where, name, verdict) and not self._others_allowed:
+        if not self._is_home(where, name, verdict):
             return
+        self._own(where, name)
         self._run(where, statement.text, verdict.words)
         if verdict.action == "create":
             self._made.add(name)
         else:
             self._made.discard(name)
-
-    @property
-    def _others_allowed(self) -> bool:
-        return "other-database" in self._rules.allow and self._rules.database is None
 
     def _is_home(self, where: str, name: str, verdict: Verdict) -> bool:
         """Whether this database is the one that is taken. Raises DumpRefused if it is a second one
@@ -244,8 +259,9 @@ class Loader:
         return False
 
     def _refuse_other(self, where: str, name: str, verdict: Verdict) -> None:
-        """Raise DumpRefused unless something was said of other databases."""
-        if "other-database" in self._rules.skip | self._rules.allow:
+        """Raise DumpRefused unless what is refused is left out."""
+        if self._rules.skip_refused:
+            self._loaded.left_out[_BEYOND] += 1
             return
         choice = [
             database
@@ -254,45 +270,73 @@ class Loader:
         ]
         take = " or ".join(f"`--database {database}`" for database in choice)
         raise DumpRefused(
-            f"{where}: {verdict.words} is refused: {KINDS['other-database']}"
-            + (f", {self._home}" if self._home else ""),
+            f"{where}: {verdict.words} is refused: about another database than the one that is "
+            "imported" + (f", {self._home}" if self._home else ""),
             hint=f"{take or '`--database NAME`'} takes the tables of that one and leaves the "
             "others out.",
         )
 
-    def _settle(self, name: str) -> None:
+    def _settle(self, where: str, name: str) -> None:
         """Make the database, if the dump does not, and go there."""
         self._home = name
-        self._go(name)
-
-    def _go(self, name: str) -> None:
         if name not in self._made:
-            self._query(f"CREATE DATABASE IF NOT EXISTS {quoted(name)}".encode())
+            self._own(where, name)
+            create = f"CREATE DATABASE IF NOT EXISTS {quoted(name)}"
+            self._query(where, create.encode(), create)
             self._made.add(name)
-        self._query(f"USE {quoted(name)}".encode())
+        use = f"USE {quoted(name)}"
+        self._query(where, use.encode(), use)
+
+    def _own(self, where: str, name: str) -> None:
+        try:
+            self._account.own(name)
+        except pymysql.err.MySQLError as error:
+            raise self._failed(where, f"the database name {name}", error) from error
 
     def _run(self, where: str, text: bytes, words: str) -> None:
+        """Run a statement of the dump's, or leave it out if that is wanted."""
         try:
-            self._query(text)
+            self._query(where, text, words)
+            self._loaded.statements += 1
+        except DumpRefused:
+            if not self._rules.skip_refused:
+                raise
+            self._loaded.left_out[_BEYOND] += 1
+
+    def _query(self, where: str, text: bytes, words: str) -> None:
+        try:
+            # Bytes go as they are, in whatever character set the dump says.
+            self._connection.query(text)
         except (ConnectionLost, pymysql.err.MySQLError) as error:
             raise self._failed(where, words, error) from error
-        self._loaded.statements += 1
 
-    def _query(self, text: bytes) -> None:
-        # Bytes go as they are, in whatever character set the dump says.
-        self._connection.query(text)
-
-    def _backslash_escapes(self) -> bool:
-        ((mode,),) = fetch(self._connection, "SELECT @@SESSION.sql_mode")
-        return "NO_BACKSLASH_ESCAPES" not in str(mode)
+    def _read_quotes(self, where: str, words: str) -> None:
+        """How quotes are read from here on, as the server says it."""
+        try:
+            ((literal, names, unsafe),) = fetch(self._connection, _QUOTES)
+        except (ConnectionLost, pymysql.err.MySQLError) as error:
+            raise self._failed(where, words, error) from error
+        if int(unsafe):
+            raise DumpRefused(
+                f"{where}: {words} has a character set whose bytes cannot be told from quotes",
+                hint="Make the dump with --default-character-set=utf8mb4.",
+            )
+        self._quotes = Quotes(backslash=not int(literal), names=bool(int(names)))
 
     # --- what went wrong ---
 
     def _failed(
         self, where: str, words: str, error: ConnectionLost | pymysql.err.MySQLError
-    ) -> DumpFailed:
+    ) -> DumpFailed | DumpRefused:
         code = getattr(error, "code", error.args[0] if error.args else 0)
         said = str(error.args[-1]) if error.args else str(error)
+        if code in _NO_RIGHT:
+            other = "; `--database NAME` says what the dump calls its own" if code in _OTHER else ""
+            return DumpRefused(
+                f"{where}: {words} is refused: the account of an import may do nothing outside "
+                f"its database, {self._home or self._name}: {said[:300]} (error {code})",
+                hint=f"`--skip-refused` leaves such statements out{other}.",
+            )
         named = {"mariadb": "MariaDB", "mysql": "MySQL"}
         kind, version = self._made_by()
         hint = None

@@ -176,22 +176,42 @@ def _lead(*, last: bool) -> re.Pattern[bytes]:
     return re.compile(_repeat(rb"\s++|%b|%b" % (line, _NEVER_RUN)), re.DOTALL)
 
 
+@dataclass(frozen=True, slots=True)
+class Quotes:
+    """How quotes are read.
+
+    Args:
+        backslash: it escapes the next character in them.
+        names: double quotes hold a name, in which it does not.
+    """
+
+    backslash: bool = True
+    names: bool = False
+
+    @property
+    def backslash_in_double(self) -> bool:
+        return self.backslash and not self.names
+
+
+def _quoted(quote: bytes, backslash: bool) -> bytes:
+    escaped = rb"|\\." if backslash else b""
+    plain = rb"\\" if backslash else b""
+    return quote + _repeat(rb"[^%b%b]++%b" % (quote, plain, escaped)) + quote
+
+
 @functools.cache
-def _body(delimiter: bytes, *, backslash: bool, last: bool) -> re.Pattern[bytes]:
+def _body(delimiter: bytes, quotes: Quotes, *, last: bool) -> re.Pattern[bytes]:
     """What belongs to a statement, as far as it is closed.
 
     Args:
-        backslash: it escapes the next character in quotes.
         last: no more will be read.
     """
-    escaped = rb"|\\." if backslash else b""
-    plain = rb"\\" if backslash else b""
-    quoted = [q + _repeat(rb"[^%b%b]++%b" % (q, plain, escaped)) + q for q in (b"'", b'"')]
+    single, double = _quoted(b"'", quotes.backslash), _quoted(b'"', quotes.backslash_in_double)
     line = _LAST_LINE_COMMENT if last else _LINE_COMMENT
     first = re.escape(delimiter[:1])
     pieces = rb"[^'\"`\#/\-%b]++|%b|`[^`]*+`|(?!%b)(?:%b|%b|/(?!\*)|-(?!-[\x00-\x20]%b)|%b)" % (
         first,
-        b"|".join(quoted),
+        single + b"|" + double,
         re.escape(delimiter),
         line,
         _BLOCK_COMMENT,
@@ -223,8 +243,8 @@ class Splitter:
         read: gives the next bytes, at most so many; none at the end.
 
     Attributes:
-        backslash: whether a backslash escapes; the reader of the statements changes it with the
-            server's sql_mode, between two of them.
+        quotes: the reader of the statements changes it with the server's sql_mode, between two of
+            them.
         head: the first bytes of the file.
         tail: comments after the last statement so far.
     """
@@ -237,7 +257,7 @@ class Splitter:
         self._line = 1
         self._ended = False
         self._delimiter = b";"
-        self.backslash = True
+        self.quotes = Quotes()
         self.head = b""
         self.tail = b""
 
@@ -331,7 +351,7 @@ class Splitter:
         done = 0
         while True:
             self._mend()
-            body = _body(self._delimiter, backslash=self.backslash, last=self._ended)
+            body = _body(self._delimiter, self.quotes, last=self._ended)
             match = body.match(self._buffer, self._at + done)
             assert match is not None
             end = match.end()

@@ -56,6 +56,11 @@ class Kind(Protocol):
         of its files only the index is worth warming."""
         ...
 
+    @property
+    def confinement(self) -> tuple[str, ...]:
+        """What it is told so that statements reach no file outside of its data folder."""
+        ...
+
     def base_arguments(self, data: Path, temporary: Path) -> list[str]:
         """What the program is told whenever it is run."""
         ...

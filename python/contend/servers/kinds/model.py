@@ -33,6 +33,7 @@ _POLL_S = 0.002
 class ModelKind:
     name = MODEL
     computes_rows = True
+    confinement = ()
 
     def base_arguments(self, data: Path, temporary: Path) -> list[str]:
         del data, temporary

@@ -59,6 +59,9 @@ class _Mysqld:
         del pid, log
 
 
+_NO_LINKS = "--skip-symbolic-links"
+"""DATA DIRECTORY and INDEX DIRECTORY of a table then lead nowhere."""
+
 _SYSTEM_TABLES = (
     ("mariadb_system_tables.sql", "mysql_system_tables.sql"),
     ("mariadb_performance_tables.sql", "mysql_performance_tables.sql"),
@@ -71,6 +74,8 @@ _SYSTEM_TABLES = (
 
 class MariaDb(_Mysqld):
     name = "mariadb"
+    # No file is below /dev/null. Its own default lets statements have any.
+    confinement = ("--secure-file-priv=/dev/null", _NO_LINKS)
 
     def initialisation(self, binary: ServerBinary) -> Initialisation:
         parts = [b"CREATE DATABASE IF NOT EXISTS mysql;\nUSE mysql;\n"]
@@ -99,6 +104,7 @@ class MariaDb(_Mysqld):
 
 class MySql(_Mysqld):
     name = "mysql"
+    confinement = ("--secure-file-priv=NULL", _NO_LINKS)
 
     def initialisation(self, binary: ServerBinary) -> Initialisation:
         del binary
