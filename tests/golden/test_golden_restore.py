@@ -13,6 +13,7 @@ from fake_variables import FakeVariables
 from transcripts import check, name_of
 
 from contend.cli.main import main
+from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
 from contend.undo import Journal, default_folder, journals_in, statement_entry
 from contend.undo.variables import change
@@ -60,7 +61,8 @@ def transcript(
 
 def leave(server: FakeVariables, dsn: str = DSN) -> None:
     """As a command that is killed leaves it."""
-    with Journal.open(default_folder(), dsn) as journal, server.connect() as connection:
+    existing = ExistingServer(Dsn.parse(dsn))
+    with Journal.of_server(default_folder(), existing) as journal, server.connect() as connection:
         change(connection, journal, DIRTY, 80)
         change(connection, journal, "sql_mode", "")
         journal.replace([], [statement_entry("DROP INDEX made ON t", "mine")])
@@ -91,7 +93,7 @@ def test_restore_trouble(servers: dict[str, FakeVariables], transcript: Say) -> 
     transcript("restore", "--yes")
     leave(first)
     (journal,) = journals_in(default_folder())
-    with Journal.open(default_folder(), DSN):
+    with Journal.of_server(default_folder(), ExistingServer(Dsn.parse(DSN))):
         transcript("restore", DSN)
     journal.write_bytes(journal.read_bytes()[:50])
     transcript("restore")
