@@ -44,9 +44,13 @@ _seen = _Seen()
 
 
 @contextlib.contextmanager
-def watched() -> Iterator[None]:
+def watched(*, is_all: bool = False) -> Iterator[None]:
     """Have every stop handled so: by a terminal that closes or a service manager too. What is
-    ignored, as a hang-up under nohup, stays ignored."""
+    ignored, as a hang-up under nohup, stays ignored.
+
+    Args:
+        is_all: the process does nothing else, so that no further stop matters after the first.
+    """
     global _seen
     stops = [stop for stop in _STOPS if signal.getsignal(stop) != signal.SIG_IGN]
     before, _seen = _seen, _Seen()
@@ -58,7 +62,7 @@ def watched() -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, alarm)
         for stop, handler in zip(stops, handlers, strict=True):
-            signal.signal(stop, handler)
+            signal.signal(stop, signal.SIG_IGN if is_all and _seen.is_raised else handler)
         _seen = before
 
 

@@ -20,7 +20,18 @@ from tree import (
 )
 
 EVERYWHERE = {
-    *("errors", "units", "facts", "folders", "interrupts", "locks", "metrics", "plan", "outcome", "probed"),
+    *(
+        "errors",
+        "units",
+        "facts",
+        "folders",
+        "interrupts",
+        "locks",
+        "metrics",
+        "plan",
+        "outcome",
+        "probed",
+    ),
     "program",
     "__version__",
 }

@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     _remedies_left()  # Of a command before this one, in a process that runs several.
-    with watched():
+    with watched(is_all=argv is None):
         try:
             return _done(arguments)
         except KeyboardInterrupt as stop:

@@ -189,6 +189,11 @@ def _variable(line: _Line, entry: Entry, agree: Agree) -> str:
         return variables.put_back(line.connection(), entry, agree)
     except ConnectionLost:
         line.is_lost()
+    # Somebody ended it, perhaps; a server that does not answer refuses the new one.
+    try:
+        return variables.put_back(line.connection(), entry, agree)
+    except ConnectionLost:
+        line.is_lost()
         raise
 
 
