@@ -16,11 +16,14 @@ import changing_child
 import pytest
 from changing_child import MOMENTS
 from child_python import import_path
-from run_lab import wait_for
+from run_lab import Lab, interrupt, wait_for
 from sql import query
+from test_run_restore import DIRTY, EXPERIMENT
 
 from contend.cli.main import main
-from contend.servers import PrivateServer, ServerBinary
+from contend.servers import Dsn, PrivateServer, ServerBinary
+from contend.servers.existing import ExistingServer
+from contend.servers.hold import ServerHold
 from contend.undo import journals_in
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
@@ -183,6 +186,8 @@ def interrupted(
     if how in ("term", "int", "int-3", "hup"):
         assert process.returncode == 1
         assert "contend: interrupted" in said
+    if how == "revoked":
+        assert left == (moment in ("noted", "changed", "switching"))
     if how == "revoked" and left:
         assert process.returncode in (1, 2)
         assert f"`contend restore {theirs.dsn}" in said
@@ -190,3 +195,142 @@ def interrupted(
     assert theirs.seen() == before
     assert file.read_text().strip() == "60"
     assert journals_in(journals) == []
+
+
+class Run:
+    """`contend run` on a user's server, by its socket and by TCP."""
+
+    def __init__(self, lab: Lab, server: PrivateServer) -> None:
+        self.lab, self.server = lab, server
+        lab.file.write_text(EXPERIMENT)
+        lab.edit('measure = "100ms"', 'measure = "500ms"')
+        lab.edit("repeats = 2", "repeats = 3")
+        users = ("bench@localhost", "bench@127.0.0.1")
+        self.sql(
+            *(f"CREATE USER IF NOT EXISTS {user}" for user in users),
+            *(f"GRANT ALL ON *.* TO {user}" for user in users),
+            f"SET GLOBAL {DIRTY} = 90",
+        )
+        self.socket = f"mysql://bench@/?socket={server.socket}"
+        self.tcp = f"mysql://bench@127.0.0.1:{server.port}/"
+
+    def sql(self, *statements: str) -> list[tuple[Any, ...]]:
+        return query(self.server, *statements)
+
+    def value(self) -> Any:
+        return self.sql(f"SELECT @@GLOBAL.{DIRTY}")[0][0]
+
+    def begin(self, dsn: str) -> subprocess.Popen[str]:
+        """A run, as soon as it has stored something and measures with its own value."""
+        process = self.lab.start(*self.lab.arguments("--server", dsn, "--yes"))
+        self.lab.wait_for_runs(1, process)
+        wait_for(lambda: self.value() == 80 or process.poll() is not None)
+        assert process.poll() is None, process.communicate()
+        return process
+
+
+@pytest.fixture
+def run(lab: Lab, shared_server: Factory, mariadb_binary: ServerBinary) -> Run:
+    return Run(lab, shared_server(mariadb_binary, tcp=True))
+
+
+def test_three_stops_in_a_moment_leave_nothing_changed(run: Run) -> None:
+    process = run.begin(run.socket)
+    sends(signal.SIGINT, signal.SIGINT, signal.SIGINT)(None, process)  # type: ignore[arg-type]
+    _out, said = process.communicate()
+    assert process.returncode == 1
+    assert run.value() == 90
+    assert run.lab.journals == []
+    assert f"contend run --resume {run.lab.out}" in said
+    assert "contend restore" not in said
+
+
+def test_what_a_stopped_run_could_not_put_back_is_named_with_how_to_go_on(run: Run) -> None:
+    process = run.begin(run.socket)
+    run.sql("REVOKE ALL PRIVILEGES, GRANT OPTION FROM bench@localhost")
+    said = interrupt(process)
+    assert process.returncode == 1
+    assert run.value() == 80
+    assert f"contend run --resume {run.lab.out}" in said
+    assert f"`contend restore {run.socket}`" in said.splitlines()[-1]
+    # By another of its names, with the rights that it needs.
+    done = run.lab.contend("restore", run.tcp)
+    assert done.returncode == 0, done.stderr
+    assert run.value() == 90
+
+
+def test_a_killed_run_is_put_back_by_another_name_of_its_server(run: Run) -> None:
+    process = run.begin(run.tcp)
+    process.kill()
+    process.communicate()
+    assert run.value() == 80
+    refused = run.lab.contend("run", run.lab.file, "--server", run.socket)
+    assert refused.returncode == 2
+    assert f"{DIRTY} (was 90)" in refused.stderr
+    for name in ("localhost", "127.0.0.1"):
+        told = run.lab.contend("restore", f"mysql://bench@{name}:{run.server.port}/", "--dry-run")
+        assert f"would be put back: {DIRTY} (was 90)" in told.stdout
+    assert run.lab.contend("restore", run.socket).returncode == 0
+    assert run.value() == 90
+
+
+def test_of_two_runs_by_two_names_the_second_is_refused(run: Run, tmp_path: Path) -> None:
+    """Also after the connection that had the first one's lock was ended."""
+    process = run.begin(run.tcp)
+    held = "SELECT IS_USED_LOCK('contend.changes')"
+    ((number,),) = run.sql(held)
+    run.sql(f"KILL {number}")
+    wait_for(lambda: run.sql(held) not in ([(None,)], [(number,)]) or process.poll() is not None)
+    other = ("--out", tmp_path / "other", "--server", run.socket, "--yes")
+    refused = run.lab.contend("run", run.lab.file, *other)
+    assert refused.returncode == 2, refused.stderr
+    assert "another contend process is at work on" in refused.stderr
+    assert not (tmp_path / "other").exists()
+    _out, said = process.communicate()
+    assert process.returncode == 0, said
+    assert run.value() == 90
+
+
+@pytest.fixture
+def another_host(run: Run) -> Iterator[None]:
+    """One that changes the server just now; nothing of that is known on this host."""
+    hold = ServerHold(ExistingServer(Dsn.parse(run.tcp)).connect, run.tcp)
+    hold.take()
+    run.sql("SET GLOBAL general_log = 1")  # Which doctor would mend.
+    yield
+    run.sql("SET GLOBAL general_log = 0")
+    hold.release()
+
+
+def test_every_command_that_changes_something_is_refused(run: Run, another_host: None) -> None:
+    for words in (
+        ("run", run.lab.file, "--out", run.lab.out, "--server", run.socket, "--yes"),
+        ("try", "sort_buffer_size=256K,512K", "--data", "1000", "--server", run.socket, "--yes"),
+        ("warm", run.socket),
+        ("warm", "--status", run.socket),
+        ("doctor", "--mend", "server-slow-log", "--server", run.socket, "--yes"),
+    ):
+        refused = run.lab.contend(*words)
+        assert (words, refused.returncode) == (words, 2)
+        assert "another contend process is at work on" in refused.stderr
+        assert ", of user bench from 127.0.0.1" in refused.stderr
+    assert not run.lab.out.exists()
+    assert run.sql("SELECT @@GLOBAL.general_log") == [(1,)]
+
+
+def test_a_run_whose_lock_somebody_else_took_stops_and_names_the_way_back(run: Run) -> None:
+    process = run.begin(run.socket)
+    with run.server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT IS_USED_LOCK('contend.changes')")
+        ((number,),) = cursor.fetchall()
+        cursor.execute(f"KILL {number}")
+        cursor.execute("SELECT GET_LOCK('contend.changes', 10)")
+        assert cursor.fetchall() == ((1,),)
+        # The other one takes what it finds for the user's, and puts that back itself.
+        _out, said = process.communicate()
+        assert len(run.lab.journals) == 1
+    assert process.returncode in (1, 2)
+    assert "another contend process is at work on" in said
+    assert f"`contend restore {run.socket}`" in said
+    assert run.lab.contend("restore").returncode == 0
+    assert run.value() == 90
