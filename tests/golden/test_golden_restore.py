@@ -34,9 +34,11 @@ def servers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, FakeVa
         place: FakeVariables({DIRTY: 90.0, "max_connections": 151, "sql_mode": "ANSI"})
         for place in ("db1:3306", "db2:3306")
     }
+    names = {"socket:/run/db1": "db1:3306", "db1.example:3306": "db1:3306"}
 
     def connect(self: ExistingServer, *words: object, **more: object) -> object:
-        return there[self.dsn.place].connect(*words, **more)
+        place = self.dsn.place
+        return there[names.get(place, place)].connect(*words, **more)
 
     monkeypatch.setattr(ExistingServer, "connect", connect)
     return there
@@ -98,3 +100,28 @@ def test_restore_trouble(servers: dict[str, FakeVariables], transcript: Say) -> 
     journal.write_bytes(journal.read_bytes()[:50])
     transcript("restore")
     transcript("restore", "nowhere")
+
+
+def test_restore_by_name(servers: dict[str, FakeVariables], transcript: Say) -> None:
+    """A journal is its server's, and not that of whichever server is at the place now."""
+    first, _second = servers.values()
+    leave(first)
+    transcript("restore", "--dry-run", "socket:/run/db1")
+    transcript("restore", "mysql://root@db1.example/")
+    leave(first)
+    first.gone = True
+    transcript("restore", "mysql://root@db1.example/")
+    transcript("restore", "mysql://root@db1/")
+    first.gone = False
+    first.name, before = "another", first.name
+    transcript("restore", "mysql://root@db1/")
+    transcript("restore")
+    transcript("warm", "mysql://root@db1/", "--restore")
+    assert first.there[DIRTY] == 80.0
+    first.name, first.holder = before, 4711
+    transcript("restore", "mysql://root@db1/")
+    transcript("restore")
+    assert first.there[DIRTY] == 80.0
+    first.name, first.holder = "another", None
+    transcript("restore", "mysql://root@db1/", "--yes")
+    assert first.there[DIRTY] == 90.0

@@ -32,7 +32,7 @@ from contend.undo import (
     this_host,
 )
 from contend.undo.back import JournalServer
-from contend.undo.journal import HOST, place_of
+from contend.undo.journal import HOST, place_of, remedies_left
 from contend.undo.variables import Agree
 
 NOTHING = "nothing is to be put back"
@@ -76,6 +76,14 @@ def add_restore(parser: argparse.ArgumentParser) -> None:
 
 
 def _restore(args: argparse.Namespace) -> int:
+    try:
+        return _restored(args)
+    except ContendError:
+        remedies_left()  # The error says itself what is to be done.
+        raise
+
+
+def _restored(args: argparse.Namespace) -> int:
     folder: Path = args.journal if args.journal is not None else default_folder()
     errors: list[ContendError] = []
     dsn = Dsn.parse(args.what).complete() if args.what is not None and is_dsn(args.what) else None
@@ -249,8 +257,7 @@ def offer(
     Raises:
         ContendError: not all of it could be put back.
     """
-    for other in journal.others_here():
-        say(f"something is noted of another server that was here; `{other}` tells of it")
+    tell_of_others(journal, say)
     if journal.undo:
         drop_what_is_back(journal, server)
     if not journal.undo:
@@ -265,6 +272,12 @@ def offer(
         tell=lambda words: say(f"put back after an earlier command: {words}"),
     )
     return True
+
+
+def tell_of_others(journal: Journal, say: Callable[[str], object]) -> None:
+    """Say what is noted of another server that was at the same place; it is left alone."""
+    for other in journal.others_here():
+        say(f"something is noted of another server that was here; `{other}` tells of it")
 
 
 def what_is_left(journal: Journal) -> str:

@@ -15,7 +15,7 @@ from pymysql.connections import Connection
 
 from contend.cli import warm_load
 from contend.cli.parser import remark, say
-from contend.cli.restore import NOTHING, restore_server, server_of
+from contend.cli.restore import NOTHING, restore_server, server_of, tell_of_others
 from contend.cli.warm_load import plan_in_words
 from contend.errors import RequestError, WorkError
 from contend.host import memory_available_bytes
@@ -255,6 +255,7 @@ def _hot(file: Path | None) -> list[str]:
 def _restore(args: argparse.Namespace, server: ExistingServer) -> int:
     folder = args.journal or default_folder()
     with Journal.of_server(folder, server) as journal:
+        tell_of_others(journal, remark)
         if not journal.undo:
             say(f"{NOTHING} on {server.dsn}.")
         restore_server(journal, server, yes=args.yes)

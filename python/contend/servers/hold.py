@@ -35,8 +35,8 @@ _POLL_S, _LOOKS = 0.05, 100
 """How often and for how long a connection's end is waited for."""
 
 _NO_SUCH_LOCK = frozenset({1235, 1305, 1105})
-"""Not supported, no such function; and how Percona's cluster says that it prohibits the lock. Galera
-itself has it, for each node."""
+"""Not supported, no such function; and how Percona's cluster says that it prohibits the lock. A
+node of Galera itself has it."""
 
 
 class ServerInUse(RequestError):
@@ -164,7 +164,7 @@ class ServerHold:
             raise self._in_use(connection)
         if got is None:
             raise WorkError(f"{self._server} did not give the lock that contend takes first.")
-        return got == 1  # Of another answer it is something that plays a server.
+        return bool(got == 1)  # Of another answer it is something that plays a server.
 
     def _in_use(self, connection: Connection[Any]) -> ServerInUse:
         holder = _holder(connection)
