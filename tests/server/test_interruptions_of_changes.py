@@ -20,6 +20,7 @@ from run_lab import Lab, interrupt, wait_for
 from sql import query
 from test_run_restore import DIRTY, EXPERIMENT
 
+from contend import interrupts
 from contend.cli.main import main
 from contend.servers import Dsn, PrivateServer, ServerBinary
 from contend.servers.existing import ExistingServer
@@ -152,6 +153,22 @@ def test_all_is_as_it_was_on_mysql(
     interrupted(theirs_mysql, tmp_path, capsys, how, moment)
 
 
+def started(
+    theirs: Theirs, folder: Path, moment: str, limit_s: float = interrupts.LIMIT_S
+) -> subprocess.Popen[str]:
+    """A process that changes them, at that moment."""
+    process = subprocess.Popen(
+        [sys.executable, changing_child.__file__, folder, theirs.dsn, moment, str(limit_s)],
+        env={**os.environ, **import_path()},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    wait_for(lambda: (folder / moment).exists() or process.poll() is not None)
+    assert process.poll() is None, process.communicate()
+    return process
+
+
 def interrupted(
     theirs: Theirs, folder: Path, capsys: pytest.CaptureFixture[str], how: str, moment: str
 ) -> None:
@@ -160,16 +177,8 @@ def interrupted(
     file.write_text("60\n")
     before = theirs.seen()
     journals = folder / "undo"
-    process = subprocess.Popen(
-        [sys.executable, changing_child.__file__, folder, theirs.dsn, moment],
-        env={**os.environ, **import_path()},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    process = started(theirs, folder, moment)
     try:
-        wait_for(lambda: (folder / moment).exists() or process.poll() is not None)
-        assert process.poll() is None, process.communicate()
         INTERRUPTIONS[how](theirs, process)
         (folder / "go").touch()
         said, _ = process.communicate()
@@ -195,6 +204,48 @@ def interrupted(
     assert theirs.seen() == before
     assert file.read_text().strip() == "60"
     assert journals_in(journals) == []
+
+
+@pytest.mark.parametrize("moment", ["changed", "half"])
+def test_a_terminal_that_is_gone_keeps_nothing_from_being_put_back(
+    theirs: Theirs, tmp_path: Path, moment: str
+) -> None:
+    (tmp_path / "vm").mkdir()
+    (tmp_path / "vm" / "swappiness").write_text("60")
+    before = theirs.seen()
+    process = started(theirs, tmp_path, moment)
+    assert process.stdout is not None
+    process.stdout.close()  # Whatever it says from now on is an error of its own.
+    INTERRUPTIONS["hup"](theirs, process)
+    (tmp_path / "go").touch()
+    assert process.wait() != 0
+    assert theirs.seen() == before
+    assert (tmp_path / "vm" / "swappiness").read_text() == "60"
+    assert journals_in(tmp_path / "undo") == []
+
+
+def test_who_insists_need_not_wait_for_a_server_that_stands_still(
+    theirs: Theirs, tmp_path: Path
+) -> None:
+    (tmp_path / "vm").mkdir()
+    (tmp_path / "vm" / "swappiness").write_text("60")
+    before = theirs.seen()
+    process = started(theirs, tmp_path, "changed", limit_s=0.5)
+    pid = theirs.server.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        INTERRUPTIONS["int-3"](theirs, process)
+        said, _ = process.communicate()
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        process.kill()
+    assert process.returncode == 1
+    assert said.splitlines()[-1].startswith(f"  hint: `contend restore {theirs.dsn}")
+    # What needs no server was put back nevertheless.
+    assert (tmp_path / "vm" / "swappiness").read_text() == "60"
+    assert main(["restore", "--journal", str(tmp_path / "undo")]) == 0
+    assert theirs.seen() == before
 
 
 class Run:

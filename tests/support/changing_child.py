@@ -1,5 +1,5 @@
 """A process that changes a server and the host as a run does, and stands still at a moment until
-the test lets it go on: `python changing_child.py FOLDER DSN MOMENT`.
+the test lets it go on: `python changing_child.py FOLDER DSN MOMENT LIMIT_S`.
 
 It says where it stands by a file of that name in FOLDER, and goes on when there is one called `go`.
 """
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from contend import interrupts
 from contend.cli import main as front_door
 from contend.lab import session
 from contend.lab.borrowed import BorrowedUnderTest
@@ -81,6 +82,7 @@ def work(folder: Path, dsn: str, stand: Stand) -> None:
 
 def run(argv: list[str]) -> int:
     folder, dsn, moment = Path(argv[0]), argv[1], argv[2]
+    interrupts.LIMIT_S = float(argv[3])
     stand = Stand(folder, moment)
     # The second variable of the first level, and of the second one.
     variables.set_one = stand.before(variables.set_one, noted=2, switching=5)
