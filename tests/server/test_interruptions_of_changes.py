@@ -224,6 +224,29 @@ def test_a_terminal_that_is_gone_keeps_nothing_from_being_put_back(
     assert journals_in(tmp_path / "undo") == []
 
 
+def test_a_change_that_was_given_up_does_not_come_about_later(
+    theirs: Theirs, tmp_path: Path
+) -> None:
+    """The server waits with it for somebody's lock, and would go on after it was put back."""
+    (tmp_path / "vm").mkdir()
+    (tmp_path / "vm" / "swappiness").write_text("60")
+    at_work = (
+        "SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SET GLOBAL read_only%'"
+    )
+    with theirs.server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("LOCK TABLES mine.own WRITE")
+        process = started(theirs, tmp_path, "waiting", limit_s=0.5)
+        wait_for(lambda: bool(theirs.sql(at_work)) or process.poll() is not None)
+        INTERRUPTIONS["int-3"](theirs, process)
+        said, _ = process.communicate()
+        assert process.returncode == 1
+        assert "contend: interrupted" in said
+        assert theirs.sql(at_work) == []
+        cursor.execute("UNLOCK TABLES")
+    assert theirs.sql("SELECT @@GLOBAL.read_only") == [(0,)]
+    assert journals_in(tmp_path / "undo") == []
+
+
 def test_who_insists_need_not_wait_for_a_server_that_stands_still(
     theirs: Theirs, tmp_path: Path
 ) -> None:

@@ -83,7 +83,7 @@ class Borrowed:
 
 @pytest.fixture
 def borrowed(lab: Lab, shared_server: Factory, mariadb_binary: ServerBinary) -> Borrowed:
-    return Borrowed(lab, shared_server(mariadb_binary))
+    return Borrowed(lab, shared_server(mariadb_binary, tcp=True))
 
 
 def test_a_number_with_a_fraction_is_put_back_and_there_is_a_report(
@@ -240,7 +240,11 @@ def is_at_work(borrowed: Borrowed) -> bool:
 
 
 def test_one_server_by_two_names_is_left_as_it_was(borrowed: Borrowed) -> None:
-    names = [f"mysql://root@/{base}?socket={borrowed.server.socket}" for base in ("one", "two")]
+    server = borrowed.server
+    names = [
+        f"mysql://root@/one?socket={server.socket}",
+        f"mysql://root@127.0.0.1:{server.port}/two",
+    ]
     borrowed.lab.edit(f'"server.options.{DIRTY}" = [90, 80]', f'"server.use" = {json.dumps(names)}')
     borrowed.lab.edit(f'"server.options.{DIRTY}" = 90', f'"server.use" = "{names[0]}"')
     borrowed.lab.edit(f"{DIRTY} = 90", f"{DIRTY} = 70")

@@ -72,6 +72,9 @@ def work(folder: Path, dsn: str, stand: Stand) -> None:
         place = BorrowedUnderTest(server, nothing, nothing, nothing, journal, print)
         with _closing(Testbed(place, print), print):
             stand.at("before")
+            if stand.moment == "waiting":
+                stand.folder.joinpath("waiting").touch()
+                place.set_options({"read_only": 1})
             place.set_options(LEVELS[0])
             host._change(HostWish("host.swappiness", "vm/swappiness", "10"))
             journal.replace([], [statement_entry(f"DROP TABLE {MADE}", None)])
