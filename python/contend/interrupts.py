@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
+from typing import Any
 
 LIMIT_S = 20.0
 ENOUGH = 3
@@ -30,6 +31,7 @@ class _Seen:
         shields: that are in force, one within the other.
         is_raised: the work is ending.
         is_limited: the alarm is set.
+        alarm: what answered the alarm before.
         is_told: the user knows why the end takes a moment.
     """
 
@@ -38,6 +40,7 @@ class _Seen:
     is_raised: bool = False
     is_limited: bool = False
     is_told: bool = False
+    alarm: Any = None
 
 
 _seen = _Seen()
@@ -55,12 +58,12 @@ def watched(*, is_all: bool = False) -> Iterator[None]:
     stops = [stop for stop in _STOPS if signal.getsignal(stop) != signal.SIG_IGN]
     before, _seen = _seen, _Seen()
     handlers = [signal.signal(stop, _stop) for stop in stops]
-    alarm = signal.signal(signal.SIGALRM, _give_up)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, alarm)
+        if _seen.alarm is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, _seen.alarm)
         for stop, handler in zip(stops, handlers, strict=True):
             signal.signal(stop, signal.SIG_IGN if is_all and _seen.is_raised else handler)
         _seen = before
@@ -108,12 +111,12 @@ def _stop(_signal: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
     if not _seen.is_told:
         _seen.is_told = True
-        _say(
-            "putting back what was changed, then stopping; "
-            f"a third stop limits that to {LIMIT_S:g} s"
-        )
+        _say(f"cleaning up before it stops; a third stop limits each step to {LIMIT_S:g} s")
     if _seen.signals >= ENOUGH and not _seen.is_limited:
         _seen.is_limited = True
+        # Only now: until then the alarm is whoever's it was.
+        before = signal.signal(signal.SIGALRM, _give_up)
+        _seen.alarm = before if _seen.alarm is None else _seen.alarm
         signal.setitimer(signal.ITIMER_REAL, LIMIT_S)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 import time
@@ -18,11 +19,22 @@ STOPS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 @pytest.fixture(autouse=True)
 def are_watched() -> Iterator[None]:
-    before = [signal.getsignal(stop) for stop in STOPS]
+    touched = [*STOPS, signal.SIGALRM]
+    before = [signal.getsignal(stop) for stop in touched]
     with watched():
         yield
-    assert [signal.getsignal(stop) for stop in STOPS] == before
-    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+    assert [signal.getsignal(stop) for stop in touched] == before
+
+
+def test_the_alarm_of_somebody_else_is_left_alone() -> None:
+    # A limit of the test's own may be set; it is taken over and given back.
+    left_s, _ = signal.setitimer(signal.ITIMER_REAL, 1000)
+    try:
+        with watched(), contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, left_s)
 
 
 @pytest.mark.parametrize("stop", STOPS)
@@ -73,7 +85,7 @@ def test_who_insists_waits_for_a_limit_and_the_next_step_is_tried(
                 signal.raise_signal(signal.SIGINT)
             time.sleep(60)
             raise AssertionError("it was let sleep")
-    assert capfd.readouterr().err.count("putting back what was changed") == 1
+    assert capfd.readouterr().err.count("cleaning up before it stops") == 1
 
 
 def test_what_is_ignored_stays_ignored() -> None:
