@@ -5,6 +5,7 @@ A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -55,6 +56,7 @@ def transcript(
         code = main(words)
         captured = capsys.readouterr()
         said = (captured.out + captured.err).replace(str(tmp_path) + "/", "")
+        said = said.replace(f"process {os.getpid()} of {os.uname().nodename}", "process P of HOST")
         lines.append(f"$ contend {' '.join(words)}\n{said}exit {code}\n")
 
     yield run

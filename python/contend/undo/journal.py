@@ -261,17 +261,30 @@ def server_in(path: Path) -> str:
 
 
 def _locked(path: Path, server: str) -> int:
+    file = path.with_suffix(".lock")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return lock(path.with_suffix(".lock"))
+        descriptor = lock(file)
+        with contextlib.suppress(OSError):  # What is to be put back needs no room on a disk.
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"process {os.getpid()} of {os.uname().nodename}".encode())
+        return descriptor
     except Locked:
         raise ServerInUse(
-            f"another contend process is at work on {server}, and puts back itself what it "
-            "changes there.",
+            f"another contend process is at work on {server}: {_holder(file)}. It puts back itself "
+            "what it changes there.",
             hint="Wait until it is done, or stop it first.",
         ) from None
     except OSError as error:
         raise _broken(path.parent, "made", error) from error
+
+
+def _holder(file: Path) -> str:
+    """Who holds a lock, as it wrote it there."""
+    try:
+        return file.read_text(encoding="utf-8") or "one that just began"
+    except (OSError, ValueError):
+        return "one that is not known"
 
 
 def _read(path: Path) -> tuple[str, list[Entry], dict[str, Any] | None]:
