@@ -5,6 +5,7 @@ A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from fake_variables import FakeVariables
 from transcripts import check, name_of
 
 from contend.cli.main import main
+from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
 from contend.undo import Journal, default_folder, journals_in, statement_entry
 from contend.undo.variables import change
@@ -33,9 +35,11 @@ def servers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, FakeVa
         place: FakeVariables({DIRTY: 90.0, "max_connections": 151, "sql_mode": "ANSI"})
         for place in ("db1:3306", "db2:3306")
     }
+    names = {"socket:/run/db1": "db1:3306", "db1.example:3306": "db1:3306"}
 
     def connect(self: ExistingServer, *words: object, **more: object) -> object:
-        return there[self.dsn.place].connect(*words, **more)
+        place = self.dsn.place
+        return there[names.get(place, place)].connect(*words, **more)
 
     monkeypatch.setattr(ExistingServer, "connect", connect)
     return there
@@ -52,6 +56,7 @@ def transcript(
         code = main(words)
         captured = capsys.readouterr()
         said = (captured.out + captured.err).replace(str(tmp_path) + "/", "")
+        said = said.replace(f"process {os.getpid()} of {os.uname().nodename}", "process P of HOST")
         lines.append(f"$ contend {' '.join(words)}\n{said}exit {code}\n")
 
     yield run
@@ -60,7 +65,8 @@ def transcript(
 
 def leave(server: FakeVariables, dsn: str = DSN) -> None:
     """As a command that is killed leaves it."""
-    with Journal.open(default_folder(), dsn) as journal, server.connect() as connection:
+    existing = ExistingServer(Dsn.parse(dsn))
+    with Journal.of_server(default_folder(), existing) as journal, server.connect() as connection:
         change(connection, journal, DIRTY, 80)
         change(connection, journal, "sql_mode", "")
         journal.replace([], [statement_entry("DROP INDEX made ON t", "mine")])
@@ -91,8 +97,33 @@ def test_restore_trouble(servers: dict[str, FakeVariables], transcript: Say) -> 
     transcript("restore", "--yes")
     leave(first)
     (journal,) = journals_in(default_folder())
-    with Journal.open(default_folder(), DSN):
+    with Journal.of_server(default_folder(), ExistingServer(Dsn.parse(DSN))):
         transcript("restore", DSN)
     journal.write_bytes(journal.read_bytes()[:50])
     transcript("restore")
     transcript("restore", "nowhere")
+
+
+def test_restore_by_name(servers: dict[str, FakeVariables], transcript: Say) -> None:
+    """A journal is its server's, and not that of whichever server is at the place now."""
+    first, _second = servers.values()
+    leave(first)
+    transcript("restore", "--dry-run", "socket:/run/db1")
+    transcript("restore", "mysql://root@db1.example/")
+    leave(first)
+    first.gone = True
+    transcript("restore", "mysql://root@db1.example/")
+    transcript("restore", "mysql://root@db1/")
+    first.gone = False
+    first.name, before = "another", first.name
+    transcript("restore", "mysql://root@db1/")
+    transcript("restore")
+    transcript("warm", "mysql://root@db1/", "--restore")
+    assert first.there[DIRTY] == 80.0
+    first.name, first.holder = before, 4711
+    transcript("restore", "mysql://root@db1/")
+    transcript("restore")
+    assert first.there[DIRTY] == 80.0
+    first.name, first.holder = "another", None
+    transcript("restore", "mysql://root@db1/", "--yes")
+    assert first.there[DIRTY] == 90.0

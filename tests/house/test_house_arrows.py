@@ -20,7 +20,18 @@ from tree import (
 )
 
 EVERYWHERE = {
-    *("errors", "units", "facts", "folders", "locks", "metrics", "plan", "outcome", "probed"),
+    *(
+        "errors",
+        "units",
+        "facts",
+        "folders",
+        "interrupts",
+        "locks",
+        "metrics",
+        "plan",
+        "outcome",
+        "probed",
+    ),
     "program",
     "__version__",
 }
@@ -32,6 +43,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "units": {"errors"},
     "facts": set(),
     "folders": set(),
+    "interrupts": set(),
     "locks": set(),
     "metrics": set(),
     "plan": set(),

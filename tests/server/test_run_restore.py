@@ -13,6 +13,7 @@ from run_lab import Lab, wait_for
 from sql import query
 
 from contend.servers import Dsn, PrivateServer, ServerBinary
+from contend.servers.existing import ExistingServer
 from contend.undo import Journal
 from contend.undo.variables import change
 
@@ -75,14 +76,14 @@ class Borrowed:
     def is_left(self) -> None:
         """As a command leaves it that is killed after its change."""
         folder = self.lab.folder / "state" / "contend" / "undo"
-        dsn = str(Dsn.parse(self.dsn).complete())
-        with Journal.open(folder, dsn) as journal, self.server.connect() as connection:
+        server = ExistingServer(Dsn(user="root", socket=self.server.socket))
+        with Journal.of_server(folder, server) as journal, self.server.connect() as connection:
             change(connection, journal, DIRTY, 80)
 
 
 @pytest.fixture
 def borrowed(lab: Lab, shared_server: Factory, mariadb_binary: ServerBinary) -> Borrowed:
-    return Borrowed(lab, shared_server(mariadb_binary))
+    return Borrowed(lab, shared_server(mariadb_binary, tcp=True))
 
 
 def test_a_number_with_a_fraction_is_put_back_and_there_is_a_report(
@@ -207,24 +208,6 @@ def test_a_journal_that_is_cut_off_is_told(borrowed: Borrowed) -> None:
     assert journal.exists()
 
 
-def test_what_an_older_contend_noted_in_the_run_folder_is_put_back(borrowed: Borrowed) -> None:
-    done = borrowed.run()
-    assert done.returncode == 0, done.stderr
-    noted = borrowed.lab.out / "server-options-before.json"
-    for how in (["restore", str(borrowed.lab.out)], ["run", "--resume", str(borrowed.lab.out)]):
-        borrowed.sql(f"SET GLOBAL {DIRTY} = 80")
-        borrowed.sql("SET GLOBAL slow_query_log = 0")
-        noted.write_text(json.dumps({DIRTY: "90.000000", "slow_query_log": "ON"}))
-        put_back = borrowed.lab.contend(*how)
-        assert put_back.returncode == 0, put_back.stderr
-        assert (borrowed.value(), borrowed.value("slow_query_log")) == (90, 1)
-        assert not noted.exists()
-    noted.write_text("{")
-    broken = borrowed.restore(borrowed.lab.out)
-    assert broken.returncode == 1
-    assert "cannot be read" in broken.stderr
-
-
 def test_what_setup_did_is_noted_before_it_is_done(borrowed: Borrowed) -> None:
     """Killed while the statement runs, which the server brings to its end."""
     borrowed.lab.edit(
@@ -257,7 +240,11 @@ def is_at_work(borrowed: Borrowed) -> bool:
 
 
 def test_one_server_by_two_names_is_left_as_it_was(borrowed: Borrowed) -> None:
-    names = [f"mysql://root@/{base}?socket={borrowed.server.socket}" for base in ("one", "two")]
+    server = borrowed.server
+    names = [
+        f"mysql://root@/one?socket={server.socket}",
+        f"mysql://root@127.0.0.1:{server.port}/two",
+    ]
     borrowed.lab.edit(f'"server.options.{DIRTY}" = [90, 80]', f'"server.use" = {json.dumps(names)}')
     borrowed.lab.edit(f'"server.options.{DIRTY}" = 90', f'"server.use" = "{names[0]}"')
     borrowed.lab.edit(f"{DIRTY} = 90", f"{DIRTY} = 70")

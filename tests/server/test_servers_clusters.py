@@ -20,6 +20,7 @@ from contend.load import MemberLines
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.deployment import Member
 from contend.servers.errors import ConnectionLost, ServerFailed, UnusableServer
+from contend.servers.hold import ServerHold, ServerInUse
 from contend.servers.options import Value
 from contend.servers.topologies.galera import Galera, require_synced
 from contend.servers.topologies.spider import Spider, require_reachable, share_tables
@@ -84,6 +85,16 @@ def test_every_node_has_what_the_first_had_and_what_any_wrote(cluster: Cluster) 
         wait = "SET SESSION wsrep_sync_wait = 1"
         rows = query(node, wait, "SELECT id FROM d.t ORDER BY id")
         assert [row[0] for row in rows] == [1, 2, 3, 4]
+
+
+def test_every_node_has_a_name_and_a_lock_of_its_own(cluster: Cluster) -> None:
+    holds = [ServerHold(node.connect, "a node") for node in cluster.nodes]
+    assert len({hold.take() for hold in holds}) == NODES
+    for node in cluster.nodes:
+        with pytest.raises(ServerInUse):
+            ServerHold(node.connect, "a node").take()
+    for hold in holds:
+        hold.release()
 
 
 OWN = """

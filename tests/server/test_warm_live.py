@@ -22,7 +22,7 @@ from sql import query
 
 from contend.cli.main import main
 from contend.servers import PrivateServer, ServerBinary
-from contend.undo import Journal
+from contend.undo import Journal, journals_in
 
 Factory = Callable[..., PrivateServer]
 
@@ -393,7 +393,6 @@ def test_a_server_that_goes_away_and_comes_back_cold_is_warmed_anew(
     # Else the recovery after the kill reads what was not in the files yet, and nothing is cold.
     server.stop()
     server.start(options)
-    address = dsn(server)
     process = started(server, tmp_path, load_program)
     wait_until_at_work(tmp_path, process)
     server.kill()
@@ -401,14 +400,12 @@ def test_a_server_that_goes_away_and_comes_back_cold_is_warmed_anew(
     assert process.returncode == 1
     assert "Traceback" not in err
     assert "the warm-up broke off" in err
-    with Journal.open(tmp_path / "contend" / "undo", address) as journal:
+    (noted,) = journals_in(tmp_path / "contend" / "undo")
+    with Journal.at(noted, "theirs") as journal:
         assert journal.work is not None
-        noted = journal.path
 
+    # It has another socket then, and is the same server.
     server.start(options)
-    # A private server has another socket each time, and so another journal.
-    with Journal.open(tmp_path / "contend" / "undo", dsn(server)) as journal:
-        noted.rename(journal.path)
     code, _, err = warm(server, "--resume")
     assert code == 2
     assert "was restarted since, so its caches are empty again" in err

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from contend.cli.main import main
-from contend.servers import PrivateServer, ServerBinary
+from contend.servers import Dsn, PrivateServer, ServerBinary
+from contend.servers.existing import ExistingServer
 from contend.undo import Journal, put_back
 from contend.undo.back import ASIDE, PAGE_LIST, move_back
 from contend.warm import server_list
@@ -335,8 +336,8 @@ def test_what_a_kill_leaves_is_put_back(
 ) -> None:
     own = server.data_folder / "ib_buffer_pool"
     own.write_text("8,8\n")
-    dsn = f"mysql://root@/shop?socket={server.socket}"
-    with Journal.open(tmp_path / "journal", dsn) as journal, server.connect() as connection:
+    theirs = ExistingServer(Dsn.parse(f"mysql://root@/shop?socket={server.socket}"))
+    with Journal.of_server(tmp_path / "journal", theirs) as journal, theirs.connect() as connection:
         # As far as `--save` gets before it is killed.
         journal.note(PAGE_LIST, path=str(server.data_folder))
         own.rename(server.data_folder / ASIDE)

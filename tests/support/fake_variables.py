@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pymysql
 from fake_connection import FakeConnection, Rows
 
-from contend.servers.errors import ConnectionRefused
+from contend.servers.errors import ConnectionLost, ConnectionRefused
 from contend.servers.variables import Read
 
 READ_ONLY = frozenset({"open_files_limit", "thread_stack"})
@@ -25,8 +26,11 @@ class FakeVariables:
 
     Tests fill in what it does of its own: it `refuses` statements that hold some words, `cuts` a
     value (`NAME=VALUE`), `drags` other variables with one, and refuses one `while_there` is
-    a certain value of another.
+    a certain value of another. It has a `name` of its own. One connection at a time, its `holder`,
+    has the lock that is taken before a change, if it `has_locks`; `lost` ones are broken.
     """
+
+    _numbers = itertools.count(1)
 
     def __init__(self, there: Mapping[str, Read], answers: Mapping[str, Rows] | None = None):
         self.there = dict(there)
@@ -38,6 +42,10 @@ class FakeVariables:
         self.while_there: dict[str, tuple[str, Read]] = {}
         self.warned = False
         self.said: list[str] = []
+        self.name = f"server-{next(self._numbers)}"
+        self.has_locks = True
+        self.holder: int | None = None
+        self.lost: set[int] = set()
 
     def connect(self, _database: str | None = None, **_more: Any) -> Any:
         if self.gone:
@@ -54,9 +62,22 @@ class _Connection(FakeConnection):
     def __init__(self, server: FakeVariables) -> None:
         super().__init__(server.answers)
         self._server = server
+        self.number = next(server._numbers)
+
+    def thread_id(self) -> int:
+        return self.number
+
+    def close(self) -> None:
+        super().close()
+        if self._server.holder == self.number:
+            self._server.holder = None
 
     def answer(self, statement: str) -> Rows:
         there = self._server.there
+        if self._server.gone or self.number in self._server.lost:
+            raise ConnectionLost("the server broke off the connection.", statement)
+        if (rows := self._of_lock(statement)) is not None:
+            return rows
         self._server.said.append(statement)
         if any(words in statement for words in self._server.refuses):
             raise pymysql.err.OperationalError(1227, "no such right")
@@ -70,6 +91,26 @@ class _Connection(FakeConnection):
             self._set(found[1], found[2])
             return []
         return super().answer(statement)
+
+    def _of_lock(self, statement: str) -> Rows | None:
+        """The answer to what is asked before a change, if it is that."""
+        server = self._server
+        if "'server_uuid'" in statement:
+            return [("server_uuid", server.name)]
+        if "LOCK(" in statement and not server.has_locks:
+            raise pymysql.err.NotSupportedError(1235, "GET_LOCK in cluster")
+        if "GET_LOCK" in statement:
+            server.holder = server.holder or self.number
+            return [(int(server.holder == self.number),)]
+        if "IS_USED_LOCK" in statement:
+            return [(server.holder,)]
+        if "RELEASE_LOCK" in statement:
+            server.holder = None
+            return [(1,)]
+        if "PROCESSLIST" in statement:
+            return [("bench", "db7:51234")]
+        known = {"SELECT CONNECTION_ID()": [(self.number,)], "SET SESSION wait_timeout": []}
+        return next((rows for words, rows in known.items() if statement.startswith(words)), None)
 
     def _of(self, name: str) -> Read:
         if name not in self._server.there:

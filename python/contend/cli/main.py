@@ -7,15 +7,14 @@ traceback."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from types import FrameType
+from collections.abc import Sequence
 from typing import NoReturn
 
 from contend.errors import ContendError
+from contend.interrupts import watched
 from contend.program import find_program
 
 INTERRUPTED = 1
@@ -27,17 +26,25 @@ HANDED_OVER = ("mysqlslap", "sysbench")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _remedies_left()  # Of a command before this one, in a process that runs several.
+    with watched(is_all=argv is None):
+        try:
+            return _done(arguments)
+        except KeyboardInterrupt as stop:
+            if isinstance(stop.__cause__, ContendError):
+                _report(stop.__cause__)
+            _say("contend: interrupted", _remedies_left())
+            return INTERRUPTED
+
+
+def _done(arguments: Sequence[str]) -> int:
     try:
-        with _every_stop_is_ctrl_c():
-            code = _dispatch(arguments)
-            sys.stdout.flush()
+        code = _dispatch(arguments)
+        sys.stdout.flush()
         return code
     except ContendError as error:
         _report(error)
         return error.exit_code
-    except KeyboardInterrupt:
-        sys.stderr.write("contend: interrupted\n")
-        return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output went away (`contend show … | head`). Nobody is left to tell,
         # and the interpreter must not try to flush the rest at exit.
@@ -74,27 +81,22 @@ def _report(error: ContendError) -> None:
         lines += [f"  | {line}" for line in error.detail.rstrip().splitlines()]
     if error.hint:
         lines.append(f"  hint: {error.hint}")
+    said = "\n".join(lines)
+    _say(said, [remedy for remedy in _remedies_left() if remedy not in said])
+
+
+def _say(said: str, remedies: Sequence[str]) -> None:
+    """What went wrong; and, of what is still changed, how it is put back."""
+    lines = [said, *(f"  hint: `{one}` puts back what is still changed there." for one in remedies)]
     sys.stderr.write("\n".join(lines) + "\n")
+
+
+def _remedies_left() -> list[str]:
+    # Only a command that changes something has that room.
+    room = sys.modules.get("contend.undo.journal")
+    return [] if room is None else room.remedies_left()
 
 
 def _describe(error: OSError) -> str:
     reason = error.strerror or str(error) or type(error).__name__
     return f"{error.filename}: {reason}" if error.filename else reason
-
-
-@contextlib.contextmanager
-def _every_stop_is_ctrl_c() -> Iterator[None]:
-    """A terminal that closes or a service manager that stops us leaves the same clean state behind
-    as Ctrl-C: server stopped, finished runs kept."""
-
-    def interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
-
-    # Under nohup the hang-up is ignored, and must stay so.
-    stops = [s for s in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) != signal.SIG_IGN]
-    before = [signal.signal(stop, interrupt) for stop in stops]
-    try:
-        yield
-    finally:
-        for stop, handler in zip(stops, before, strict=True):
-            signal.signal(stop, handler)

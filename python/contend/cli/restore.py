@@ -6,29 +6,33 @@ from __future__ import annotations
 import argparse
 import getpass
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from contend.cli.parser import confirmed, remark, say
 from contend.errors import ContendError, RequestError, WorkError
 from contend.placement.groups import remove_left_over
 from contend.servers.dsn import Dsn
+from contend.servers.errors import ConnectionRefused
 from contend.servers.existing import ExistingServer
+from contend.servers.hold import ServerInUse
 from contend.settings.server import is_dsn
 from contend.undo import (
     Host,
     Journal,
+    NotAgreed,
     default_folder,
     drop_what_is_back,
     in_words,
     is_host,
     journals_in,
+    path_of,
     put_back,
     server_in,
     this_host,
 )
 from contend.undo.back import JournalServer
-from contend.undo.journal import HOST, JournalInUse, place_of
+from contend.undo.journal import HOST, place_of, remedies_left
 from contend.undo.variables import Agree
 
 NOTHING = "nothing is to be put back"
@@ -72,22 +76,29 @@ def add_restore(parser: argparse.ArgumentParser) -> None:
 
 
 def _restore(args: argparse.Namespace) -> int:
+    try:
+        return _restored(args)
+    except ContendError:
+        remedies_left()  # The error says itself what is to be done.
+        raise
+
+
+def _restored(args: argparse.Namespace) -> int:
     folder: Path = args.journal if args.journal is not None else default_folder()
     errors: list[ContendError] = []
     dsn = Dsn.parse(args.what).complete() if args.what is not None and is_dsn(args.what) else None
-    wanted = _wanted(args.what, dsn, folder, errors)
     is_empty = True
-    for server in _servers(folder, wanted, errors):
+    for path, server, by in _journals(folder, args.what, dsn, errors):
         if is_host(server) and server != this_host():
             remark(f"something is noted of {server}, and this is {this_host()}: restore it there")
             continue
         try:
-            with Journal.open(folder, server) as journal:
+            with Journal.at(path, server if by is None else str(by)) as journal:
                 if journal.undo:
                     is_empty = False
-                    _one(journal, None if is_host(server) else dsn or Dsn.parse(server), args)
-        except JournalInUse as error:
-            if wanted is not None:
+                    _one(journal, None if is_host(server) else by or Dsn.parse(server), args)
+        except ServerInUse as error:
+            if args.what is not None:
                 raise
             remark(error.message)
         except ContendError as error:
@@ -113,7 +124,34 @@ def _one(journal: Journal, dsn: Dsn | None, args: argparse.Namespace) -> None:
         if args.forget:
             journal.forget()
         return
-    restore_server(journal, Host() if dsn is None else server_of(dsn), yes=args.yes)
+    if dsn is None:
+        restore_server(journal, Host(), yes=args.yes)
+        return
+    server = server_of(dsn)
+    try:
+        journal.take(server)
+    except ConnectionRefused:
+        pass  # Of which each entry says that it is why it stays.
+    else:
+        _require_same(journal, server, yes=args.yes)
+    restore_server(journal, server, yes=args.yes)
+
+
+def _require_same(journal: Journal, server: ExistingServer, *, yes: bool) -> None:
+    """Ask before something is put back on another server than it was changed on."""
+    place = server.dsn.place
+    if journal.is_of_held() or confirmed(
+        f"{', '.join(map(in_words, journal.undo))}: noted of another server that was at {place} "
+        "before. Put it back on the one that is there now?",
+        yes=yes,
+    ):
+        return
+    raise NotAgreed(
+        f"something is noted of a server that was at {place}, and another one is there now.",
+        hint="Name the server by the place where it is now. --yes puts it back on this one, if it "
+        "has got another name or data folder; --forget forgets it.",
+        detail="\n".join(map(in_words, journal.undo)),
+    )
 
 
 def restore_server(journal: Journal, server: JournalServer, *, yes: bool) -> None:
@@ -131,47 +169,55 @@ def server_of(dsn: Dsn) -> ExistingServer:
     return ExistingServer(dsn, ask=getpass.getpass if sys.stdin.isatty() else None)
 
 
-def _wanted(
-    named: str | None, dsn: Dsn | None, folder: Path, errors: list[ContendError]
-) -> Collection[str] | None:
-    """Of which journals; None for all, after what older runs noted is in them."""
-    if named == HOST:
-        return [this_host()]
-    if dsn is not None:
-        return [str(dsn)]
-    # Which a restore of one server need not wait for.
-    from contend.lab.session import run_folders_left, take_over
-    from contend.store import find_run
-    from contend.store.folder import RUNS_ROOT
-
-    if named is not None:
-        return take_over(find_run(named), folder)
-    for run in run_folders_left(RUNS_ROOT):
-        try:
-            take_over(run, folder)
-        except ContendError as error:
-            errors.append(error)
-    return None
+Noted = tuple[Path, str, Dsn | None]
+"""A journal: where it is, its server, and the DSN by which that was named now."""
 
 
-def _servers(
-    folder: Path, wanted: Collection[str] | None, errors: list[ContendError]
-) -> Iterator[str]:
-    """The servers that have a journal, one DSN for each place; of those that are wanted all."""
-    seen: set[str] = set()
-    servers = list(wanted or ())
+def _journals(
+    folder: Path, named: str | None, dsn: Dsn | None, errors: list[ContendError]
+) -> Iterator[Noted]:
+    """The journals that are asked for, each once."""
+    noted: dict[Path, str] = {}
     for path in journals_in(folder):
         try:
-            servers.append(server_in(path))
+            noted[path] = server_in(path)
         except ContendError as error:
-            if wanted is None:
+            if named is None:
                 errors.append(error)
-    places = None if wanted is None else set(map(place_of, wanted))
-    for server in servers:
-        # A journal of before has its name from the whole DSN, so each spelling is opened.
-        if server not in seen and (places is None or place_of(server) in places):
-            seen.add(server)
-            yield server
+    if named is None:
+        yield from ((path, server, None) for path, server in noted.items())
+        return
+    if named == HOST:
+        yield path_of(folder, this_host()), this_host(), None
+        return
+    seen: set[Path] = set()
+    for one in [dsn] if dsn is not None else _servers_of_run(named):
+        for path in _paths(folder, one, noted):
+            if path not in seen:
+                seen.add(path)
+                yield path, noted.get(path, str(one)), one
+
+
+def _servers_of_run(named: str) -> list[Dsn]:
+    # Which a restore of one server need not wait for.
+    from contend.lab.session import stored_servers
+    from contend.store import find_run
+
+    sources = [str(server.get("source", "")) for server in stored_servers(find_run(named)).values()]
+    return [Dsn.parse(source).complete() for source in sources if is_dsn(source)]
+
+
+def _paths(folder: Path, dsn: Dsn, noted: Mapping[Path, str]) -> list[Path]:
+    """The journal of the server that answers there; and what is noted of a server that was there,
+    by whatever name: this one may have another name since, or be away."""
+    there = [path for path, server in noted.items() if place_of(server) == dsn.place]
+    try:
+        own = path_of(folder, str(dsn), server_of(dsn).unique_name())
+    except ConnectionRefused:
+        if not there and not all(map(is_host, noted.values())):
+            raise
+        return there
+    return [own, *(path for path in there if path != own)]
 
 
 def _together(errors: list[ContendError]) -> ContendError:
@@ -211,6 +257,7 @@ def offer(
     Raises:
         ContendError: not all of it could be put back.
     """
+    tell_of_others(journal, say)
     if journal.undo:
         drop_what_is_back(journal, server)
     if not journal.undo:
@@ -225,6 +272,12 @@ def offer(
         tell=lambda words: say(f"put back after an earlier command: {words}"),
     )
     return True
+
+
+def tell_of_others(journal: Journal, say: Callable[[str], object]) -> None:
+    """Say what is noted of another server that was at the same place; it is left alone."""
+    for other in journal.others_here():
+        say(f"something is noted of another server that was here; `{other}` tells of it")
 
 
 def what_is_left(journal: Journal) -> str:

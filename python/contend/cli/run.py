@@ -36,7 +36,7 @@ from contend.lab.events import Notice
 from contend.lab.lock_look import LOCKS
 from contend.lab.looks import BUDGET
 from contend.lab.plan_look import PLANS
-from contend.lab.session import Equipment, take_over
+from contend.lab.session import Equipment
 from contend.lab.switch_look import SWITCHES
 from contend.load import find_program
 from contend.servers import ServerBinary
@@ -296,7 +296,6 @@ def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
                 hint=f"Leave {option} out, or start a new run without --resume.",
             )
     path = find_run(args.resume)
-    take_over(path, default_folder())
     experiment = session.stored_experiment(path)
     check_gate(args, has_gate=experiment.compare.fail_if_slower is not None)
     before = {
@@ -433,7 +432,7 @@ def _put_back_what_is_left(
     def agreed(question: str) -> bool:
         return _asked(question, args.yes, display)
 
-    with Journal.open(default_folder(), str(server.dsn)) as journal:
+    with Journal.of_server(default_folder(), server) as journal:
         first = always if args.resume is not None else agreed
         if not offer(journal, server, first, agreed, lambda words: display(Notice(words))):
             raise RequestError(

@@ -15,7 +15,7 @@ from pymysql.connections import Connection
 
 from contend.cli import warm_load
 from contend.cli.parser import remark, say
-from contend.cli.restore import NOTHING, restore_server, server_of
+from contend.cli.restore import NOTHING, restore_server, server_of, tell_of_others
 from contend.cli.warm_load import plan_in_words
 from contend.errors import RequestError, WorkError
 from contend.host import memory_available_bytes
@@ -162,7 +162,7 @@ def _done(args: argparse.Namespace) -> int:
         _planned(args, server)
         return 0
     how = warm_load.how_of(args)
-    with Journal.open(args.journal or default_folder(), str(server.dsn)) as journal:
+    with Journal.of_server(args.journal or default_folder(), server) as journal:
         warm_load.put_back_what_is_left(server, journal, yes=args.yes)
         if args.resume:
             return warm_load.show(
@@ -254,7 +254,8 @@ def _hot(file: Path | None) -> list[str]:
 
 def _restore(args: argparse.Namespace, server: ExistingServer) -> int:
     folder = args.journal or default_folder()
-    with Journal.open(folder, str(server.dsn)) as journal:
+    with Journal.of_server(folder, server) as journal:
+        tell_of_others(journal, remark)
         if not journal.undo:
             say(f"{NOTHING} on {server.dsn}.")
         restore_server(journal, server, yes=args.yes)
@@ -307,7 +308,7 @@ def is_asked(args: argparse.Namespace) -> bool:
 
 def run(args: argparse.Namespace, server: ExistingServer) -> int:
     """Do it, and put back what was changed for it."""
-    with Journal.open(args.journal or default_folder(), str(server.dsn)) as journal:
+    with Journal.of_server(args.journal or default_folder(), server) as journal:
         listen = Listener(remark, lambda _progress: None)
         warm_load.put_back_what_is_left(server, journal, yes=args.yes)
         with undone(server, journal, listen), server.connect(server.dsn.database) as connection:

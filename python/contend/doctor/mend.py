@@ -61,7 +61,7 @@ def _variables(
 ) -> str:
     assert check.variables is not None
     with (
-        Journal.open(journals, str(server.dsn)) as journal,
+        Journal.of_server(journals, server) as journal,
         server.connect() as connection,
     ):
         for name, value in check.variables(subject).items():

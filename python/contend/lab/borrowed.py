@@ -137,6 +137,8 @@ class BorrowedUnderTest:
         assert self._data is not None
         database = self._database(self._data)
         before, self._undos = self._undos, [statement_entry(undo, database) for undo in undos]
+        if len(self._undos) > len(before):
+            self._journal.require_held()
         self._journal.replace(before, self._undos)
 
     def execute(self, statement: str) -> float:

@@ -238,11 +238,11 @@ def _recorded(member: ClusterMember, ready: Ready) -> MemberServer:
 
 def _close_all(closing: Sequence[Callable[[], None]]) -> None:
     """Close each, whatever became of the others; the first error is raised."""
-    failed: list[ContendError] = []
+    failed: list[BaseException] = []
     for close in closing:
         try:
             close()
-        except ContendError as error:
+        except BaseException as error:  # A stop that lost its patience too: the next is tried.
             failed.append(error)
     if failed:
         raise failed[0]

@@ -291,17 +291,18 @@ def borrowed_equipment(
         with contextlib.ExitStack() as stack:
             stack.enter_context(contextlib.closing(load))
 
-            @functools.cache
-            def journal_at(_place: str, server: str) -> Journal:
-                return stack.enter_context(Journal.open(default_folder(), server))
+            # One server may go by two names: those of two users, or TCP and its socket.
+            journals: dict[str, Journal] = {}
 
-            # One server may go by two names, such as those of two users.
-            names: dict[str, str] = {}
+            def journal_of(server: ExistingServer) -> Journal:
+                name = server.unique_name() or server.dsn.place
+                if name not in journals:
+                    journal = Journal.of_server(default_folder(), server)
+                    journals[name] = stack.enter_context(journal)
+                return journals[name]
+
             places = [
-                place_of(server, journal, number)
-                for number, server in enumerate(every)
-                for at in [server.dsn.place]
-                for journal in [journal_at(at, names.setdefault(at, str(server.dsn)))]
+                place_of(server, journal_of(server), number) for number, server in enumerate(every)
             ]
             if members:
                 cluster = BorrowedCluster(members, places, load)

@@ -1,12 +1,10 @@
-"""A whole run folder: made and filled, or taken up again where it was left; and what a contend of
-before noted in one of what it changed on servers, brought into their journals."""
+"""A whole run folder: made and filled, or taken up again where it was left."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -53,11 +51,10 @@ from contend.probed import (
     SessionFacts,
     WhyFacts,
 )
-from contend.servers.dsn import Dsn, Password
+from contend.servers.dsn import Password
 from contend.settings import SETTINGS
 from contend.settings.load import ends_with_its_work
 from contend.settings.model import Differs
-from contend.settings.server import is_dsn
 from contend.spec import (
     SCRIPT_SCHEMA,
     DataSpec,
@@ -72,8 +69,6 @@ from contend.spec import (
     to_dict,
 )
 from contend.store import RunFolder, redacted
-from contend.undo import Journal, JournalBroken, statement_entry
-from contend.undo.variables import VARIABLE
 
 Identities = Mapping[str, ServerIdentity]
 """kind -> what is recorded of the server: kind, version, source."""
@@ -371,7 +366,9 @@ def _resumable(folder: RunFolder, listen: Listener) -> Iterator[None]:
     how = f"`contend run --resume {folder.path}`"
     try:
         yield
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
+        if isinstance(error := stop.__cause__, ContendError):
+            listen(Notice(" ".join(filter(None, (error.message, error.detail, error.hint)))))
         raise Interrupted(f"interrupted; {_stored(folder)}", hint=f"Resume with {how}.") from None
     except ContendError:
         # A folder that cannot be read has its own words, and they are under way already.
@@ -470,69 +467,3 @@ def found_in_words(found: Sequence[CheckRecord]) -> str | None:
     if not known:
         return None
     return f"doctor found on this host {'; '.join(known)} (`contend doctor` says what they cost)"
-
-
-OPTIONS_NAME = "server-options-before.json"
-"""Variables as texts, by name."""
-
-STATEMENTS_NAME = "server-statements-to-undo.json"
-"""Statements that undo what `setup` did, in the order in which it did that."""
-
-
-def run_folders_left(root: Path) -> list[Path]:
-    """The run folders below this one that have such a file."""
-    files = (root.glob(f"*/*{name}") for name in (OPTIONS_NAME, STATEMENTS_NAME))
-    return sorted({file.parent for some in files for file in some})
-
-
-def take_over(run_folder: Path, journals: Path) -> list[str]:
-    """Bring what is noted in a run folder into the journals; the servers of the run, by DSN.
-
-    Raises:
-        ContendError: the folder or what is noted there cannot be read, or a journal is in use.
-    """
-    sources = [str(server.get("source", "")) for server in stored_servers(run_folder).values()]
-    for number, source in enumerate(sources):
-        if not is_dsn(source):
-            continue
-        options = run_folder / _numbered(OPTIONS_NAME, number)
-        undos = run_folder / _numbered(STATEMENTS_NAME, number)
-        if not (options.exists() or undos.exists()):
-            continue
-        database = Dsn.parse(source).database or stored_experiment(run_folder).base.data.database
-        entries = [
-            *({"kind": VARIABLE, "name": n, "text": t} for n, t in _read(options, dict).items()),
-            *(statement_entry(str(statement), database) for statement in _read(undos, list)),
-        ]
-        with Journal.open(journals, source) as journal:
-            _add(journal, entries)
-        options.unlink(missing_ok=True)
-        undos.unlink(missing_ok=True)
-    return [source for source in sources if is_dsn(source)]
-
-
-def _add(journal: Journal, entries: Iterable[dict[str, Any]]) -> None:
-    # What was noted first is put back last.
-    journal.undo = [*entries, *journal.undo]
-    journal.write()
-
-
-def _read(file: Path, kind: type) -> Any:
-    """What is in it, or nothing if it is not there."""
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-        if not isinstance(content, kind):
-            raise ValueError("it was not written by contend")
-    except FileNotFoundError:
-        return kind()
-    except (OSError, ValueError) as error:
-        raise JournalBroken(
-            f"{file} cannot be read: {getattr(error, 'strerror', None) or error}.",
-            hint="It says what a run changed on a server. Put that back by what can be read of it, "
-            "then remove the file.",
-        ) from error
-    return content
-
-
-def _numbered(name: str, number: int) -> str:
-    return f"{number}-{name}" if number else name

@@ -11,6 +11,7 @@ from pathlib import Path
 from contend.errors import ContendError, RequestError
 from contend.host.machine import block_device, mount_of
 from contend.host.tree import Tree
+from contend.interrupts import shielded
 from contend.lab.events import Listener, Notice
 from contend.placement.groups import real_time_file
 from contend.placement.neighbour import Neighbour, Spin
@@ -124,6 +125,10 @@ class SharedHost:
 
     def close(self) -> None:
         """Put back what was changed; raises NotPutBack if not all could be."""
+        with shielded():
+            self._end()
+
+    def _end(self) -> None:
         self._end_neighbour()
         if self._journal is None:
             return

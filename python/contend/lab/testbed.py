@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self
 from pymysql.connections import Connection
 
 from contend.errors import ContendError, WorkError
+from contend.interrupts import shielded
 from contend.lab.conditions import Conditions
 from contend.lab.events import Listener, Notice
 from contend.lab.shared_host import SharedHost
@@ -239,13 +240,19 @@ class Testbed:
         try:
             if look_back:
                 self._look_back(is_end=True)
+        finally:
+            with shielded():
+                self._end()
+        if self._conditions is not None:
+            self._conditions.close()
+
+    def _end(self) -> None:
+        try:
             self._undo(list(self._settings), Need.DATA if self._server.own else Need.NOTHING)
         finally:
             if self._lines is not None:
                 self._lines.close()
             self._server.close()
-        if self._conditions is not None:
-            self._conditions.close()
 
     # --- what settings do; see `Target` ---
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from contend.errors import WorkError
+from contend.interrupts import shielded
 from contend.load.plan import planned_s
 from contend.outcome import Done, Outcome
 from contend.placement import Placed, Placement, look
@@ -264,11 +265,13 @@ class Child:
             raise LoadFailed(f"{PROGRAM} closed its output and did not exit") from None
 
     def _end(self) -> None:
-        """Stop the process, gently first. Does nothing if it has ended."""
-        for stop in (signal.SIGTERM, signal.SIGKILL):
-            if self._process.poll() is None:
-                self._process.send_signal(stop)
-                # One that is held back hears of it when it goes on.
-                self._process.send_signal(signal.SIGCONT)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._process.wait(END_GRACE_S)
+        """Stop the process, gently first. Does nothing if it has ended. One that went on would
+        switch the server after what was changed there is put back."""
+        with shielded():
+            for stop in (signal.SIGTERM, signal.SIGKILL):
+                if self._process.poll() is None:
+                    self._process.send_signal(stop)
+                    # One that is held back hears of it when it goes on.
+                    self._process.send_signal(signal.SIGCONT)
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        self._process.wait(END_GRACE_S)

@@ -16,6 +16,7 @@ from contend.servers import variables
 from contend.servers.client import ANSWER_S, connect, fetch, socket_peer
 from contend.servers.dsn import DEFAULT_PORT, Dsn, Password
 from contend.servers.errors import TableNotOurs, WrongLogin
+from contend.servers.hold import unique_name
 from contend.servers.variables import Differing
 
 TABLE_MARK = "contend:"
@@ -76,6 +77,11 @@ class ExistingServer:
         with self.connect() as connection:
             ((version, comment),) = fetch(connection, "SELECT VERSION(), @@version_comment")
         return identify(str(version), str(comment))
+
+    def unique_name(self) -> str:
+        """The same by whatever DSN; see `hold.unique_name`."""
+        with self.connect() as connection:
+            return unique_name(connection)
 
     def variables(self) -> dict[str, str]:
         """Every global variable."""

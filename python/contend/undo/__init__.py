@@ -22,6 +22,7 @@ from contend.undo.journal import (
     default_folder,
     is_host,
     journals_in,
+    path_of,
     server_in,
     this_host,
 )

@@ -14,11 +14,15 @@ import pymysql
 from pymysql.connections import Connection
 
 from contend.errors import ContendError, WorkError
+from contend.interrupts import shielded
 from contend.servers.client import run_statement
 from contend.servers.errors import ConnectionLost, ConnectionRefused
+from contend.servers.hold import AnotherServer, ServerInUse
 from contend.undo import files, variables
 from contend.undo.journal import Entry, Journal, JournalBroken
 from contend.undo.variables import Agree, NotAgreed, always
+
+Tell = Callable[[str], object]
 
 
 class JournalServer(Protocol):
@@ -35,6 +39,10 @@ class Host:
         raise WorkError("there is no server to connect to")
 
 
+ANSWER_S = 60.0
+"""For a variable that is put back; some are set only when caches are written."""
+
+
 class NotPutBack(WorkError):
     """The server or the host did not take back what was changed."""
 
@@ -45,9 +53,9 @@ def put_back(
     agree: Agree = always,
     *,
     since: int = 0,
-    tell: Callable[[str], object] = lambda _words: None,
+    tell: Tell = lambda _words: None,
 ) -> None:
-    """Put back everything, the latest first.
+    """Put back everything, the latest first; no stop interrupts it.
 
     What could not be stays in the journal. Each entry goes when it is put back, so whatever ends
     the process leaves the others.
@@ -60,12 +68,20 @@ def put_back(
         NotPutBack: something could not be.
         NotAgreed: it could, and nobody agreed.
         JournalBroken: all is put back, and the journal cannot be written.
+        KeyboardInterrupt: a stop came meanwhile; see `shielded`.
     """
+    with shielded():
+        _put_back(journal, server, agree, since, tell)
+
+
+def _put_back(
+    journal: Journal, server: JournalServer, agree: Agree, since: int, tell: Tell
+) -> None:
     left = journal.undo[since:][::-1]
     failed: list[str] = []
     declined: list[str] = []
     unwritten: JournalBroken | None = None
-    with _Line(server) as line:
+    with _Line(server, journal.require_held) as line:
         # One may go back only after another: a lower bound after the upper.
         is_moving = True
         while left and is_moving:
@@ -110,7 +126,7 @@ def drop_what_is_back(journal: Journal, server: JournalServer) -> None:
     Raises:
         ContendError: the server does not answer.
     """
-    with _Line(server) as line:
+    with _Line(server, journal.require_held) as line:
         for entry in tuple(journal.undo):
             is_back = _IS_BACK.get(entry["kind"])
             if is_back is None:
@@ -134,20 +150,24 @@ def in_words(entry: Entry) -> str:
 
 class _Line:
     """One connection for all entries, made for the first that needs it. A server that does not
-    answer is not asked again and again."""
+    answer, or that another contend changes by now, is not asked again and again."""
 
-    def __init__(self, server: JournalServer) -> None:
+    def __init__(self, server: JournalServer, require_held: Callable[[], None]) -> None:
         self.server = server
+        self._require_held = require_held
         self._connection: Connection[Any] | None = None
-        self._refused: ConnectionRefused | None = None
+        self._refused: ContendError | None = None
 
     def connection(self) -> Connection[Any]:
         if self._refused is not None:
             raise self._refused
         if self._connection is None:
             try:
-                self._connection = self.server.connect()
-            except ConnectionRefused as error:
+                self._require_held()
+                self._connection = self.server.connect(
+                    read_timeout=ANSWER_S, write_timeout=ANSWER_S
+                )
+            except (ConnectionRefused, ServerInUse, AnotherServer) as error:
                 self._refused = error
                 raise
         return self._connection
@@ -165,6 +185,11 @@ class _Line:
 
 
 def _variable(line: _Line, entry: Entry, agree: Agree) -> str:
+    try:
+        return variables.put_back(line.connection(), entry, agree)
+    except ConnectionLost:
+        line.is_lost()
+    # Somebody ended it, perhaps; a server that does not answer refuses the new one.
     try:
         return variables.put_back(line.connection(), entry, agree)
     except ConnectionLost:

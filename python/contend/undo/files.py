@@ -10,6 +10,7 @@ from pathlib import Path
 
 from contend.errors import RequestError
 from contend.host.tree import Tree, chosen
+from contend.interrupts import shielded
 from contend.undo.journal import Entry, Journal
 from contend.undo.variables import Agree, NotAgreed, NotTaken
 
@@ -102,14 +103,15 @@ def change(journal: Journal, path: Path, value: str, others: Iterable[Path] = ()
     elif "ours" in entry:
         del entry["ours"]
         journal.write()
-    try:
-        _write(path, value)
-    except OSError as error:
-        journal.replace(noted, [])
-        raise _refused(path, error, value) from error
-    now = read(path)
-    entry["ours"] = [now]
-    journal.write()
+    with shielded():
+        try:
+            _write(path, value)
+        except OSError as error:
+            journal.replace(noted, [])
+            raise _refused(path, error, value) from error
+        now = read(path)
+        entry["ours"] = [now]
+        journal.write()
     return now
 
 

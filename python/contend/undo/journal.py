@@ -1,12 +1,13 @@
 """What must be put back on a server, or on the host. It outlives the process.
 
-One JSON file a server, and one a host. What is to be put back is written, and on the disk, before
-it is changed: so whatever ends the process, the next one finds it. A new text is written beside the
-old one and takes its name, so the file is whole at any time.
+One JSON file a server, whatever the DSN that leads there, and one a host. What is to be put back is
+written, and on the disk, before it is changed: so whatever ends the process, the next one finds it.
+A new text is written beside the old one and takes its name, so the file is whole at any time.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -14,16 +15,19 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
-from contend.errors import RequestError, WorkError
+from pymysql.connections import Connection
+
+from contend.errors import WorkError
 from contend.folders import default_state
+from contend.interrupts import shielded
 from contend.locks import Locked, lock
 from contend.servers.dsn import Dsn
 from contend.servers.errors import DsnError
+from contend.servers.hold import ServerHold, ServerInUse
 
 FORMAT = 3
-"""Format 2 was that of `contend warm` alone: its variables have `value` in place of `before`."""
 
 Entry = dict[str, Any]
 """What must be put back: its `kind` (see `back.KINDS`), and what that kind needs to know."""
@@ -34,13 +38,17 @@ def default_folder() -> Path:
     return default_state() / "undo"
 
 
-def _folder_before() -> Path:
-    """Where `contend warm` had its journals, which were of format 2."""
-    return default_folder().with_name("warm")
-
-
 class JournalBroken(WorkError):
     """The journal cannot be read or written."""
+
+
+class LockedServer(Protocol):
+    """A server that is locked before it is changed."""
+
+    @property
+    def dsn(self) -> Dsn: ...
+
+    def connect(self, database: str | None = None, **more: Any) -> Connection[Any]: ...
 
 
 @dataclass(slots=True)
@@ -52,46 +60,84 @@ class Journal:
         server: the DSN, as it can be shown and typed again; or `this_host()`.
         undo: what must be put back, the latest last.
         work: what a command begun here goes on with later; not looked at in this room.
+        hold: the lock on the server; None for the host, and for a server of contend's own.
     """
 
     path: Path
     server: str
     undo: list[Entry] = field(default_factory=list)
     work: dict[str, Any] | None = None
+    hold: ServerHold | None = None
     _lock: int | None = None
 
     @classmethod
-    def open(cls, folder: Path, server: str) -> Self:
-        """The journal of this server, which no other process may use until it is closed.
+    def open(cls, folder: Path, server: str, name: str = "") -> Self:
+        """The journal of a server or of the host, which no other process may use until it is
+        closed.
 
-        Whoever logs in there, and whatever the database: it is the same journal.
+        Args:
+            name: the server's, by whatever DSN it is reached (see `unique_name`). Without one its
+                place is its name.
 
         Raises:
-            RequestError: another process has it.
+            ServerInUse: another process has it.
             JournalBroken: it cannot be read, or its folder cannot be made.
         """
-        path = folder / _file_name(place_of(server))
+        return cls.at(path_of(folder, server, name), server)
+
+    @classmethod
+    def at(cls, path: Path, server: str) -> Self:
+        """The journal in this file; raises as `open` does."""
         journal = cls(path, server, _lock=_locked(path, server))
         try:
             if path.exists():
                 _, journal.undo, journal.work = _read(path)
-            journal._take_over(folder)
         except BaseException:
             journal.close()
             raise
         return journal
 
-    def _take_over(self, folder: Path) -> None:
-        """What an earlier contend noted of this server, under the name it gave its file."""
-        homes = [folder, *([_folder_before()] if folder == default_folder() else [])]
-        for old in (home / _file_name(self.server) for home in homes):
-            if old == self.path or not old.exists():
-                continue
-            _, undo, work = _read(old)
-            self.undo = [*undo, *self.undo]
-            self.work = self.work or work
-            self.write()
-            old.unlink()
+    @classmethod
+    def of_server(cls, folder: Path, server: LockedServer) -> Self:
+        """The journal of a server that is not contend's own, and the lock on that server.
+
+        Raises:
+            ServerInUse: another contend has it, on whatever host and by whatever DSN.
+            ContendError: the server does not answer; or as of `open`.
+        """
+        hold = ServerHold(server.connect, str(server.dsn))
+        try:
+            journal = cls.open(folder, str(server.dsn), hold.take())
+        except BaseException:
+            hold.release()
+            raise
+        journal.hold = hold
+        return journal
+
+    def take(self, server: LockedServer) -> None:
+        """Lock the server that this journal is of; raises as `of_server` does."""
+        self.hold = ServerHold(server.connect, str(server.dsn))
+        self.hold.take()
+
+    def others_here(self) -> list[str]:
+        """For each journal of another server that was at the same place: what tells of it."""
+        found = []
+        for path in journals_in(self.path.parent):
+            with contextlib.suppress(JournalBroken):
+                other = Journal(path, server_in(path))
+                if path != self.path and place_of(other.server) == place_of(self.server):
+                    found.append(f"{other.remedy} --dry-run")
+        return found
+
+    def is_of_held(self) -> bool:
+        """Whether the server that was locked is the one whose journal this is."""
+        assert self.hold is not None
+        return self.path == path_of(self.path.parent, self.server, self.hold.name or "")
+
+    def require_held(self) -> None:
+        """See that the server is still ours to change; raises ContendError if it is not."""
+        if self.hold is not None:
+            self.hold.require()
 
     def note(self, kind: str, **facts: Any) -> Entry:
         """Before something is changed: what must be put back; the entry, for `drop`."""
@@ -127,11 +173,15 @@ class Journal:
             JournalBroken: it cannot be written. What was there before still is.
         """
         try:
-            if not self.undo and self.work is None:
-                self.path.unlink(missing_ok=True)
-                return
-            said = {"format": FORMAT, "server": self.server, "undo": self.undo, "work": self.work}
-            _write_whole(self.path, json.dumps(said))
+            with shielded():
+                if not self.undo and self.work is None:
+                    self.path.unlink(missing_ok=True)
+                    return
+                said = {
+                    **{"format": FORMAT, "server": self.server},
+                    **{"undo": self.undo, "work": self.work},
+                }
+                _write_whole(self.path, json.dumps(said))
         except OSError as error:
             raise _broken(self.path, "written", error) from error
 
@@ -144,6 +194,13 @@ class Journal:
         return f"contend restore {what}{more}"
 
     def close(self) -> None:
+        """Leave it to the next process. What it still has is named when the command ends badly."""
+        _left.pop(self.path, None)
+        if self.undo:
+            _left[self.path] = self.remedy
+        if self.hold is not None:
+            self.hold.release()
+            self.hold = None
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -176,10 +233,26 @@ def place_of(server: str) -> str:
         return server
 
 
+def path_of(folder: Path, server: str, name: str = "") -> Path:
+    """Where the journal of a server is, whether it is there or not; arguments as of `open`."""
+    text = name or place_of(server)
+    return folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+
+
 def journals_in(folder: Path) -> list[Path]:
     """The journals of all servers that have something left."""
-    homes = [folder, *([_folder_before()] if folder == default_folder() else [])]
-    return sorted(path for home in homes for path in home.glob("*.json"))
+    return sorted(folder.glob("*.json"))
+
+
+_left: dict[Path, str] = {}
+"""The journals that this command had and that still have something, with their remedies."""
+
+
+def remedies_left() -> list[str]:
+    """What puts back that which this command found or changed, and left; each is told once."""
+    told = list(_left.values())
+    _left.clear()
+    return told
 
 
 def server_in(path: Path) -> str:
@@ -187,33 +260,38 @@ def server_in(path: Path) -> str:
     return _read(path)[0]
 
 
-def _file_name(text: str) -> str:
-    return f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
-
-
 def _locked(path: Path, server: str) -> int:
+    file = path.with_suffix(".lock")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return lock(path.with_suffix(".lock"))
+        descriptor = lock(file)
+        with contextlib.suppress(OSError):  # What is to be put back needs no room on a disk.
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"process {os.getpid()} of {os.uname().nodename}".encode())
+        return descriptor
     except Locked:
-        raise JournalInUse(
-            f"another contend process is at work on {server}, and puts back itself what it "
-            "changes there.",
+        raise ServerInUse(
+            f"another contend process is at work on {server}: {_holder(file)}. It puts back itself "
+            "what it changes there.",
             hint="Wait until it is done, or stop it first.",
         ) from None
     except OSError as error:
         raise _broken(path.parent, "made", error) from error
 
 
-class JournalInUse(RequestError):
-    """Another process has the journal."""
+def _holder(file: Path) -> str:
+    """Who holds a lock, as it wrote it there."""
+    try:
+        return file.read_text(encoding="utf-8") or "one that just began"
+    except (OSError, ValueError):
+        return "one that is not known"
 
 
 def _read(path: Path) -> tuple[str, list[Entry], dict[str, Any] | None]:
     """Server, what must be put back, work."""
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
-        if said["format"] not in (2, FORMAT):
+        if said["format"] != FORMAT:
             raise ValueError(
                 f"its format is {said['format']}, and this version of contend reads {FORMAT}"
             )
@@ -229,8 +307,6 @@ def _read(path: Path) -> tuple[str, list[Entry], dict[str, Any] | None]:
 def _entry(said: Any) -> Entry:
     if not isinstance(said, dict) or not isinstance(said.get("kind"), str):
         raise ValueError("it was not written by contend")
-    if said["kind"] == "variable" and "value" in said:
-        return {"kind": "variable", "name": said["name"], "before": said["value"]}
     return said
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from pymysql.connections import Connection
 
 from contend.errors import RequestError, WorkError
+from contend.interrupts import shielded
 from contend.servers import Truncated
 from contend.servers.errors import OptionRejected, ReadOnly
 from contend.servers.options import Value, as_number, normal_name, same_value
@@ -57,7 +58,9 @@ def change(
 
     Raises:
         OptionRejected: the server refused it.
+        ContendError: another contend changes this server by now.
     """
+    journal.require_held()
     is_first = entry is None
     if entry is None:
         before = read_global(connection, name)
@@ -66,18 +69,24 @@ def change(
         entry["ours"].append(value)
         journal.write()
     others = read_all(connection)
-    try:
-        truncated, warned = set_one(connection, name, value)
-    except OptionRejected:
-        if is_first:
-            journal.drop(entry)
-        raise
-    now = read_global(connection, name)
-    if not _is_among(now, entry["ours"]):
-        entry["ours"].append(now)
-        journal.write()
-    if warned:
-        _note_others(journal, entry, others, read_all(connection))
+    # What the server changed with it is noted only after it: nothing may come between.
+    with shielded():
+        try:
+            truncated, warned = set_one(connection, name, value)
+        except OptionRejected:
+            if is_first:
+                journal.drop(entry)
+            raise
+        except BaseException:
+            if journal.hold is not None:
+                journal.hold.end(connection)
+            raise
+        now = read_global(connection, name)
+        if not _is_among(now, entry["ours"]):
+            entry["ours"].append(now)
+            journal.write()
+        if warned:
+            _note_others(journal, entry, others, read_all(connection))
     return entry, truncated
 
 
@@ -161,7 +170,8 @@ def shown(value: Read) -> str:
 
 
 def _before(entry: Entry, now: Read) -> Read:
-    """What it was. A text that an earlier contend noted gets the type that the server has."""
+    """What it was. A text, of a variable that went with another, gets the type that the server
+    has."""
     if "before" in entry:
         before: Read = entry["before"]
         return before

@@ -21,6 +21,7 @@ import pymysql
 from pymysql.connections import Connection
 
 from contend.errors import WorkError
+from contend.interrupts import shielded
 from contend.servers.client import fetch, socket_peer
 from contend.servers.errors import ConnectionLost
 from contend.undo.back import ASIDE, FILE_NAME, NONE_BEFORE, PAGE_LIST, move_back
@@ -125,6 +126,7 @@ def loading_host(connection: Connection[Any], socket: Path | None) -> ServerHost
 def aside(host: ServerHost, journal: Journal) -> Iterator[Path]:
     """The place of the server's own list, empty; its own is back there afterwards."""
     own = host.data_folder / FILE_NAME
+    journal.require_held()
     move_back(host.data_folder)
     entry = journal.note(PAGE_LIST, path=str(host.data_folder))
     try:
@@ -138,8 +140,9 @@ def aside(host: ServerHost, journal: Journal) -> Iterator[Path]:
     try:
         yield own
     finally:
-        move_back(host.data_folder)
-        journal.drop(entry)
+        with shielded():
+            move_back(host.data_folder)
+            journal.drop(entry)
 
 
 class _IdleWait:

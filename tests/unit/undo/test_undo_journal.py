@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
+from fake_variables import FakeVariables
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contend.errors import RequestError
+from contend.servers.dsn import Dsn
+from contend.servers.hold import ServerInUse
 from contend.undo import Journal, JournalBroken, default_folder, journals_in, server_in
+from contend.undo.journal import remedies_left
 
 SERVER = "mysql://root@db1:3306/"
+
+
+class Named:
+    """A server by one of its DSNs."""
+
+    def __init__(self, server: FakeVariables, dsn: str) -> None:
+        self.dsn = Dsn.parse(dsn)
+        self.connect = server.connect
+
 
 VALUES = st.one_of(
     st.integers(-(2**63), 2**64 - 1),
@@ -92,17 +101,55 @@ def test_a_full_disk_leaves_what_was_there_and_no_rubbish(
         assert [entry["name"] for entry in journal.undo] == ["a"]
 
 
-@pytest.mark.parametrize(
-    "same",
-    ["mysql://other@DB1/shop", "mariadb://db1:3306/?option_file=/x", "mysql://root@db1:3306/"],
-)
-def test_it_is_the_same_for_whoever_logs_in(tmp_path: Path, same: str) -> None:
+@pytest.mark.parametrize("same", ["mysql://other@DB1/shop", "socket:/run/s", "mysql://u@::1/"])
+def test_it_is_the_same_by_whatever_dsn(tmp_path: Path, same: str) -> None:
+    """A server that tells its name is known by it, and one that tells none by its place."""
+    first, name = (SERVER, "") if "DB1" in same else (SERVER, "server_uuid=7")
     with (
-        Journal.open(tmp_path, SERVER),
-        pytest.raises(RequestError, match="another contend process is at"),
+        Journal.open(tmp_path, first, name),
+        pytest.raises(ServerInUse, match="another contend process is at"),
     ):
-        Journal.open(tmp_path, same)
-    Journal.open(tmp_path, same).close()
+        Journal.open(tmp_path, same, name)
+    Journal.open(tmp_path, same, name).close()
+
+
+def test_of_two_servers_that_were_at_one_place_each_has_its_own(tmp_path: Path) -> None:
+    with Journal.open(tmp_path, SERVER, "server_uuid=7") as first:
+        first.note("variable", name="a", before=1)
+        with Journal.open(tmp_path, SERVER, "server_uuid=8") as second:
+            assert second.undo == []
+            # Whoever begins there is told of the other.
+            assert second.others_here() == [
+                f"contend restore {SERVER} --journal {tmp_path} --dry-run"
+            ]
+
+
+def test_the_lock_on_the_server_goes_with_the_journal(tmp_path: Path) -> None:
+    server = FakeVariables({"a": 1})
+    tcp, socket = (Named(server, dsn) for dsn in (SERVER, "socket:/run/s"))
+    # Another home, another host: only the server knows of both.
+    with Journal.of_server(tmp_path / "one", tcp) as journal:
+        with pytest.raises(ServerInUse) as refused:
+            Journal.of_server(tmp_path / "two", socket)
+        assert f"connection {server.holder} there, of user bench from db7:51234" in str(
+            refused.value.message
+        )
+        assert refused.value.exit_code == 2
+        assert f"`KILL {server.holder}`" in (refused.value.hint or "")
+        assert journal.is_of_held()
+    with Journal.of_server(tmp_path / "one", socket) as again:
+        assert again.path == journal.path
+    assert server.holder is None
+
+
+def test_what_a_command_left_is_told_once(tmp_path: Path) -> None:
+    remedies_left()
+    with Journal.open(tmp_path, SERVER) as journal:
+        journal.note("variable", name="a", before=1)
+    with Journal.open(tmp_path, "mysql://root@db2:3306/") as other:
+        other.drop(other.note("variable", name="a", before=1))
+    assert remedies_left() == [journal.remedy]
+    assert remedies_left() == []
 
 
 @pytest.mark.parametrize("other", ["mysql://root@db2:3306/", "mysql://root@db1:3307/", "socket:/s"])
@@ -118,7 +165,7 @@ def test_each_server_has_its_own(tmp_path: Path, other: str) -> None:
         '{"format": 3, "server": "s", "undo": [5], "work": null}',
         '{"format": 3, "server": "s", "undo": [], "work": 5}',
         '{"format": 3, "server": 5, "undo": [], "work": null}',
-        '{"format": 2, "server": "s", "undo": [{"kind": "variable", "value": 1}], "work": null}',
+        '{"format": 2, "server": "s", "undo": [], "work": null}',
     ],
 )
 def test_a_file_that_is_no_journal_has_words(tmp_path: Path, text: str) -> None:
@@ -167,35 +214,3 @@ def test_the_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     monkeypatch.setenv("HOME", "/home/u")
     assert default_folder() == Path("/home/u/.local/state/contend/undo")
-
-
-def old_journal(folder: Path, server: str = SERVER, **more: Any) -> Path:
-    """As `contend warm` wrote them before there was one journal for every command."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{hashlib.sha256(server.encode()).hexdigest()[:16]}.json"
-    undo = [{"kind": "variable", "name": "innodb_old_blocks_time", "value": 1000}]
-    said = {"format": 2, "server": server, "undo": undo, "work": None, **more}
-    path.write_text(json.dumps(said))
-    return path
-
-
-@pytest.mark.parametrize("where", ["default", "named"])
-def test_a_journal_of_before_is_taken_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    folder = default_folder() if where == "default" else tmp_path / "named"
-    with Journal.open(folder, SERVER) as journal:
-        journal.note("variable", name="later", before=1)
-    old = old_journal(
-        tmp_path / "contend" / "warm" if where == "default" else folder, work={"a": 1}
-    )
-    assert old in journals_in(folder)
-    for _ in range(2):
-        with Journal.open(folder, SERVER) as journal:
-            assert [(one["name"], one["before"]) for one in journal.undo] == [
-                ("innodb_old_blocks_time", 1000),
-                ("later", 1),
-            ]
-            assert journal.work == {"a": 1}
-        assert journals_in(folder) == [journal.path]

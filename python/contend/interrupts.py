@@ -1,0 +1,132 @@
+"""Ctrl-C, SIGTERM and SIGHUP: the first one ends the work, and nothing interrupts the way out.
+
+On that way servers are stopped and changes are put back, each within a time limit of its own. So a
+further signal is noted and not raised, however fast it comes. Whoever insists need not wait for all
+of these limits: a third signal leaves the step under way `LIMIT_S`, and the next step is tried.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+LIMIT_S = 20.0
+ENOUGH = 3
+"""Signals after which what is under way has `LIMIT_S` left."""
+
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What has come so far.
+
+    Args:
+        shields: that are in force, one within the other.
+        is_raised: the work is ending.
+        is_limited: the alarm is set.
+        alarm: what answered the alarm before.
+        is_told: the user knows why the end takes a moment.
+    """
+
+    signals: int = 0
+    shields: int = 0
+    is_raised: bool = False
+    is_limited: bool = False
+    is_told: bool = False
+    alarm: Any = None
+
+
+_seen = _Seen()
+
+
+@contextlib.contextmanager
+def watched(*, is_all: bool = False) -> Iterator[None]:
+    """Have every stop handled so: by a terminal that closes or a service manager too. What is
+    ignored, as a hang-up under nohup, stays ignored.
+
+    Args:
+        is_all: the process does nothing else, so that no further stop matters after the first.
+    """
+    global _seen
+    stops = [stop for stop in _STOPS if signal.getsignal(stop) != signal.SIG_IGN]
+    before, _seen = _seen, _Seen()
+    handlers = [signal.signal(stop, _stop) for stop in stops]
+    try:
+        yield
+    finally:
+        if _seen.alarm is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, _seen.alarm)
+        for stop, handler in zip(stops, handlers, strict=True):
+            signal.signal(stop, signal.SIG_IGN if is_all and _seen.is_raised else handler)
+        _seen = before
+
+
+@contextlib.contextmanager
+def shielded() -> Iterator[None]:
+    """A part that is brought to its end: a stop that comes within is raised behind it.
+
+    Raises:
+        KeyboardInterrupt: one came, or `ENOUGH` did and the part was not done in time. An error of
+            the part is its cause.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # No signal is handled there.
+        return
+    seen = _seen
+    seen.shields += 1
+    try:
+        yield
+    except Exception as error:
+        seen.shields -= 1
+        if _is_due(seen):
+            raise KeyboardInterrupt from error
+        raise
+    except BaseException:
+        seen.shields -= 1
+        raise
+    seen.shields -= 1
+    if _is_due(seen):
+        raise KeyboardInterrupt
+
+
+def _is_due(seen: _Seen) -> bool:
+    """Whether a stop is to be raised now, which it is once."""
+    if seen.shields or seen.is_raised or not seen.signals:
+        return False
+    seen.is_raised = True
+    return True
+
+
+def _stop(_signal: int, _frame: FrameType | None) -> None:
+    _seen.signals += 1
+    if _is_due(_seen):
+        raise KeyboardInterrupt
+    if not _seen.is_told:
+        _seen.is_told = True
+        _say(f"cleaning up before it stops; a third stop limits each step to {LIMIT_S:g} s")
+    if _seen.signals >= ENOUGH and not _seen.is_limited:
+        _seen.is_limited = True
+        # Only now: until then the alarm is whoever's it was.
+        before = signal.signal(signal.SIGALRM, _give_up)
+        _seen.alarm = before if _seen.alarm is None else _seen.alarm
+        signal.setitimer(signal.ITIMER_REAL, LIMIT_S)
+
+
+def _give_up(_signal: int, _frame: FrameType | None) -> None:
+    _seen.is_limited = False
+    _seen.is_raised = True
+    raise KeyboardInterrupt
+
+
+def _say(words: str) -> None:
+    # Straight to the descriptor: the signal may have come in the middle of a line of ours.
+    with contextlib.suppress(OSError):
+        os.write(2, f"contend: {words}\n".encode())

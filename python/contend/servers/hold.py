@@ -1,0 +1,211 @@
+"""Which server it is, by whatever name it is reached; and the lock that a server keeps for whoever
+changes something on it.
+
+One contend at a time changes a server, also from another host and by another name of the server.
+So the lock is the server's own: `GET_LOCK`, held by a connection that does nothing else. It ends
+with that connection, however contend ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pymysql
+from pymysql.connections import Connection
+
+from contend.errors import RequestError, WorkError
+from contend.servers.client import fetch
+from contend.servers.errors import ConnectionLost
+
+LOCK = "contend.changes"
+
+_WAIT_S = 2
+"""A server notices only after a moment that whoever held the lock was killed."""
+
+_LIMIT_S = 30.0
+"""For each statement here; none has anything to wait for but `_WAIT_S`."""
+
+_IDLE_S = 365 * 24 * 3600
+"""So long may the connection say nothing, whatever the server allows others. The most there is."""
+
+_POLL_S, _LOOKS = 0.05, 100
+"""How often and for how long a connection's end is waited for."""
+
+_NO_SUCH_LOCK = frozenset({1235, 1305, 1105})
+"""Not supported, no such function; and how Percona's cluster says that it prohibits the lock. A
+node of Galera itself has it."""
+
+
+class ServerInUse(RequestError):
+    """Another contend changes this server."""
+
+
+class AnotherServer(WorkError):
+    """It is not the server any more that was there before."""
+
+
+def unique_name(connection: Connection[Any]) -> str:
+    """A name of the server that is the same by TCP and by socket; empty if it tells none.
+
+    A data folder that was copied brings the server's own id with it, and on one host all servers of
+    MariaDB that listen on no port have the same. So host and data folder are part of the name.
+    """
+    try:
+        told = dict(
+            fetch(
+                connection,
+                "SHOW GLOBAL VARIABLES WHERE Variable_name IN"
+                " ('server_uuid', 'server_uid', 'hostname', 'datadir')",
+            )
+        )
+    except pymysql.err.MySQLError:
+        return ""
+    return "\n".join(f"{name}={told[name]}" for name in sorted(told))
+
+
+class ServerHold:
+    """The lock on a server, once it is taken.
+
+    Args:
+        connect: the server's; takes the timeouts.
+        server: how it is called in an error.
+    """
+
+    def __init__(self, connect: Callable[..., Connection[Any]], server: str) -> None:
+        self._connect = connect
+        self._server = server
+        self._connection: Connection[Any] | None = None
+        self._has_lock = False
+        self.name: str | None = None
+
+    def take(self) -> str:
+        """Take the lock; the server's `unique_name`. A server without such locks is not locked.
+
+        Raises:
+            ServerInUse: another contend has it.
+            AnotherServer: the lock was on another server before.
+            ContendError: the server does not answer.
+        """
+        connection = self._connect(read_timeout=_LIMIT_S, write_timeout=_LIMIT_S)
+        try:
+            name = unique_name(connection)
+            if self.name not in (None, name):
+                raise AnotherServer(
+                    f"another server answers at {self._server} than before.",
+                    hint="What was changed on the other one is noted; nothing was done to this.",
+                )
+            with contextlib.suppress(pymysql.err.MySQLError):
+                fetch(connection, f"SET SESSION wait_timeout = {_IDLE_S}")
+            self._has_lock = self._lock(connection)
+        except BaseException:
+            _close(connection)
+            raise
+        self._connection, self.name = connection, name
+        return name
+
+    def require(self) -> None:
+        """See that the lock is held still. If its connection was lost, because the server was
+        restarted or somebody ended it, it is taken again.
+
+        Raises:
+            ContendError: as of `take`; nothing may be changed then.
+        """
+        if self._connection is not None:
+            try:
+                if not self._has_lock or _holder(self._connection) == _own(self._connection):
+                    return
+            except (ConnectionLost, pymysql.err.MySQLError):
+                pass
+            _close(self._connection)
+            self._connection = None
+        self.take()
+
+    def release(self) -> None:
+        """Give it back, at once: to close the connection alone does it a moment later."""
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        with contextlib.suppress(ConnectionLost, pymysql.err.MySQLError):
+            if self._has_lock:
+                fetch(connection, "SELECT RELEASE_LOCK(%s)", (LOCK,))
+        _close(connection)
+
+    def end(self, other: Connection[Any]) -> None:
+        """End a connection of ours that may still be at a statement, and wait until it is gone: the
+        statement must not take effect after what it did was put back. As far as can be."""
+        connection = self._connection
+        if connection is None:
+            return
+        number = int(other.thread_id())  # type: ignore[no-untyped-call]
+        with contextlib.suppress(ConnectionLost, pymysql.err.MySQLError):
+            with contextlib.suppress(pymysql.err.MySQLError):  # It is gone already.
+                fetch(connection, f"KILL {number}")
+            for _ in range(_LOOKS):
+                if not _connected(connection, number):
+                    return
+                time.sleep(_POLL_S)
+
+    def _lock(self, connection: Connection[Any]) -> bool:
+        """Whether it is held now, and not: there is no such lock."""
+        try:
+            rows = fetch(connection, "SELECT GET_LOCK(%s, %s)", (LOCK, _WAIT_S))
+        except pymysql.err.MySQLError as error:
+            if error.args[0] in _NO_SUCH_LOCK:
+                return False
+            raise WorkError(
+                f"{self._server} did not give the lock that contend takes before a change: "
+                f"{error.args[-1]} (error {error.args[0]})."
+            ) from error
+        got = rows[0][0] if rows else None
+        if got == 0:
+            raise self._in_use(connection)
+        if got is None:
+            raise WorkError(f"{self._server} did not give the lock that contend takes first.")
+        return bool(got == 1)  # Of another answer it is something that plays a server.
+
+    def _in_use(self, connection: Connection[Any]) -> ServerInUse:
+        holder = _holder(connection)
+        known = "" if holder is None else f": connection {holder} there{_whose(connection, holder)}"
+        ends = "" if holder is None else f" If that host is gone, `KILL {holder}` ends it."
+        return ServerInUse(
+            f"another contend process is at work on {self._server}{known}. It puts back itself "
+            "what it changes there.",
+            hint=f"Wait until it is done, or stop it first.{ends}",
+        )
+
+
+def _holder(connection: Connection[Any]) -> int | None:
+    """The connection that has the lock."""
+    ((holder,),) = fetch(connection, "SELECT IS_USED_LOCK(%s)", (LOCK,))
+    return None if holder is None else int(holder)
+
+
+def _own(connection: Connection[Any]) -> int:
+    ((number,),) = fetch(connection, "SELECT CONNECTION_ID()")
+    return int(number)
+
+
+def _connected(connection: Connection[Any], number: int) -> list[Any]:
+    """User and host of a connection, if it is there and we may see it."""
+    return fetch(
+        connection,
+        "SELECT USER, HOST FROM information_schema.PROCESSLIST WHERE ID = %s",
+        (number,),
+    )
+
+
+def _whose(connection: Connection[Any], number: int) -> str:
+    try:
+        rows = _connected(connection, number)
+    except pymysql.err.MySQLError:
+        return ""
+    return "" if not rows else f", of user {rows[0][0]} from {rows[0][1] or 'localhost'}"
+
+
+def _close(connection: Connection[Any]) -> None:
+    # The other side may be gone already.
+    with contextlib.suppress(OSError, pymysql.err.MySQLError):
+        connection.close()
