@@ -1,5 +1,6 @@
 //! A table to fill: its columns, its engine, and the statement that makes it.
 
+use super::recipe::text;
 use crate::random::Stream;
 
 /// What a schema says of one of its tables.
@@ -91,6 +92,8 @@ pub struct Table {
     /// Table options of the schema's own, and those that were asked for.
     pub own_options: Vec<String>,
     pub options: String,
+    /// The table's comment, in place of one among the options. None if it is empty.
+    pub comment: String,
     /// `PARTITION BY` and what follows.
     pub partitions: String,
 }
@@ -120,6 +123,7 @@ impl Table {
             row_bytes: 0,
             own_options: Vec::new(),
             options: options.trim().to_owned(),
+            comment: String::new(),
             partitions: String::new(),
         })
     }
@@ -154,7 +158,7 @@ impl Table {
     }
 
     /// The statement that makes the table; `more` are further table options.
-    pub(super) fn create(&self, more: &[&str]) -> String {
+    pub fn create(&self, more: &[&str]) -> String {
         let body: Vec<String> = self.body.iter().map(|line| format!("  {line}")).collect();
         let mut statement = format!(
             "CREATE TABLE {} (\n{}\n) ENGINE={}",
@@ -163,9 +167,15 @@ impl Table {
             self.engine.name()
         );
         let own = self.own_options.iter().map(String::as_str);
+        // Of two comments the server takes the last.
+        let comment = match self.comment.is_empty() {
+            true => String::new(),
+            false => format!("COMMENT={}", text(&self.comment)),
+        };
         let rest = own
             .chain([self.options.as_str()])
             .chain(more.iter().copied())
+            .chain([comment.as_str()])
             .chain([self.partitions.as_str()]);
         for option in rest.filter(|option| !option.is_empty()) {
             statement.push(' ');
