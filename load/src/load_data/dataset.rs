@@ -99,7 +99,7 @@ pub fn fill_dataset(
 /// Who keeps what the load is and how far.
 enum Keeper<'s> {
     /// Of tables that have nothing to do with one another.
-    Marks(Claim<'s>),
+    Marks(Box<Claim<'s>>),
     /// Of tables that belong together.
     Journal(Box<Journal<'s>>),
 }
@@ -120,7 +120,7 @@ impl<'s> Keeper<'s> {
         for half in claim.half_filled(names, std::iter::empty())? {
             claim.drop_table(half).map_err(Trouble::Failed)?;
         }
-        Ok((Self::Marks(claim), Vec::new()))
+        Ok((Self::Marks(Box::new(claim)), Vec::new()))
     }
 
     fn goes_on(&self) -> bool {

@@ -320,7 +320,7 @@ class TestTablesOfAScript:
 
     def test_somebody_s_are_named_before_they_are_written_to(self) -> None:
         server = FakeServer("our customers", orders="", sbtest1="contend:k mine.sbtest1")
-        with pytest.raises(LoadingDeclined, match="did not make: orders, sbtest$"):
+        with pytest.raises(LoadingDeclined, match=r"did not make: orders, sbtest$"):
             self.use(server, agree=False)
         assert server.statements == []
         notices, asked = self.use(server, agree=True)
