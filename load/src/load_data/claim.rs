@@ -9,14 +9,17 @@ use crate::fill::schema::LastStep;
 use crate::fill::table::{Table, quote};
 use crate::outcome::Failure;
 use crate::talk::Target;
-use crate::talk::blocking::{ControlConnection, TextRows, endless};
+use crate::talk::blocking::{ControlConnection, TextRows};
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// The name of the lock, as SQL: one for each database, and short enough for every server. The lab
 /// asks for it too.
 const LOCK: &str = "CONCAT('contend_fill.', LEFT(SHA2(DATABASE(), 256), 40))";
 /// How long to wait for the lock: another loader may just be ending.
 const LOCK_WAITED_S: u32 = 3;
+/// How long a load that is to stop waits for the server to take a last note.
+const STOP_WAITED: Duration = Duration::from_secs(1);
 
 /// What there is of some name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,12 +238,18 @@ impl<'s> Claim<'s> {
         self.run(&format!("ALTER TABLE {} COMMENT={comment}", table.quoted()))
     }
 
-    /// Runs a statement, even if the load is to stop.
+    /// Runs a statement, even if the load is to stop; a server that stands still is not waited for
+    /// then.
     ///
     /// # Errors
     /// The server refuses it.
     pub fn run_surely(&mut self, statement: &str) -> Result<(), Failure> {
-        self.connection.run(statement, &mut endless).map(drop)
+        let stop = self.stop;
+        let patience = &mut |waited| match waited > STOP_WAITED {
+            true => heed(stop),
+            false => Ok(()),
+        };
+        self.connection.run(statement, patience).map(drop)
     }
 
     /// # Errors
