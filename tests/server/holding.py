@@ -16,7 +16,7 @@ _ROWS_LET_THROUGH = 2_000
 @dataclass
 class Holding:
     """Passes bytes between clients and the server at `port` on this host, and stops in front of the
-    first statement that `at` matches.
+    first statement that `at` matches, until `go_on` is set.
 
     Args:
         at: of a statement, or of its beginning.
@@ -27,6 +27,7 @@ class Holding:
     at: str
     in_rows: bool = False
     held: threading.Event = field(default_factory=threading.Event)
+    go_on: threading.Event = field(default_factory=threading.Event)
 
     def __enter__(self) -> Self:
         self._pattern = re.compile(self.at.encode(), re.DOTALL)
@@ -58,9 +59,13 @@ class Holding:
             poll = select.poll()
             poll.register(client, select.POLLIN | select.POLLRDHUP)
             poll.register(server, select.POLLIN)
-            held = False
-            follows = False
+            held = follows = False
+            kept = b""
             while not self._ended.is_set():
+                if held and self.go_on.is_set():
+                    held = False
+                    poll.modify(client, select.POLLIN | select.POLLRDHUP)
+                    server.sendall(kept)
                 for number, events in poll.poll(100):
                     if number == client.fileno() and held:
                         if events & (select.POLLRDHUP | select.POLLHUP | select.POLLERR):
@@ -74,9 +79,10 @@ class Holding:
                         if not data:
                             return
                         if here is client and not self.held.is_set():
+                            kept = data
                             if follows:
                                 there.sendall(data[:_ROWS_LET_THROUGH])
-                                held = True
+                                kept, held = data[_ROWS_LET_THROUGH:], True
                             elif self._pattern.search(data):
                                 follows = self.in_rows
                                 held = not self.in_rows

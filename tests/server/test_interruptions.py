@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -262,6 +263,47 @@ def test_a_load_of_the_lab(
         query(theirs, f"SELECT * FROM mine.{view}")
     assert "on the server already" in load(dsn(theirs.port), data, load_program).notices[0]
     assert sums(theirs) == before
+
+
+@pytest.mark.parametrize("goes_on", [True, False], ids=["ends", "dies"])
+def test_who_comes_while_another_loads_waits_for_it(
+    theirs: PrivateServer, load_program: Path, *, goes_on: bool
+) -> None:
+    """By another address of the same server."""
+    data = DataSpec(rows=300)
+    assert theirs.port is not None
+    socket = Dsn.parse(f"mysql://root@/mine?socket={theirs.socket}")
+    with (
+        Holding(theirs.port, CREATED.format("sbtest")) as way,
+        ThreadPoolExecutor(1) as second,
+    ):
+        child = lab_that_loads(dsn(way.own_port), data, load_program)
+        assert way.held.wait(ENDED_S)
+        heard = Heard()
+        begun = second.submit(
+            lambda: ensure_on(
+                ExistingServer(socket),
+                data,
+                program=load_program,
+                tell=heard,
+                confirm=lambda _: not goes_on,
+            )
+        )
+        deadline = time.monotonic() + ENDED_S
+        while not heard.notices and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert "waiting for another contend (connection " in heard.notices[0]
+        assert "of bench@127.0.0.1" in heard.notices[0]
+        assert query(theirs, "SELECT COUNT(*) FROM mine.sbtest") == [(0,)]
+        if goes_on:
+            way.go_on.set()
+        else:
+            os.kill(child, signal.SIGKILL)
+        begun.result(timeout=ENDED_S)
+        assert ended(child) == (0 if goes_on else -signal.SIGKILL)
+    said = "on the server already" if goes_on else "was broken off, so it is loaded anew"
+    assert any(said in notice for notice in heard.notices)
+    assert query(theirs, "SELECT COUNT(*) FROM mine.sbtest") == [(300,)]
 
 
 ALONE = [
