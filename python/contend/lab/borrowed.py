@@ -155,11 +155,11 @@ class BorrowedUnderTest:
                 self._watched.look_again()
 
     def _replaced(self) -> TablesReplaced | None:
-        """What somebody did to the tables, told once: the next cell has others."""
+        """What somebody did to the tables, if anything: the next cell has others."""
         watched = self._watched
         error = watched.replaced(written=self._is_age_moot) if watched is not None else None
         if error is not None:
-            self._data = self._watched = None
+            self._data = None
         return error
 
     def disturbed(self, options: frozenset[str]) -> None:
@@ -219,7 +219,10 @@ class BorrowedUnderTest:
         except ContendError as error:
             self._control.close()
             return error
-        return self._replaced()
+        replaced = self._replaced()
+        if replaced is not None:
+            self._watched = None
+        return replaced
 
     def close(self) -> None:
         self._control.close()
