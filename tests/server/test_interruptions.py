@@ -3,19 +3,20 @@ and the next load makes the data whole."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 from holding import Holding
+from lab_that_loads import Heard, load, load_until_interrupted
 from sql import query
 
 from contend.datasets import ensure_on
@@ -113,17 +114,6 @@ CASES = [
 ]
 
 
-class Heard:
-    def __init__(self) -> None:
-        self.notices: list[str] = []
-
-    def notice(self, text: str) -> None:
-        self.notices.append(text)
-
-    def progress(self, what: str, done: int, total: int, unit: str) -> None:
-        """Nobody looks."""
-
-
 @pytest.fixture(scope="module")
 def standing(
     shared_server: Callable[..., PrivateServer], mariadb_binary: ServerBinary
@@ -178,40 +168,24 @@ def dsn(port: int | None) -> Dsn:
     return Dsn.parse(f"mysql://bench@127.0.0.1:{port}/mine")
 
 
-def load(where: Dsn, data: DataSpec, program: Path) -> Heard:
-    heard = Heard()
-    server = ExistingServer(where)
-    ensure_on(server, data, program=program, tell=heard, confirm=lambda _: True)
-    return heard
+LABS = multiprocessing.get_context("forkserver")
 
 
-def lab_that_loads(where: Dsn, data: DataSpec, program: Path) -> int:
-    """A process that loads as `contend run` does; a signal that can be heard is Ctrl-C to it."""
-    child = os.fork()
-    if child:
-        return child
-
-    def interrupted(_signal: int, _frame: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    with suppress(BaseException):
-        signal.signal(signal.SIGTERM, interrupted)
-        signal.signal(signal.SIGINT, interrupted)
-        load(where, data, program)
-        os._exit(0)
-    os._exit(1)
+def lab_that_loads(where: Dsn, data: DataSpec, program: Path) -> Any:
+    """A process that loads as `contend run` does."""
+    LABS.set_forkserver_preload(["lab_that_loads"])
+    child = LABS.Process(target=load_until_interrupted, args=(where, data, program))
+    child.start()
+    return child
 
 
-def ended(child: int) -> int:
-    deadline = time.monotonic() + ENDED_S
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.01)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    raise AssertionError("it did not end")
+def ended(child: Any) -> int | None:
+    """Its exit code, or minus the signal that ended it."""
+    child.join(ENDED_S)
+    code: int | None = child.exitcode
+    if code is None:
+        child.kill()
+    return code
 
 
 def make_copy(server: PrivateServer, subject: Subject) -> None:
@@ -251,7 +225,7 @@ def test_a_load_of_the_lab(
     with Holding(theirs.port, moment.at, moment.in_rows) as way:
         child = lab_that_loads(dsn(way.own_port), data, load_program)
         assert way.held.wait(ENDED_S), ended(child)
-        os.kill(child, sign)
+        os.kill(child.pid, sign)
         assert ended(child) == (-sign if sign == signal.SIGKILL else 1)
     make_copy(theirs, subject)
     before = sums(theirs)
@@ -298,7 +272,7 @@ def test_who_comes_while_another_loads_waits_for_it(
         if goes_on:
             way.go_on.set()
         else:
-            os.kill(child, signal.SIGKILL)
+            child.kill()
         begun.result(timeout=ENDED_S)
         assert ended(child) == (0 if goes_on else -signal.SIGKILL)
     said = "on the server already" if goes_on else "was broken off, so it is loaded anew"
