@@ -1,6 +1,5 @@
 //! A table to fill: its columns, its engine, and the statement that makes it.
 
-use super::recipe::text;
 use crate::random::Stream;
 
 /// What a schema says of one of its tables.
@@ -204,6 +203,11 @@ pub(super) fn names(options: &str, word: &str) -> bool {
 /// A name between backticks, as statements write it.
 pub fn quote(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
+}
+
+/// A string literal; valid in every SQL mode that a session of ours sets.
+pub fn text(value: &str) -> String {
+    format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }
 
 /// The seed of the n-th of several tables that are filled from one seed, so that they differ.

@@ -4,9 +4,8 @@
 use super::watch::heed;
 use super::{Filled, Trouble};
 use crate::fill::mark;
-use crate::fill::recipe::text;
 use crate::fill::schema::LastStep;
-use crate::fill::table::{Table, quote};
+use crate::fill::table::{StorageEngine, Table, quote, text};
 use crate::outcome::Failure;
 use crate::talk::Target;
 use crate::talk::blocking::{ControlConnection, TextRows};
@@ -235,7 +234,14 @@ impl<'s> Claim<'s> {
             )),
             None => mark::comment_in(&table.options).unwrap_or("''").to_owned(),
         };
-        self.run(&format!("ALTER TABLE {} COMMENT={comment}", table.quoted()))
+        let altering = format!("ALTER TABLE {} COMMENT={comment}", table.quoted());
+        if table.engine != StorageEngine::RocksDb {
+            return self.run(&altering);
+        }
+        // It copies the table, and locks each row but in a bulk load.
+        self.run("SET SESSION rocksdb_bulk_load = 1")?;
+        self.run(&altering)?;
+        self.run("SET SESSION rocksdb_bulk_load = 0")
     }
 
     /// Runs a statement, even if the load is to stop; a server that stands still is not waited for

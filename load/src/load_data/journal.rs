@@ -8,9 +8,8 @@
 
 use super::claim::{Claim, Standing, count, exists};
 use super::{Filled, Transport, Trouble};
-use crate::fill::recipe::text;
 use crate::fill::schema::Dataset;
-use crate::fill::table::Table;
+use crate::fill::table::{Table, text};
 use crate::outcome::Failure;
 use crate::talk::Target;
 use std::collections::BTreeMap;

@@ -20,8 +20,7 @@ pub use load::Transport;
 pub use made::{Made, fill_made};
 pub use watch::{FillPhase, LoadProgress};
 
-use crate::fill::recipe::text;
-use crate::fill::table::quote;
+use crate::fill::table::{quote, text};
 use crate::fill::{Content, Recipe, Table};
 use crate::outcome::Failure;
 use crate::talk::Target;

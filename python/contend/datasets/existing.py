@@ -220,7 +220,7 @@ def mark_changed(server: ExistingServer, data: DataSpec) -> None:
                 set_key(connection, database, name, CHANGED)
 
 
-class Watched:
+class TablesSeen:
     """The tables of a run, which somebody may replace while it goes on."""
 
     def __init__(self, server: ExistingServer, data: DataSpec) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from contend.datasets import Watched, entrance
+from contend.datasets import TablesSeen, entrance
 from contend.errors import ContendError, RequestError
 from contend.lab.caches import Caches
 from contend.lab.events import Listener, NeedsRestart, Notice, OtherServer
@@ -97,7 +97,7 @@ class BorrowedUnderTest:
         self._differing: Differing | None = None
         self._caches = Caches()
         self._will_write = False
-        self._watched: Watched | None = None
+        self._watched: TablesSeen | None = None
         self._is_age_moot = False
         self.load = load
 
@@ -120,7 +120,7 @@ class BorrowedUnderTest:
         self._dataset = self._provide(cell.data)
         self._data = cell.data
         self._may_be_changed = False
-        self._watched = Watched(self._server, cell.data)
+        self._watched = TablesSeen(self._server, cell.data)
         self._watched.look()
 
     def restart(self, cell: CellSpec, launch: Launch) -> None:

@@ -126,14 +126,19 @@ def is_our_view(connection: Connection[Any], database: str, view: str) -> bool:
 
 def set_key(connection: Connection[Any], database: str, table: str, key: str) -> None:
     """Mark a finished table otherwise. The caller has checked that it is contend's."""
-    ((stored,),) = fetch(
+    ((stored, engine),) = fetch(
         connection,
-        "SELECT TABLE_SCHEMA FROM information_schema.TABLES"
+        "SELECT TABLE_SCHEMA, ENGINE FROM information_schema.TABLES"
         " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s LIMIT 1",
         (database, table),
     )
+    if str(engine).upper() == "ROCKSDB":
+        # It copies the table, and locks each row but in a bulk load.
+        fetch(connection, "SET SESSION rocksdb_bulk_load = 1")
     comment = finished(str(stored), table, key)
     fetch(connection, f"ALTER TABLE {qualified(database, table)} COMMENT = %s", (comment,))
+    if str(engine).upper() == "ROCKSDB":
+        fetch(connection, "SET SESSION rocksdb_bulk_load = 0")
 
 
 def identities(

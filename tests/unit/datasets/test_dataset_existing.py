@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from contend.datasets import Watched, drop_on, ensure_on, existing, mark_changed
+from contend.datasets import TablesSeen, drop_on, ensure_on, existing, mark_changed
 from contend.datasets.existing import DropDeclined
 from contend.datasets.loading import LoadingDeclined, LoadingFailed
 from contend.load import LoadFailed
@@ -37,6 +37,7 @@ class FakeServer:
         self.views: dict[str, str] = {}
         self.made = "2026-01-01 00:00:00"
         self.busy: list[str] = []
+        self.engine = "InnoDB"
         self.statements: list[str] = []
         self._rows: list[tuple[Any, ...]] = []
 
@@ -57,7 +58,7 @@ class FakeServer:
 
     def execute(self, statement: str, parameters: Any = None) -> None:
         self._rows = list(self._answer(statement, parameters))
-        words = ("ALTER", "DROP", "CREATE")
+        words = ("ALTER", "DROP", "CREATE", "SET SESSION rocksdb")
         if statement.startswith(words):
             self.statements.append(statement)
 
@@ -74,8 +75,8 @@ class FakeServer:
         elif "CREATE_TIME" in statement:
             if values[1] in self.comments:
                 yield (self.comments[values[1]], self.made)
-        elif "SELECT TABLE_SCHEMA FROM" in statement:
-            yield ("mine",)
+        elif "SELECT TABLE_SCHEMA, ENGINE FROM" in statement:
+            yield ("mine", self.engine)
         elif "information_schema.TABLES" in statement:
             asked = values[1:]
             for name, comment in self.comments.items():
@@ -175,6 +176,13 @@ def test_a_table_that_a_run_may_have_written_to_is_not_used_again() -> None:
     _, asked = ensure(server)
     assert "in place of contend's own table" in asked[0]
     assert len(FakeFill.calls) == 2
+
+
+def test_one_of_rocksdb_is_marked_in_a_bulk_load() -> None:
+    server: Any = FakeServer(OURS)
+    server.engine = "ROCKSDB"
+    mark_changed(server, DATA)
+    assert [statement.split()[-1] for statement in server.statements] == ["1", "%s", "0"]
 
 
 def test_a_table_that_is_gone_or_somebody_s_is_not_marked() -> None:
@@ -345,15 +353,15 @@ class TestWatched:
         return FakeServer(OURS)
 
     @pytest.fixture
-    def watched(self, server: Any) -> Watched:
-        watched = Watched(server, DATA)
+    def watched(self, server: Any) -> TablesSeen:
+        watched = TablesSeen(server, DATA)
         watched.look()
         return watched
 
-    def test_the_same_is_no_news(self, watched: Watched) -> None:
+    def test_the_same_is_no_news(self, watched: TablesSeen) -> None:
         assert watched.replaced(written=False) is None
 
-    def test_another_one_and_none_are_told(self, server: Any, watched: Watched) -> None:
+    def test_another_one_and_none_are_told(self, server: Any, watched: TablesSeen) -> None:
         server.comments["sbtest"] = ""
         for written in (False, True):
             error = watched.replaced(written=written)
@@ -363,7 +371,7 @@ class TestWatched:
         assert error is not None and "taken away mine.sbtest" in error.message
 
     def test_a_copy_with_the_same_mark_is_told_by_its_age(
-        self, server: Any, watched: Watched
+        self, server: Any, watched: TablesSeen
     ) -> None:
         server.made = "2026-01-02 00:00:00"
         assert watched.replaced(written=True) is None
@@ -371,7 +379,7 @@ class TestWatched:
         watched.look_again()
         assert watched.replaced(written=False) is None
 
-    def test_a_statement_of_ours_hides_no_replacing(self, server: Any, watched: Watched) -> None:
+    def test_a_statement_of_ours_hides_no_replacing(self, server: Any, watched: TablesSeen) -> None:
         server.comments["sbtest"] = "our customers"
         watched.look_again()
         assert watched.replaced(written=True) is not None
