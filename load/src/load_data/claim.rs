@@ -58,10 +58,14 @@ impl<'s> Claim<'s> {
         };
         claim.lock()?;
         claim.ask_names().map_err(Trouble::Failed)?;
-        // Tables that refer to one another are dropped in any order.
-        claim
-            .run("SET SESSION foreign_key_checks = 0")
-            .map_err(Trouble::Failed)?;
+        for setting in [
+            // As for the tables: a comment among options may be in double quotes.
+            "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
+            // Tables that refer to one another are dropped in any order.
+            "SET SESSION foreign_key_checks = 0",
+        ] {
+            claim.run(setting).map_err(Trouble::Failed)?;
+        }
         Ok(claim)
     }
 
