@@ -280,7 +280,7 @@ def drop_on(server: ExistingServer, data: DataSpec, confirm: Confirm) -> list[st
         if not ours:
             table_mark(connection, database, data.database)
             return ours
-        question = f"Drop {len(ours)} tables of {database} on {server.dsn}: {', '.join(ours)}?"
+        question = f"Drop these tables of {database} on {server.dsn}: {', '.join(ours)}?"
         if not confirm(question):
             raise DropDeclined(
                 f"nothing was dropped. contend made these tables of {database} on {server.dsn}: "

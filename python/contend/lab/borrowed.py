@@ -154,6 +154,10 @@ class BorrowedUnderTest:
             if self._watched is not None:
                 self._watched.look_again()
 
+    def leave_tables(self) -> None:
+        """Whether somebody replaces them is seen elsewhere."""
+        self._watched = None
+
     def _replaced(self) -> TablesReplaced | None:
         """What somebody did to the tables, if anything: the next cell has others."""
         watched = self._watched

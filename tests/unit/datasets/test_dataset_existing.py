@@ -392,7 +392,7 @@ class TestDrop:
         assert drop_on(server, DATA, lambda question: not asked.append(question)) == [
             *("sbtest", "sbtest2")
         ]
-        assert "Drop 2 tables of mine on mysql://bench@db1/mine: sbtest, sbtest2?" in asked[0]
+        assert "Drop these tables of mine on mysql://bench@db1/mine: sbtest, sbtest2?" in asked[0]
         assert server.comments == {"a": ""}
 
     def test_nothing_is_dropped_that_nobody_agreed_to(self) -> None:
