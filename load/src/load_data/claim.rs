@@ -2,7 +2,7 @@
 //! that is there is known by its mark: see [`mark`].
 
 use super::watch::heed;
-use super::{Filled, Trouble};
+use super::{Filled, TABLE_EXISTS, Trouble};
 use crate::fill::mark;
 use crate::fill::schema::LastStep;
 use crate::fill::table::{StorageEngine, Table, quote, text};
@@ -162,13 +162,13 @@ impl<'s> Claim<'s> {
             match self.standing(name).map_err(Trouble::Failed)? {
                 Standing::Absent => {}
                 Standing::Loading => ours.push(name),
-                _ => return Err(exists(&format!("table or view {name} exists already"))),
+                _ => return Err(taken(name)),
             }
         }
         for name in views {
             match self.standing(name).map_err(Trouble::Failed)? {
                 Standing::Absent | Standing::OurView => {}
-                _ => return Err(exists(&format!("table or view {name} exists already"))),
+                _ => return Err(taken(name)),
             }
         }
         Ok(ours)
@@ -299,6 +299,16 @@ pub fn count(target: &Target, filled: &Filled, stop: &AtomicBool) -> Result<(), 
 
 fn first(row: &[Option<String>]) -> &str {
     row.first().and_then(Option::as_deref).unwrap_or_default()
+}
+
+/// Something else has this name.
+pub fn taken(name: &str) -> Trouble {
+    let trouble = exists(&format!("table or view {name} exists already"));
+    let failure = trouble.failure().clone();
+    Trouble::Exists(Failure {
+        code: Some(TABLE_EXISTS),
+        ..failure
+    })
 }
 
 pub fn exists(what: &str) -> Trouble {

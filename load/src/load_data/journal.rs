@@ -6,7 +6,7 @@
 //! load has ended all of them, and the journal, have the comment of tables that are being loaded; a
 //! table without it is somebody else's.
 
-use super::claim::{Claim, Standing, count, exists};
+use super::claim::{Claim, Standing, count, exists, taken};
 use super::{Filled, Transport, Trouble};
 use crate::fill::schema::Dataset;
 use crate::fill::table::{Table, text};
@@ -52,9 +52,7 @@ impl<'s> Journal<'s> {
                 "the tables of {} are there, complete",
                 dataset.name
             ))),
-            Standing::Theirs | Standing::OurView => {
-                Err(exists(&format!("table or view {name} exists already")))
-            }
+            Standing::Theirs | Standing::OurView => Err(taken(&name)),
             Standing::Absent | Standing::Loading => journal.claim.half_filled(tables(), views()),
         }?;
         let told = match standing {
