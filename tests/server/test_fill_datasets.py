@@ -14,6 +14,7 @@ import pytest
 from sql import query
 
 from contend.servers import PrivateServer, ServerBinary
+from contend.servers.marks import is_our_view
 from contend.settings.schemas import SCHEMAS
 
 Factory = Callable[..., PrivateServer]
@@ -21,9 +22,13 @@ Fill = Callable[..., subprocess.CompletedProcess[str]]
 
 EMPLOYEES = 600
 LOCK = "CONCAT('contend_fill.', LEFT(SHA2(DATABASE(), 256), 40))"
+HALF = "COMMENT 'contend:loading {} key=- rows=0 by=x'"
+"""What a load that was broken off leaves."""
+
 BROKEN_OFF = (
     "CREATE TABLE employees.contend_employees"
-    " (name VARCHAR(64) NOT NULL PRIMARY KEY, value VARCHAR(255) NOT NULL)",
+    " (name VARCHAR(64) NOT NULL PRIMARY KEY, value VARCHAR(255) NOT NULL) "
+    + HALF.format("employees.contend_employees"),
     "INSERT INTO employees.contend_employees VALUES ('state', 'loading'), ('seed', '1'),"
     f" ('employees', '{EMPLOYEES}'), ('emp_no_keys', 'false'), ('engine', 'InnoDB')",
 )
@@ -247,9 +252,10 @@ def test_a_signal_ends_a_loader_that_waits_for_a_table(
     query(
         mariadb,
         "CREATE DATABASE tpcc",
-        "CREATE TABLE tpcc.contend_tpcc (name VARCHAR(64) PRIMARY KEY, value VARCHAR(255))",
+        "CREATE TABLE tpcc.contend_tpcc (name VARCHAR(64) PRIMARY KEY, value VARCHAR(255)) "
+        + HALF.format("tpcc.contend_tpcc"),
         "INSERT INTO tpcc.contend_tpcc VALUES ('state', 'loading')",
-        "CREATE TABLE tpcc.item (half INT)",
+        "CREATE TABLE tpcc.item (half INT) " + HALF.format("tpcc.item"),
     )
     waits = (
         "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for%lock'"
@@ -303,3 +309,127 @@ def test_tables_of_another_kit_are_left_alone(mariadb: PrivateServer, fill: Fill
     run = fill(mariadb, "--schema", "employees", "--rows", "100")
     assert run.returncode == 2
     assert "current_dept_emp exists already" in run.stderr
+
+
+def comments(server: PrivateServer, database: str) -> dict[str, str]:
+    return dict(
+        query(
+            server,
+            "SELECT TABLE_NAME, TABLE_COMMENT FROM information_schema.TABLES"
+            f" WHERE TABLE_SCHEMA = '{database}' AND TABLE_TYPE = 'BASE TABLE'",
+        )
+    )
+
+
+def test_a_finished_table_has_the_mark_that_was_asked_for_or_its_own_comment(
+    server: PrivateServer, fill: Fill
+) -> None:
+    of_employees = ("--schema", "employees", "--rows", "100")
+    done(fill(server, *of_employees, "--table-options", "COMMENT='it''s' STATS_PERSISTENT=1"))
+    schema = SCHEMAS["employees"]
+    assert comments(server, "employees") == dict.fromkeys(schema.tables, "it's")
+    clean(server)
+    done(fill(server, *of_employees, "--mark", "k-1"))
+    names = {name: f"contend:k-1 employees.{name}" for name in schema.tables}
+    assert comments(server, "employees") == names
+    for view in schema.views:
+        with server.connect() as connection:
+            assert is_our_view(connection, "employees", view)
+            assert not is_our_view(connection, "employees", view.upper())
+    done(fill(server, *SMALL, "--mark", "k-2"))
+    tables = (*SCHEMAS["tpcc"].tables, *SCHEMAS["tpcc"].journal)
+    assert comments(server, "tpcc") == {name: f"contend:k-2 tpcc.{name}" for name in tables}
+    wrong = fill(server, *SMALL, "--mark", "not one")
+    assert wrong.returncode == 2 and "letters, digits" in wrong.stderr
+
+
+THEIRS = "CREATE TABLE {0} (id INT, c VARCHAR(20)) {1}"
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "",
+        # Of a copy, in another case, and of a finished table.
+        HALF.format("employees.titles"),
+        HALF.format("EMPLOYEES.DEPARTMENTS"),
+        HALF.format("employees.departments").replace("contend", "CONTEND"),
+        "COMMENT 'contend:k employees.departments'",
+    ],
+)
+def test_a_table_made_after_a_broken_load_is_its_maker_s(
+    mariadb: PrivateServer, fill: Fill, comment: str
+) -> None:
+    words = ("--schema", "employees", "--rows", str(EMPLOYEES))
+    theirs = THEIRS.format("employees.departments", comment)
+    query(
+        mariadb,
+        *("CREATE DATABASE employees", *BROKEN_OFF, theirs),
+        "INSERT INTO employees.departments VALUES (1, 'precious')",
+    )
+    before = query(mariadb, "CHECKSUM TABLE employees.departments")
+    again = fill(mariadb, *words)
+    assert again.returncode == 2
+    assert "table or view departments exists already; nothing was touched" in again.stderr
+    assert query(mariadb, "CHECKSUM TABLE employees.departments") == before
+    query(mariadb, "DROP TABLE employees.departments")
+    done(fill(mariadb, *words))
+
+
+def test_one_that_says_it_was_complete_and_is_theirs_now_is_left_alone(
+    mariadb: PrivateServer, fill: Fill
+) -> None:
+    query(
+        mariadb,
+        *("CREATE DATABASE employees", *BROKEN_OFF, THEIRS.format("employees.departments", "")),
+        "INSERT INTO employees.contend_employees VALUES ('loaded.departments', '9 0aa')",
+    )
+    again = fill(mariadb, "--schema", "employees", "--rows", str(EMPLOYEES))
+    assert again.returncode == 2
+    assert tables_in(mariadb, "employees") == {"contend_employees", "departments"}
+
+
+def test_a_table_with_other_rows_than_the_journal_says_is_loaded_again(
+    mariadb: PrivateServer, fill: Fill
+) -> None:
+    half = HALF.format("employees.departments")
+    query(
+        mariadb,
+        *("CREATE DATABASE employees", *BROKEN_OFF, THEIRS.format("employees.departments", half)),
+        "INSERT INTO employees.contend_employees VALUES ('loaded.departments', '9 0aa')",
+        # One that is gone was not complete for ever.
+        "INSERT INTO employees.contend_employees VALUES ('loaded.titles', '9 0aa')",
+    )
+    done(fill(mariadb, "--schema", "employees", "--rows", str(EMPLOYEES)))
+    assert query(mariadb, "SELECT COUNT(*) FROM employees.departments") == [(9,)]
+    assert query(mariadb, "SELECT COUNT(*) > 600 FROM employees.titles") == [(1,)]
+
+
+def test_a_view_of_theirs_is_not_replaced(mariadb: PrivateServer, fill: Fill) -> None:
+    words = ("--schema", "employees", "--rows", str(EMPLOYEES))
+    query(
+        mariadb,
+        *("CREATE DATABASE employees", *BROKEN_OFF),
+        "CREATE VIEW employees.current_dept_emp AS SELECT 7 AS mine",
+    )
+    again = fill(mariadb, *words)
+    assert again.returncode == 2
+    assert "current_dept_emp exists already" in again.stderr
+    assert query(mariadb, "SELECT mine FROM employees.current_dept_emp") == [(7,)]
+
+
+def test_a_table_of_sbtest_left_half_filled_is_filled_again(
+    server: PrivateServer, fill: Fill
+) -> None:
+    query(
+        server,
+        "CREATE DATABASE tpcc",
+        THEIRS.format("tpcc.sbtest1", HALF.format("tpcc.sbtest1")),
+        THEIRS.format("tpcc.sbtest2", HALF.format("tpcc.sbtest1")),
+    )
+    words = ("--database", "tpcc", "--rows", "50", "--tables")
+    two = fill(server, *words, "2")
+    assert two.returncode == 2 and "sbtest2 exists already" in two.stderr
+    done(fill(server, *words, "1"))
+    assert query(server, "SELECT COUNT(*) FROM tpcc.sbtest1") == [(50,)]
+    assert comments(server, "tpcc")["sbtest1"] == ""

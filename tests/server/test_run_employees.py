@@ -58,6 +58,6 @@ def test_a_server_that_is_not_ours_gets_the_tables_and_loses_them_again(
     assert done.returncode == 0, done.stderr
     tables = {str(row[0]) for row in query(server, "SHOW TABLES FROM theirs")}
     assert tables == {*SCHEMA.tables, *SCHEMA.views, "wages"}
-    dropped = employees.contend("data", "drop", "--server", dsn)
+    dropped = employees.contend("data", "drop", "--server", dsn, "--yes")
     assert dropped.returncode == 0, dropped.stderr
     assert query(server, "SHOW TABLES FROM theirs") == [("wages",)]

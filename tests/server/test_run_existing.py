@@ -147,13 +147,27 @@ def test_its_table_is_marked_used_again_and_dropped_on_request(
         " WHERE TABLE_SCHEMA = 'mine' AND TABLE_NAME = 'sbtest'"
     )
     assert comment.startswith("contend:sbtest-myisam-10k-")
+    assert comment.endswith(" mine.sbtest")
     again = lab.contend("run", lab.file, "--out", lab.folder / "again", "--server", theirs.dsn)
     assert again.returncode == 0, again.stderr
     assert "on the server already" in again.stderr
 
-    dropped = lab.contend("data", "drop", "--server", theirs.dsn)
+    # Their copies of it carry its comment.
+    theirs.sql("CREATE TABLE mine.my_archive LIKE mine.sbtest")
+    theirs.sql("INSERT INTO mine.my_archive SELECT * FROM mine.sbtest LIMIT 5")
+    theirs.sql("CREATE TABLE mine.contenders (id INT) COMMENT 'CONTEND: people who contend'")
+    asked = lab.contend("data", "drop", "--server", theirs.dsn)
+    assert asked.returncode == 2
+    assert f"contend made these tables of mine on {theirs.dsn}: sbtest" in asked.stderr
+    assert "my_archive" not in asked.stderr
+    assert ("sbtest",) in theirs.sql("SHOW TABLES FROM mine")
+    dropped = lab.contend("data", "drop", "--server", theirs.dsn, "--yes")
     assert dropped.returncode == 0, dropped.stderr
-    assert theirs.sql("SHOW TABLES FROM mine") == [("customers",)]
+    assert dropped.stdout == "sbtest is dropped.\n"
+    assert theirs.sql("SHOW TABLES FROM mine") == [
+        *(("contenders",), ("customers",), ("my_archive",))
+    ]
+    assert theirs.sql("SELECT COUNT(*) FROM mine.my_archive") == [(5,)]
 
 
 def test_a_table_of_theirs_is_refused_and_not_touched(
@@ -168,7 +182,7 @@ def test_a_table_of_theirs_is_refused_and_not_touched(
     assert theirs.sql("SELECT COUNT(*) FROM mine.sbtest") == [(2,)]
     assert theirs.value("key_buffer_size") == str(20 * 1024 * 1024)
     assert not lab.out.exists()
-    dropped = lab.contend("data", "drop", "--server", theirs.dsn)
+    dropped = lab.contend("data", "drop", "--server", theirs.dsn, "--yes")
     assert dropped.returncode == 2
     assert theirs.sql("SELECT COUNT(*) FROM mine.sbtest") == [(2,)]
 
@@ -180,6 +194,85 @@ def test_nothing_is_loaded_unless_somebody_agrees(
     assert done.returncode == 2
     assert "--yes" in done.stderr
     assert ("mine",) not in theirs.sql("SHOW DATABASES")
+
+
+OF_A_SCRIPT = """
+[experiment]
+name = "own"
+
+[data]
+schema = "script"
+
+[workload]
+kind = "lua"
+script = "oltp_read_write"
+options = { table_size = 50 }
+
+[load]
+warmup = "10ms"
+measure = "50ms"
+
+[factors]
+"server.options.sort_buffer_size" = ["256K", "512K"]
+
+[compare]
+baseline = { "server.options.sort_buffer_size" = "256K" }
+repeats = 2
+"""
+
+
+def test_a_script_that_writes_asks_for_the_tables_that_are_theirs(lab: Lab, theirs: Theirs) -> None:
+    theirs.takes_password(lab)
+    lab.file.write_text(OF_A_SCRIPT)
+    columns = "id INT PRIMARY KEY AUTO_INCREMENT, k INT, c CHAR(120), pad CHAR(60), KEY(k)"
+    theirs.sql("CREATE DATABASE mine")
+    theirs.sql(f"CREATE TABLE mine.sbtest1 ({columns})")
+    rows = "SELECT seq, 'precious' FROM mine.seq_1_to_50"
+    theirs.sql(f"INSERT INTO mine.sbtest1 (k, c) {rows}")
+    before = theirs.sql("CHECKSUM TABLE mine.sbtest1")
+    refused = lab.run("--server", theirs.dsn)
+    assert refused.returncode == 2
+    assert "may write into tables of mine on" in refused.stderr
+    assert "that contend did not make: sbtest1" in refused.stderr
+    assert theirs.sql("CHECKSUM TABLE mine.sbtest1") == before
+    assert not lab.out.exists() or not lab.records()
+    # What only reads asks nobody.
+    lab.edit("oltp_read_write", "oltp_point_select")
+    read = lab.run("--server", theirs.dsn)
+    assert read.returncode == 0, read.stderr
+    assert theirs.sql("CHECKSUM TABLE mine.sbtest1") == before
+    lab.edit("oltp_point_select", "oltp_read_write")
+    agreed = lab.contend(
+        "run", lab.file, "--server", theirs.dsn, "--out", lab.folder / "b", "--yes"
+    )
+    assert agreed.returncode == 0, agreed.stderr
+    assert "may write into sbtest1, which contend did not make" in agreed.stderr.replace("\n", " ")
+
+
+@pytest.mark.parametrize("workload", ["random_points", "update_index"])
+def test_a_table_that_is_replaced_in_the_middle_is_noticed_and_left_alone(
+    lab: Lab, theirs: Theirs, workload: str
+) -> None:
+    theirs.takes(lab)
+    lab.slow("500ms").by_runs()
+    lab.edit('kind = "random_points"', f'kind = "{workload}"')
+    process = lab.start(*lab.arguments("--server", theirs.dsn, "--yes"))
+    lab.wait_for_runs(1, process)
+    theirs.sql("RENAME TABLE mine.sbtest TO mine.old")
+    theirs.sql("CREATE TABLE mine.sbtest LIKE mine.old")
+    theirs.sql("ALTER TABLE mine.sbtest COMMENT 'ours now'")
+    _out, err = process.communicate()
+    assert process.returncode == 1, err
+    assert "Traceback" not in err
+    assert "somebody has replaced mine.sbtest" in err.replace("\n", " ")
+    lost = [record for record in lab.records() if record.status == "lost"]
+    assert lost and "replaced mine.sbtest" in str(lost[0].error)
+    ((comment,),) = theirs.sql(
+        "SELECT TABLE_COMMENT FROM information_schema.TABLES"
+        " WHERE TABLE_SCHEMA = 'mine' AND TABLE_NAME = 'sbtest'"
+    )
+    assert comment == "ours now"
+    assert theirs.sql("SHOW TABLES FROM mine") == [("old",), ("sbtest",)]
 
 
 def test_options_that_need_a_restart_are_refused(

@@ -3,6 +3,7 @@
 mod board;
 
 use super::output::{self, Undone};
+use crate::fill::mark;
 use crate::fill::registry::{self, DatasetEntry, SCHEMAS};
 use crate::fill::schema::{Dataset, Wish};
 use crate::fill::{KeyColumn, StorageEngine};
@@ -29,8 +30,8 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 /// Make the tables of a schema and fill them with rows of a seed. A table that exists is never
-/// touched; of a schema of several tables, the same command goes on with a load that was broken
-/// off.
+/// touched, unless its comment says that contend-load left it half filled; of a schema of several
+/// tables, the same command goes on with a load that was broken off.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// The server's Unix socket; then host and port are not used.
@@ -80,6 +81,10 @@ pub struct Arguments {
     /// Put at the end of the CREATE TABLE.
     #[arg(long, value_name = "TEXT", default_value = "")]
     table_options: String,
+    /// A word for the comment of each table when all its rows were counted: `contend:WORD`, and
+    /// the table's name. Without it the comment is that of --table-options.
+    #[arg(long, value_name = "WORD", value_parser = mark::key)]
+    mark: Option<String>,
     /// What to do where a table exists already: refuse is the only answer.
     #[arg(long, value_enum, default_value_t = IfExists::Refuse)]
     if_exists: IfExists,
@@ -222,7 +227,10 @@ fn work(arguments: &Arguments, target: &Target, dataset: &Dataset) -> io::Result
     } else {
         Ok(())
     }
-    .and_then(|()| fill_dataset(target, dataset, pipe_folder, sessions, &tell, &stop));
+    .and_then(|()| {
+        let key = arguments.mark.as_deref();
+        fill_dataset(target, dataset, key, pipe_folder, sessions, &tell, &stop)
+    });
     board.clear();
     drop(signals);
     let (outcome, code) = match &filled {

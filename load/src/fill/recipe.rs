@@ -12,7 +12,7 @@
 //! - *RocksDB*: `rocksdb_bulk_load` writes sorted files; without it a million rows exceed the limit
 //!   of row locks. Adding the secondary key afterwards takes 40 % longer.
 
-use super::table::{StorageEngine, Table, names, quote};
+use super::table::{StorageEngine, Table, names, quote, text};
 
 /// Memory for sorting keys, for each row: the key, its row pointer and the sort's own pointer.
 const SORT_BYTES_PER_ROW: u64 = 24;
@@ -133,11 +133,6 @@ impl Recipe {
 
 fn at_least(variable: &str, bytes: u64) -> String {
     format!("SET SESSION {variable} = GREATEST(@@SESSION.{variable}, {bytes})")
-}
-
-/// A string literal; valid in every SQL mode that a session of ours sets.
-pub fn text(value: &str) -> String {
-    format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! [`registry`](super::registry).
 
 use super::content::Content;
+use super::mark;
 use super::rows::KeyColumn;
 use super::table::{StorageEngine, Table, quote};
 use serde::de::DeserializeOwned;
@@ -85,7 +86,7 @@ pub struct LastStep {
     pub statement: String,
     /// The table and its constraint that the statement makes: it is not made twice.
     pub constraint: Option<(String, String)>,
-    /// The view that the statement makes, in place of one of that name.
+    /// The view that the statement makes.
     pub view: Option<String>,
 }
 
@@ -104,11 +105,22 @@ impl LastStep {
         }
     }
 
+    /// A view. `{mark}` in the query stands for a condition that always holds.
     pub fn view(name: &str, query: &str) -> Self {
         Self {
-            statement: format!("CREATE OR REPLACE VIEW {} AS {query}", quote(name)),
+            statement: format!("CREATE VIEW {} AS {query}", quote(name)),
             constraint: None,
             view: Some(name.to_owned()),
+        }
+    }
+
+    /// The statement as it is sent to a database: a view has its mark.
+    pub fn in_database(&self, database: &str) -> String {
+        match &self.view {
+            Some(view) => self
+                .statement
+                .replace("{mark}", &mark::always(database, view)),
+            None => self.statement.clone(),
         }
     }
 }

@@ -91,6 +91,8 @@ pub struct Table {
     /// Table options of the schema's own, and those that were asked for.
     pub own_options: Vec<String>,
     pub options: String,
+    /// The table's comment, in place of one among the options. None if it is empty.
+    pub comment: String,
     /// `PARTITION BY` and what follows.
     pub partitions: String,
 }
@@ -120,6 +122,7 @@ impl Table {
             row_bytes: 0,
             own_options: Vec::new(),
             options: options.trim().to_owned(),
+            comment: String::new(),
             partitions: String::new(),
         })
     }
@@ -154,7 +157,7 @@ impl Table {
     }
 
     /// The statement that makes the table; `more` are further table options.
-    pub(super) fn create(&self, more: &[&str]) -> String {
+    pub fn create(&self, more: &[&str]) -> String {
         let body: Vec<String> = self.body.iter().map(|line| format!("  {line}")).collect();
         let mut statement = format!(
             "CREATE TABLE {} (\n{}\n) ENGINE={}",
@@ -163,9 +166,15 @@ impl Table {
             self.engine.name()
         );
         let own = self.own_options.iter().map(String::as_str);
+        // Of two comments the server takes the last.
+        let comment = match self.comment.is_empty() {
+            true => String::new(),
+            false => format!("COMMENT={}", text(&self.comment)),
+        };
         let rest = own
             .chain([self.options.as_str()])
             .chain(more.iter().copied())
+            .chain([comment.as_str()])
             .chain([self.partitions.as_str()]);
         for option in rest.filter(|option| !option.is_empty()) {
             statement.push(' ');
@@ -194,6 +203,11 @@ pub(super) fn names(options: &str, word: &str) -> bool {
 /// A name between backticks, as statements write it.
 pub fn quote(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
+}
+
+/// A string literal; valid in every SQL mode that a session of ours sets.
+pub fn text(value: &str) -> String {
+    format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }
 
 /// The seed of the n-th of several tables that are filled from one seed, so that they differ.

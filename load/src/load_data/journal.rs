@@ -1,24 +1,20 @@
 //! The journal of a load of several tables, kept in a table beside them. After a load was broken
-//! off, the next one reads it and loads only the missing tables. A lock keeps other loaders out.
+//! off, the next one reads it and loads only the missing tables.
 //!
 //! The journal table is called `contend_` and the schema's name. It holds names and values. A table
-//! of the dataset that the journal does not name is incomplete, whatever is in it.
+//! of the dataset that the journal does not name is incomplete, whatever is in it. Until the whole
+//! load has ended all of them, and the journal, have the comment of tables that are being loaded; a
+//! table without it is somebody else's.
 
-use super::watch::heed;
+use super::claim::{Claim, Standing, count, exists, taken};
 use super::{Filled, Transport, Trouble};
-use crate::fill::recipe::text;
-use crate::fill::schema::{Dataset, LastStep};
-use crate::fill::table::quote;
+use crate::fill::schema::Dataset;
+use crate::fill::table::{Table, text};
 use crate::outcome::Failure;
 use crate::talk::Target;
-use crate::talk::blocking::{ControlConnection, TextRows, endless};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-/// The name of the lock, as SQL: one for each database, and short enough for every server.
-const LOCK: &str = "CONCAT('contend_fill.', LEFT(SHA2(DATABASE(), 256), 40))";
-/// How long to wait for the lock: another loader may just be ending.
-const LOCK_WAITED_S: u32 = 3;
 const STATE: &str = "state";
 const LOADING: &str = "loading";
 const COMPLETE: &str = "complete";
@@ -26,61 +22,66 @@ const COMPLETE: &str = "complete";
 const LOADED: &str = "loaded.";
 
 pub struct Journal<'s> {
-    connection: ControlConnection,
-    table: String,
-    /// When this is raised, the journal stops waiting for its statement.
-    stop: &'s AtomicBool,
+    claim: Claim<'s>,
+    /// With the comment that it has when the load has ended.
+    table: Table,
 }
 
 impl<'s> Journal<'s> {
-    /// Takes the lock and opens the dataset's journal, or creates it if nothing of the dataset is
-    /// there yet. Drops tables that an earlier load left half filled. Also returns the tables that
-    /// are complete.
+    /// Opens the dataset's journal, or creates it if nothing of the dataset is there yet. Drops
+    /// tables that an earlier load left half filled. Also returns the tables that are complete.
     ///
     /// # Errors
-    /// Another loader is at work, or tables of these names exist that this load cannot go on with.
-    /// Nothing was touched then.
+    /// Tables of these names exist that this load cannot go on with. Nothing was touched then.
     pub fn open(
+        claim: Claim<'s>,
         target: &Target,
         dataset: &Dataset,
         stop: &'s AtomicBool,
     ) -> Result<(Self, Vec<Filled>), Trouble> {
         let mut journal = Self {
-            connection: ControlConnection::open(target).map_err(Trouble::Failed)?,
-            table: format!("contend_{}", dataset.name),
-            stop,
+            claim,
+            table: table_of(dataset).map_err(Trouble::Failed)?,
         };
-        journal.lock()?;
-        let there = journal.tables_there().map_err(Trouble::Failed)?;
-        let names = || {
-            dataset
-                .tables
-                .iter()
-                .map(|filling| filling.table.name.as_str())
+        let name = journal.table.name.clone();
+        let tables = || dataset.tables.iter().map(|one| one.table.name.as_str());
+        let views = || dataset.finish.iter().filter_map(|one| one.view.as_deref());
+        let standing = journal.claim.standing(&name).map_err(Trouble::Failed)?;
+        let there = match standing {
+            Standing::Theirs if journal.is_complete() => Err(exists(&format!(
+                "the tables of {} are there, complete",
+                dataset.name
+            ))),
+            Standing::Theirs | Standing::OurView => Err(taken(&name)),
+            Standing::Absent | Standing::Loading => journal.claim.half_filled(tables(), views()),
+        }?;
+        let told = match standing {
+            Standing::Loading => journal.told().map_err(Trouble::Failed)?,
+            _ => BTreeMap::new(),
         };
-        if !there.contains(&journal.table) {
-            let views = dataset
-                .finish
-                .iter()
-                .filter_map(|step| step.view.as_deref());
-            if let Some(name) = names().chain(views).find(|name| there.contains(*name)) {
-                return Err(exists(format!("table or view {name} exists already")));
-            }
-            journal.begin(dataset).map_err(Trouble::Failed)?;
-            return Ok((journal, Vec::new()));
-        }
-        let told = journal.told().map_err(Trouble::Failed)?;
         journal.check(dataset, &told)?;
         let mut complete = Vec::new();
-        for name in names() {
-            if let Some(filled) = loaded(name, told.get(&format!("{LOADED}{name}"))) {
-                complete.push(filled);
-            } else if there.contains(name) {
-                let statement = format!("DROP TABLE {}", quote(name));
-                journal.run(&statement).map_err(Trouble::Failed)?;
+        for table in &there {
+            let filled = loaded(table, told.get(&format!("{LOADED}{table}")));
+            match filled.filter(|filled| count(target, filled, stop).is_ok()) {
+                Some(filled) => complete.push(filled),
+                None => journal.claim.drop_table(table).map_err(Trouble::Failed)?,
             }
         }
+        if standing == Standing::Absent {
+            journal.begin(dataset).map_err(Trouble::Failed)?;
+        } else {
+            let is_there = |name: &str| complete.iter().any(|filled| filled.table == name);
+            let gone: Vec<&str> = tables().filter(|name| !is_there(name)).collect();
+            journal.unsay(&told, &gone).map_err(Trouble::Failed)?;
+            journal.say_rest(dataset, &told).map_err(Trouble::Failed)?;
+        }
         Ok((journal, complete))
+    }
+
+    /// The comment of a table while it is loaded.
+    pub fn loading(&self, table: &str, rows: u64) -> String {
+        self.claim.loading(table, Some(rows))
     }
 
     /// Says that a table is complete.
@@ -93,67 +94,75 @@ impl<'s> Journal<'s> {
     }
 
     /// Runs the dataset's last steps after all rows are loaded, and ends the load: the journal is
-    /// marked as complete, or dropped.
+    /// marked as complete, or dropped, and the tables are marked as what they are.
     ///
     /// # Errors
     /// The server refuses a statement.
     pub fn finish(&mut self, dataset: &Dataset) -> Result<(), Failure> {
         // The rows were made to fulfil the foreign keys: the server need not check them again.
-        self.run("SET SESSION foreign_key_checks = 0")?;
         for step in &dataset.finish {
-            if !self.is_made(step)? {
-                self.run(&step.statement)?;
-            }
+            self.claim.make(step)?;
         }
         if dataset.facts_stay {
-            return self.tell(STATE, COMPLETE);
+            self.tell(STATE, COMPLETE)?;
         }
-        self.run(&format!("DROP TABLE {}", quote(&self.table)))
-    }
-
-    fn lock(&mut self) -> Result<(), Trouble> {
-        // The connection waits while tables load, however long that takes.
-        let _ = self.run("SET SESSION wait_timeout = 31536000");
-        let query = format!("SELECT GET_LOCK({LOCK}, {LOCK_WAITED_S})");
-        let got = self.rows(&query).map_err(Trouble::Failed)?;
-        match got.first().and_then(|row| row.first()?.as_deref()) {
-            Some("1") => Ok(()),
-            _ => Err(Trouble::Exists(Failure::with_hint(
-                "another contend-load fills this database now; nothing was touched",
-                "wait until it has ended, or end it",
-            ))),
+        for filling in &dataset.tables {
+            self.claim.finish(&filling.table)?;
         }
-    }
-
-    fn tables_there(&mut self) -> Result<BTreeSet<String>, Failure> {
-        let query =
-            "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()";
-        let rows = self.rows(query)?;
-        Ok(rows.into_iter().flatten().flatten().collect())
+        if dataset.facts_stay {
+            return self.claim.finish(&self.table);
+        }
+        self.claim.drop_table(&self.table.name)
     }
 
     fn begin(&mut self, dataset: &Dataset) -> Result<(), Failure> {
-        let Some(first) = dataset.tables.first() else {
-            return Ok(());
+        let making = Table {
+            comment: self.claim.loading(&self.table.name, None),
+            ..self.table.clone()
         };
-        self.run(&format!(
-            "CREATE TABLE {} (name VARCHAR(64) NOT NULL PRIMARY KEY, value VARCHAR(255) NOT NULL) \
-             ENGINE={} {}",
-            quote(&self.table),
-            first.table.engine.name(),
-            first.table.options
-        ))?;
-        // The state is written first: a journal without a state was only just created.
+        self.claim.run(&making.create(&[]))?;
+        self.say_rest(dataset, &BTreeMap::new())
+    }
+
+    /// Writes the facts that the journal does not have yet: an earlier load was broken off before
+    /// its first table.
+    fn say_rest(
+        &mut self,
+        dataset: &Dataset,
+        told: &BTreeMap<String, String>,
+    ) -> Result<(), Failure> {
         self.tell(STATE, LOADING)?;
         for (name, value) in facts(dataset) {
-            self.tell(name, &value)?;
+            if !told.contains_key(name) {
+                self.tell(name, &value)?;
+            }
         }
         Ok(())
     }
 
+    /// Forgets that these tables were complete.
+    fn unsay(&mut self, told: &BTreeMap<String, String>, gone: &[&str]) -> Result<(), Failure> {
+        for table in gone {
+            let name = format!("{LOADED}{table}");
+            if told.contains_key(&name) {
+                let journal = self.table.quoted();
+                self.claim.run(&format!(
+                    "DELETE FROM {journal} WHERE name = {}",
+                    text(&name)
+                ))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_complete(&mut self) -> bool {
+        let told = self.told();
+        told.is_ok_and(|told| told.get(STATE).is_some_and(|state| state == COMPLETE))
+    }
+
     fn told(&mut self) -> Result<BTreeMap<String, String>, Failure> {
-        let query = format!("SELECT name, value FROM {}", quote(&self.table));
-        let rows = self.rows(&query)?;
+        let query = format!("SELECT name, value FROM {}", self.table.quoted());
+        let rows = self.claim.rows(&query)?;
         let pairs = rows.into_iter().filter_map(|row| {
             let mut fields = row.into_iter().flatten();
             Some((fields.next()?, fields.next()?))
@@ -161,60 +170,43 @@ impl<'s> Journal<'s> {
         Ok(pairs.collect())
     }
 
-    /// Refuses to go on with a load that is complete, or that was begun with other facts. Writes
-    /// the facts that the journal does not have yet.
-    fn check(&mut self, dataset: &Dataset, told: &BTreeMap<String, String>) -> Result<(), Trouble> {
-        if told.get(STATE).is_some_and(|state| state == COMPLETE) {
-            let name = dataset.name;
-            return Err(exists(format!("the tables of {name} are there, complete")));
-        }
+    /// Refuses to go on with a load that was begun with other facts.
+    fn check(&self, dataset: &Dataset, told: &BTreeMap<String, String>) -> Result<(), Trouble> {
         for (name, wanted) in facts(dataset) {
-            match told.get(name) {
-                Some(there) if *there == wanted => {}
-                Some(there) => {
-                    return Err(exists(format!(
-                        "a load with {name} {there:?} was broken off here, and this one has \
-                         {wanted:?}"
-                    )));
-                }
-                // The load was broken off before it wrote this fact, so before its first table.
-                None => self.tell(name, &wanted).map_err(Trouble::Failed)?,
+            if let Some(there) = told.get(name).filter(|there| **there != wanted) {
+                return Err(exists(&format!(
+                    "a load with {name} {there:?} was broken off here, and this one has {wanted:?}"
+                )));
             }
         }
         Ok(())
     }
 
-    fn is_made(&mut self, step: &LastStep) -> Result<bool, Failure> {
-        let Some((table, constraint)) = &step.constraint else {
-            return Ok(false);
-        };
-        let query = format!(
-            "SELECT 1 FROM information_schema.TABLE_CONSTRAINTS WHERE TABLE_SCHEMA = DATABASE() \
-             AND TABLE_NAME = '{table}' AND CONSTRAINT_NAME = '{constraint}'"
-        );
-        Ok(!self.rows(&query)?.is_empty())
-    }
-
     fn tell(&mut self, name: &str, value: &str) -> Result<(), Failure> {
         let statement = format!(
             "REPLACE INTO {} (name, value) VALUES ('{name}', {})",
-            quote(&self.table),
+            self.table.quoted(),
             text(value),
         );
-        // This ignores `stop`: a complete table is noted even if the load is to stop.
-        self.connection.run(&statement, &mut endless).map(drop)
+        // A complete table is noted even if the load is to stop.
+        self.claim.run_surely(&statement)
     }
+}
 
-    fn run(&mut self, statement: &str) -> Result<(), Failure> {
-        let stop = self.stop;
-        let told = self.connection.run(statement, &mut |_| heed(stop));
-        told.map(drop)
-    }
-
-    fn rows(&mut self, query: &str) -> Result<TextRows, Failure> {
-        let stop = self.stop;
-        self.connection.rows(query, &mut |_| heed(stop))
-    }
+fn table_of(dataset: &Dataset) -> Result<Table, Failure> {
+    let first = dataset.tables.first().map(|one| one.table.clone());
+    let first = first.ok_or_else(|| Failure::plain("a schema without tables"))?;
+    let body = [
+        "name VARCHAR(64) NOT NULL PRIMARY KEY",
+        "value VARCHAR(255) NOT NULL",
+    ];
+    let table = Table::new(
+        &format!("contend_{}", dataset.name),
+        first.engine,
+        body.map(str::to_owned).to_vec(),
+        &first.options,
+    );
+    table.map_err(|error| Failure::plain(error.to_string()))
 }
 
 /// What must be the same for a load to go on. This includes engine and table options, or some
@@ -226,13 +218,6 @@ fn facts(dataset: &Dataset) -> Vec<(&'static str, String)> {
         facts.push(("table_options", first.table.options.clone()));
     }
     facts
-}
-
-fn exists(what: String) -> Trouble {
-    Trouble::Exists(Failure::with_hint(
-        format!("{what}; nothing was touched"),
-        "name another database, or drop those tables yourself",
-    ))
 }
 
 /// A table that an earlier load completed. The journal has only its rows and checksum.

@@ -1,8 +1,10 @@
 //! Fills tables: one thread makes the rows while another sends them to the server.
 //!
-//! A table that exists already is never touched. If the fill of a new table fails, that table is
-//! dropped again, so that a second try can create it.
+//! A table that exists already is never touched, unless its comment says that it is ours and was
+//! left half filled. If the fill of a new table fails, that table is dropped again, so that a second
+//! try can create it.
 
+mod claim;
 mod dataset;
 mod disk;
 mod generator;
@@ -18,7 +20,7 @@ pub use load::Transport;
 pub use made::{Made, fill_made};
 pub use watch::{FillPhase, LoadProgress};
 
-use crate::fill::table::quote;
+use crate::fill::table::{quote, text};
 use crate::fill::{Content, Recipe, Table};
 use crate::outcome::Failure;
 use crate::talk::Target;
@@ -311,11 +313,14 @@ fn undo(target: &Target, table: &Table, connection_id: u32, failure: Failure) ->
         // The load statement may still run: it must end before the table can be dropped.
         let _ = connection.run(&format!("KILL {connection_id}"), &mut endless);
         let _ = connection.run("SET SESSION lock_wait_timeout = 60", &mut endless);
+        if !has_comment(&mut connection, table)? {
+            return Ok(());
+        }
         let statement = format!("DROP TABLE IF EXISTS {}", table.quoted());
-        connection.run(&statement, &mut endless)
+        connection.run(&statement, &mut endless).map(drop)
     });
     match dropped {
-        Ok(_) => failure,
+        Ok(()) => failure,
         Err(error) => Failure {
             message: format!(
                 "{}; table {} is half filled, dropping it failed: {}",
@@ -324,6 +329,21 @@ fn undo(target: &Target, table: &Table, connection_id: u32, failure: Failure) ->
             ..failure
         },
     }
+}
+
+/// Whether the table is still the one that was made: somebody else may have put another one there.
+fn has_comment(connection: &mut ControlConnection, table: &Table) -> Result<bool, Failure> {
+    let query = format!(
+        "SELECT TABLE_COMMENT FROM information_schema.TABLES \
+         WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = {}",
+        text(&table.name)
+    );
+    let rows = connection.rows(&query, &mut endless)?;
+    Ok(rows
+        .iter()
+        .flatten()
+        .flatten()
+        .any(|said| *said == table.comment))
 }
 
 #[cfg(test)]

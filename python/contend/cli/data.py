@@ -4,6 +4,7 @@ SCHEMA DSN|RUN`: whether the tables of a schema hold its conditions."""
 from __future__ import annotations
 
 import argparse
+import functools
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,7 +42,7 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("--json", action="store_true", help="print JSON")
 
     dropping = actions.add_parser(
-        "drop", help="remove a kept dataset, or contend's table on a server"
+        "drop", help="remove a kept dataset, or contend's tables on a server"
     )
     what = dropping.add_mutually_exclusive_group(required=True)
     what.add_argument("key", metavar="KEY", nargs="?", help="as `contend data list` shows it")
@@ -49,7 +50,8 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--server",
         metavar="DSN",
-        help="the table that contend made on this server, such as mysql://user@host/database",
+        help="the tables that contend made in this database, such as mysql://user@host/database; "
+        "they are listed first",
     )
     dropping.add_argument("--yes", action="store_true", help="do not ask")
     add_import(
@@ -64,7 +66,7 @@ def _data(args: argparse.Namespace) -> int:
     if args.action == "list":
         return _list(as_json=args.json)
     if args.server is not None:
-        return _drop_on(args.server)
+        return _drop_on(args.server, yes=args.yes)
     return _drop_all(yes=args.yes) if args.all else _drop(args.key)
 
 
@@ -127,9 +129,13 @@ def _drop_all(*, yes: bool) -> int:
     return 0
 
 
-def _drop_on(dsn: str) -> int:
-    dropped = drop_on(server_of(Dsn.parse(dsn)), DataSpec())
-    say("the table is dropped." if dropped else "there is no table of contend's on that server.")
+def _drop_on(dsn: str, *, yes: bool) -> int:
+    server = server_of(Dsn.parse(dsn))
+    dropped = drop_on(server, DataSpec(), functools.partial(confirmed, yes=yes))
+    if not dropped:
+        say("there is no table of contend's on that server.")
+    for name in dropped:
+        say(f"{name} is dropped.")
     return 0
 
 

@@ -25,7 +25,7 @@ from contend.datasets.cache import (
 )
 from contend.datasets.dump import DumpFailed, DumpRefused
 from contend.datasets.dump.load import Rules
-from contend.datasets.existing import drop_on, ensure_on, entrance, mark_changed
+from contend.datasets.existing import TablesSeen, drop_on, ensure_on, entrance, mark_changed
 from contend.datasets.imports import Imported, find_import, import_dump, require_imports
 from contend.datasets.loading import (
     LoadingDeclined,

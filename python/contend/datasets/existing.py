@@ -1,7 +1,9 @@
 """Data on a server that is not ours: added to what is there, never written over it.
 
-A table that contend makes carries a mark in its comment. A table of that name without the mark
-is refused before anything is changed; one with it may be used, replaced and dropped.
+A table that contend makes carries a mark in its comment (`contend.servers.marks`). A table of that
+name without the mark is refused before anything is changed; one with it may be used, replaced and
+dropped. Whoever loads holds a lock on the server; a table whose load nobody goes on with is dropped
+and loaded anew.
 """
 
 from __future__ import annotations
@@ -21,12 +23,23 @@ from contend.datasets.loading import (
     describe,
     estimated_bytes,
 )
-from contend.errors import ContendError
+from contend.errors import ContendError, RequestError
 from contend.load import Address, FillProcess, LoadFailed
 from contend.probed import DatasetRecord
+from contend.servers.claims import loading, nobody_fills
 from contend.servers.client import fetch, qualified
 from contend.servers.dsn import DEFAULT_PORT, PASSWORD_VARIABLE, Dsn
-from contend.servers.existing import TABLE_MARK, ExistingServer, table_comment, table_key
+from contend.servers.errors import TablesReplaced
+from contend.servers.existing import ExistingServer
+from contend.servers.marks import (
+    CHANGED,
+    Mark,
+    identities,
+    is_our_view,
+    set_key,
+    table_mark,
+    tables_of,
+)
 from contend.settings.schemas import SCHEMAS, Schema
 from contend.units import format_size
 
@@ -38,28 +51,24 @@ if TYPE_CHECKING:
     from contend.spec import DataSpec
 
 
-def drop_table(connection: Connection[Any], database: str, table: str) -> None:
-    """Drop the table if it exists. The caller has checked that it is contend's."""
-    fetch(connection, f"DROP TABLE IF EXISTS {qualified(database, table)}")
+class DropDeclined(RequestError):
+    """Tables were to be dropped on a server that is not ours, and nobody agreed."""
+
+
+Confirm = Callable[[str], bool]
+
+_NAMES_SHOWN = 20
 
 
 def _let_go(connection: Connection[Any], database: str, schema: Schema) -> None:
-    """Before tables of a schema are dropped one by one: views over them go, and it does not matter
-    any more which table refers to which."""
+    """Before tables of a schema are dropped one by one: contend's views over them go, and it does
+    not matter any more which table refers to which."""
     if not schema.tables:
         return
     fetch(connection, "SET SESSION foreign_key_checks = 0")
     for view in schema.views:
-        fetch(connection, f"DROP VIEW IF EXISTS {qualified(database, view)}")
-
-
-def set_comment(connection: Connection[Any], database: str, table: str, comment: str) -> None:
-    """Give the table another comment. The caller has checked that it is contend's."""
-    fetch(connection, f"ALTER TABLE {qualified(database, table)} COMMENT = %s", (comment,))
-
-
-CHANGED = "changed"
-"""In place of a dataset's key, once a workload may have written."""
+        if is_our_view(connection, database, view):
+            fetch(connection, f"DROP VIEW IF EXISTS {qualified(database, view)}")
 
 
 def ensure_on(
@@ -68,15 +77,20 @@ def ensure_on(
     *,
     program: Path,
     tell: Tell,
-    confirm: Callable[[str], bool],
+    confirm: Confirm,
+    writes: bool = True,
 ) -> DatasetRecord:
     """See that the server has the tables, and return what a record says of them.
 
     Tables that a script makes itself are not made here: the owner of the server prepares them.
 
+    Args:
+        writes: the workload may write into tables that contend does not make.
+
     Raises:
         TableNotOurs: a table of that name exists, and contend did not make it. Nothing was touched.
         LoadingDeclined: `confirm` said no. Nothing was touched.
+        LoadingElsewhere: somebody else loads there, and did not end.
     """
     identity = server.identity()
     key = dataset_key(key_inputs(data, kind=identity.kind, version=identity.version, options={}))
@@ -89,29 +103,56 @@ def ensure_on(
     }
     names = data.table_names
     if not names:
-        tell.notice(f"using the script's own tables in {database} on {server.dsn} as they are")
+        written = ""
+        if writes:
+            written = _agree_to_theirs(server, data, database, confirm=confirm)
+            # Those that are contend's are not what was loaded any more.
+            mark_changed(server, data)
+        tell.notice(
+            f"using the tables in {database} on {server.dsn} as they are"
+            + (
+                f"; the workload may write into {written}, which contend did not make"
+                * bool(written)
+            )
+        )
         return about
     between = ", …, " if data.known.tables else " to "
     shown = f"{database}.{names[0]}" + (f"{between}{names[-1]}" if len(names) > 1 else "")
-    with server.connect() as connection:
-        # Every name is looked at before anything is changed: one of them may not be contend's.
-        there = {table_key(connection, database, name) for name in names}
-        if there == {key}:
-            tell.notice(f"using {shown}, which is on the server already")
+    on = f"{shown} on {server.dsn}"
+
+    def is_there() -> bool:
+        with server.connect() as connection:
+            there = _keys(connection, database, names)
+        if there != {key}:
+            return False
+        tell.notice(f"using {shown}, which is on the server already")
+        return True
+
+    def on_wait(who: str) -> None:
+        tell.notice(f"waiting for {who}, which loads tables into {database} on {server.dsn}")
+
+    if is_there():
+        return about
+    with loading(server, database, on_wait):
+        if is_there():
             return about
-        question = (
-            f"Load {describe(data)}, about {format_size(estimated_bytes(data))}, into "
-            f"{shown} on {server.dsn}"
-            + (", in place of contend's own table there" if there != {None} else "")
-            + "?"
-        )
-        if not confirm(question):
-            raise LoadingDeclined(
-                f"{server.dsn} was left as it is",
-                hint="`--yes` loads without asking; leave --server out to use a private server.",
+        with server.connect() as connection:
+            there = _keys(connection, database, names)
+            question = (
+                f"Load {describe(data)}, about {format_size(estimated_bytes(data))}, into {on}"
+                + (", in place of contend's own table there" if there != {""} else "")
+                + "?"
             )
-        _drop_ours(connection, database, data)
-    _fill(server, data, database, table_comment(key), program=program, tell=tell)
+            if not confirm(question):
+                raise LoadingDeclined(
+                    f"{server.dsn} was left as it is",
+                    hint="`--yes` loads without asking; leave --server out to use a private "
+                    "server.",
+                )
+            if None in there:
+                tell.notice(f"a load of {on} was broken off, so it is loaded anew")
+            _drop_ours(connection, database, data)
+        _fill(server, data, database, key, program=program, tell=tell)
     tell.notice(
         f"{shown} stays on {server.dsn} for later runs; "
         f"`contend data drop --server {server.dsn}` removes it"
@@ -119,60 +160,161 @@ def ensure_on(
     return about
 
 
+def _keys(connection: Connection[Any], database: str, names: tuple[str, ...]) -> set[str | None]:
+    """The keys in the tables' marks: None for those half filled, empty for those not there.
+
+    Every name is looked at before anything is changed: one of them may not be contend's.
+    """
+    marks = [table_mark(connection, database, name) for name in names]
+    return {"" if mark is None else mark.key for mark in marks}
+
+
+def _agree_to_theirs(
+    server: ExistingServer, data: DataSpec, database: str, *, confirm: Confirm
+) -> str:
+    """See that their owner agrees if tables that contend did not make may be written to; their
+    names. Which of them a script will write to, nobody can tell before.
+
+    Raises:
+        LoadingDeclined: `confirm` said no. Nothing was touched.
+    """
+    with server.connect() as connection:
+        theirs = [name for name, mark in tables_of(connection, database).items() if mark is None]
+    if not theirs:
+        return ""
+    where, listed = f"{database} on {server.dsn}", _listed(theirs)
+    question = (
+        f"Let the workload ({data.schema}) write into tables of {where} that contend did not make, "
+        f"and leave there what it writes: {listed}?"
+    )
+    if not confirm(question):
+        raise LoadingDeclined(
+            f"the workload may write into tables of {where} that contend did not make: {listed}",
+            hint="`--yes` lets it; else name a database in the DSN that holds nothing else.",
+        )
+    return listed
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _NAMES_SHOWN
+    return ", ".join(names[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
 def mark_changed(server: ExistingServer, data: DataSpec) -> None:
     """Say in the tables' comments that they are no longer what was loaded, so that no later run
-    uses them as such. They stay contend's own."""
+    uses them as such. They stay contend's own. Of a script they are all that contend made in its
+    database.
+
+    Raises:
+        TableNotOurs: somebody has put another table in the place of one; it is not touched.
+    """
     database = server.dsn.database or data.database
     with server.connect() as connection:
-        for name in data.table_names:
-            if table_key(connection, database, name) is not None:
-                set_comment(connection, database, name, table_comment(CHANGED))
+        marks: dict[str, Mark | None]
+        if data.table_names:
+            marks = {name: table_mark(connection, database, name) for name in data.table_names}
+        else:
+            marks = tables_of(connection, database)
+        for name, mark in marks.items():
+            if mark is not None and mark.key not in (CHANGED, None):
+                set_key(connection, database, name, CHANGED)
 
 
-def drop_on(server: ExistingServer, data: DataSpec) -> int:
-    """Drop the tables that contend made; how many there were.
+class TablesSeen:
+    """The tables of a run, which somebody may replace while it goes on."""
+
+    def __init__(self, server: ExistingServer, data: DataSpec) -> None:
+        self._server = server
+        self._names = data.table_names
+        self._database = server.dsn.database or data.database
+        self._seen: dict[str, tuple[str, str]] = {}
+
+    def look(self) -> None:
+        """These are the ones."""
+        self._seen = self._now()
+
+    def look_again(self) -> None:
+        """A statement of ours may have altered them; what is otherwise is somebody else's doing."""
+        for name, there in self._now().items():
+            seen = self._seen.get(name)
+            if seen is not None and there[:1] == seen[:1]:
+                self._seen[name] = there
+
+    def replaced(self, *, written: bool) -> TablesReplaced | None:
+        """What became of them since; None if they are the same.
+
+        Args:
+            written: statements of the run may have altered them, so their age says nothing.
+        """
+        now = self._now()
+        for name, seen in self._seen.items():
+            there = now.get(name)
+            if there is not None and there[:1] == seen[:1] and (written or there == seen):
+                continue
+            done = "taken away" if there is None else "replaced"
+            return TablesReplaced(
+                f"somebody has {done} {self._database}.{name} on {self._server.dsn} since it was "
+                "loaded, so what was measured last is of no use",
+                hint="contend did not touch what is there now. Measure in a database of its own.",
+            )
+        return None
+
+    def _now(self) -> dict[str, tuple[str, str]]:
+        with self._server.connect() as connection:
+            return identities(connection, self._database, self._names)
+
+
+def drop_on(server: ExistingServer, data: DataSpec, confirm: Confirm) -> list[str]:
+    """Drop the tables that contend made; which there were.
 
     Other tables of such names are left alone if there is one of contend's.
 
     Raises:
         TableNotOurs: the only table of such a name is not contend's.
+        DropDeclined: `confirm` said no. Nothing was touched.
+        LoadingElsewhere: somebody loads there now.
     """
     database = server.dsn.database or data.database
-    with server.connect() as connection:
-        ours = _our_tables(connection, database)
+    with loading(server, database, None), server.connect() as connection:
+        ours = [name for name, mark in tables_of(connection, database).items() if mark is not None]
         if not ours:
-            table_key(connection, database, data.database)
+            table_mark(connection, database, data.database)
+            return ours
+        question = f"Drop these tables of {database} on {server.dsn}: {', '.join(ours)}?"
+        if not confirm(question):
+            raise DropDeclined(
+                f"nothing was dropped. contend made these tables of {database} on {server.dsn}: "
+                f"{', '.join(ours)}",
+                hint="`--yes` drops them without asking.",
+            )
         for schema in SCHEMAS.values():
             if set(schema.tables) & set(ours):
                 _let_go(connection, database, schema)
         for name in ours:
-            drop_table(connection, database, name)
-    return len(ours)
+            _drop_table(connection, database, name)
+    return ours
 
 
-def _drop(server: ExistingServer, data: DataSpec, database: str) -> None:
-    with server.connect() as connection:
-        _drop_ours(connection, database, data)
+def _drop_table(connection: Connection[Any], database: str, table: str) -> None:
+    """Drop a table if it is contend's at this moment, too."""
+    if table_mark(connection, database, table) is not None:
+        fetch(connection, f"DROP TABLE IF EXISTS {qualified(database, table)}")
+
+
+def _drop_left(server: ExistingServer, data: DataSpec, database: str) -> None:
+    """Drop what a load of ours has left, unless another load is at work by now."""
+    with nobody_fills(server, database) as is_free, server.connect() as connection:
+        if is_free:
+            _drop_ours(connection, database, data)
 
 
 def _drop_ours(connection: Connection[Any], database: str, data: DataSpec) -> None:
     names = (*data.table_names, *data.known.journal)
-    ours = [name for name in names if table_key(connection, database, name) is not None]
+    ours = [name for name in names if table_mark(connection, database, name) is not None]
     if ours:
         _let_go(connection, database, data.known)
     for name in ours:
-        drop_table(connection, database, name)
-
-
-def _our_tables(connection: Connection[Any], database: str) -> list[str]:
-    """Names of all tables of the database that carry contend's mark."""
-    rows = fetch(
-        connection,
-        "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
-        " AND TABLE_TYPE = 'BASE TABLE' AND LEFT(TABLE_COMMENT, %s) = %s",
-        (database, len(TABLE_MARK), TABLE_MARK),
-    )
-    return sorted(str(row[0]) for row in rows)
+        _drop_table(connection, database, name)
 
 
 def entrance(
@@ -196,7 +338,7 @@ def _fill(
     server: ExistingServer,
     data: DataSpec,
     database: str,
-    comment: str,
+    key: str,
     *,
     program: Path,
     tell: Tell,
@@ -205,12 +347,12 @@ def _fill(
     address, env = entrance(dsn, database)
     try:
         FillProcess(program).run(
-            data, address, comment=comment, env=env, on_progress=FillProgress(tell, data)
+            data, address, mark=key, env=env, on_progress=FillProgress(tell, data)
         )
     except BaseException as error:
         # Half a table is of no use, and it is ours to drop.
         with contextlib.suppress(ContendError, pymysql.err.MySQLError):
-            _drop(server, data, database)
+            _drop_left(server, data, database)
         if isinstance(error, LoadFailed):
             raise LoadingFailed(
                 f"{what} on {dsn} failed: {error.message}", hint=error.hint, detail=error.detail

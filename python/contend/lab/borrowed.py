@@ -14,7 +14,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from contend.datasets import entrance
+from contend.datasets import TablesSeen, entrance
 from contend.errors import ContendError, RequestError
 from contend.lab.caches import Caches
 from contend.lab.events import Listener, NeedsRestart, Notice, OtherServer
@@ -27,7 +27,7 @@ from contend.probes import Observed
 from contend.servers import Truncated
 from contend.servers.client import LONG_S, LazyControl, run_statement
 from contend.servers.dsn import PASSWORD_VARIABLE, Dsn
-from contend.servers.errors import OptionRejected, ReadOnly
+from contend.servers.errors import OptionRejected, ReadOnly, TablesReplaced
 from contend.servers.existing import ExistingServer
 from contend.servers.options import as_text, normal_name, same_value
 from contend.servers.variables import Differing
@@ -97,6 +97,8 @@ class BorrowedUnderTest:
         self._differing: Differing | None = None
         self._caches = Caches()
         self._will_write = False
+        self._watched: TablesSeen | None = None
+        self._is_age_moot = False
         self.load = load
 
     own = False
@@ -118,6 +120,8 @@ class BorrowedUnderTest:
         self._dataset = self._provide(cell.data)
         self._data = cell.data
         self._may_be_changed = False
+        self._watched = TablesSeen(self._server, cell.data)
+        self._watched.look()
 
     def restart(self, cell: CellSpec, launch: Launch) -> None:
         """It is not ours to restart: what can be is set in place."""
@@ -128,6 +132,8 @@ class BorrowedUnderTest:
             # Before the caches are warmed: it closes the tables.
             self._spoil(data)
             self._caches = Caches()
+            if self._watched is not None:
+                self._watched.look()
         self._will_write = True
 
     def keep_data(self) -> None:
@@ -143,7 +149,24 @@ class BorrowedUnderTest:
 
     def execute(self, statement: str) -> float:
         assert self._data is not None
-        return run_statement(self._server.connect, self._database(self._data), statement)
+        try:
+            return run_statement(self._server.connect, self._database(self._data), statement)
+        finally:
+            # It may have altered a table, which is the same for all that.
+            if self._watched is not None:
+                self._watched.look_again()
+
+    def leave_tables(self) -> None:
+        """Whether somebody replaces them is seen elsewhere."""
+        self._watched = None
+
+    def _replaced(self) -> TablesReplaced | None:
+        """What somebody did to the tables, if anything: the next cell has others."""
+        watched = self._watched
+        error = watched.replaced(written=self._is_age_moot) if watched is not None else None
+        if error is not None:
+            self._data = None
+        return error
 
     def disturbed(self, options: frozenset[str]) -> None:
         self._caches.disturbed(options)
@@ -202,7 +225,10 @@ class BorrowedUnderTest:
         except ContendError as error:
             self._control.close()
             return error
-        return None
+        replaced = self._replaced()
+        if replaced is not None:
+            self._watched = None
+        return replaced
 
     def close(self) -> None:
         self._control.close()
@@ -265,7 +291,11 @@ class BorrowedUnderTest:
             self._may_be_changed,
             self._may_be_changed or (self._will_write and bool(cell.data.table_names)),
         )
+        # Statements of such a run may alter the tables.
+        self._is_age_moot = self._may_be_changed or bool(cell["server.before_run"])
         self._will_write = False
+        if (error := self._replaced()) is not None:
+            raise error
         return Ready(
             address=address,
             env=env,

@@ -130,6 +130,9 @@ class BorrowedCluster:
     def renew(self, cell: CellSpec, launch: Launch) -> None:
         for place in self._places:
             place.renew(cell, launch)
+            if place is not self._entry:
+                # What is done to the entry's tables, by us too, is done to theirs.
+                place.leave_tables()
         require_rows(self._members, self._entry.database_of(cell.data))
 
     def restart(self, cell: CellSpec, launch: Launch) -> None:

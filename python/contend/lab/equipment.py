@@ -60,7 +60,7 @@ from contend.servers.topologies import deployment_of
 from contend.settings import launch_of
 from contend.settings.cluster import BACKEND
 from contend.settings.topology import shape_of
-from contend.settings.workload import may_ask
+from contend.settings.workload import may_ask, may_write
 from contend.spec import (
     SCRIPT_SCHEMA,
     CellSpec,
@@ -262,6 +262,10 @@ def borrowed_equipment(
         for cell in cell_specs(experiment)
     )
 
+    writes = any(
+        may_write(cell.workload.kind, cell.values["workload"]) for cell in cell_specs(experiment)
+    )
+
     loads = not any(member.role == BACKEND for member in members)
     """Rows that are shared out are their owner's to load."""
 
@@ -270,7 +274,9 @@ def borrowed_equipment(
             if members and (not loads or number):
                 return {}
             if asks or not data.table_names:
-                return ensure_on(server, data, program=program, tell=tell, confirm=confirm)
+                return ensure_on(
+                    server, data, program=program, tell=tell, confirm=confirm, writes=writes
+                )
             tell.notice(f"nothing is loaded into {server.dsn}: no statement names contend's tables")
             return {}
 

@@ -180,7 +180,7 @@ class FillProcess:
         data: DataSpec,
         address: Address,
         *,
-        comment: str = "",
+        mark: str = "",
         pipe_folder: Path | None = None,
         env: Mapping[str, str] | None = None,
         on_progress: OnProgress,
@@ -189,6 +189,7 @@ class FillProcess:
 
         Args:
             address: the server and the database, which is made if it does not exist.
+            mark: in the comments of the tables when they are filled; see `servers.marks`.
             pipe_folder: a folder that a server on this host can read; through a pipe in it rows
                 reach MyISAM twice as fast as over the connection.
             env: added to the environment; where a password goes.
@@ -196,7 +197,7 @@ class FillProcess:
         Raises:
             LoadFailed: the server refused something, or went silent.
         """
-        argv = [str(self.program), "fill", *fill_arguments(data, address, comment, pipe_folder)]
+        argv = [str(self.program), "fill", *fill_arguments(data, address, mark, pipe_folder)]
         result: dict[str, Any] | None = None
         with Child(argv, env or {}) as child:
             for line in child.lines(limit_s=WORK_S, silence_s=SILENCE_S):
@@ -210,7 +211,7 @@ class FillProcess:
 
 
 def fill_arguments(
-    data: DataSpec, address: Address, comment: str, pipe_folder: Path | None
+    data: DataSpec, address: Address, mark: str, pipe_folder: Path | None
 ) -> list[str]:
     """The arguments that tell contend-load what to fill. No password is among them."""
 
@@ -230,7 +231,8 @@ def fill_arguments(
         "--tables": data.tables if has("tables") else None,
         "--seed": data.seed,
         "--k": data.k if has("k") else None,
-        "--table-options": " ".join([data.table_options, *_comment(comment)]).strip(),
+        "--table-options": data.table_options,
+        "--mark": mark,
         "--pipe-dir": pipe_folder,
         "--progress": "json",
     }
@@ -239,8 +241,3 @@ def fill_arguments(
     told = {name: value for name, value in data.own.items() if value is not None}
     own = [f"--with={name}={json.dumps(value)}" for name, value in told.items()]
     return ["--create-database", *given, *own]
-
-
-def _comment(text: str) -> list[str]:
-    quoted = text.replace("\\", "\\\\").replace("'", "''")
-    return [f"COMMENT='{quoted}'"] if text else []

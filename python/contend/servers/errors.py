@@ -41,6 +41,10 @@ class TableNotOurs(RequestError):
     """A table of that name exists on a server that is not ours, and contend did not make it."""
 
 
+class TablesReplaced(WorkError):
+    """Somebody has put other tables in place of those that a run asks, or taken them away."""
+
+
 class ConnectionRefused(WorkError):
     """The server does not answer, or refuses the login."""
 

@@ -1,7 +1,7 @@
 """A server that is not ours: contend starts and stops nothing, and touches only what it made.
 
-A table that contend makes carries a comment `contend:<key>`. A table of the wanted name without
-that comment is somebody's, and is refused before anything is changed.
+A table that contend makes carries a mark in its comment (`contend.servers.marks`). A table of the
+wanted name without that mark is somebody's, and is refused before anything is changed.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ from pymysql.connections import Connection
 from contend.servers import variables
 from contend.servers.client import ANSWER_S, connect, fetch, socket_peer
 from contend.servers.dsn import DEFAULT_PORT, Dsn, Password
-from contend.servers.errors import TableNotOurs, WrongLogin
+from contend.servers.errors import WrongLogin
 from contend.servers.hold import unique_name
 from contend.servers.variables import Differing
-
-TABLE_MARK = "contend:"
 
 Ask = Callable[[str], str]
 """Asks the user for a password with the text given."""
@@ -110,31 +108,3 @@ def identify(version: str, comment: str) -> Identity:
     """From `SELECT VERSION()`: `10.11.19-MariaDB-…` or `9.7.4-2`."""
     kind = "mariadb" if "mariadb" in f"{version} {comment}".lower() else "mysql"
     return Identity(kind, version.partition("-")[0], comment)
-
-
-def table_comment(key: str) -> str:
-    """The comment that marks a table as contend's."""
-    return f"{TABLE_MARK}{key}"
-
-
-def table_key(connection: Connection[Any], database: str, table: str) -> str | None:
-    """The key of a table that contend made; None if there is no table of that name.
-
-    Raises:
-        TableNotOurs: there is one, and contend did not make it.
-    """
-    rows = fetch(
-        connection,
-        "SELECT TABLE_COMMENT, TABLE_TYPE FROM information_schema.TABLES"
-        " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
-        (database, table),
-    )
-    if not rows:
-        return None
-    comment, kind = map(str, rows[0])
-    if kind != "BASE TABLE" or not comment.startswith(TABLE_MARK):
-        raise TableNotOurs(
-            f"the server already has a table {database}.{table} that contend did not make.",
-            hint="Nothing was touched. Name another database in the DSN, or move that table away.",
-        )
-    return comment.removeprefix(TABLE_MARK)

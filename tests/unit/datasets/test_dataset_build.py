@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from killed import in_a_process_of_its_own
 
 from contend.datasets import DatasetSource, build, list_datasets, loading, provide
 from contend.datasets.dump.load import Rules
@@ -102,8 +103,7 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> None:
     FakeFill.loads = 0
 
 
-@pytest.fixture
-def binary(tmp_path: Path) -> ServerBinary:
+def binary_in(tmp_path: Path) -> ServerBinary:
     return ServerBinary(
         kind="mariadb",
         version="10.11.19",
@@ -115,6 +115,11 @@ def binary(tmp_path: Path) -> ServerBinary:
         plugin_dir=tmp_path / "plugins",
         source="path",
     )
+
+
+@pytest.fixture
+def binary(tmp_path: Path) -> ServerBinary:
+    return binary_in(tmp_path)
 
 
 def test_a_dump_that_is_gone_is_asked_for(tmp_path: Path, binary: ServerBinary) -> None:
@@ -160,6 +165,35 @@ def test_a_dataset_is_loaded_once_and_copied_each_time(bench: Bench) -> None:
     assert bench.heard.steps[-1][1:3] == (kept.bytes, kept.bytes)
     assert "building the keys of 100 rows (MyISAM)" in bench.heard.notices
     assert "the keys were slow" in bench.heard.notices
+
+
+KILLED = """
+import sys
+from pathlib import Path
+import pytest
+import test_dataset_build as here
+from contend.datasets import restore
+from killed import killed_at_every_step
+
+folder = Path(sys.argv[1])
+patch = pytest.MonkeyPatch()
+patch.setattr(here.build, "PrivateServer", here.FakeServer)
+patch.setattr(here.build, "FillProcess", here.FakeFill)
+bench = here.Bench(folder, here.binary_in(folder))
+for step in killed_at_every_step(bench.provide, ("datasets/build", "datasets/cache"), by=4):
+    for dataset in here.list_datasets(bench.cache):
+        restore(dataset, folder / "copy")
+        copied = folder / "copy" / "sbtest" / "sbtest.MYD"
+        assert copied.read_bytes() == b"row" * here.ROWS, step
+        (dataset.folder / "manifest.json").unlink()
+print(step)
+"""
+
+
+def test_one_that_was_half_made_is_never_taken_for_whole(tmp_path: Path) -> None:
+    """Killed at any step: what is found then is whole."""
+    steps = in_a_process_of_its_own(KILLED, tmp_path)
+    assert int(steps) > 100
 
 
 def test_what_a_server_acts_on_at_its_start_is_not_kept(bench: Bench) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
-from contend.datasets import drop_on, ensure_on, existing, mark_changed
+from contend.datasets import TablesSeen, drop_on, ensure_on, existing, mark_changed
+from contend.datasets.existing import DropDeclined
 from contend.datasets.loading import LoadingDeclined, LoadingFailed
 from contend.load import LoadFailed
 from contend.load.ask import FillResult
+from contend.servers import claims, marks
+from contend.servers.claims import LoadingElsewhere
 from contend.servers.dsn import Dsn, Password
 from contend.servers.errors import TableNotOurs
 from contend.servers.existing import Identity
@@ -19,18 +23,28 @@ from contend.spec import DataSpec
 DATA = DataSpec(engine="InnoDB", rows=100)
 
 
-class FakeServer:
-    """Knows one table by its comment."""
+KEY_BEFORE = "sbtest-innodb-1k-000000000000"
+OURS = f"contend:{KEY_BEFORE} mine.sbtest"
+HALF = "contend:loading mine.sbtest key=k rows=100 by=bench%40db2%237"
 
-    def __init__(self, comment: str | None = None) -> None:
+
+class FakeServer:
+    """Knows tables by their comments, and views by their definitions."""
+
+    def __init__(self, comment: str | None = None, **more: str) -> None:
         self.dsn = Dsn(user="bench", host="db1", database="mine", password=Password("s3cret"))
-        self.comment = comment
+        self.comments = dict(more) if comment is None else {"sbtest": comment, **more}
+        self.views: dict[str, str] = {}
+        self.made = "2026-01-01 00:00:00"
+        self.busy: list[str] = []
+        self.engine = "InnoDB"
         self.statements: list[str] = []
+        self._rows: list[tuple[Any, ...]] = []
 
     def identity(self) -> Identity:
         return Identity("mariadb", "10.11.19", "test")
 
-    def connect(self) -> Any:
+    def connect(self, **_: Any) -> Any:
         return self
 
     def cursor(self) -> FakeServer:
@@ -43,18 +57,38 @@ class FakeServer:
         pass
 
     def execute(self, statement: str, parameters: Any = None) -> None:
-        self.asks_comment = "TABLE_COMMENT, TABLE_TYPE" in statement
-        if "information_schema" not in statement:
+        self._rows = list(self._answer(statement, parameters))
+        words = ("ALTER", "DROP", "CREATE", "SET SESSION rocksdb")
+        if statement.startswith(words):
             self.statements.append(statement)
-        if statement.startswith("ALTER"):
-            (self.comment,) = parameters
-        if statement.startswith("DROP"):
-            self.comment = None
 
-    def fetchall(self) -> list[tuple[str, ...]]:
-        if self.asks_comment:
-            return [] if self.comment is None else [(self.comment, "BASE TABLE")]
-        return [("sbtest",)] if (self.comment or "").startswith("contend:") else []
+    def _answer(self, statement: str, values: Any) -> Iterator[tuple[Any, ...]]:
+        if "GET_LOCK" in statement:
+            # Each try but the last finds somebody.
+            yield (0 if self.busy and self.busy.pop() else 1,)
+        elif "IS_USED_LOCK" in statement:
+            yield (7,)
+        elif "PROCESSLIST" in statement:
+            yield ("other", "db2")
+        elif "information_schema.VIEWS" in statement and values[1] in self.views:
+            yield ("mine", values[1], self.views[values[1]])
+        elif "CREATE_TIME" in statement:
+            if values[1] in self.comments:
+                yield (self.comments[values[1]], self.made)
+        elif "SELECT TABLE_SCHEMA, ENGINE FROM" in statement:
+            yield ("mine", self.engine)
+        elif "information_schema.TABLES" in statement:
+            asked = values[1:]
+            for name, comment in self.comments.items():
+                if not asked or name.lower() == asked[0].lower():
+                    yield ("mine", name, comment, "BASE TABLE")[: 4 if asked else 3]
+        elif statement.startswith("ALTER"):
+            self.comments[statement.split("`")[3]] = values[0]
+        elif statement.startswith("DROP TABLE"):
+            self.comments.pop(statement.split("`")[3], None)
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        return self._rows
 
 
 class FakeFill:
@@ -67,9 +101,12 @@ class FakeFill:
 
     def run(self, data: DataSpec, address: Any, **more: Any) -> FillResult:
         FakeFill.calls.append({"address": address, **more})
-        FakeFill.server.comment = more["comment"]
+        for name in data.table_names:
+            FakeFill.server.comments[name] = f"contend:loading mine.{name} key=k rows=1 by=x"
         if FakeFill.error is not None:
             raise FakeFill.error
+        for name in data.table_names:
+            FakeFill.server.comments[name] = f"contend:{more['mark']} mine.{name}"
         more["on_progress"]("done", data.rows, data.rows)
         return FillResult(data.rows, ())
 
@@ -109,7 +146,7 @@ def test_a_new_table_is_asked_for_made_and_marked() -> None:
     about, asked = ensure(server)
     assert "Load 100 rows (InnoDB)" in asked[0]
     (call,) = FakeFill.calls
-    assert call["comment"] == f"contend:{about['key']}"
+    assert call["mark"] == about["key"]
     assert call["address"].database == "mine"
     assert call["env"] == {"CONTEND_PASSWORD": "s3cret"}
     assert about["rows"] == 100
@@ -125,7 +162,7 @@ def test_the_table_of_an_earlier_run_is_used_again() -> None:
 
 
 def test_an_older_table_of_contend_s_is_replaced_after_asking() -> None:
-    server = FakeServer("contend:sbtest-innodb-1k-000000000000")
+    server = FakeServer(OURS)
     _, asked = ensure(server)
     assert "in place of contend's own table" in asked[0]
     assert any(statement.startswith("DROP TABLE") for statement in server.statements)
@@ -141,16 +178,42 @@ def test_a_table_that_a_run_may_have_written_to_is_not_used_again() -> None:
     assert len(FakeFill.calls) == 2
 
 
+def test_one_of_rocksdb_is_marked_in_a_bulk_load() -> None:
+    server: Any = FakeServer(OURS)
+    server.engine = "ROCKSDB"
+    mark_changed(server, DATA)
+    assert [statement.split()[-1] for statement in server.statements] == ["1", "%s", "0"]
+
+
 def test_a_table_that_is_gone_or_somebody_s_is_not_marked() -> None:
     server: Any = FakeServer()
     mark_changed(server, DATA)
-    server.comment = "our customers"
+    server.comments["sbtest"] = "our customers"
     with pytest.raises(TableNotOurs):
         mark_changed(server, DATA)
     assert not any(statement.startswith("ALTER") for statement in server.statements)
 
 
-@pytest.mark.parametrize("comment", ["", "our customers"])
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "",
+        "our customers",
+        "contend:",
+        OURS.upper(),
+        f" {OURS}",
+        f"{OURS} ",
+        f"{OURS}1",
+        # Of a copy, a table that was renamed, and one restored in another database.
+        OURS.replace("sbtest", "SBTEST"),
+        f"contend:{KEY_BEFORE} mine.sbtest2",
+        f"contend:{KEY_BEFORE} theirs.sbtest",
+        f"contend:{KEY_BEFORE}",
+        HALF.replace("mine.sbtest", "theirs.sbtest"),
+        HALF.replace("rows=100", "rows=all"),
+        f"{HALF} and more",
+    ],
+)
 def test_somebody_s_table_is_refused_and_nothing_touched(comment: str) -> None:
     server = FakeServer(comment)
     with pytest.raises(TableNotOurs):
@@ -180,7 +243,8 @@ def test_half_a_table_is_dropped(error: BaseException, raised: type[BaseExceptio
 
 
 def test_numbered_tables_are_asked_for_together_and_dropped_one_by_one() -> None:
-    server: Any = FakeServer("contend:sbtest-innodb-1k-000000000000")
+    ours = {name: f"contend:{KEY_BEFORE} mine.{name}" for name in ("sbtest1", "sbtest2")}
+    server: Any = FakeServer(**ours)
     FakeFill.server = server
     asked: list[str] = []
 
@@ -199,27 +263,181 @@ def test_numbered_tables_are_asked_for_together_and_dropped_one_by_one() -> None
     ]
 
 
-def test_tables_of_a_script_are_not_touched() -> None:
-    server: Any = FakeServer("our customers")
+def test_a_table_left_half_filled_is_loaded_anew() -> None:
+    server = FakeServer(HALF)
+    about, asked = ensure(server)
+    assert "in place of contend's own table" in asked[0]
+    assert server.statements == ["DROP TABLE IF EXISTS `mine`.`sbtest`"]
+    assert server.comments == {"sbtest": f"contend:{about['key']} mine.sbtest"}
+
+
+def test_who_loads_is_waited_for_and_the_table_used() -> None:
+    finished, _ = ensure(FakeServer())
+    server: Any = FakeServer(HALF)
+    server.busy = ["another"] * 3
     heard = Heard()
-    data = DataSpec(schema="script")
-    ensure_on(server, data, program=Path("x"), tell=heard, confirm=lambda _: False)
+
+    def told(text: str) -> None:
+        heard.notices.append(text)
+        server.comments["sbtest"] = f"contend:{finished['key']} mine.sbtest"
+
+    heard.notice = told  # type: ignore[method-assign]
+    about = ensure_on(server, DATA, program=Path("x"), tell=heard, confirm=lambda _: False)
+    assert about == finished
+    assert "waiting for another contend (connection 7 of other@db2)" in heard.notices[0]
+    assert "on the server already" in heard.notices[1]
     assert server.statements == []
-    assert "as they are" in heard.notices[0]
+
+
+def test_who_loads_for_too_long_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "WAITED_S", -1.0)
+    server = FakeServer(HALF)
+    server.busy = ["another"] * 9
+    with pytest.raises(LoadingElsewhere, match="connection 7 of other@db2"):
+        ensure(server)
+    assert server.statements == []
+
+
+def test_what_another_loader_makes_is_not_dropped_when_ours_fails() -> None:
+    server = FakeServer()
+
+    class Overtaken(FakeFill):
+        def run(self, data: DataSpec, address: Any, **more: Any) -> FillResult:
+            server.comments["sbtest"] = HALF
+            server.busy = ["another"] * 9
+            raise LoadFailed("another contend-load fills this database now")
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(LoadingFailed):
+        patch.setattr(existing, "FillProcess", Overtaken)
+        ensure(server)
+    assert server.statements == []
+
+
+class TestTablesOfAScript:
+    data = DataSpec(schema="script")
+
+    def use(self, server: Any, *, agree: bool, writes: bool = True) -> tuple[list[str], list[str]]:
+        heard, asked = Heard(), []
+
+        def confirm(question: str) -> bool:
+            asked.append(question)
+            return agree
+
+        ensure_on(server, self.data, program=Path("x"), tell=heard, confirm=confirm, writes=writes)
+        return heard.notices, asked
+
+    def test_somebody_s_are_named_before_they_are_written_to(self) -> None:
+        server = FakeServer("our customers", orders="", sbtest1="contend:k mine.sbtest1")
+        with pytest.raises(LoadingDeclined, match=r"did not make: orders, sbtest$"):
+            self.use(server, agree=False)
+        assert server.statements == []
+        notices, asked = self.use(server, agree=True)
+        assert "orders, sbtest" in asked[0] and "orders, sbtest" in notices[0]
+
+    def test_contend_s_own_are_not_what_was_loaded_any_more(self) -> None:
+        server = FakeServer("contend:k mine.sbtest")
+        _, asked = self.use(server, agree=False)
+        assert asked == []
+        assert server.comments == {"sbtest": "contend:changed mine.sbtest"}
+
+    def test_what_only_reads_asks_nobody(self) -> None:
+        server = FakeServer("our customers", sbtest1="contend:k mine.sbtest1")
+        notices, asked = self.use(server, agree=False, writes=False)
+        assert asked == [] and server.statements == []
+        assert "as they are" in notices[0]
+
+
+class TestWatched:
+    @pytest.fixture
+    def server(self) -> Any:
+        return FakeServer(OURS)
+
+    @pytest.fixture
+    def watched(self, server: Any) -> TablesSeen:
+        watched = TablesSeen(server, DATA)
+        watched.look()
+        return watched
+
+    def test_the_same_is_no_news(self, watched: TablesSeen) -> None:
+        assert watched.replaced(written=False) is None
+
+    def test_another_one_and_none_are_told(self, server: Any, watched: TablesSeen) -> None:
+        server.comments["sbtest"] = ""
+        for written in (False, True):
+            error = watched.replaced(written=written)
+            assert error is not None and "replaced mine.sbtest" in error.message
+        del server.comments["sbtest"]
+        error = watched.replaced(written=True)
+        assert error is not None and "taken away mine.sbtest" in error.message
+
+    def test_a_copy_with_the_same_mark_is_told_by_its_age(
+        self, server: Any, watched: TablesSeen
+    ) -> None:
+        server.made = "2026-01-02 00:00:00"
+        assert watched.replaced(written=True) is None
+        assert watched.replaced(written=False) is not None
+        watched.look_again()
+        assert watched.replaced(written=False) is None
+
+    def test_a_statement_of_ours_hides_no_replacing(self, server: Any, watched: TablesSeen) -> None:
+        server.comments["sbtest"] = "our customers"
+        watched.look_again()
+        assert watched.replaced(written=True) is not None
 
 
 class TestDrop:
-    def test_ours_is_dropped(self) -> None:
-        server: Any = FakeServer("contend:k")
-        assert drop_on(server, DATA)
-        assert server.statements == ["DROP TABLE IF EXISTS `mine`.`sbtest`"]
+    def test_ours_are_listed_and_dropped(self) -> None:
+        server: Any = FakeServer(OURS, sbtest2="contend:changed mine.sbtest2", a="")
+        asked: list[str] = []
+        assert drop_on(server, DATA, lambda question: not asked.append(question)) == [
+            *("sbtest", "sbtest2")
+        ]
+        assert "Drop these tables of mine on mysql://bench@db1/mine: sbtest, sbtest2?" in asked[0]
+        assert server.comments == {"a": ""}
+
+    def test_nothing_is_dropped_that_nobody_agreed_to(self) -> None:
+        server: Any = FakeServer(OURS)
+        with pytest.raises(DropDeclined, match="sbtest"):
+            drop_on(server, DATA, lambda _: False)
+        assert server.statements == []
 
     def test_none_is_none(self) -> None:
         server: Any = FakeServer()
-        assert not drop_on(server, DATA)
+        assert drop_on(server, DATA, lambda _: True) == []
 
     def test_somebody_s_is_not(self) -> None:
         server: Any = FakeServer("our customers")
         with pytest.raises(TableNotOurs):
-            drop_on(server, DATA)
+            drop_on(server, DATA, lambda _: True)
         assert server.statements == []
+
+    def test_a_copy_and_another_case_are_somebody_s(self) -> None:
+        theirs = {"my_archive": OURS, "contenders": "CONTEND: people", "c": OURS.upper()}
+        server: Any = FakeServer(OURS, **theirs)
+        assert drop_on(server, DATA, lambda _: True) == ["sbtest"]
+        assert server.comments == theirs
+
+    def test_what_is_being_loaded_is_left(self) -> None:
+        server: Any = FakeServer(HALF)
+        server.busy = ["another"]
+        with pytest.raises(LoadingElsewhere, match="nothing was touched"):
+            drop_on(server, DATA, lambda _: True)
+        assert server.statements == []
+
+    @pytest.mark.parametrize("ours", [True, False])
+    def test_only_our_views_go_with_their_tables(self, ours: bool) -> None:
+        server: Any = FakeServer(employees="contend:k mine.employees")
+        of = "mine" if ours else "theirs"
+        server.views["current_dept_emp"] = (
+            f"select 1 where 'contend:view {of}.current_dept_emp' <> ''"
+        )
+        drop_on(server, DATA, lambda _: True)
+        views = [one for one in server.statements if "VIEW" in one]
+        assert views == (["DROP VIEW IF EXISTS `mine`.`current_dept_emp`"] if ours else [])
+
+
+def test_names_that_a_mark_cannot_hold_are_written_by_their_bytes() -> None:
+    mark = marks.finished("my lab", "tä.b`'", "k")
+    assert mark == "contend:k my%20lab.t%C3%A4%2Eb%60%27"
+    assert marks.mark_of(mark, "my lab", "tä.b`'") == marks.Mark("k")
+    assert marks.mark_of(mark, "my lab", "tä") is None

@@ -18,7 +18,7 @@ from contend.lab.events import Event, NeedsRestart, Notice, OtherServer
 from contend.lab.testbed import Testbed
 from contend.servers.client import StatementFailed
 from contend.servers.dsn import Dsn, Password
-from contend.servers.errors import ConnectionLost, ConnectionRefused
+from contend.servers.errors import ConnectionLost, ConnectionRefused, TablesReplaced
 from contend.servers.existing import Identity
 from contend.servers.variables import Differing
 from contend.spec import CellSpec, DataSpec, Level, cell_spec
@@ -38,7 +38,8 @@ class FakeExisting(FakeVariables):
             "thread_stack": 299008,
             "sql_mode": "STRICT_TRANS_TABLES",
         }
-        super().__init__({**FIRST, **more}, ANSWERS)
+        table = ("contend:k sbtest.sbtest", "2026-01-01 00:00:00")
+        super().__init__({**FIRST, **more}, {"CREATE_TIME": [table], **ANSWERS})
         self.cuts["key_cache_segments=100"] = 64
         self.dsn = Dsn(user="bench", host="db1", port=3307, password=Password("s3cret"))
 
@@ -294,6 +295,32 @@ class TestStatements:
         assert said[-1] == "DROP a"
         assert bench.noted == ["what setup did, by 'DROP b'"]
         assert bench.server.first == FIRST
+
+
+def test_a_table_that_somebody_replaced_is_told_once_and_looked_at_anew(bench: Bench) -> None:
+    testbed = bench.testbed()
+    testbed.set(bench.cell())
+    bench.server.answers["CREATE_TIME"] = [("theirs", "2026-01-02 00:00:00")]
+    death = testbed.death()
+    assert isinstance(death, TablesReplaced)
+    assert "replaced sbtest.sbtest" in death.message
+    assert testbed.death() is None
+    testbed.set(bench.cell())
+    assert len(bench.provided) == 2
+
+
+def test_a_copy_of_a_table_is_noticed_before_the_next_run(bench: Bench) -> None:
+    testbed = bench.testbed()
+    testbed.set(bench.cell())
+    (before,) = bench.server.answers["CREATE_TIME"]
+    bench.server.answers["CREATE_TIME"] = [(before[0], "2026-01-02 00:00:00")]
+    with pytest.raises(TablesReplaced):
+        testbed.set(bench.cell(segments=32))
+    writing = bench.cell().having(workload={"kind": "update_index"})
+    testbed.set(writing)
+    # What it writes may have altered the table.
+    bench.server.answers["CREATE_TIME"] = [(before[0], "2026-01-03 00:00:00")]
+    testbed.set(writing)
 
 
 def test_a_server_that_went_away_is_its_death(bench: Bench) -> None:

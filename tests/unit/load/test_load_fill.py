@@ -32,7 +32,7 @@ def program(folder: Path, lines: list[dict[str, object]], code: int = 0) -> Path
 
 
 def test_a_fill_over_a_socket_is_told_all_it_needs() -> None:
-    words = fill_arguments(DATA, SOCKET, "it's ours", Path("/run/pipes"))
+    words = fill_arguments(DATA, SOCKET, "ours", Path("/run/pipes"))
     assert words == [
         "--create-database",
         "--socket=/run/db.sock",
@@ -43,7 +43,8 @@ def test_a_fill_over_a_socket_is_told_all_it_needs() -> None:
         "--rows=30",
         "--seed=7",
         "--k=random",
-        "--table-options=MAX_ROWS=9 COMMENT='it''s ours'",
+        "--table-options=MAX_ROWS=9",
+        "--mark=ours",
         "--pipe-dir=/run/pipes",
         "--progress=json",
     ]

@@ -140,14 +140,14 @@ const VIEWS: [(&str, &str); 2] = [
     (
         "dept_emp_latest_date",
         "SELECT emp_no, MAX(from_date) AS from_date, MAX(to_date) AS to_date \
-         FROM dept_emp GROUP BY emp_no",
+         FROM dept_emp WHERE {mark} GROUP BY emp_no",
     ),
     (
         "current_dept_emp",
         "SELECT latest.emp_no, dept_emp.dept_no, latest.from_date, latest.to_date \
          FROM dept_emp JOIN dept_emp_latest_date AS latest \
          ON dept_emp.emp_no = latest.emp_no AND dept_emp.from_date = latest.from_date \
-         AND dept_emp.to_date = latest.to_date",
+         AND dept_emp.to_date = latest.to_date WHERE {mark}",
     ),
 ];
 

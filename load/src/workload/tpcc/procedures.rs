@@ -13,18 +13,37 @@ const IS_THERE: u16 = 1304;
 fn mark(text: &str) -> String {
     let digest = Sha256::digest(text);
     let digits: String = digest.iter().take(8).map(|b| format!("{b:02x}")).collect();
-    format!("contend-load {digits}")
+    format!("{OURS}{digits}")
 }
+
+/// What the comment of each procedure of ours begins with.
+const OURS: &str = "contend-load ";
 
 /// Creates the procedures that are not there as they are here, in the database of the run.
 ///
 /// # Errors
-/// The user may not create them, or no database was named.
+/// The user may not create them, no database was named, or a procedure of such a name is somebody
+/// else's: nothing was touched then.
 pub fn create(server: &mut dyn LookedAtServer) -> Result<(), Failure> {
     let there = server.rows(
         "SELECT routine_name, routine_comment FROM information_schema.routines \
          WHERE routine_schema = DATABASE() AND routine_type = 'PROCEDURE'",
     )?;
+    let comment_of = |name: &str| {
+        let mut named = there
+            .iter()
+            .filter(|row| row.first().is_some_and(|it| it.as_deref() == Some(name)));
+        named
+            .next()
+            .map(|row| row.get(1).cloned().flatten().unwrap_or_default())
+    };
+    let theirs = |name: &&str| comment_of(name).is_some_and(|it| !it.starts_with(OURS));
+    if let Some(name) = PROCEDURES.iter().map(|(name, ..)| *name).find(theirs) {
+        return Err(Failure::with_hint(
+            format!("the database has a procedure {name} that contend-load did not make"),
+            "nothing was touched; rename that one, or take another database",
+        ));
+    }
     for (name, parameters, body) in PROCEDURES {
         let text = |mark: &str| {
             format!(
@@ -32,11 +51,8 @@ pub fn create(server: &mut dyn LookedAtServer) -> Result<(), Failure> {
             )
         };
         let mark = mark(&text(""));
-        let mut named = there
-            .iter()
-            .filter(|row| row.first().is_some_and(|it| it.as_deref() == Some(name)));
-        if let Some(row) = named.next() {
-            if row.get(1).is_some_and(|it| it.as_deref() == Some(&mark)) {
+        if let Some(comment) = comment_of(name) {
+            if comment == mark {
                 continue;
             }
             server.rows(&format!("DROP PROCEDURE IF EXISTS {name}"))?;

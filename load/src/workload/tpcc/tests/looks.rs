@@ -214,3 +214,16 @@ fn procedures_are_made_once_and_anew_after_a_change() {
         ["DROP PROCEDURE IF EXISTS contend_delivery"]
     );
 }
+
+#[test]
+fn a_procedure_that_is_somebody_else_s_is_not_replaced() {
+    let kind = Tpcc::new(serde_json::from_value(json!({"ask": "procedure"})).unwrap());
+    for comment in ["", "Contend-Load 0123456789abcdef", "contend-loading"] {
+        let mut server = Looked::complete();
+        server.routines = vec![["contend_delivery".to_owned(), comment.to_owned()]];
+        let refused = kind.look(&mut server).unwrap_err();
+        assert!(refused.message.contains("procedure contend_delivery"));
+        assert_eq!(starting(&server.asked, "DROP PROCEDURE"), [""; 0]);
+        assert_eq!(starting(&server.asked, "CREATE PROCEDURE"), [""; 0]);
+    }
+}
