@@ -270,7 +270,7 @@ def test_who_comes_while_another_loads_waits_for_it(
         while not heard.notices and time.monotonic() < deadline:
             time.sleep(0.02)
         assert "waiting for another contend (connection " in heard.notices[0]
-        assert "of bench@127.0.0.1" in heard.notices[0]
+        assert "of user bench from 127.0.0.1" in heard.notices[0]
         assert query(theirs, "SELECT COUNT(*) FROM mine.sbtest") == [(0,)]
         if goes_on:
             way.go_on.set()

@@ -26,11 +26,12 @@ from contend.datasets.loading import (
 from contend.errors import ContendError, RequestError
 from contend.load import Address, FillProcess, LoadFailed
 from contend.probed import DatasetRecord
-from contend.servers.claims import loading, nobody_fills
+from contend.servers.claims import LoadingElsewhere, nobody_fills, wait_for_fill
 from contend.servers.client import fetch, qualified
 from contend.servers.dsn import DEFAULT_PORT, PASSWORD_VARIABLE, Dsn
 from contend.servers.errors import TablesReplaced
 from contend.servers.existing import ExistingServer
+from contend.servers.hold import ServerHold
 from contend.servers.marks import (
     CHANGED,
     Mark,
@@ -82,7 +83,8 @@ def ensure_on(
 ) -> DatasetRecord:
     """See that the server has the tables, and return what a record says of them.
 
-    Tables that a script makes itself are not made here: the owner of the server prepares them.
+    Tables that a script makes itself are not made here: the owner of the server prepares them. The
+    caller has the lock on the server (`hold`), so that no other lab is at work there.
 
     Args:
         writes: the workload may write into tables that contend does not make.
@@ -133,26 +135,26 @@ def ensure_on(
 
     if is_there():
         return about
-    with loading(server, database, on_wait):
-        if is_there():
-            return about
-        with server.connect() as connection:
-            there = _keys(connection, database, names)
-            question = (
-                f"Load {describe(data)}, about {format_size(estimated_bytes(data))}, into {on}"
-                + (", in place of contend's own table there" if there != {""} else "")
-                + "?"
+    wait_for_fill(server, database, on_wait)
+    if is_there():
+        return about
+    with server.connect() as connection:
+        there = _keys(connection, database, names)
+        question = (
+            f"Load {describe(data)}, about {format_size(estimated_bytes(data))}, into {on}"
+            + (", in place of contend's own table there" if there != {""} else "")
+            + "?"
+        )
+        if not confirm(question):
+            raise LoadingDeclined(
+                f"{server.dsn} was left as it is",
+                hint="`--yes` loads without asking; leave --server out to use a private server.",
             )
-            if not confirm(question):
-                raise LoadingDeclined(
-                    f"{server.dsn} was left as it is",
-                    hint="`--yes` loads without asking; leave --server out to use a private "
-                    "server.",
-                )
-            if None in there:
-                tell.notice(f"a load of {on} was broken off, so it is loaded anew")
+        if None in there:
+            tell.notice(f"a load of {on} was broken off, so it is loaded anew")
+        with nobody_fills(server, database):
             _drop_ours(connection, database, data)
-        _fill(server, data, database, key, program=program, tell=tell)
+    _fill(server, data, database, key, program=program, tell=tell)
     tell.notice(
         f"{shown} stays on {server.dsn} for later runs; "
         f"`contend data drop --server {server.dsn}` removes it"
@@ -273,9 +275,14 @@ def drop_on(server: ExistingServer, data: DataSpec, confirm: Confirm) -> list[st
         TableNotOurs: the only table of such a name is not contend's.
         DropDeclined: `confirm` said no. Nothing was touched.
         LoadingElsewhere: somebody loads there now.
+        ServerInUse: another contend is at work on the server.
     """
     database = server.dsn.database or data.database
-    with loading(server, database, None), server.connect() as connection:
+    with (
+        ServerHold.of(server.connect, str(server.dsn)),
+        nobody_fills(server, database),
+        server.connect() as connection,
+    ):
         ours = [name for name, mark in tables_of(connection, database).items() if mark is not None]
         if not ours:
             table_mark(connection, database, data.database)
@@ -303,9 +310,12 @@ def _drop_table(connection: Connection[Any], database: str, table: str) -> None:
 
 def _drop_left(server: ExistingServer, data: DataSpec, database: str) -> None:
     """Drop what a load of ours has left, unless another load is at work by now."""
-    with nobody_fills(server, database) as is_free, server.connect() as connection:
-        if is_free:
-            _drop_ours(connection, database, data)
+    with (
+        contextlib.suppress(LoadingElsewhere),
+        nobody_fills(server, database),
+        server.connect() as connection,
+    ):
+        _drop_ours(connection, database, data)
 
 
 def _drop_ours(connection: Connection[Any], database: str, data: DataSpec) -> None:

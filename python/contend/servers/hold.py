@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pymysql
@@ -133,6 +133,17 @@ class ServerHold:
                 fetch(connection, "SELECT RELEASE_LOCK(%s)", (LOCK,))
         _close(connection)
 
+    @classmethod
+    @contextlib.contextmanager
+    def of(cls, connect: Callable[..., Connection[Any]], server: str) -> Iterator[None]:
+        """Hold it for a block; raises as `take` does."""
+        hold = cls(connect, server)
+        hold.take()
+        try:
+            yield
+        finally:
+            hold.release()
+
     def end(self, other: Connection[Any]) -> None:
         """End a connection of ours that may still be at a statement, and wait until it is gone: the
         statement must not take effect after what it did was put back. As far as can be."""
@@ -168,7 +179,7 @@ class ServerHold:
 
     def _in_use(self, connection: Connection[Any]) -> ServerInUse:
         holder = _holder(connection)
-        known = "" if holder is None else f": connection {holder} there{_whose(connection, holder)}"
+        known = "" if holder is None else f": connection {holder} there{whose(connection, holder)}"
         ends = "" if holder is None else f" If that host is gone, `KILL {holder}` ends it."
         return ServerInUse(
             f"another contend process is at work on {self._server}{known}. It puts back itself "
@@ -197,7 +208,8 @@ def _connected(connection: Connection[Any], number: int) -> list[Any]:
     )
 
 
-def _whose(connection: Connection[Any], number: int) -> str:
+def whose(connection: Connection[Any], number: int) -> str:
+    """Of which user and host a connection is, if the server says it to us; else nothing."""
     try:
         rows = _connected(connection, number)
     except pymysql.err.MySQLError:

@@ -18,6 +18,7 @@ from contend.servers.claims import LoadingElsewhere
 from contend.servers.dsn import Dsn, Password
 from contend.servers.errors import TableNotOurs
 from contend.servers.existing import Identity
+from contend.servers.hold import LOCK
 from contend.spec import DataSpec
 
 DATA = DataSpec(engine="InnoDB", rows=100)
@@ -63,7 +64,9 @@ class FakeServer:
             self.statements.append(statement)
 
     def _answer(self, statement: str, values: Any) -> Iterator[tuple[Any, ...]]:
-        if "GET_LOCK" in statement:
+        if "GET_LOCK" in statement and values == (LOCK, 2):
+            yield (1,)
+        elif "GET_LOCK" in statement:
             # Each try but the last finds somebody.
             yield (0 if self.busy and self.busy.pop() else 1,)
         elif "IS_USED_LOCK" in statement:
@@ -284,7 +287,7 @@ def test_who_loads_is_waited_for_and_the_table_used() -> None:
     heard.notice = told  # type: ignore[method-assign]
     about = ensure_on(server, DATA, program=Path("x"), tell=heard, confirm=lambda _: False)
     assert about == finished
-    assert "waiting for another contend (connection 7 of other@db2)" in heard.notices[0]
+    assert "waiting for another contend (connection 7, of user other from db2)" in heard.notices[0]
     assert "on the server already" in heard.notices[1]
     assert server.statements == []
 
@@ -293,7 +296,7 @@ def test_who_loads_for_too_long_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(claims, "WAITED_S", -1.0)
     server = FakeServer(HALF)
     server.busy = ["another"] * 9
-    with pytest.raises(LoadingElsewhere, match="connection 7 of other@db2"):
+    with pytest.raises(LoadingElsewhere, match="connection 7, of user other from db2"):
         ensure(server)
     assert server.statements == []
 
