@@ -1,6 +1,7 @@
 //! `contend-load fill`: makes the tables of a schema and fills them with rows of a seed.
 
 mod board;
+mod guarded;
 
 use super::output::{self, Undone};
 use crate::fill::registry::{self, DatasetEntry, SCHEMAS};
@@ -17,6 +18,7 @@ use crate::talk::target::{address_of, password_of};
 use crate::wire::Credentials;
 use crate::wire::mysql::Options;
 use board::Board;
+use guarded::Guarded;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde_json::{Map, Value};
@@ -92,6 +94,8 @@ pub struct Arguments {
     progress: FillOutcomes,
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     connect_timeout_s: f64,
+    #[command(flatten)]
+    guarded: Guarded,
 }
 
 fn schema_names() -> PossibleValuesParser {
@@ -145,19 +149,20 @@ fn target_of(arguments: &Arguments) -> Result<Target, String> {
     }))
     .map_err(|error| error.to_string())?;
     let address = address_of(&server)?;
+    let options = Options {
+        database: Some(database_of(arguments)?),
+        unix_socket: matches!(address, Address::Unix(_)),
+        local_infile: true,
+        // One order, one statement, whatever stands in the table options.
+        multi_statements: false,
+        ..Options::default()
+    };
     Ok(Target {
         credentials: Credentials {
             user: arguments.user.clone(),
             password: password_of(&server)?,
         },
-        options: Options {
-            database: Some(database_of(arguments)?),
-            unix_socket: matches!(address, Address::Unix(_)),
-            local_infile: true,
-            // One order, one statement, whatever stands in the table options.
-            multi_statements: false,
-            ..Options::default()
-        },
+        options: arguments.guarded.over(options, arguments.host.as_deref())?,
         address,
         connect_timeout: Duration::from_nanos(seconds_ns(timeout)),
     })

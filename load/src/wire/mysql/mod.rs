@@ -97,4 +97,5 @@ pub use login::{Login, OpenSession};
 pub use row::{BinaryRow, BoundValues, TextRow};
 pub use rows::ResultRows;
 pub use statement::PreparedStatement;
+pub use auth::{Consent, ServerKey};
 pub use tls::{TlsConfig, TlsWish, Trust};
