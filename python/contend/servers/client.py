@@ -117,10 +117,14 @@ def connect(
     except OSError as error:
         raise ConnectionRefused(f"{server} cannot be reached: {error}.") from error
     except Exception as error:  # Whatever the library raises over what it cannot read.
-        raise ConnectionRefused(
-            f"{server} {not_understood(error)}.",
-            hint="Check that it is a server of MariaDB or MySQL.",
-        ) from error
+        raise _no_server(error, server) from error
+
+
+def _no_server(error: Exception, server: str) -> ConnectionRefused:
+    return ConnectionRefused(
+        f"{server} {not_understood(error)}.",
+        hint="Check that it is a server of MariaDB or MySQL.",
+    )
 
 
 def _is_alive(**where: Any) -> bool:
@@ -154,6 +158,8 @@ def _in_words(
     error: pymysql.err.MySQLError, server: str, user: str, database: str | None, secret: bool
 ) -> ConnectionRefused:
     code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+    if not code:
+        return _no_server(error, server)
     said = str(error.args[-1]) if error.args else str(error)
     if code in _WRONG_LOGIN:
         with_or_without = "with the password given" if secret else "without a password"

@@ -69,6 +69,9 @@ _CLOSED = 0
 """PyMySQL's code for a connection that broke before."""
 
 _LOST = frozenset({CR.CR_SERVER_LOST, CR.CR_SERVER_GONE_ERROR, _CLOSED})
+_OF_CLIENTS = 2000, 2999
+"""Codes of errors that clients find, and no server sends."""
+
 _SHOWN = 200
 """Letters of a statement in an error."""
 
@@ -292,18 +295,21 @@ class Control(_Connection):
         shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
         code = error.args[0] if error.args else None
         if isinstance(error, pymysql.err.MySQLError) and isinstance(code, int):
-            if code not in _LOST:
+            if code in _LOST:
+                return self._broken(error, shown)
+            if not _OF_CLIENTS[0] <= code <= _OF_CLIENTS[1]:
                 return StatementRefused(self.server, code, str(error.args[-1]), shown)
-            if isinstance(error.__cause__, TimeoutError):
-                limit_s = self._read_timeout or 0
-                waited_s = limit_s if time.monotonic() >= self._limit_at else DOUBT_S
-                return ConnectionLost(
-                    f"{self.server} did not answer within {format_duration(waited_s)}.", shown
-                )
-            return ConnectionLost(f"{self.server} broke off the connection.", shown)
         # What follows in the stream cannot be made sense of.
         self._force_close()
         return BrokenProtocol(f"{self.server} {not_understood(error)}.", shown)
+
+    def _broken(self, error: Exception, statement: str) -> ConnectionLost:
+        if not isinstance(error.__cause__, TimeoutError):
+            return ConnectionLost(f"{self.server} broke off the connection.", statement)
+        is_late = time.monotonic() >= self._limit_at
+        waited = format_duration((self._read_timeout or 0) if is_late else DOUBT_S)
+        neither = "" if is_late else ", nor does it answer on another connection"
+        return ConnectionLost(f"{self.server} did not answer within {waited}{neither}.", statement)
 
 
 def not_understood(error: Exception) -> str:
