@@ -111,7 +111,10 @@ mod tests {
                 ..open
             };
             let answer = plugin.more(agreed, &[FULL_AUTH]);
-            assert_eq!(answer.is_ok_and(|said| said == Some(vec![WANT_KEY])), says_key);
+            assert_eq!(
+                answer.is_ok_and(|said| said == Some(vec![WANT_KEY])),
+                says_key
+            );
             assert!(plugin.more(agreed, b"no key").is_err());
         }
         let closed = Secret {
