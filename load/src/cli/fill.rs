@@ -1,7 +1,7 @@
 //! `contend-load fill`: makes the tables of a schema and fills them with rows of a seed.
 
 mod board;
-mod guarded;
+mod way_in;
 
 use super::output::{self, Undone};
 use crate::fill::registry::{self, DatasetEntry, SCHEMAS};
@@ -20,7 +20,6 @@ use crate::wire::mysql::Options;
 use board::Board;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use guarded::Guarded;
 use serde_json::{Map, Value};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -29,6 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::available_parallelism;
 use std::time::Duration;
+use way_in::WayIn;
 
 /// Make the tables of a schema and fill them with rows of a seed. A table that exists is never
 /// touched; of a schema of several tables, the same command goes on with a load that was broken
@@ -95,7 +95,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     connect_timeout_s: f64,
     #[command(flatten)]
-    guarded: Guarded,
+    way_in: WayIn,
 }
 
 fn schema_names() -> PossibleValuesParser {
@@ -162,7 +162,7 @@ fn target_of(arguments: &Arguments) -> Result<Target, String> {
             user: arguments.user.clone(),
             password: password_of(&server)?,
         },
-        options: arguments.guarded.over(options, arguments.host.as_deref())?,
+        options: arguments.way_in.over(options, arguments.host.as_deref())?,
         address,
         connect_timeout: Duration::from_nanos(seconds_ns(timeout)),
     })

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// The names are those of the servers' own clients.
 #[derive(Debug, clap::Args)]
-pub struct Guarded {
+pub struct WayIn {
     /// Whether to encrypt, and what to verify.
     #[arg(long, value_enum, ignore_case = true, default_value_t = TlsMode::Preferred)]
     ssl_mode: TlsMode,
@@ -55,7 +55,7 @@ impl ValueEnum for TlsMode {
     }
 }
 
-impl Guarded {
+impl WayIn {
     /// The options of a session on that host with these.
     ///
     /// # Errors
