@@ -1,7 +1,7 @@
 //! Every login plugin that the server has, over every way that leads to it.
 
 use contend_load::plan::TlsMode;
-use contend_load::wire::mysql::Options;
+use contend_load::wire::mysql::{Consent, Options, ServerKey};
 use contend_load::wire::{Flavour, WireError};
 
 use crate::client::{Client, Server, server, tls};
@@ -110,23 +110,45 @@ fn caching_sha2_password() {
     );
     forget();
     enters(
-        Client::tcp(server, "sha", PASSWORD, tls(server, TlsMode::VerifyCa)),
+        Client::tcp(
+            server,
+            "sha",
+            PASSWORD,
+            tls(server, TlsMode::VerifyIdentity),
+        ),
         "sha",
     );
-    forget();
-    enters(
-        Client::tcp(server, "sha", PASSWORD, Options::default()),
-        "sha",
-    );
+    for way in [Options::default(), tls(server, TlsMode::VerifyCa)] {
+        forget();
+        // Nobody vouches for whom it would reach.
+        let kept = Client::tcp(server, "sha", PASSWORD, way.clone()).err();
+        assert!(matches!(kept, Some(WireError::Ours(what)) if what.contains("vouches")));
+        enters(Client::tcp(server, "sha", PASSWORD, by_its_key(way)), "sha");
+    }
     // Now it is cached.
     everywhere(server, "sha");
     forget();
-    is_denied(Client::tcp(server, "sha", "wrong", Options::default()));
+    is_denied(Client::tcp(
+        server,
+        "sha",
+        "wrong",
+        by_its_key(Options::default()),
+    ));
     assert!(make(server, "sha_none", "WITH caching_sha2_password BY ''"));
     enters(
         Client::tcp(server, "sha_none", "", Options::default()),
         "sha_none",
     );
+}
+
+fn by_its_key(options: Options) -> Options {
+    Options {
+        consent: Consent {
+            server_key: ServerKey::AsSent,
+            ..Consent::default()
+        },
+        ..options
+    }
 }
 
 #[test]

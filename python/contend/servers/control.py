@@ -23,7 +23,7 @@ from pymysql.protocol import FieldDescriptorPacket, MysqlPacket
 
 from contend.errors import ContendError
 from contend.servers.errors import BrokenProtocol, ConnectionLost, StatementRefused
-from contend.servers.login import ROUNDS_MAX, Login, NotUnderstood, Way
+from contend.servers.login import ROUNDS_MAX, Login, NotUnderstood, PasswordRoute
 from contend.servers.security import Security
 from contend.units import format_duration
 
@@ -127,7 +127,7 @@ class Control(_Connection):
         if not offered & CLIENT.PLUGIN_AUTH or not offered & CLIENT.SECURE_CONNECTION:
             raise NotUnderstood("it is older than MySQL 5.5")
         flags = flags & ~CLIENT.PLUGIN_AUTH_LENENC_CLIENT_DATA
-        way = Way(self.server, self._is_socket, self._encrypted(flags), self.security)
+        way = PasswordRoute(self.server, self._is_socket, self._encrypted(flags), self.security)
         if way.tls:
             flags |= CLIENT.SSL
         login = Login(way, self.password)

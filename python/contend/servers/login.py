@@ -36,7 +36,7 @@ class NotUnderstood(ValueError):
 
 
 @dataclass(slots=True)
-class Way:
+class PasswordRoute:
     """What lies between us and the server.
 
     Args:
@@ -71,7 +71,7 @@ class Login:
         password: as the server has it, without a NUL at the end.
     """
 
-    def __init__(self, way: Way, password: bytes) -> None:
+    def __init__(self, way: PasswordRoute, password: bytes) -> None:
         self._way = way
         self._password = password
         self._plugin = ""
