@@ -174,7 +174,11 @@ class Login:
         if self._way.is_safe:
             self._shown = ", password in clear"
             return self._password + b"\0"
-        key = security.public_key()
+        if self._way.tls and security.get_server_public_key:
+            # Inside TLS a server takes no RSA: the key that it sent is that of its certificate.
+            self._shown = ", password under the server's certificate, unverified"
+            return self._password + b"\0"
+        key = None if self._way.tls else security.public_key()
         if key is not None:
             self._shown = f", under the key {security.server_public_key_path}"
             return self._encrypted(key)
@@ -182,8 +186,9 @@ class Login:
             raise PasswordKept(
                 f"{self._way.server} asks for the password itself ({self._plugin}), and nobody "
                 f"vouches for the way to it ({self._way}).",
-                hint="Add server_public_key_path=FILE to the DSN, or get_server_public_key=1 to "
-                f"believe the key that the server sends, or {_VERIFY}; or use its Unix socket.",
+                hint="Add server_public_key_path=FILE and ssl_mode=disabled to the DSN, or "
+                "get_server_public_key=1 to believe the key that the server sends, or "
+                f"{_VERIFY}; or use its Unix socket.",
             )
         self._awaits_key = True
         self._shown = ", RSA key fetched from the server, unverified"

@@ -176,6 +176,7 @@ impl Handshake {
         Secret {
             password: self.credentials.password.as_bytes(),
             secure: self.options.unix_socket || self.encrypted && self.is_verified(),
+            encrypted: self.encrypted,
             consent: &self.options.consent,
         }
     }

@@ -41,17 +41,21 @@ impl Plugin for CachingSha2 {
         match data {
             [FAST_AUTH_OK] => Ok(None),
             [FULL_AUTH] if secret.secure => Ok(Some([secret.password, b"\0"].concat())),
+            // Inside TLS a server takes no RSA: the key that it sent is that of its certificate.
+            [FULL_AUTH] if secret.encrypted && secret.consent.server_key == ServerKey::AsSent => {
+                Ok(Some([secret.password, b"\0"].concat()))
+            }
             [FULL_AUTH] => match &secret.consent.server_key {
-                ServerKey::Known(pem) => {
+                ServerKey::Known(pem) if !secret.encrypted => {
                     super::rsa::encrypt(secret.password, &self.nonce, pem).map(Some)
                 }
                 ServerKey::AsSent => {
                     self.key_asked = true;
                     Ok(Some(vec![WANT_KEY]))
                 }
-                ServerKey::Unknown => Err(WireError::ours(
+                ServerKey::Unknown | ServerKey::Known(_) => Err(WireError::ours(
                     "the server asks for the password itself, and nobody vouches for the way to \
-                     it; name its RSA key (server_public_key_path), believe the one that it sends \
+                     it; name its RSA key (server_public_key_path) without TLS, believe the one that it sends \
                      (get_server_public_key), use TLS that verifies the identity (verify_identity \
                      and a CA), or use its Unix socket",
                 )),
@@ -75,6 +79,7 @@ mod tests {
         let secret = Secret {
             password: b"secret",
             secure: false,
+            encrypted: false,
             consent: &Consent::default(),
         };
         let answer = CachingSha2::default().answer(secret, nonce).unwrap();
@@ -92,6 +97,7 @@ mod tests {
         let open = Secret {
             password: b"secret",
             secure: false,
+            encrypted: false,
             consent: &Consent::default(),
         };
         plugin.answer(open, b"abcdefghijklmnopqrst").unwrap();

@@ -31,6 +31,7 @@ mod tests {
         let open = Secret {
             password: b"secret",
             secure: false,
+            encrypted: false,
             consent: &Consent::default(),
         };
         assert!(matches!(Clear.answer(open, b""), Err(WireError::Ours(_))));

@@ -47,6 +47,7 @@ mod tests {
         let secret = Secret {
             password: b"secret",
             secure: false,
+            encrypted: false,
             consent: &Consent::default(),
         };
         let answer = Ed25519.answer(secret, &nonce).unwrap();
@@ -59,6 +60,7 @@ mod tests {
         let secret = Secret {
             password: b"secret",
             secure: false,
+            encrypted: false,
             consent: &Consent::default(),
         };
         assert!(Ed25519.answer(secret, &[7; 20]).is_err());

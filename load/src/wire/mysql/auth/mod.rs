@@ -17,6 +17,8 @@ pub(crate) struct Secret<'s> {
     /// Nobody can listen, and whoever answers is the server: a Unix socket, or TLS with a
     /// certificate that was verified and names the host.
     pub secure: bool,
+    /// TLS is on, whoever it is with.
+    pub encrypted: bool,
     pub consent: &'s Consent,
 }
 

@@ -37,6 +37,7 @@ mod tests {
         let secret = Secret {
             password: b"secret",
             secure: false,
+            encrypted: false,
             consent: &Consent::default(),
         };
         let answer = NativePassword.answer(secret, nonce).unwrap();
@@ -53,6 +54,7 @@ mod tests {
         let none = Secret {
             password: b"",
             secure: false,
+            encrypted: false,
             consent: &Consent::default(),
         };
         assert!(
@@ -64,6 +66,7 @@ mod tests {
         let some = Secret {
             password: b"x",
             secure: false,
+            encrypted: false,
             consent: &Consent::default(),
         };
         assert!(NativePassword.answer(some, b"short").is_err());

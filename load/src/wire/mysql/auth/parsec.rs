@@ -82,6 +82,7 @@ mod tests {
         let secret = Secret {
             password: b"secret",
             secure: false,
+            encrypted: false,
             consent: &Consent::default(),
         };
         let mut plugin = Parsec::default();
@@ -99,6 +100,7 @@ mod tests {
         let secret = Secret {
             password: b"secret",
             secure: false,
+            encrypted: false,
             consent: &Consent::default(),
         };
         for data in [&b""[..], b"P", b"P\0", b"Q\0saltsalt", b"P\xffsaltsalt"] {
