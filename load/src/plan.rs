@@ -176,6 +176,16 @@ pub struct Server {
     pub connect_timeout_s: f64,
     #[serde(default)]
     pub tls: Tls,
+    /// Send the password as it is, whoever listens, if the server asks for that
+    /// (`mysql_clear_password`).
+    #[serde(default)]
+    pub enable_cleartext_plugin: bool,
+    /// Believe the RSA key that the server sends, whoever it is (`caching_sha2_password`).
+    #[serde(default)]
+    pub get_server_public_key: bool,
+    /// PEM file with the server's RSA key.
+    #[serde(default)]
+    pub server_public_key_path: Option<PathBuf>,
     #[serde(default)]
     pub compression: Compression,
     /// `utf8mb4`, `utf8mb3`, `latin1`, `ascii` or `binary`.
@@ -264,10 +274,17 @@ impl Plan {
             socket,
             tls,
             handler_socket,
+            server_public_key_path,
             ..
         } in servers
         {
-            let paths = [socket, &mut tls.ca, &mut tls.certificate, &mut tls.key];
+            let paths = [
+                socket,
+                server_public_key_path,
+                &mut tls.ca,
+                &mut tls.certificate,
+                &mut tls.key,
+            ];
             let keys = handler_socket.iter_mut();
             let keys = keys.flat_map(|keys| [&mut keys.socket, &mut keys.socket_wr]);
             for path in paths.into_iter().chain(keys).flatten() {

@@ -319,11 +319,13 @@ class ServerIdentity(TypedDict):
 class ServerRecord(ServerIdentity, total=False):
     """The server that answered, and how its options are changed; `comment` is its version's.
 
+    login: how the control connection entered, without a secret.
     without_effect: options that it took and does nothing with.
     """
 
     change: str
     comment: str
+    login: str
     without_effect: list[str]
 
 

@@ -45,6 +45,8 @@ class Stage:
             "user": USER,
             "password_env": "LOAD_PASSWORD",
             "database": DATABASE,
+            # It is ours; nobody else answers there.
+            "get_server_public_key": self.is_mysql,
             **more,
         }
 

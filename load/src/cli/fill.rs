@@ -1,6 +1,7 @@
 //! `contend-load fill`: makes the tables of a schema and fills them with rows of a seed.
 
 mod board;
+mod way_in;
 
 use super::output::{self, Undone};
 use crate::fill::mark;
@@ -28,6 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::available_parallelism;
 use std::time::Duration;
+use way_in::WayIn;
 
 /// Make the tables of a schema and fill them with rows of a seed. A table that exists is never
 /// touched, unless its comment says that contend-load left it half filled; of a schema of several
@@ -97,6 +99,8 @@ pub struct Arguments {
     progress: FillOutcomes,
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     connect_timeout_s: f64,
+    #[command(flatten)]
+    way_in: WayIn,
 }
 
 fn schema_names() -> PossibleValuesParser {
@@ -150,19 +154,20 @@ fn target_of(arguments: &Arguments) -> Result<Target, String> {
     }))
     .map_err(|error| error.to_string())?;
     let address = address_of(&server)?;
+    let options = Options {
+        database: Some(database_of(arguments)?),
+        unix_socket: matches!(address, Address::Unix(_)),
+        local_infile: true,
+        // One order, one statement, whatever stands in the table options.
+        multi_statements: false,
+        ..Options::default()
+    };
     Ok(Target {
         credentials: Credentials {
             user: arguments.user.clone(),
             password: password_of(&server)?,
         },
-        options: Options {
-            database: Some(database_of(arguments)?),
-            unix_socket: matches!(address, Address::Unix(_)),
-            local_infile: true,
-            // One order, one statement, whatever stands in the table options.
-            multi_statements: false,
-            ..Options::default()
-        },
+        options: arguments.way_in.over(options, arguments.host.as_deref())?,
         address,
         connect_timeout: Duration::from_nanos(seconds_ns(timeout)),
     })

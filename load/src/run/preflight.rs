@@ -7,13 +7,14 @@ use super::job::{At, Setup};
 use crate::outcome::Failure;
 use crate::talk::Target;
 use crate::talk::blocking::ControlConnection;
+use crate::talk::failure::LOST;
 use crate::wire::Flavour;
 use crate::workload::{self, Tongue};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// A server that is asked for its variables answers at once, or has other troubles.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 const LIMITS: &str = "SELECT @@max_connections, @@max_prepared_stmt_count";
 const IN_USE: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN \
@@ -82,7 +83,12 @@ fn check_server(
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
     let mut connection = ControlConnection::open(server)?;
-    if let Some(room) = ask(&mut connection) {
+    let mut lost = None;
+    let room = ask(&mut connection, &mut lost);
+    if let Some(failure) = lost {
+        return Err(failure);
+    }
+    if let Some(room) = room {
         compare(room, wanted)?;
     }
     let workload = &setup.arms.at(at.arm).workload;
@@ -111,7 +117,7 @@ impl workload::LookedAtServer for Looked<'_> {
 }
 
 /// None if the server does not know the words: it may be a proxy, or none of the family.
-fn ask(connection: &mut ControlConnection) -> Option<Room> {
+fn ask(connection: &mut ControlConnection, lost: &mut Option<Failure>) -> Option<Room> {
     let mut patience = |waited| {
         if waited < PATIENCE {
             Ok(())
@@ -119,8 +125,14 @@ fn ask(connection: &mut ControlConnection) -> Option<Room> {
             Err(Failure::plain("no answer"))
         }
     };
-    let limits = connection.rows(LIMITS, &mut patience).ok()?;
-    let in_use = connection.rows(IN_USE, &mut patience).ok()?;
+    let mut rows = |sql| {
+        let rows = connection.rows(sql, &mut patience);
+        // A server that is gone would be waited for once more by the load.
+        rows.map_err(|failure| *lost = Some(failure).filter(|failure| failure.code == Some(LOST)))
+            .ok()
+    };
+    let limits = rows(LIMITS)?;
+    let in_use = rows(IN_USE)?;
     let limit = |place: usize| limits.first()?.get(place)?.as_ref()?.parse().ok();
     let used = |name: &str| {
         let row = in_use.iter().find(|row| {

@@ -3,9 +3,11 @@
 //!
 //! The caller decides how long to wait: while nothing happens on the socket, the caller's
 //! [`Patience`] is called now and then and can end the wait. So a statement may take an hour, a
-//! signal is noticed within a moment, and there is no time limit here that might be wrong.
+//! signal is noticed within a moment, and there is no time limit here that might be wrong. Of a
+//! control connection the server is asked now and then whether it lives: see [`BlockingLink::doubt`].
 
 mod broken;
+mod doubt;
 mod statements;
 
 pub use broken::Broken;
@@ -18,9 +20,11 @@ use crate::outcome::Failure;
 use crate::reactor::socket::{Address, receive, send};
 use crate::reactor::wait::{is_readable, is_writable};
 use crate::workload::{Class, Reply, Request};
+use doubt::Doubt;
 use rustix::buffer::spare_capacity;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How often [`Patience`] is called while nothing happens.
@@ -46,6 +50,8 @@ pub struct BlockingLink {
     out: Vec<u8>,
     spare: Vec<u8>,
     received: Vec<u8>,
+    /// Whom to ask whether the server lives, if an answer takes long; none: nobody is asked.
+    doubted: Option<Arc<Target>>,
 }
 
 impl BlockingLink {
@@ -63,6 +69,7 @@ impl BlockingLink {
             out: Vec::new(),
             spare: Vec::new(),
             received: Vec::with_capacity(READ_BYTES),
+            doubted: None,
         };
         opened.link.open(target);
         // A server may keep sending a little and never complete the login: the limit holds too.
@@ -72,6 +79,11 @@ impl BlockingLink {
             }
         }
         Ok(opened)
+    }
+
+    /// Has the server asked over another connection whether it lives, where an answer takes long.
+    pub fn doubt(&mut self, target: Target) {
+        self.doubted = Some(Arc::new(target));
     }
 
     /// The address of the server.
@@ -114,13 +126,35 @@ impl BlockingLink {
     /// # Errors
     /// The connection is lost, the server breaks the protocol, or the caller's patience has ended.
     pub fn listen(&mut self, patience: Patience<'_>) -> Result<bool, Broken> {
+        let mut doubt = self.doubts();
         loop {
-            match self.hear(patience, None)? {
+            match self.hear_doubting(&mut doubt, patience)? {
                 Heard::Answered(_) => return Ok(false),
                 Heard::LocalFile => return Ok(true),
                 Heard::More | Heard::Opened => {}
             }
         }
+    }
+
+    /// The doubt during the answer that is waited for.
+    fn doubts(&self) -> Option<Doubt> {
+        self.doubted.clone().map(Doubt::new)
+    }
+
+    /// Waits for bytes and takes them in, for as long as nothing speaks against the server.
+    fn hear_doubting(
+        &mut self,
+        doubt: &mut Option<Doubt>,
+        patience: Patience<'_>,
+    ) -> Result<Heard, Broken> {
+        let mut look = || doubt.as_mut().map_or(Ok(()), Doubt::look);
+        let mut wait = |waited| patience(waited).and_then(|()| look());
+        let heard = self.hear(&mut wait, None)?;
+        if matches!(heard, Heard::More) {
+            // It may say a little now and then, and never end.
+            look().map_err(Broken::Ended)?;
+        }
+        Ok(heard)
     }
 
     /// Sends a part of the local file that the server wants; an empty one is its end.

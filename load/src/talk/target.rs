@@ -1,6 +1,6 @@
 //! Where servers are and who enters, as a plan says it.
 
-use super::tls::tls_of;
+use super::tls::{consent_of, tls_of};
 use crate::plan::{Compression, Server};
 use crate::reactor::socket::Address;
 use crate::wire::mysql::{Algorithm, Charset, Options};
@@ -75,6 +75,11 @@ fn options_of(server: &Server) -> Result<Options, WireError> {
             Compression::Zstd => Some(Algorithm::Zstd),
         },
         tls: tls_of(&server.tls, host)?,
+        consent: consent_of(
+            server.enable_cleartext_plugin,
+            server.get_server_public_key,
+            server.server_public_key_path.as_deref(),
+        )?,
         ..Options::default()
     })
 }

@@ -1,8 +1,8 @@
-//! TLS as a plan asks for it, from the files that it names.
+//! TLS and what a password may be given away for, from the files that a plan names.
 
 use crate::plan::{Tls, TlsMode};
 use crate::wire::WireError;
-use crate::wire::mysql::{TlsConfig, TlsWish, Trust};
+use crate::wire::mysql::{Consent, ServerKey, TlsConfig, TlsWish, Trust};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::path::Path;
@@ -36,6 +36,26 @@ pub fn tls_of(tls: &Tls, host: &str) -> Result<Option<Arc<TlsConfig>>, WireError
         identity,
     };
     TlsConfig::new(wish, host).map(Some)
+}
+
+/// What the password may be given away for. A key in a file goes before one that the server sends.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn consent_of(
+    clear_text: bool,
+    key_as_sent: bool,
+    key: Option<&Path>,
+) -> Result<Consent, WireError> {
+    let server_key = match key {
+        Some(path) => ServerKey::Known(std::fs::read(path).map_err(|why| unread(path, why))?),
+        None if key_as_sent => ServerKey::AsSent,
+        None => ServerKey::Unknown,
+    };
+    Ok(Consent {
+        clear_text,
+        server_key,
+    })
 }
 
 fn trust_of(tls: &Tls) -> Result<Trust, WireError> {

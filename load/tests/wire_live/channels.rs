@@ -4,7 +4,7 @@ use contend_load::plan::{Tls, TlsMode};
 use contend_load::wire::mysql::{Algorithm, Options, ReplyForm, command};
 use contend_load::wire::{Flavour, Value, WireError};
 
-use crate::client::{Client, Server, server, tls, tls_of};
+use crate::client::{Client, Server, ours, server, tls, tls_of};
 
 fn make_user(server: &Server, user: &str, more: &str) {
     let mut root = Client::root(server);
@@ -178,7 +178,7 @@ fn tls_carries_a_session() {
     let Some(server) = server() else { return };
     make_user(server, "talker", "");
     talk(&mut Client::tcp(server, "talker", "secret", tls(server, TlsMode::Required)).unwrap());
-    talk(&mut Client::tcp(server, "talker", "secret", Options::default()).unwrap());
+    talk(&mut Client::tcp(server, "talker", "secret", ours()).unwrap());
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 
 use contend_load::plan::{Tls, TlsMode};
 use contend_load::wire::mysql::{
-    Agreed, AnswerPacket, AnswerReader, AnswerState, Channel, Column, FrameReader, Login, Options,
-    PreparedStatement, ReplyForm, TextRow, TlsConfig, command, sequence_after,
+    Agreed, AnswerPacket, AnswerReader, AnswerState, Channel, Column, Consent, FrameReader, Login,
+    Options, PreparedStatement, ReplyForm, ServerKey, TextRow, TlsConfig, command, sequence_after,
 };
 use contend_load::wire::{Credentials, ServerError, Summary, WireError};
 
@@ -269,8 +269,16 @@ pub fn tls(server: &Server, mode: TlsMode) -> Options {
 
 pub fn tls_of(tls: Tls, host: &str) -> Options {
     let tls: Option<Arc<TlsConfig>> = contend_load::talk::tls::tls_of(&tls, host).unwrap();
+    Options { tls, ..ours() }
+}
+
+/// The server is ours: whatever key it sends is believed.
+pub fn ours() -> Options {
     Options {
-        tls,
+        consent: Consent {
+            server_key: ServerKey::AsSent,
+            ..Consent::default()
+        },
         ..Options::default()
     }
 }

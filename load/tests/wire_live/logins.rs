@@ -1,10 +1,10 @@
 //! Every login plugin that the server has, over every way that leads to it.
 
 use contend_load::plan::TlsMode;
-use contend_load::wire::mysql::Options;
+use contend_load::wire::mysql::{Consent, Options};
 use contend_load::wire::{Flavour, WireError};
 
-use crate::client::{Client, Server, server, tls};
+use crate::client::{Client, Server, ours, server, tls};
 
 const PASSWORD: &str = "pass wörd";
 
@@ -68,7 +68,7 @@ fn everywhere(server: &Server, user: &str) {
         user,
     );
     is_denied(Client::socket(server, user, "wrong", Options::default()));
-    is_denied(Client::tcp(server, user, "wrong", Options::default()));
+    is_denied(Client::tcp(server, user, "wrong", ours()));
     is_denied(Client::tcp(server, user, "", Options::default()));
 }
 
@@ -110,18 +110,29 @@ fn caching_sha2_password() {
     );
     forget();
     enters(
-        Client::tcp(server, "sha", PASSWORD, tls(server, TlsMode::VerifyCa)),
+        Client::tcp(
+            server,
+            "sha",
+            PASSWORD,
+            tls(server, TlsMode::VerifyIdentity),
+        ),
         "sha",
     );
-    forget();
-    enters(
-        Client::tcp(server, "sha", PASSWORD, Options::default()),
-        "sha",
-    );
+    for agreed in [ours(), tls(server, TlsMode::VerifyCa)] {
+        forget();
+        // Nobody vouches for whom it would reach.
+        let way = Options {
+            consent: Consent::default(),
+            ..agreed.clone()
+        };
+        let kept = Client::tcp(server, "sha", PASSWORD, way).err();
+        assert!(matches!(kept, Some(WireError::Ours(what)) if what.contains("vouches")));
+        enters(Client::tcp(server, "sha", PASSWORD, agreed), "sha");
+    }
     // Now it is cached.
     everywhere(server, "sha");
     forget();
-    is_denied(Client::tcp(server, "sha", "wrong", Options::default()));
+    is_denied(Client::tcp(server, "sha", "wrong", ours()));
     assert!(make(server, "sha_none", "WITH caching_sha2_password BY ''"));
     enters(
         Client::tcp(server, "sha_none", "", Options::default()),

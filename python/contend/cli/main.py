@@ -2,8 +2,8 @@
 
 Exit codes: 0 done, 1 the work failed or was interrupted, 2 what was asked is wrong, 3 and 4 of a
 gate: slower, not certain. A ContendError is printed without a traceback; an OSError too, since a
-full disk or a missing permission is the user's business. Anything else is a bug and says so by its
-traceback."""
+full disk or a missing permission is the user's business. So is a server that answers what no server
+does. Anything else is a bug and says so by its traceback."""
 
 from __future__ import annotations
 
@@ -53,6 +53,14 @@ def _done(arguments: Sequence[str]) -> int:
     except OSError as error:
         _report(ContendError(_describe(error)))
         return 1
+    except Exception as error:
+        from contend.servers.misread import SHAPES, misread
+
+        words = misread(error) if isinstance(error, SHAPES) else None
+        if words is None:
+            raise
+        _report(words)
+        return words.exit_code
 
 
 def _dispatch(arguments: Sequence[str]) -> int:

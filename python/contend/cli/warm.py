@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pymysql
 from pymysql.connections import Connection
 
 from contend.cli import warm_load
@@ -142,16 +141,6 @@ def _time(text: str) -> float:
 
 
 def _warm(args: argparse.Namespace) -> int:
-    try:
-        return _done(args)
-    except pymysql.err.MySQLError as error:
-        raise WorkError(
-            f"{Dsn.parse(args.server)} refused a statement of contend warm: "
-            f"{error.args[-1]} (error {error.args[0]})."
-        ) from error
-
-
-def _done(args: argparse.Namespace) -> int:
     _refuse_unused(args)
     server = server_of(Dsn.parse(args.server))
     if args.restore:

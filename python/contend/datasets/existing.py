@@ -340,6 +340,7 @@ def entrance(
         user=dsn.user or "root",
         password_env=variable if secret else None,
         database=database,
+        guarded=dsn.security.in_plan() or None,
     )
     return address, {variable: secret} if secret else {}
 

@@ -308,6 +308,7 @@ class BorrowedUnderTest:
                     "version": self._identity.version,
                     "comment": self._identity.comment,
                     "source": str(dsn),
+                    "login": self._control.entered,
                     "change": "in_place",
                 },
                 "variables_that_differ": self._differing,

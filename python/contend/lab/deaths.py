@@ -1,14 +1,11 @@
-"""How a server ended, if it did in the middle of something; and what a broken control connection
-says, in words."""
+"""How a server ended, if it did in the middle of something."""
 
 from __future__ import annotations
 
 import time
 from typing import Protocol
 
-import pymysql
-
-from contend.errors import ContendError, WorkError
+from contend.errors import ContendError
 from contend.servers.errors import ServerDied
 
 DEATH_S = 2.0
@@ -23,9 +20,7 @@ class Mortal(Protocol):
         ...
 
 
-def death_behind(
-    runner: Mortal, error: ContendError | pymysql.err.MySQLError
-) -> ContendError | None:
+def death_behind(runner: Mortal, error: ContendError) -> ContendError | None:
     """How the server ended, if that is what is behind an error. Whoever met its death first may
     have told already."""
     if isinstance(error, ServerDied):
@@ -37,16 +32,7 @@ def death_behind(
     return death
 
 
-def _is_broken(error: ContendError | pymysql.err.MySQLError) -> bool:
+def _is_broken(error: ContendError) -> bool:
     """Whether the server did not refuse something, but was not there (errors of clients)."""
-    first = error.args[0] if isinstance(error, pymysql.err.MySQLError) and error.args else None
-    code = getattr(error, "code", first)
+    code = getattr(error, "code", None)
     return isinstance(code, int) and 2000 <= code < 3000
-
-
-def in_words(error: ContendError | pymysql.err.MySQLError) -> ContendError:
-    """An error of the control connection as one of ours."""
-    if isinstance(error, ContendError):
-        return error
-    said = str(error.args[-1]) if error.args else str(error)
-    return WorkError(f"the control connection failed: {said}")

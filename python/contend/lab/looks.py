@@ -11,10 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-import pymysql
-
 from contend.errors import ContendError
-from contend.lab.deaths import Mortal, death_behind, in_words
+from contend.lab.deaths import Mortal, death_behind
 from contend.lab.events import Listener, Notice
 from contend.lab.look_block import BlockToLookAt, now
 from contend.outcome import Outcome, Slice
@@ -88,8 +86,8 @@ def _taken(name: str, number: int, runs: Sequence[Planned], runner: Looker) -> l
         if (death := runner.death()) is not None:
             raise death
         return records
-    except (ContendError, pymysql.err.MySQLError) as error:
-        why = death_behind(runner, error) or in_words(error)
+    except ContendError as error:
+        why = death_behind(runner, error) or error
         return [
             LookRecord(name, number, run.cell, started_at, now(), error=why.message) for run in runs
         ]

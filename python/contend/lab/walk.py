@@ -18,15 +18,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import pymysql
-
 from contend.calibration import Calibration
 from contend.datasets import LoadingDeclined, LoadingFailed, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
 from contend.findings import study_of
 from contend.findings.tried import LOOKS as LOOKS_AT_WHY
 from contend.findings.tried import open_treatments, tried_of, why_decided
-from contend.lab.deaths import death_behind, in_words
+from contend.lab.deaths import death_behind
 from contend.lab.design import Design
 from contend.lab.effort import Effort
 from contend.lab.events import Listener, RunBegan, RunEnded, TooManyFailures
@@ -380,8 +378,6 @@ def _attempt(
         if not (ready or measured):
             raise
         return without(error, death_behind(runner, error))
-    except pymysql.err.MySQLError as error:
-        return without(in_words(error), death_behind(runner, error))
 
 
 def _too_many(records: list[RunRecord], folder: RunFolder) -> TooManyFailures:

@@ -13,6 +13,7 @@ from typing import Any, cast
 from contend.errors import RequestError
 from contend.load.plan import Address
 from contend.load.process import Child, judge, parse
+from contend.plan import Server
 from contend.probed import CpuState, NodeMatrix
 from contend.program import PROGRAM
 from contend.spec.model import DataSpec
@@ -238,6 +239,25 @@ def fill_arguments(
     }
     # With `=` a value may begin with a dash.
     given = [f"{name}={value}" for name, value in options.items() if value not in (None, "")]
+    given += _guarded(address.guarded or {})
     told = {name: value for name, value in data.own.items() if value is not None}
     own = [f"--with={name}={json.dumps(value)}" for name, value in told.items()]
     return ["--create-database", *given, *own]
+
+
+def _guarded(server: Server) -> list[str]:
+    tls = server.get("tls", {})
+    named = {
+        "--ssl-mode": tls.get("mode", "").replace("-", "_"),
+        "--ssl-ca": tls.get("ca"),
+        "--ssl-cert": tls.get("certificate"),
+        "--ssl-key": tls.get("key"),
+        "--server-public-key-path": server.get("server_public_key_path"),
+    }
+    switches = {
+        "--enable-cleartext-plugin": server.get("enable_cleartext_plugin"),
+        "--get-server-public-key": server.get("get_server_public_key"),
+    }
+    return [f"{name}={value}" for name, value in named.items() if value] + [
+        name for name, is_on in switches.items() if is_on
+    ]

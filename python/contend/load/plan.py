@@ -35,6 +35,8 @@ class Address:
     """Where that plugin listens, if the server has it."""
     init_sql: tuple[str, ...] = ()
     """Statements that each connection begins with."""
+    guarded: Server | None = None
+    """TLS, and what the password may be given away for, as a plan says it."""
 
     def as_plan(self) -> Server:
         server: Server = (
@@ -49,6 +51,8 @@ class Address:
             server["handler_socket"] = self.handler_socket
         if self.init_sql:
             server["init_sql"] = list(self.init_sql)
+        if self.guarded:
+            server.update(self.guarded)
         return server
 
 

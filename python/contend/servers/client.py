@@ -12,27 +12,28 @@ import socket
 import struct
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from socket import AF_UNIX, SOCK_STREAM
 from socket import socket as Socket
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import CR, ER
 from pymysql.cursors import Cursor
 
-from contend.errors import WorkError
-from contend.servers.errors import ConnectionLost, ConnectionRefused, WrongLogin
-from contend.units import format_duration
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
-
-    _Connection = Connection[Any]
-else:
-    _Connection = pymysql.connections.Connection
-
+from contend.errors import ContendError, WorkError
+from contend.servers.control import Control, not_understood
+from contend.servers.errors import (
+    WHAT_HELPS,
+    ConnectionLost,
+    ConnectionRefused,
+    Silent,
+    StatementRefused,
+    WrongLogin,
+)
+from contend.servers.security import Security
 
 CONNECT_TIMEOUT_S = 10
 """For the login too: a server that stands still is connected to, and never says a word."""
@@ -43,44 +44,14 @@ ANSWER_S = 600
 LONG_S = 24 * 3600
 """For a statement that reads or makes a whole table."""
 
-_CLOSED = 0
-"""PyMySQL's code for a connection that broke before."""
-
-_LOST = frozenset({CR.CR_SERVER_LOST, CR.CR_SERVER_GONE_ERROR, _CLOSED})
-_SHOWN = 200
-"""Letters of a statement in an error."""
-
 _WRONG_LOGIN = frozenset(
     {ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.HOST_NOT_PRIVILEGED, 1698}
 )
-_UNREACHABLE = frozenset({CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, *_LOST})
-
-
-class Control(_Connection):
-    """A connection that tells in words when it breaks: which server, at which statement."""
-
-    server = ""
-    _read_timeout: float | None
-
-    def connect(self, sock: Socket | None = None) -> None:
-        answer_s, self._read_timeout = self._read_timeout, self.connect_timeout
-        super().connect(sock)
-        self._read_timeout = answer_s
-
-    def query(self, sql: str | bytes, unbuffered: bool = False) -> int:
-        try:
-            return super().query(sql, unbuffered)
-        except (pymysql.err.OperationalError, pymysql.err.InterfaceError) as error:
-            if error.args[0] not in _LOST:
-                raise
-            text = sql if isinstance(sql, str) else sql.decode("utf-8", "replace")
-            is_late = isinstance(error.__context__, TimeoutError)
-            raise ConnectionLost(
-                f"{self.server} did not answer within {format_duration(self._read_timeout or 0)}."
-                if is_late
-                else f"{self.server} broke off the connection.",
-                text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…",
-            ) from error
+_UNREACHABLE = frozenset(
+    {CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, CR.CR_SERVER_LOST, CR.CR_SERVER_GONE_ERROR}
+)
+ALIVE_S = 4
+"""For a login and a statement of the connection that only asks whether a server lives."""
 
 
 def connect(
@@ -92,15 +63,21 @@ def connect(
     host: str | None = None,
     port: int = 3306,
     database: str | None = None,
+    security: Security | None = None,
+    connect_timeout: float | None = None,
+    is_doubted: bool = False,
     **more: Any,
-) -> Connection[Any]:
+) -> Control:
     """Connect, or raise an error that says why not.
 
     Args:
         server: how the server is called in an error; never holds a password.
         socket: a Unix socket; if it is given, host and port are not used.
+        is_doubted: a statement that takes long is waited for only while the server answers on
+            another connection.
         more: passed to `pymysql.connect`.
     """
+    entered_s = CONNECT_TIMEOUT_S if connect_timeout is None else connect_timeout
     try:
         connection = Control(
             unix_socket=None if socket is None else str(socket),
@@ -110,25 +87,59 @@ def connect(
             # PyMySQL itself would send it in Latin-1, which servers do not expect.
             password=password.encode("utf-8", "surrogateescape"),
             database=database,
-            connect_timeout=CONNECT_TIMEOUT_S,
+            connect_timeout=entered_s,
             autocommit=True,
             charset="utf8mb4",
             defer_connect=True,
-            # A socket needs no encryption, and to make ready for it takes longer than to connect.
-            ssl_disabled=socket is not None,
+            # It has its own TLS.
+            ssl_disabled=True,
             **more,
         )
         connection.server = server
-        if socket is not None:
-            # PyMySQL takes a socket it did not open for an insecure one, and would then ask for a
-            # key when the server expects the password.
-            setattr(connection, "_secure", True)  # noqa: B010
+        connection.security = security or Security()
+        if is_doubted:
+            connection.is_alive = partial(
+                _is_alive,
+                server=server,
+                user=user,
+                password=password,
+                socket=socket,
+                host=host,
+                port=port,
+                security=security,
+            )
         connection.connect(None if socket is None else _open(socket))
         return connection
+    except ContendError:
+        raise
     except pymysql.err.MySQLError as error:
         raise _in_words(error, server, user, database, bool(password)) from error
-    except (OSError, RuntimeError) as error:
+    except OSError as error:
         raise ConnectionRefused(f"{server} cannot be reached: {error}.") from error
+    except Exception as error:  # Whatever the library raises over what it cannot read.
+        raise _no_server(error, server) from error
+
+
+def _no_server(error: Exception, server: str) -> ConnectionRefused:
+    return ConnectionRefused(
+        f"{server} {not_understood(error)}.",
+        hint="Check that it is a server of MariaDB or MySQL.",
+    )
+
+
+def _is_alive(**where: Any) -> bool:
+    """Whether the server lets somebody in and answers, or refuses that in words."""
+    try:
+        with connect(**where, connect_timeout=ALIVE_S, read_timeout=ALIVE_S) as connection:
+            fetch(connection, "SELECT 1")
+    except Silent:
+        return False
+    except (ConnectionLost, OSError):
+        return False
+    except (ConnectionRefused, StatementRefused):
+        # Too many connections, say.
+        return True
+    return True
 
 
 def _open(path: Path) -> Socket:
@@ -147,6 +158,8 @@ def _in_words(
     error: pymysql.err.MySQLError, server: str, user: str, database: str | None, secret: bool
 ) -> ConnectionRefused:
     code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+    if not code:
+        return _no_server(error, server)
     said = str(error.args[-1]) if error.args else str(error)
     if code in _WRONG_LOGIN:
         with_or_without = "with the password given" if secret else "without a password"
@@ -158,12 +171,14 @@ def _in_words(
     if code == ER.BAD_DB_ERROR:
         return ConnectionRefused(f"{server} has no database {database} (error {code}).")
     if code in _UNREACHABLE:
-        return ConnectionRefused(
+        return Silent(
             f"{server} does not answer (user {user}, error {code}).",
             hint="Check that it runs, and its host, port or socket.",
             detail=said,
         )
-    return ConnectionRefused(f"{server} refused user {user} (error {code}).", detail=said)
+    return ConnectionRefused(
+        f"{server} refused user {user} (error {code}).", hint=WHAT_HELPS.get(code), detail=said
+    )
 
 
 _CREDENTIALS = struct.Struct("3i")
@@ -207,6 +222,11 @@ class LazyControl:
         if self._connection is None:
             self._connection = self._connect(read_timeout=ANSWER_S, write_timeout=ANSWER_S)
         return self._connection
+
+    @property
+    def entered(self) -> str:
+        """How its login went, for a record."""
+        return str(getattr(self.connection(), "entered", ""))
 
     def close(self) -> None:
         connection, self._connection = self._connection, None

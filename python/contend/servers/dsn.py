@@ -18,6 +18,8 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from contend.errors import did_you_mean
 from contend.servers.errors import DsnError
+from contend.servers.security import KEYS as _SECURITY_KEYS
+from contend.servers.security import Security
 
 
 class Password:
@@ -109,7 +111,7 @@ PASSWORD_VARIABLE = "CONTEND_PASSWORD"
 
 DEFAULT_PORT = 3306
 _SCHEMES = ("mysql", "mariadb")
-_KEYS = ("socket", "option_file")
+_KEYS = ("socket", "option_file", *_SECURITY_KEYS)
 _EXAMPLES = (
     "Write mysql://user@host:3306/database, mysql://user@/?option_file=~/.my.cnf, or socket:/path."
 )
@@ -129,6 +131,7 @@ class Dsn:
     socket: Path | None = None
     option_file: Path | None = None
     password: Password = field(default=Password(""), repr=False)
+    security: Security = field(default_factory=Security)
 
     @classmethod
     def parse(cls, text: str) -> Dsn:
@@ -176,6 +179,7 @@ class Dsn:
             database=database or None,
             socket=Path(asked["socket"]) if "socket" in asked else None,
             option_file=Path(asked["option_file"]) if "option_file" in asked else None,
+            security=Security.of(asked, "the DSN"),
         )
 
     def complete(self, environment: Mapping[str, str] | None = None) -> Dsn:
@@ -189,6 +193,8 @@ class Dsn:
             socket = Path(said["socket"])
         port = _port(said.get("port"), self.option_file)
         secret = said.get("password") or environment.get(PASSWORD_VARIABLE, "")
+        security = self.security.over(Security.of_file(said, str(self.option_file)))
+        security.check(str(self))
         return replace(
             self,
             user=self.user or said.get("user") or _user_of_this_process(),
@@ -197,6 +203,7 @@ class Dsn:
             database=self.database or said.get("database"),
             socket=socket,
             password=self.password or Password(secret),
+            security=security,
         )
 
     @property
@@ -215,7 +222,8 @@ class Dsn:
         host = f"[{self.host}]" if self.host and ":" in self.host else self.host or ""
         port = f":{self.port}" if self.port is not None else ""
         asked = {"socket": self.socket, "option_file": self.option_file}
-        query = urlencode({k: str(v) for k, v in asked.items() if v is not None}, safe="/~")
+        named = {k: str(v) for k, v in asked.items() if v is not None} | self.security.in_query()
+        query = urlencode(named, safe="/~")
         path = f"/{quote(self.database, safe='')}" if self.database else "/"
         return f"mysql://{user}{host}{port}{path}" + (f"?{query}" if query else "")
 

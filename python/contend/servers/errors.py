@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pymysql.err import MySQLError
+
 from contend.errors import RequestError, WorkError
 
 
@@ -61,6 +63,61 @@ class ConnectionLost(WorkError):
         super().__init__(
             message, hint="Its error log and its process list may say why.", detail=statement
         )
+
+
+class BrokenProtocol(ConnectionLost):
+    """What answers is no server, or it says what a server never should."""
+
+    code = 2027
+
+    def __init__(self, message: str, statement: str) -> None:
+        super().__init__(message, statement)
+        self.hint = "Check that it is a server of MariaDB or MySQL."
+
+
+class StatementRefused(WorkError, MySQLError):
+    """The server answered a statement with an error.
+
+    It is PyMySQL's error too, with the code first and the text last in `args`: whoever handles what
+    a server refuses catches that.
+    """
+
+    def __init__(self, server: str, code: int, said: str, statement: str) -> None:
+        super().__init__(
+            f"{server} refused a statement: {said.rstrip('.')} (error {code}).",
+            hint=WHAT_HELPS.get(code),
+            detail=statement,
+        )
+        self.code = code
+        self.args = (code, said)
+
+    def __str__(self) -> str:
+        return self.message
+
+
+_GRANT = "Give the user the privilege, or log in as one that has it."
+_LATER = "Wait until connections end, or raise the limit."
+WHAT_HELPS = {
+    1040: _LATER,
+    1203: _LATER,
+    1226: "Raise the limit of the account, or use another one.",
+    1862: "The password has expired: log in with another client and set a new one.",
+    1820: "The password has expired: log in with another client and set a new one.",
+    1044: _GRANT,
+    1142: _GRANT,
+    1143: _GRANT,
+    1227: _GRANT,
+    1370: _GRANT,
+}
+"""Refusals that any statement can meet."""
+
+
+class Silent(ConnectionRefused):
+    """Nobody answers there."""
+
+
+class PasswordKept(ConnectionRefused):
+    """The server asks for the password in a way in which others could read it."""
 
 
 class WrongLogin(ConnectionRefused):

@@ -68,6 +68,8 @@ class ExistingServer:
             host=self.dsn.host,
             port=self.dsn.port or DEFAULT_PORT,
             database=database,
+            security=self.dsn.security,
+            is_doubted=True,
             **{"read_timeout": ANSWER_S, "write_timeout": ANSWER_S, **more},
         )
 

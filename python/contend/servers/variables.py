@@ -96,8 +96,8 @@ _SECRETS = ("handlersocket_plain_secret", "handlersocket_plain_secret_wr")
 
 def read_all(connection: Connection[Any]) -> dict[str, str]:
     """Every global variable, without the secrets among them."""
-    values = dict(fetch(connection, "SHOW GLOBAL VARIABLES"))
-    return {name: value for name, value in values.items() if name not in _SECRETS}
+    values = fetch(connection, "SHOW GLOBAL VARIABLES")
+    return {str(name): value for name, value in values if name not in _SECRETS}
 
 
 def status(connection: Connection[Any]) -> dict[str, str]:

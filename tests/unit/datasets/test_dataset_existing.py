@@ -57,6 +57,9 @@ class FakeServer:
     def __exit__(self, *_: object) -> None:
         pass
 
+    def close(self) -> None:
+        pass
+
     def execute(self, statement: str, parameters: Any = None) -> None:
         self._rows = list(self._answer(statement, parameters))
         words = ("ALTER", "DROP", "CREATE", "SET SESSION rocksdb")

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pymysql
 import pytest
 from fake_connection import Rows
 from fake_load import FakeLoad
@@ -28,6 +27,7 @@ from contend.lab.looks import (
 from contend.lab.plan_look import PLANS
 from contend.lab.slices import SliceRunner
 from contend.lab.walk import Schedule, SingleRunner
+from contend.servers.errors import ConnectionLost
 from contend.servers.plans import PERIOD_S
 from contend.spec import Planned
 from contend.store import LookRecord
@@ -127,7 +127,7 @@ def raising(error: Exception) -> Callable[[], object]:
 
 
 LOST = "budget: this look is lost: {}. Every measured run is kept."
-BROKEN = pymysql.err.OperationalError(2013, "Lost connection to server during query")
+BROKEN = ConnectionLost("Lost connection to server during query", "SELECT 1")
 
 
 def told(bench: Bench) -> list[str]:
@@ -172,7 +172,7 @@ def test_a_control_connection_that_breaks_is_told_in_words(
     monkeypatch.setattr("contend.lab.deaths.DEATH_S", 0.05)
     looks(bench, Fails(raising(BROKEN)))
     (said,) = told(bench)
-    assert "the control connection failed: Lost connection to server during query." in said
+    assert "Lost connection to server during query." in said
 
 
 def test_if_each_look_is_lost_none_found_something(bench: Bench) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pymysql
 import pytest
 from fake_load import FakeLoad, done_of
 from lab_fakes import (
@@ -28,7 +27,7 @@ from contend.lab.testbed import Testbed
 from contend.lab.walk import FAILURES_MAX
 from contend.load import LoadFailed
 from contend.servers.deployment import alone
-from contend.servers.errors import ServerDied, ServerFailed
+from contend.servers.errors import ConnectionLost, ServerDied, ServerFailed
 from contend.spec import CellSpec, DataSpec, Experiment, planned_runs, to_dict
 from contend.store import RunFolder
 
@@ -249,7 +248,7 @@ def test_a_control_connection_that_breaks_fails_the_run(
     def breaks(cell: CellSpec) -> None:
         calls.append(cell)
         if len(calls) == 2:
-            raise pymysql.err.OperationalError(2013, "Lost connection")
+            raise ConnectionLost("Lost connection", "SELECT 1")
 
     go(tiny, folder, testbed=FakeTestbed(breaks))
     error = folder.records()[1].error

@@ -179,3 +179,40 @@ def test_any_text_is_a_dsn_or_refused(text: str) -> None:
 @given(st.text())
 def test_any_text_is_an_option_file(text: str) -> None:
     parse_option_file(text)
+
+
+def test_how_the_way_is_guarded_is_said_and_can_be_said_again() -> None:
+    text = "mysql://me@db/?ssl_mode=VERIFY_IDENTITY&ssl_ca=/ca.pem&get_server_public_key=1"
+    dsn = Dsn.parse(text)
+    assert dsn.security.mode == "verify_identity" and dsn.security.get_server_public_key
+    assert Dsn.parse(str(dsn)) == dsn
+    assert dsn.security.in_plan()["tls"] == {"mode": "verify-identity", "ca": "/ca.pem"}
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["ssl_mode=verify", "enable_cleartext_plugin=perhaps", "ssl_mode=verify_ca", "ssl_cert=/c"],
+)
+def test_what_guards_nothing_is_refused(query: str) -> None:
+    with pytest.raises(DsnError):
+        Dsn.parse(f"mysql://me@db/?{query}").complete({})
+
+
+@pytest.mark.parametrize(
+    ("lines", "mode"),
+    [
+        ("ssl-mode=REQUIRED", "required"),
+        ("ssl-ca=/ca\nssl-verify-server-cert", "verify_identity"),
+        ("ssl-ca=/ca", "verify_ca"),
+        ("skip-ssl", "disabled"),
+        ("ssl=0", "disabled"),
+        ("ssl", "required"),
+    ],
+)
+def test_an_option_file_guards_as_for_the_fields_clients(
+    lines: str, mode: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "my.cnf"
+    file.write_text(f"[client]\n{lines}\nget-server-public-key\n")
+    security = Dsn.parse(f"mysql://me@db/?option_file={file}").complete({}).security
+    assert security.mode == mode and security.get_server_public_key

@@ -4,10 +4,10 @@ use super::arguments::SlapOptions;
 use crate::plan::{Tls, TlsMode};
 use crate::reactor::socket::{Address, local_socket};
 use crate::talk::Target;
-use crate::talk::tls::tls_of;
+use crate::talk::tls::{consent_of, tls_of};
 use crate::wire::Credentials;
 use crate::wire::mysql::{self, Algorithm};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -27,6 +27,12 @@ pub fn target(options: &SlapOptions, password: Option<String>) -> Result<Target,
             multi_statements: true,
             compression: compression(options)?,
             tls,
+            consent: consent_of(
+                options.switch("enable-cleartext-plugin") == Some(true),
+                options.switch("get-server-public-key") == Some(true),
+                options.text("server-public-key-path").map(Path::new),
+            )
+            .map_err(|why| why.to_string())?,
             ..mysql::Options::default()
         },
         address,

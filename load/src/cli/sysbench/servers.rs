@@ -9,7 +9,7 @@ use crate::plan::{Tls, TlsMode};
 use crate::reactor::socket::{Address, local_socket};
 use crate::record::IgnoredErrors;
 use crate::run::script::Servers;
-use crate::talk::tls::tls_of;
+use crate::talk::tls::{consent_of, tls_of};
 use crate::wire::Credentials;
 use crate::wire::mysql::{self, Algorithm};
 use std::time::Duration;
@@ -84,6 +84,12 @@ pub fn servers(
             unix_socket: matches!(addresses.first(), Some(Address::Unix(_))),
             compression: compression(options, compat)?,
             tls,
+            consent: consent_of(
+                false,
+                options.flag("mysql_get_server_public_key"),
+                path_of(options, "mysql_server_public_key_path").as_deref(),
+            )
+            .map_err(|error| error.to_string())?,
             ..mysql::Options::default()
         },
         addresses,

@@ -133,6 +133,8 @@ pub const GROUPS: &[Group] = &[
         known("mysql-ssl-ca", Str, None, Only1_1, SERVER, "file of the authorities' certificates"),
         known("mysql-ssl-cert", Str, None, Only1_1, SERVER, "file of the client's certificate"),
         known("mysql-ssl-cipher", Str, Some(""), Both, SERVER, "accepted; the ciphers are those of rustls"),
+        known("mysql-get-server-public-key", Bool, Some("off"), Ours, SERVER, "believe the RSA key that the server sends"),
+        known("mysql-server-public-key-path", Str, None, Ours, SERVER, "file of the server's RSA key"),
         known("mysql-compression", Bool, Some("off"), Both, SERVER, "compress what is sent, by zlib"),
         known("mysql-compression-algorithms", Str, Some("zlib"), Only1_1, SERVER, "compress by one of these {zlib,zstd,uncompressed}"),
         known("mysql-debug", Bool, Some("off"), Both, SERVER, "say each call of the driver"),

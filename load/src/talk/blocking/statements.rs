@@ -47,9 +47,10 @@ impl ControlConnection {
         // Control statements are short, and rows come from this host or a fast network.
         target.options.compression = None;
         let link = BlockingLink::open(&target);
-        let link = link.map_err(|broken| broken.unopened(&target.address))?;
+        let mut link = link.map_err(|broken| broken.unopened(&target.address))?;
         let agreed = link.link().agreed().cloned();
         let agreed = agreed.ok_or_else(|| Broken::Closed.unopened(&target.address))?;
+        link.doubt(target);
         Ok(Self { link, agreed })
     }
 
@@ -146,6 +147,8 @@ impl ControlConnection {
         let mut rows = Vec::new();
         let mut bytes = 0;
         let mut keep = |row: Vec<Option<String>>| {
+            // Rows of nothing cost memory too.
+            bytes += size_of::<Vec<String>>() + row.len() * size_of::<Option<String>>();
             bytes += row.iter().flatten().map(String::len).sum::<usize>();
             rows.push(row);
             if bytes > ANSWER_BYTES_MAX {
@@ -206,8 +209,9 @@ impl ControlConnection {
         let write = |out: &mut Vec<u8>| out.extend_from_slice(packets);
         let asked = self.link.ask(reply, write, patience);
         self.told(asked)?;
+        let mut doubt = self.link.doubts();
         loop {
-            let heard = self.link.hear(patience, None);
+            let heard = self.link.hear_doubting(&mut doubt, patience);
             let heard = self.told(heard)?;
             rows.feed(self.link.link.take_whole().as_slice());
             let wire = |error| failure::of_wire(self.link.address(), &error);

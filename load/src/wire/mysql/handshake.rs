@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::auth::{self, Plugin, Secret};
+use super::auth::{self, Consent, Plugin, Secret};
 use super::channel::{Algorithm, ZSTD_LEVEL};
 use super::charset::Charset;
 use super::cursor::{Cursor, put_lenenc, put_lenenc_bytes};
@@ -41,6 +41,7 @@ pub struct Options {
     pub compression: Option<Algorithm>,
     /// None: never encrypt.
     pub tls: Option<Arc<TlsConfig>>,
+    pub consent: Consent,
 }
 
 impl Default for Options {
@@ -55,6 +56,7 @@ impl Default for Options {
             cache_metadata: false,
             compression: None,
             tls: None,
+            consent: Consent::default(),
         }
     }
 }
@@ -165,10 +167,17 @@ impl Handshake {
         responded
     }
 
+    fn is_verified(&self) -> bool {
+        let tls = self.options.tls.as_ref();
+        tls.is_some_and(|tls| tls.verifies_identity)
+    }
+
     fn secret(&self) -> Secret<'_> {
         Secret {
             password: self.credentials.password.as_bytes(),
-            secure: self.encrypted || self.options.unix_socket,
+            secure: self.options.unix_socket || self.encrypted && self.is_verified(),
+            encrypted: self.encrypted,
+            consent: &self.options.consent,
         }
     }
 

@@ -87,6 +87,7 @@ pub mod tls;
 pub mod value;
 
 pub use answer::{AnswerPacket, AnswerReader, AnswerState, Fed, ReplyForm, TAIL_MAX};
+pub use auth::{Consent, ServerKey};
 pub use capability::status;
 pub use channel::{Algorithm, Channel};
 pub use charset::Charset;

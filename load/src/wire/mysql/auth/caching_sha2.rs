@@ -1,9 +1,9 @@
 //! `caching_sha2_password`: a SHA-256 proof where the server has the password cached, else the
-//! password itself: over a secure channel as it is, else under the server's RSA key.
+//! password itself: over a secure channel as it is, else under an RSA key that the user vouches for.
 
 use sha2::{Digest, Sha256};
 
-use super::{Plugin, Secret, twenty, xor};
+use super::{Plugin, Secret, ServerKey, twenty, xor};
 use crate::wire::error::WireError;
 
 pub(super) const NAME: &[u8] = b"caching_sha2_password";
@@ -41,10 +41,25 @@ impl Plugin for CachingSha2 {
         match data {
             [FAST_AUTH_OK] => Ok(None),
             [FULL_AUTH] if secret.secure => Ok(Some([secret.password, b"\0"].concat())),
-            [FULL_AUTH] => {
-                self.key_asked = true;
-                Ok(Some(vec![WANT_KEY]))
+            // Inside TLS a server takes no RSA: the key that it sent is that of its certificate.
+            [FULL_AUTH] if secret.encrypted && secret.consent.server_key == ServerKey::AsSent => {
+                Ok(Some([secret.password, b"\0"].concat()))
             }
+            [FULL_AUTH] => match &secret.consent.server_key {
+                ServerKey::Known(pem) if !secret.encrypted => {
+                    super::rsa::encrypt(secret.password, &self.nonce, pem).map(Some)
+                }
+                ServerKey::AsSent => {
+                    self.key_asked = true;
+                    Ok(Some(vec![WANT_KEY]))
+                }
+                ServerKey::Unknown | ServerKey::Known(_) => Err(WireError::ours(
+                    "the server asks for the password itself, and nobody vouches for the way to \
+                     it; name its RSA key (server_public_key_path) without TLS, believe the one that it sends \
+                     (get_server_public_key), use TLS that verifies the identity (verify_identity \
+                     and a CA), or use its Unix socket",
+                )),
+            },
             _ => Err(WireError::theirs(
                 "caching_sha2_password says what it never should",
             )),
@@ -56,6 +71,7 @@ impl Plugin for CachingSha2 {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::wire::mysql::auth::Consent;
 
     #[test]
     fn the_server_can_verify_the_answer() {
@@ -63,6 +79,8 @@ mod tests {
         let secret = Secret {
             password: b"secret",
             secure: false,
+            encrypted: false,
+            consent: &Consent::default(),
         };
         let answer = CachingSha2::default().answer(secret, nonce).unwrap();
         let cached = Sha256::digest(Sha256::digest(b"secret"));
@@ -79,14 +97,32 @@ mod tests {
         let open = Secret {
             password: b"secret",
             secure: false,
+            encrypted: false,
+            consent: &Consent::default(),
         };
         plugin.answer(open, b"abcdefghijklmnopqrst").unwrap();
         assert_eq!(plugin.more(open, &[FAST_AUTH_OK]).unwrap(), None);
-        assert_eq!(
-            plugin.more(open, &[FULL_AUTH]).unwrap().unwrap(),
-            [WANT_KEY]
-        );
-        assert!(plugin.more(open, b"no key").is_err());
+        let refused = plugin.more(open, &[FULL_AUTH]);
+        assert!(matches!(refused, Err(WireError::Ours(what)) if what.contains("vouches")));
+        for (server_key, says_key) in [
+            (ServerKey::AsSent, true),
+            (ServerKey::Known(b"no key".to_vec()), false),
+        ] {
+            let consent = Consent {
+                server_key,
+                ..Consent::default()
+            };
+            let agreed = Secret {
+                consent: &consent,
+                ..open
+            };
+            let answer = plugin.more(agreed, &[FULL_AUTH]);
+            assert_eq!(
+                answer.is_ok_and(|said| said == Some(vec![WANT_KEY])),
+                says_key
+            );
+            assert!(plugin.more(agreed, b"no key").is_err());
+        }
         let closed = Secret {
             secure: true,
             ..open

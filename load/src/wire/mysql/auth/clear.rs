@@ -9,9 +9,11 @@ pub(super) struct Clear;
 
 impl Plugin for Clear {
     fn answer(&mut self, secret: Secret<'_>, _nonce: &[u8]) -> Result<Vec<u8>, WireError> {
-        if !secret.secure {
+        if !secret.secure && !secret.consent.clear_text && !secret.password.is_empty() {
             return Err(WireError::ours(
-                "the server asks for the password in clear text; use TLS or a Unix socket",
+                "the server asks for the password in clear text, and nobody vouches for the way to \
+                 it; use its Unix socket, or TLS that verifies the identity (verify_identity and a \
+                 CA); enable_cleartext_plugin sends it all the same",
             ));
         }
         Ok([secret.password, b"\0"].concat())
@@ -22,14 +24,25 @@ impl Plugin for Clear {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::wire::mysql::auth::Consent;
 
     #[test]
     fn only_over_a_secure_channel() {
         let open = Secret {
             password: b"secret",
             secure: false,
+            encrypted: false,
+            consent: &Consent::default(),
         };
         assert!(matches!(Clear.answer(open, b""), Err(WireError::Ours(_))));
+        let agreed = Secret {
+            consent: &Consent {
+                clear_text: true,
+                ..Consent::default()
+            },
+            ..open
+        };
+        assert_eq!(Clear.answer(agreed, b"").unwrap(), b"secret\0");
         let closed = Secret {
             secure: true,
             ..open

@@ -33,6 +33,7 @@ impl Plugin for Ed25519 {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::wire::mysql::auth::Consent;
     use base64::Engine;
 
     /// The public key is what MariaDB stores: `SELECT ed25519_password('secret')`.
@@ -46,6 +47,8 @@ mod tests {
         let secret = Secret {
             password: b"secret",
             secure: false,
+            encrypted: false,
+            consent: &Consent::default(),
         };
         let answer = Ed25519.answer(secret, &nonce).unwrap();
         let signature = ed25519_dalek::Signature::from_bytes(&answer.try_into().unwrap());
@@ -57,6 +60,8 @@ mod tests {
         let secret = Secret {
             password: b"secret",
             secure: false,
+            encrypted: false,
+            consent: &Consent::default(),
         };
         assert!(Ed25519.answer(secret, &[7; 20]).is_err());
     }

@@ -14,8 +14,33 @@ use crate::wire::error::WireError;
 #[derive(Clone, Copy)]
 pub(crate) struct Secret<'s> {
     pub password: &'s [u8],
-    /// Nobody can listen: a Unix socket, or TLS is on.
+    /// Nobody can listen, and whoever answers is the server: a Unix socket, or TLS with a
+    /// certificate that was verified and names the host.
     pub secure: bool,
+    /// TLS is on, whoever it is with.
+    pub encrypted: bool,
+    pub consent: &'s Consent,
+}
+
+/// What a password may be given away for where nobody vouches for the way to the server. The names
+/// are those of the servers' own clients.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Consent {
+    /// `enable_cleartext_plugin`: send it as it is if the server asks for that.
+    pub clear_text: bool,
+    pub server_key: ServerKey,
+}
+
+/// Which RSA key the password may be put under.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ServerKey {
+    /// None.
+    #[default]
+    Unknown,
+    /// `get_server_public_key`: the one that the server sends, whoever it is.
+    AsSent,
+    /// `server_public_key_path`: this one, in PEM.
+    Known(Vec<u8>),
 }
 
 /// One way of proving who we are.

@@ -28,6 +28,7 @@ impl Plugin for NativePassword {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::wire::mysql::auth::Consent;
 
     /// The server's own check: it stores the double hash and knows the nonce.
     #[test]
@@ -36,6 +37,8 @@ mod tests {
         let secret = Secret {
             password: b"secret",
             secure: false,
+            encrypted: false,
+            consent: &Consent::default(),
         };
         let answer = NativePassword.answer(secret, nonce).unwrap();
         let stored = Sha1::digest(Sha1::digest(b"secret"));
@@ -51,6 +54,8 @@ mod tests {
         let none = Secret {
             password: b"",
             secure: false,
+            encrypted: false,
+            consent: &Consent::default(),
         };
         assert!(
             NativePassword
@@ -61,6 +66,8 @@ mod tests {
         let some = Secret {
             password: b"x",
             secure: false,
+            encrypted: false,
+            consent: &Consent::default(),
         };
         assert!(NativePassword.answer(some, b"short").is_err());
     }

@@ -65,6 +65,7 @@ impl Plugin for Parsec {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::wire::mysql::auth::Consent;
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD_NO_PAD;
     use ed25519_dalek::{Signature, VerifyingKey};
@@ -81,6 +82,8 @@ mod tests {
         let secret = Secret {
             password: b"secret",
             secure: false,
+            encrypted: false,
+            consent: &Consent::default(),
         };
         let mut plugin = Parsec::default();
         assert!(plugin.answer(secret, &[7; NONCE_BYTES]).unwrap().is_empty());
@@ -97,6 +100,8 @@ mod tests {
         let secret = Secret {
             password: b"secret",
             secure: false,
+            encrypted: false,
+            consent: &Consent::default(),
         };
         for data in [&b""[..], b"P", b"P\0", b"Q\0saltsalt", b"P\xffsaltsalt"] {
             let mut plugin = Parsec::default();

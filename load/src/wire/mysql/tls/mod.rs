@@ -14,6 +14,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct TlsConfig {
     pub(super) is_required: bool,
+    /// An authority vouches for the certificate, which names the host.
+    pub(super) verifies_identity: bool,
     pub(super) client: Arc<ClientConfig>,
     pub(super) name: ServerName<'static>,
 }
@@ -82,6 +84,7 @@ impl TlsConfig {
         };
         Ok(Arc::new(Self {
             is_required: wish.is_required,
+            verifies_identity: names_host,
             client: Arc::new(client),
             name,
         }))

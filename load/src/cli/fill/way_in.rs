@@ -1,0 +1,82 @@
+//! How the way to the server is guarded, and what the password may be given away for.
+
+use crate::plan::{Tls, TlsMode};
+use crate::talk::tls::{consent_of, tls_of};
+use crate::wire::mysql::Options;
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+use std::path::PathBuf;
+
+/// The names are those of the servers' own clients.
+#[derive(Debug, clap::Args)]
+pub struct WayIn {
+    /// Whether to encrypt, and what to verify.
+    #[arg(long, value_enum, ignore_case = true, default_value_t = TlsMode::Preferred)]
+    ssl_mode: TlsMode,
+    /// PEM file with whom to believe that a certificate is the server's.
+    #[arg(long, value_name = "FILE")]
+    ssl_ca: Option<PathBuf>,
+    /// PEM file with a certificate of our own.
+    #[arg(long, value_name = "FILE", requires = "ssl_key")]
+    ssl_cert: Option<PathBuf>,
+    /// PEM file with its key.
+    #[arg(long, value_name = "FILE", requires = "ssl_cert")]
+    ssl_key: Option<PathBuf>,
+    /// Send the password as it is, whoever listens, if the server asks for that.
+    #[arg(long)]
+    enable_cleartext_plugin: bool,
+    /// Believe the RSA key that the server sends, whoever it is.
+    #[arg(long)]
+    get_server_public_key: bool,
+    /// PEM file with the server's RSA key.
+    #[arg(long, value_name = "FILE")]
+    server_public_key_path: Option<PathBuf>,
+}
+
+impl ValueEnum for TlsMode {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            Self::Disabled,
+            Self::Preferred,
+            Self::Required,
+            Self::VerifyCa,
+            Self::VerifyIdentity,
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(match self {
+            Self::Disabled => "disabled",
+            Self::Preferred => "preferred",
+            Self::Required => "required",
+            Self::VerifyCa => "verify_ca",
+            Self::VerifyIdentity => "verify_identity",
+        }))
+    }
+}
+
+impl WayIn {
+    /// The options of a session on that host with these.
+    ///
+    /// # Errors
+    /// A file cannot be used, in words.
+    pub fn over(&self, options: Options, host: Option<&str>) -> Result<Options, String> {
+        let tls = Tls {
+            mode: self.ssl_mode,
+            ca: self.ssl_ca.clone(),
+            certificate: self.ssl_cert.clone(),
+            key: self.ssl_key.clone(),
+        };
+        let tls = tls_of(&tls, host.unwrap_or("localhost"));
+        let consent = consent_of(
+            self.enable_cleartext_plugin,
+            self.get_server_public_key,
+            self.server_public_key_path.as_deref(),
+        );
+        Ok(Options {
+            tls: tls.map_err(|why| why.to_string())?,
+            consent: consent.map_err(|why| why.to_string())?,
+            ..options
+        })
+    }
+}

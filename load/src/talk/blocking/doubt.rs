@@ -1,0 +1,79 @@
+//! Whether a server that does not end its answer still lives: it is asked over another connection.
+
+use super::{BlockingLink, Broken, endless};
+use crate::outcome::Failure;
+use crate::talk::Target;
+use crate::talk::dialect::Heard;
+use crate::talk::failure::LOST;
+use crate::wire::WireError;
+use crate::wire::mysql::command;
+use crate::workload::Reply;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// After so long without the end of an answer.
+const AFTER: Duration = Duration::from_secs(5);
+const AGAIN_AFTER: Duration = Duration::from_secs(30);
+/// For a login and an answer.
+const ALIVE: Duration = Duration::from_secs(4);
+
+/// The doubt during one answer.
+pub(super) struct Doubt {
+    target: Arc<Target>,
+    due: Instant,
+}
+
+impl Doubt {
+    pub(super) fn new(target: Arc<Target>) -> Self {
+        Self {
+            target,
+            due: Instant::now() + AFTER,
+        }
+    }
+
+    /// Asks, if it is time to.
+    ///
+    /// # Errors
+    /// The server does not answer there either.
+    pub(super) fn look(&mut self) -> Result<(), Failure> {
+        if Instant::now() < self.due {
+            return Ok(());
+        }
+        if !is_alive(&self.target) {
+            return Err(Failure {
+                code: Some(LOST),
+                ..Failure::plain(format!(
+                    "the server at {} did not answer within {} s, nor does it answer on another \
+                     connection",
+                    self.target.address,
+                    AFTER.as_secs()
+                ))
+            });
+        }
+        self.due = Instant::now() + AGAIN_AFTER;
+        Ok(())
+    }
+}
+
+/// Whether it lets somebody in and answers, or refuses that in words.
+fn is_alive(target: &Target) -> bool {
+    let limit = Instant::now() + ALIVE;
+    let target = Target {
+        connect_timeout: ALIVE,
+        ..target.clone()
+    };
+    let asked = BlockingLink::open(&target).and_then(|mut link| answers_by(&mut link, limit));
+    // Too many connections, say.
+    matches!(asked, Ok(()) | Err(Broken::Wire(WireError::Refused(_))))
+}
+
+fn answers_by(link: &mut BlockingLink, limit: Instant) -> Result<(), Broken> {
+    let write = |out: &mut Vec<u8>| command::query(out, b"SELECT 1");
+    link.ask(Reply::Counts, write, &mut endless)?;
+    while Instant::now() < limit {
+        if let Heard::Answered(_) = link.hear(&mut endless, Some(limit))? {
+            return Ok(());
+        }
+    }
+    Err(Broken::Unreachable(std::io::ErrorKind::TimedOut.into()))
+}

@@ -1,0 +1,195 @@
+"""Every command that connects, against servers that do what no server should: it ends in words
+within a quarter of a minute, needs little memory, and gives its password to nobody."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hostile_server import ANSWERS, ASK_FOR_PASSWORD, HostileServer
+
+from contend.program import find_program
+from contend.undo import Journal
+
+PASSWORD = "SECRETpw123"
+LIMIT_S = 15
+LIMIT_MB = 500
+SUPPORT = Path(__file__).parents[1] / "support"
+
+PLAN = {
+    "version": 1,
+    "workload": {"kind": "point_select", "table": "sbtest", "rows": 100},
+    "load": {"connections": 2, "measure_s": 0.5},
+}
+EXPERIMENT = """
+[experiment]
+name = "tiny"
+question = "?"
+[server]
+kind = "mysql"
+[data]
+engine = "MyISAM"
+rows = 100
+[workload]
+kind = "random_points"
+[load]
+warmup = "0s"
+measure = "100ms"
+[factors]
+"workload.points" = [1, 2]
+[compare]
+baseline = { "workload.points" = 1 }
+repeats = 2
+"""
+
+LAB = {
+    "doctor": "doctor --server {dsn}",
+    "try": "try sort_buffer_size=256K,512K --for 1s --yes --server {dsn} --out try",
+    "run": "run tiny.toml --yes --server {dsn} --out run",
+    "warm": "warm {dsn} --journal journals",
+    "warm-status": "warm {dsn} --status",
+    "drop": "data drop --server {dsn}",
+    "check": "check tpcc {dsn}",
+    "restore": "restore {dsn} --yes --journal changed",
+}
+LOAD = {
+    "load-run": "run plan.json",
+    "load-validate": "run --validate plan.json",
+    "fill": "fill --host 127.0.0.1 --port {port} --user u --password-env CONTEND_PASSWORD --rows 9",
+}
+MAY_END_WELL = frozenset(
+    {"nulls", "null", "no-rows", "three-columns", "too-few-values", "escapes", "only-ok"}
+)
+"""What these say can be the answer to something."""
+
+SLOW = frozenset({"doctor"})
+"""They measure this host first, which is not the server's doing."""
+
+WAITED_FOR = frozenset({"silent", "drip", "frozen", "drips-rows", "many-columns"})
+"""Those that nobody can do anything about but wait."""
+
+FEW = ("silent", "frozen", "drips-rows", "endless-rows", "error-1820", "null", "rsa", "clear")
+
+
+@dataclass(frozen=True)
+class Ended:
+    name: str
+    code: int
+    seconds: float
+    megabytes: float
+    output: str
+
+    @property
+    def faults(self) -> list[str]:
+        answer, command = self.name.split(" ")
+        allowed = {0, 1, 2} if answer in MAY_END_WELL else {1, 2}
+        limit_s = LIMIT_S + (10 if command in SLOW else 0)
+        found = []
+        if self.code not in allowed:
+            found.append(f"exit code {self.code}")
+        if "Traceback" in self.output or "panicked" in self.output:
+            found.append("a traceback")
+        if PASSWORD in self.output:
+            found.append("the password is shown")
+        if self.seconds > limit_s:
+            found.append(f"{self.seconds:.1f} s")
+        if self.megabytes > LIMIT_MB:
+            found.append(f"{self.megabytes:.0f} MB")
+        return [f"{self.name}: {fault}: {self.output[-500:]}" for fault in found]
+
+
+def all_ended(
+    pairs: list[tuple[str, str]], folder: Path
+) -> tuple[list[Ended], list[HostileServer]]:
+    program = str(find_program())
+    with contextlib.ExitStack() as servers:
+        cases, there = [], []
+        for number, (answer, command) in enumerate(pairs):
+            server = servers.enter_context(HostileServer(answer))
+            there.append(server)
+            own = folder / str(number)
+            own.mkdir()
+            dsn = f"mysql://u@127.0.0.1:{server.port}/sb"
+            (own / "tiny.toml").write_text(EXPERIMENT)
+            at = {"host": "127.0.0.1", "port": server.port, "user": "u"}
+            at |= {"password_env": "CONTEND_PASSWORD", "database": "sb"}
+            (own / "plan.json").write_text(json.dumps(PLAN | {"server": at}))
+            if command == "restore":
+                with Journal.open(own / "changed", dsn) as journal:
+                    journal.note("variable", name="sort_buffer_size", before=262144, ours=[524288])
+            words = (LAB | LOAD)[command].format(dsn=dsn, port=server.port).split()
+            cases.append({
+                "name": f"{answer} {command}",
+                "waits": answer in WAITED_FOR,
+                "command": ["contend" if command in LAB else program, *words],
+                "output": str(own / "output"),
+                "folder": str(own),
+                "environment": {"CONTEND_PASSWORD": PASSWORD, "XDG_STATE_HOME": str(own)},
+            })  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, SUPPORT / "many_commands.py"],
+            input=json.dumps(cases),
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ | {"CONTEND_LOAD": program},
+        )
+        assert done.returncode == 0, done.stderr
+        return [Ended(**ended) for ended in json.loads(done.stdout)], there
+
+
+def check(pairs: list[tuple[str, str]], folder: Path) -> None:
+    # Those that wait wait together, beside those that work.
+    pairs = sorted(pairs, key=lambda pair: pair[0] not in WAITED_FOR)
+    ended, servers = all_ended(pairs, folder)
+    assert len(ended) == len(pairs)
+    faults = [fault for one in ended for fault in one.faults]
+    for (answer, command), server in zip(pairs, servers, strict=True):
+        if PASSWORD.encode() in server.received or server.secrets:
+            faults.append(f"{answer} {command}: the server has the password")
+    assert not faults, "\n".join(faults)
+
+
+def test_every_command_ends_in_words(tmp_path: Path) -> None:
+    check([(answer, command) for command in LAB for answer in FEW], tmp_path)
+
+
+@pytest.mark.parametrize("command", ["drop", "warm-status", *LOAD])
+def test_every_answer_is_met_with_words(command: str, tmp_path: Path) -> None:
+    check([(answer, command) for answer in ANSWERS], tmp_path)
+
+
+def test_a_password_that_is_given_away_by_name_arrives(tmp_path: Path) -> None:
+    """So the fake server can read one: else nothing above would mean anything."""
+    for answer, key in {
+        "clear": "enable_cleartext_plugin=1",
+        "rsa": "get_server_public_key=1",
+    }.items():
+        with HostileServer(answer) as server:
+            dsn = f"mysql://u@127.0.0.1:{server.port}/sb?{key}"
+            subprocess.run(
+                [sys.executable, "-m", "contend", "data", "drop", "--server", dsn],
+                env=os.environ | {"CONTEND_PASSWORD": PASSWORD},
+                check=False,
+                capture_output=True,
+            )
+            option = "--" + key.removesuffix("=1").replace("_", "-")
+            words = (LOAD["fill"].format(port=server.port) + f" {option}").split()
+            subprocess.run(
+                [find_program(), *words],
+                env=os.environ | {"CONTEND_PASSWORD": PASSWORD},
+                check=False,
+                capture_output=True,
+            )
+            read = server.secrets if answer == "rsa" else [bytes(server.received)]
+            assert sum(text.count(PASSWORD.encode()) for text in read) >= 2
+
+
+def test_those_that_ask_for_the_password_are_all_there() -> None:
+    assert set(ASK_FOR_PASSWORD) <= set(ANSWERS)
