@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contend.cli.parser import columns, confirmed, say, say_json
-from contend.errors import RequestError
+from contend.errors import RequestError, WorkError
 from contend.lab.why import NotTried
 from contend.probed import WhyFacts
 from contend.spec import Experiment
@@ -47,6 +47,19 @@ def add_pair_again(parser: argparse.ArgumentParser, *, minutes: float, rest: str
 
 def is_measured(inner: Path) -> bool:
     return (inner / RESULTS_NAME).is_file()
+
+
+def require_measured(inner: Path) -> None:
+    """Raise WorkError if no run of a folder within a run's was measured."""
+    with RunFolder.open(inner) as folder:
+        records = folder.records(intervals=False)
+    if any(record.status == "ok" for record in records):
+        return
+    said = next((str((one.error or {}).get("message", "")) for one in records), "")
+    raise WorkError(
+        f"nothing was measured in {inner}" + (f"; the first run: {said}" if said else ""),
+        hint="Mend the cause, remove that folder and try again.",
+    )
 
 
 def require_minutes(minutes: float) -> None:
@@ -104,7 +117,8 @@ def show_within(
             return
         section = section_of(folder)
     if section is None:
-        raise RequestError(f"nothing was measured in {inner}")
+        require_measured(inner)
+        raise WorkError(f"nothing was measured in {inner}")
     say(section.lead)
     for table in section.tables:
         say("")

@@ -256,7 +256,12 @@ def _shown(args: argparse.Namespace, work: Callable[[Path, Display], Path]) -> i
         path = work(program, display)
     with RunFolder.open(path) as folder:
         built = _show(folder, as_json=args.json)
-    return end_gate(args, built.gate, (built.answer.sentence, *built.answer.basis[:1]))
+    return end_gate(
+        args,
+        built.gate,
+        (built.answer.sentence, *built.answer.basis[:1]),
+        measured=built.progress.measured > 0,
+    )
 
 
 def _experiment(args: argparse.Namespace) -> Experiment:
