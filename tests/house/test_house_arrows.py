@@ -21,7 +21,7 @@ from tree import (
 
 EVERYWHERE = {
     *("errors", "units", "facts", "folders", "locks", "metrics", "plan", "outcome", "probed"),
-    "program",
+    *("files", "outside", "program"),
     "__version__",
 }
 
@@ -31,8 +31,10 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "errors": set(),
     "units": {"errors"},
     "facts": set(),
+    "files": set(),
     "folders": set(),
     "locks": set(),
+    "outside": set(),
     "metrics": set(),
     "plan": set(),
     "outcome": set(),

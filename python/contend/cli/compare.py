@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contend.cli.gate import add_gate, check_gate, end_gate
 from contend.cli.parser import add_metric, metrics_of, say, say_json
 from contend.errors import RequestError, WorkError
+from contend.files import write_output
 from contend.store import RunFolder, find_run
 from contend.store.database import RESULTS_NAME
 
@@ -75,9 +74,7 @@ def _compare(args: argparse.Namespace) -> int:
     if args.html is not None:
         from contend.report.sides_page import page_of
 
-        args.html.write_text(page_of(report), encoding="utf-8")
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
+        write_output(args.html, page_of(report))
     if args.json:
         from contend.report.gate import gate_json
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contend.errors import RequestError, WorkError
+from contend.files import write_output
 
 if TYPE_CHECKING:
     from contend.report.model import GateText
@@ -81,9 +82,9 @@ def end_gate(
         return 0 if measured else WorkError.exit_code
     if args.junit is not None:
         uncertain = _IN_JUNIT[args.if_not_certain if measured else "fail"]
-        args.junit.write_text(junit_of(gate, uncertain=uncertain), encoding="utf-8")
+        write_output(args.junit, junit_of(gate, uncertain=uncertain))
     if args.markdown is not None:
-        args.markdown.write_text(markdown_of(gate, notes), encoding="utf-8")
+        write_output(args.markdown, markdown_of(gate, notes))
     if not measured:
         return WorkError.exit_code
     outcome: str = gate.outcome

@@ -84,8 +84,7 @@ def measure_within(
     about_why: WhyFacts | None = None,
 ) -> None:
     """Measure an experiment on the servers of a run, into a folder within the run's."""
-    from rich.console import Console
-
+    from contend.cli.console import console
     from contend.cli.progress import display_on
     from contend.cli.run import equipment_for
     from contend.lab import session
@@ -97,7 +96,7 @@ def measure_within(
         if "source" in server
     }
     program = find_program()
-    with display_on(Console(stderr=True)) as display:
+    with display_on(console(stderr=True)) as display:
         equipment = equipment_for(args, experiment, inner, program, display, before=before)
         session.begin(experiment, inner, equipment, display, about_why=about_why)
 

@@ -84,9 +84,9 @@ class RunFolder:
             held = _lock_folder(path)
             (path / "logs").mkdir(exist_ok=True)
             source = redacted(str(experiment.get("source", "")))
-            (path / "experiment.toml").write_text(source, encoding="utf-8")
+            (path / "experiment.toml").write_text(source, "utf-8", "backslashreplace")
             spec = json.dumps(redacted(experiment), ensure_ascii=False, indent=2)
-            (path / "spec.json").write_text(spec + "\n", encoding="utf-8")
+            (path / "spec.json").write_text(spec + "\n", "utf-8", "backslashreplace")
             _write_new_database(path, experiment, planned, facts)
             return cls(path, connect(path, write=True), held)
         except (OSError, sqlite3.Error) as error:
