@@ -15,6 +15,7 @@ from contend import host
 from contend.calibration import Calibration
 from contend.datasets import CONTENT_VERSION
 from contend.errors import ContendError, RequestError, WorkError
+from contend.files import read_file
 from contend.lab.client import (
     Calibrate,
     ChooseEngine,
@@ -395,7 +396,7 @@ def _require_same_experiment(
     folder: RunFolder, stored: Experiment, given: Experiment | None, equipment: Equipment
 ) -> None:
     file = folder.path / "experiment.toml"
-    if file.exists() and file.read_bytes().decode("utf-8", "replace") != stored.source:
+    if file.exists() and read_file(file).decode("utf-8", "replace") != stored.source:
         raise ChangedExperiment(
             f"{file} was edited since this run began",
             hint="A run keeps the experiment it began with: undo the edit, or start a new run "
@@ -520,7 +521,7 @@ def _add(journal: Journal, entries: Iterable[dict[str, Any]]) -> None:
 def _read(file: Path, kind: type) -> Any:
     """What is in it, or nothing if it is not there."""
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(read_file(file).decode("utf-8"))
         if not isinstance(content, kind):
             raise ValueError("it was not written by contend")
     except FileNotFoundError:
