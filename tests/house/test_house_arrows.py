@@ -21,7 +21,7 @@ from tree import (
 
 EVERYWHERE = {
     *("errors", "units", "facts", "folders", "locks", "metrics", "plan", "outcome", "probed"),
-    *("files", "outside", "program"),
+    *("files", "outside", "program", "shape"),
     "__version__",
 }
 
@@ -35,6 +35,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "folders": set(),
     "locks": set(),
     "outside": set(),
+    "shape": set(),
     "metrics": set(),
     "plan": set(),
     "outcome": set(),

@@ -141,7 +141,10 @@ def write(
 ) -> list[Path]:
     """Write the page to `path` and each chart beside it; returns all paths, the page first.
 
-    `put` writes the page: `write_output` if the user named it. Without the package that draws charts the page has none, and says what to install.
+    Without the package that draws charts the page has none, and says what to install.
+
+    Args:
+        put: writes the page; `write_output` if the user named it.
     """
     charts = all_charts(report) if images.can_draw() else ()
     drawings = {chart.id: images.svg(chart) for chart in charts}

@@ -14,9 +14,9 @@ from urllib.parse import quote
 
 from contend.errors import WorkError
 from contend.files import read_file
+from contend.shape import require
 from contend.spec import Planned
 from contend.store import schema
-from contend.store.check import require
 from contend.store.model import (
     DamagedStore,
     LookRecord,

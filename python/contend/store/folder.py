@@ -22,9 +22,9 @@ from typing import Any, Self
 from contend import __version__
 from contend.files import read_file, require_own_files
 from contend.locks import Locked, is_locked, lock
+from contend.shape import require, require_moment
 from contend.spec import Planned
 from contend.store import schema
-from contend.store.check import require, require_moment
 from contend.store.database import (
     RESULTS_NAME,
     connect,
@@ -214,10 +214,10 @@ class RunFolder:
             sessions = ask("SELECT started_at, facts FROM sessions ORDER BY session")
             return Meta(
                 store_version=schema.STORE_VERSION,
-                contend_version=require(values["contend_version"], str, "contend_version"),
-                created_at=_moment(values["created_at"], "created_at"),
+                contend_version=require(values.get("contend_version"), str, "contend_version"),
+                created_at=_moment(values.get("created_at"), "created_at"),
                 experiment=require(
-                    schema.read_json(values["experiment"]), dict[str, Any], "experiment"
+                    schema.read_json(values.get("experiment")), dict[str, Any], "experiment"
                 ),
                 planned=tuple(schema.planned_from_row(row) for row in planned),
                 sessions=tuple(

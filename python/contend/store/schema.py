@@ -17,8 +17,8 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from contend.shape import FLOAT_MAX, INT_MAX
 from contend.spec import Planned
-from contend.store.check import FLOAT_MAX, INT_MAX
 from contend.store.model import LookRecord, RunRecord
 from contend.store.shapes import require_look, require_planned, require_run
 

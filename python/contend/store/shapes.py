@@ -9,8 +9,8 @@ from contend import outcome
 from contend.outcome import ClockOffset, Done, Interval, OpenLoop, ThreadTimes
 from contend.plan import Arrival, Plan, Workload
 from contend.probed import CpuPair, Probes, RunWarning, SessionFacts
+from contend.shape import LEAST, NEEDED, require, require_moment
 from contend.spec import Planned
-from contend.store.check import LEAST, NEEDED, require, require_moment
 from contend.store.model import LookRecord, RunRecord, RunStatus
 
 Cell = dict[str, bool | int | float | str]
@@ -198,8 +198,8 @@ def require_look(record: LookRecord) -> LookRecord:
     require(record.block, int, where, "block")
     require(record.error, str | None, where, "error")
     require(record.cell, Cell, where, "cell")
-    if record.error is None:
-        require(record.figures, _OF_LOOKS.get(record.look, dict[str, Any]), where, "figures")
+    kind = _OF_LOOKS.get(record.look) if record.error is None else None
+    require(record.figures, kind or dict[str, Any], where, "figures")
     return record
 
 

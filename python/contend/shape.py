@@ -28,8 +28,9 @@ class WrongShape(ValueError):
         self.path = list(path)
 
     def __str__(self) -> str:
-        at = ".".join(map(str, self.path))
-        return f"{at or 'it'} is {self.found}, not {self.expected}"
+        place, *more = map(str, self.path or ("it",))
+        at = f"{place}: {'.'.join(more)}" if more else place
+        return f"{at} is {self.found}, not {self.expected}" if self.found else f"{at} is missing"
 
 
 MISSING: Any = object()
@@ -47,7 +48,7 @@ def _shown(value: Any) -> str:
             return "a list"
         case str():
             return f'"{value[:40]}"'
-    return "missing" if value is MISSING else repr(value)[:40]
+    return "" if value is MISSING else repr(value)[:40]
 
 
 def _is_number(value: Any) -> bool:
@@ -147,17 +148,18 @@ def _union(kinds: tuple[Any, ...]) -> Check:
     checks = [check_of(kind) for kind in kinds]
 
     def check(value: Any) -> None:
-        told: WrongShape | None = None
+        failed = []
         for one in checks:
             try:
                 one(value)
             except WrongShape as wrong:
-                # What came furthest says most.
-                if told is None or len(wrong.path) > len(told.path):
-                    told = wrong
+                failed.append(wrong)
             else:
                 return
-        assert told is not None
+        # What came furthest says most.
+        told = max(failed, key=lambda wrong: len(wrong.path))
+        if not told.path:
+            told.expected = " or ".join(dict.fromkeys(wrong.expected for wrong in failed))
         raise told
 
     return check
@@ -192,30 +194,33 @@ def _dict(check_value: Check) -> Check:
 
 
 def _object(kind: Any) -> Check:
-    checks: dict[str, Check] = {}
     hints = get_type_hints(kind, include_extras=True)
     # In a module whose annotations are texts, Python takes all keys for required.
     optional = {name for name, hint in hints.items() if get_origin(hint) is NotRequired}
     needed = NEEDED.get(kind, kind.__required_keys__ - optional)
     least = LEAST.get(kind, {})
-    for name, hint in hints.items():
+    checks: dict[str, Check] = {}
+
+    def check_key(name: str) -> Check:
+        # When it is met first, because a type may be within itself.
         floor = least.get(name, least.get("*"))
-        checks[name] = check_of(hint) if floor is None else _at_least(floor, check_of(hint))
+        made = check_of(hints[name])
+        checks[name] = made if floor is None else _at_least(floor, made)
+        return checks[name]
 
     def check(value: Any) -> None:
         if type(value) is not dict:
             raise WrongShape("an object", value)
         for key, item in value.items():
-            one = checks.get(key)
-            if one is not None:
+            if key in hints:
                 try:
-                    one(item)
+                    (checks.get(key) or check_key(key))(item)
                 except WrongShape as wrong:
                     wrong.path.insert(0, key)
                     raise
         for key in needed:
             if key not in value:
-                raise WrongShape("there", MISSING, [key])
+                raise WrongShape("", MISSING, [key])
 
     return check
 
