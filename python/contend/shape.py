@@ -84,6 +84,9 @@ NEEDED: dict[type, frozenset[str]] = {}
 """Of a type whose keys an older program may have left out: those that it always wrote. Of any other
 type all keys are needed that the type needs."""
 
+NULLED: set[type] = set()
+"""Types whose numbers may be null: what JSON cannot say does not cost a run."""
+
 LEAST: dict[type, Mapping[str, float]] = {}
 """Of a type the least value of some keys, by name; `*` is of all others."""
 
@@ -204,7 +207,8 @@ def _object(kind: Any) -> Check:
     def check_key(name: str) -> Check:
         # When it is met first, because a type may be within itself.
         floor = least.get(name, least.get("*"))
-        made = check_of(hints[name])
+        hint = hints[name]
+        made = check_of(float | None if hint is float and kind in NULLED else hint)
         checks[name] = made if floor is None else _at_least(floor, made)
         return checks[name]
 

@@ -9,7 +9,7 @@ from contend import outcome
 from contend.outcome import ClockOffset, Done, Interval, OpenLoop, ThreadTimes
 from contend.plan import Arrival, Plan, Workload
 from contend.probed import CpuPair, Probes, RunWarning, SessionFacts
-from contend.shape import LEAST, NEEDED, require, require_moment
+from contend.shape import LEAST, NEEDED, NULLED, require, require_moment
 from contend.spec import Planned
 from contend.store.model import LookRecord, RunRecord, RunStatus
 
@@ -167,6 +167,7 @@ LEAST[ClockOffset] = {}
 LEAST[OpenLoop] = {"*": 0.0, "backlog_growth_per_s": -1e30}
 LEAST[ThreadTimes] = {"*": 0.0, "host_busy_us": -1e30, "host_stolen_us": -1e30}
 LEAST[CpuPair] = {"handover_ns": 1e-3}
+NULLED.add(Done)
 NEEDED[Done] = frozenset({"qps", "queries", "measured_s", "latency_us"})
 NEEDED[Interval] = frozenset({"index", "start_s", "duration_s", "qps"})
 NEEDED[Plan] = NEEDED[Arrival] = NEEDED[Workload] = frozenset()
