@@ -85,7 +85,7 @@ NEEDED: dict[type, frozenset[str]] = {}
 type all keys are needed that the type needs."""
 
 NULLED: set[type] = set()
-"""Types whose numbers may be null: what JSON cannot say does not cost a run."""
+"""Types whose values may be null: what JSON cannot say does not cost a run."""
 
 LEAST: dict[type, Mapping[str, float]] = {}
 """Of a type the least value of some keys, by name; `*` is of all others."""
@@ -208,7 +208,7 @@ def _object(kind: Any) -> Check:
         # When it is met first, because a type may be within itself.
         floor = least.get(name, least.get("*"))
         hint = hints[name]
-        made = check_of(float | None if hint is float and kind in NULLED else hint)
+        made = _or_null(check_of(hint)) if kind in NULLED else check_of(hint)
         checks[name] = made if floor is None else _at_least(floor, made)
         return checks[name]
 
@@ -225,6 +225,14 @@ def _object(kind: Any) -> Check:
         for key in needed:
             if key not in value:
                 raise WrongShape("", MISSING, [key])
+
+    return check
+
+
+def _or_null(check_kind: Check) -> Check:
+    def check(value: Any) -> None:
+        if value is not None:
+            check_kind(value)
 
     return check
 

@@ -8,7 +8,16 @@ from typing import Any, NotRequired, TypedDict
 from contend import outcome
 from contend.outcome import ClockOffset, Done, Interval, OpenLoop, ThreadTimes
 from contend.plan import Arrival, Plan, Workload
-from contend.probed import CpuPair, Probes, RunWarning, SessionFacts
+from contend.probed import (
+    CheckRecord,
+    CpuPair,
+    HostUse,
+    Probes,
+    RunWarning,
+    Segment,
+    ServerRecord,
+    SessionFacts,
+)
 from contend.shape import LEAST, NEEDED, NULLED, require, require_moment
 from contend.spec import Planned
 from contend.store.model import LookRecord, RunRecord, RunStatus
@@ -68,10 +77,10 @@ class BudgetRound(TypedDict):
 
 class BudgetFigures(TypedDict):
     rounds: list[BudgetRound]
-    is_here: NotRequired[bool]
-    connections: NotRequired[int]
-    depth: NotRequired[int]
-    arrival: NotRequired[str]
+    is_here: NotRequired[bool | None]
+    connections: NotRequired[int | None]
+    depth: NotRequired[int | None]
+    arrival: NotRequired[str | None]
     lag_us_mean: NotRequired[float | None]
 
 
@@ -168,7 +177,13 @@ LEAST[OpenLoop] = {"*": 0.0, "backlog_growth_per_s": -1e30}
 LEAST[ThreadTimes] = {"*": 0.0, "host_busy_us": -1e30, "host_stolen_us": -1e30}
 LEAST[CpuPair] = {"handover_ns": 1e-3}
 NULLED.add(Done)
-NEEDED[Done] = frozenset({"qps", "queries", "measured_s", "latency_us"})
+NEEDED[Done] = frozenset({"qps", "queries"})
+# Likewise an older contend; what it saw nothing of may be null.
+NEEDED[Segment] = frozenset({"read_requests"})
+NEEDED[HostUse] = frozenset()
+NEEDED[CheckRecord] = CheckRecord.__required_keys__ - {"measure"}
+NEEDED[ServerRecord] = frozenset()
+NULLED.add(Probes)
 NEEDED[Interval] = frozenset({"index", "start_s", "duration_s", "qps"})
 NEEDED[Plan] = NEEDED[Arrival] = NEEDED[Workload] = frozenset()
 

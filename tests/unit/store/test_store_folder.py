@@ -32,11 +32,7 @@ from contend.store import (
 )
 
 json_scalars = (
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**63), 2**63)
-    | st.floats(-1e30, 1e30)
-    | st.text()
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(-1e30, 1e30) | st.text()
 )
 # Keys of a later contend, of which this one does not know what they take.
 json_keys = st.text().map(lambda key: f"later {key}")
