@@ -166,7 +166,9 @@ def test_a_view_that_computes_for_ever_is_refused(whole: Path, tmp_path: Path) -
     assert one.state == "unreadable"
 
 
-def test_a_journal_does_not_remove_a_file_elsewhere(whole: Path, tmp_path: Path) -> None:
+def test_a_journal_does_not_remove_a_file_elsewhere(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A journal may name another one above it, which SQLite removes after it has rolled back."""
     path, precious = tmp_path / "run", tmp_path / "precious"
     shutil.copytree(whole / "single", path)
@@ -187,7 +189,8 @@ def test_a_journal_does_not_remove_a_file_elsewhere(whole: Path, tmp_path: Path)
     shutil.copy(tmp_path / "half", database)
     journal.write_bytes(begun + page + name + ending + b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7")
     assert main(["show", str(path)]) == 1
-    assert precious.exists()
+    assert "results.sqlite-journal was not written by contend" in capsys.readouterr().err
+    assert precious.exists() and journal.exists()
 
 
 LINKED = ("report.html", "charts", "lab.lock", "logs", "results.sqlite", "experiment.toml")
