@@ -36,7 +36,7 @@ class RunError(TypedDict):
     statement: NotRequired[str | None]
 
 
-class Mean(TypedDict):
+class MeanLatency(TypedDict):
     mean: float
 
 
@@ -71,7 +71,7 @@ class BudgetRound(TypedDict):
     events: int
     qps: float
     client_cpu_us: float
-    latency_us: Mean
+    latency_us: MeanLatency
     look: NotRequired[ThreadTimes | None]
 
 
