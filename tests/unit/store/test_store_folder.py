@@ -29,6 +29,7 @@ from contend.store import (
     RunRecord,
     StoreFailed,
     find_run,
+    schema,
 )
 
 json_scalars = (
@@ -272,13 +273,13 @@ def test_records_come_without_intervals_if_they_are_not_wanted(
 def documents_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Fills with the text of every JSON document that is parsed from here on."""
     read: list[str] = []
-    loads = json.loads
+    loads = schema.read_json
 
     def noted(text: str) -> object:
         read.append(text)
         return loads(text)
 
-    monkeypatch.setattr(json, "loads", noted)
+    monkeypatch.setattr(schema, "read_json", noted)
     return read
 
 
