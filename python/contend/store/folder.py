@@ -77,7 +77,7 @@ class RunFolder:
         `experiment` is the frozen spec; its `source` becomes `experiment.toml`. The database gets
         its name only when it is complete, so a folder either is a run folder or is not.
         """
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
             raise FolderExists(
                 f"{path} exists already",
                 hint="Continue it with --resume, or give another folder with --out.",

@@ -26,7 +26,7 @@ from contend.store import DamagedStore, RunFolder, StoreFailed
 
 LIMIT_S = 15
 MUTANTS = int(os.environ.get("CONTEND_MUTANTS", "80"))
-"""`make test-long` makes more of them."""
+"""540 take some minutes."""
 
 COMMANDS = (
     *(("show",), ("show", "--full"), ("show", "--json"), ("report",)),
