@@ -12,6 +12,8 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
 
 class Locked(Exception):
     """Another process holds the lock."""
@@ -30,7 +32,8 @@ def lock(path: Path, *, on_wait: Callable[[], object] | None = None, mode: int =
         OSError: the file cannot be made or opened.
     """
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
+        # A link or a pipe of that name is not ours, and is neither followed nor waited for.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, mode)
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -61,7 +64,7 @@ def locked(path: Path, *, on_wait: Callable[[], object] | None = None) -> Iterat
 def is_locked(path: Path) -> bool:
     """Whether a process holds the lock. Takes nothing, makes nothing."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | _FLAGS)
     except OSError:
         return False
     try:

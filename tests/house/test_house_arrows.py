@@ -20,19 +20,8 @@ from tree import (
 )
 
 EVERYWHERE = {
-    *(
-        "errors",
-        "units",
-        "facts",
-        "folders",
-        "interrupts",
-        "locks",
-        "metrics",
-        "plan",
-        "outcome",
-        "probed",
-    ),
-    "program",
+    *("errors", "units", "facts", "folders", "interrupts", "locks", "metrics", "plan", "outcome"),
+    *("probed", "files", "outside", "program", "shape"),
     "__version__",
 }
 
@@ -42,9 +31,12 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "errors": set(),
     "units": {"errors"},
     "facts": set(),
+    "files": set(),
     "folders": set(),
     "interrupts": set(),
     "locks": set(),
+    "outside": set(),
+    "shape": set(),
     "metrics": set(),
     "plan": set(),
     "outcome": set(),

@@ -186,7 +186,10 @@ def in_slices(record: RunRecord, speeds: list[float], chance: random.Random) -> 
         {"index": i, "start_s": 0.24 * i, "duration_s": SLICE_S, "qps": one, "errors": 0}
         for i, one in enumerate(speeds)
     ]
-    probes = {**_probes(segments, queries, points, chance), "layout": {"padding_bytes": None}}
+    probes = {
+        **_probes(segments, queries, points, chance),
+        "layout": {"padding_bytes": None, "stack_limit_bytes": None},
+    }
     return replace(
         record,
         plan={**record.plan, "load": {"connections": connections, "slices": slices}},
@@ -325,7 +328,7 @@ def _latency(
 ) -> tuple[str, dict[str, float]]:
     shift = math.exp(chance.gauss(0, 0.01))
     encoded, quantiles = latency_histogram(round(middle_us * shift, 1), round(spread, 2))
-    return encoded, {"count": 1000.0, **quantiles}
+    return encoded, {"count": 1000, **quantiles}
 
 
 QUANTILES = {"p50": 50, "p90": 90, "p95": 95, "p99": 99, "p999": 99.9}
@@ -379,10 +382,11 @@ def _probes(segments: int, queries: int, points: int, chance: random.Random) -> 
             "change": "in place (SET GLOBAL)",
         },
         "load_generator": {"version": "0.1.0", "engine": "io_uring"},
-        "warmed": {"cache": True, "files": True},
+        "warmed": {"cache": True, "why_not": None, "files": True},
         "dataset": {"engine": "MyISAM", "rows": 1_000_000, "key": "9c41e07f3b2d"},
     }
-    unsplit = {"cache": "default", "segment": None, "read_requests": visits, "reads": 0}
+    written = {"reads": 0, "write_requests": 0, "writes": 0}
+    unsplit = {"cache": "default", "segment": None, "read_requests": visits, **written}
     probes["key_caches"] = [unsplit]
     if segments:
         hot = [share * chance.uniform(0.99, 1.01) for share in HOT_SHARES[segments]]
@@ -393,7 +397,7 @@ def _probes(segments: int, queries: int, points: int, chance: random.Random) -> 
                 "cache": "default",
                 "segment": i + 1,
                 "read_requests": round(visits * share / 100),
-                "reads": 0,
+                **written,
             }
             for i, share in enumerate(shares)
         ]

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from contend import calibration as room
 from contend.calibration import (
     CAREFUL,
@@ -23,6 +21,7 @@ from contend.calibration import (
 )
 from contend.calibration.file import folder_of
 from contend.calibration.model import FIGURES, RANGE_ROWS, Transport
+from contend.cli.console import console
 from contend.cli.parser import columns, say, say_json
 from contend.cli.progress import display_on
 from contend.errors import RequestError
@@ -110,7 +109,7 @@ def _calibrate(args: argparse.Namespace) -> int:
         _print(calibration, calibration.ceilings.values(), cache, as_json=args.json)
         return 0
     shapes, effort = _shapes(args, program), _effort(args)
-    with display_on(Console(stderr=True)) as display:
+    with display_on(console(stderr=True)) as display:
         before = room.writable(program, cache, lambda text: display(Notice(text)))
         about = format_duration(len(shapes) * effort.seconds)
         display(Notice(f"calibrating contend-load for {len(shapes)} kinds of load: about {about}"))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contend.cli.gate import add_gate, check_gate, end_gate
 from contend.cli.parser import add_metric, metrics_of, say, say_json
-from contend.errors import RequestError
+from contend.errors import RequestError, WorkError
+from contend.files import write_output
 from contend.store import RunFolder, find_run
 from contend.store.database import RESULTS_NAME
 
@@ -75,9 +74,7 @@ def _compare(args: argparse.Namespace) -> int:
     if args.html is not None:
         from contend.report.sides_page import page_of
 
-        args.html.write_text(page_of(report), encoding="utf-8")
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
+        write_output(args.html, page_of(report))
     if args.json:
         from contend.report.gate import gate_json
 
@@ -85,7 +82,7 @@ def _compare(args: argparse.Namespace) -> int:
     else:
         for line in lines_of_sides(report):
             say(line)
-    return end_gate(args, gate, (report.carries,))
+    return end_gate(args, gate, (report.carries,), measured=gate is None or bool(gate.rows))
 
 
 def _of_runs(
@@ -147,7 +144,7 @@ def _study(path: Path, metrics: tuple[str, ...]) -> Study:
             )
         study = study_of(folder, metrics, percentiles=False)
     if not study.measured:
-        raise RequestError(f"{path} has no measured run", hint="`contend show` says what it has.")
+        raise WorkError(f"{path} has no measured run", hint="`contend show` says what it has.")
     return study
 
 

@@ -7,9 +7,10 @@ shell can complete of an argument follows from the word that stands for it in th
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 
-from contend.cli.parser import COMMANDS, build_parser, say
+from contend.cli.parser import COMMANDS, build_parser
 
 SHELLS = ("bash", "zsh", "fish")
 _FILES = frozenset({"FILE", "PATH", "A.json"})
@@ -28,7 +29,7 @@ def add_completion(parser: argparse.ArgumentParser) -> None:
 
 
 def _completion(args: argparse.Namespace) -> int:
-    say(completion(args.shell))
+    sys.stdout.write(completion(args.shell) + "\n")
     return 0
 
 

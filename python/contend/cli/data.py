@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
+from contend.cli.console import console
 from contend.cli.parser import columns, confirmed, say, say_json
 from contend.cli.progress import display_on
 from contend.cli.restore import server_of
@@ -188,7 +187,7 @@ def run_import(args: argparse.Namespace) -> int:
         )
     rules = Rules(database=args.database, engine=args.engine, skip_refused=args.skip_refused)
     binary = find_server("mariadb" if args.server is None else None, wanted=args.server)
-    with display_on(Console(stderr=True)) as display:
+    with display_on(console(stderr=True)) as display:
         imported = import_dump(
             args.file,
             rules,

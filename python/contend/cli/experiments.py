@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from contend.cli.gate import add_gate, check_gate
-from contend.cli.parser import Parser, say
+from contend.cli.parser import Parser, remark, say
 from contend.cli.try_experiment import (
     CONNECTIONS_USUAL,
     ROWS_USUAL,
@@ -115,7 +115,7 @@ def _try(args: argparse.Namespace) -> int:
     # What the help, a refusal and --print do not wait for.
     from contend.cli.run import measure
 
-    sys.stderr.write(f"{experiment.question}\n")
+    remark(experiment.question)
     return measure(experiment, args, exact=True)
 
 
@@ -169,7 +169,8 @@ def _recipes(args: argparse.Namespace) -> int:
         sys.stdout.write(recipe_text(args.name))
         return 0
     for name in recipes():
-        say(f"{name}\n    {load_experiment(name).question}")
+        say(name)
+        say(f"    {load_experiment(name).question}")
     return 0
 
 

@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contend.errors import RequestError
+from contend.errors import RequestError, WorkError
+from contend.files import write_output
 
 if TYPE_CHECKING:
     from contend.report.model import GateText
@@ -66,17 +67,26 @@ def check_gate(args: argparse.Namespace, *, has_gate: bool) -> None:
             )
 
 
-def end_gate(args: argparse.Namespace, gate: GateText | None, notes: tuple[str, ...] = ()) -> int:
-    """Write the gate's files; the exit code. Without a gate that is 0."""
+def end_gate(
+    args: argparse.Namespace,
+    gate: GateText | None,
+    notes: tuple[str, ...] = (),
+    *,
+    measured: bool = True,
+) -> int:
+    """Write the gate's files; the exit code. Without a gate that is 0; it is 1 if nothing was
+    measured, whatever the gate is to say of that."""
     from contend.report.gate import junit_of, markdown_of
 
     if gate is None:
-        return 0
+        return 0 if measured else WorkError.exit_code
     if args.junit is not None:
-        uncertain = _IN_JUNIT[args.if_not_certain]
-        args.junit.write_text(junit_of(gate, uncertain=uncertain), encoding="utf-8")
+        uncertain = _IN_JUNIT[args.if_not_certain if measured else "fail"]
+        write_output(args.junit, junit_of(gate, uncertain=uncertain))
     if args.markdown is not None:
-        args.markdown.write_text(markdown_of(gate, notes), encoding="utf-8")
+        write_output(args.markdown, markdown_of(gate, notes))
+    if not measured:
+        return WorkError.exit_code
     outcome: str = gate.outcome
     if outcome == "uncertain":
         outcome = _UNCERTAIN[args.if_not_certain]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import sys
 from pathlib import Path
 
 from contend.cli.parser import add_metric, metrics_of, remark, say, say_json
@@ -76,8 +75,6 @@ def _history(args: argparse.Namespace) -> int:
     if args.json:
         say_json(as_json(history))
         return 0
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")
     for line in lines_of(history, shutil.get_terminal_size().columns, full=args.full):
         say(line)
     return 0

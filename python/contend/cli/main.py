@@ -13,8 +13,10 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from contend.cli.streams import clean_streams
 from contend.errors import ContendError
 from contend.interrupts import watched
+from contend.outside import one_line
 from contend.program import find_program
 
 INTERRUPTED = 1
@@ -25,6 +27,11 @@ HANDED_OVER = ("mysqlslap", "sysbench")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
+    with clean_streams():
+        return _run(argv)
+
+
+def _run(argv: Sequence[str] | None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     _remedies_left()  # Of a command before this one, in a process that runs several.
     with watched(is_all=argv is None):
@@ -84,11 +91,12 @@ def _hand_over(arguments: Sequence[str]) -> NoReturn:
 
 
 def _report(error: ContendError) -> None:
-    lines = [f"contend: error: {error.message}"]
-    if error.detail:
-        lines += [f"  | {line}" for line in error.detail.rstrip().splitlines()]
+    # A message may quote a server, whose further lines must not look like ours.
+    first, *more = error.message.splitlines() or [""]
+    lines = [f"contend: error: {first}"]
+    lines += [f"  | {line}" for line in (*more, *(error.detail or "").rstrip().splitlines())]
     if error.hint:
-        lines.append(f"  hint: {error.hint}")
+        lines.append(f"  hint: {one_line(error.hint)}")
     said = "\n".join(lines)
     _say(said, [remedy for remedy in _remedies_left() if remedy not in said])
 

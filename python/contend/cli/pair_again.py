@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contend.cli.parser import columns, confirmed, say, say_json
-from contend.errors import RequestError
+from contend.errors import RequestError, WorkError
 from contend.lab.why import NotTried
 from contend.probed import WhyFacts
 from contend.spec import Experiment
@@ -49,6 +49,19 @@ def is_measured(inner: Path) -> bool:
     return (inner / RESULTS_NAME).is_file()
 
 
+def require_measured(inner: Path) -> None:
+    """Raise WorkError if no run of a folder within a run's was measured."""
+    with RunFolder.open(inner) as folder:
+        records = folder.records(intervals=False)
+    if any(record.status == "ok" for record in records):
+        return
+    said = next((str((one.error or {}).get("message", "")) for one in records), "")
+    raise WorkError(
+        f"nothing was measured in {inner}" + (f"; the first run: {said}" if said else ""),
+        hint="Mend the cause, remove that folder and try again.",
+    )
+
+
 def require_minutes(minutes: float) -> None:
     if not MINUTES_MIN <= minutes <= MINUTES_MAX:
         raise RequestError(
@@ -71,8 +84,7 @@ def measure_within(
     about_why: WhyFacts | None = None,
 ) -> None:
     """Measure an experiment on the servers of a run, into a folder within the run's."""
-    from rich.console import Console
-
+    from contend.cli.console import console
     from contend.cli.progress import display_on
     from contend.cli.run import equipment_for
     from contend.lab import session
@@ -84,7 +96,7 @@ def measure_within(
         if "source" in server
     }
     program = find_program()
-    with display_on(Console(stderr=True)) as display:
+    with display_on(console(stderr=True)) as display:
         equipment = equipment_for(args, experiment, inner, program, display, before=before)
         session.begin(experiment, inner, equipment, display, about_why=about_why)
 
@@ -104,7 +116,8 @@ def show_within(
             return
         section = section_of(folder)
     if section is None:
-        raise RequestError(f"nothing was measured in {inner}")
+        require_measured(inner)
+        raise WorkError(f"nothing was measured in {inner}")
     say(section.lead)
     for table in section.tables:
         say("")

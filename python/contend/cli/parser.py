@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 from contend import __version__
 from contend.cli.main import HANDED_OVER
 from contend.errors import RequestError, did_you_mean, nearest
+from contend.outside import one_line
 
 
 class Subcommand(NamedTuple):
@@ -172,28 +173,29 @@ def confirmed(question: str, *, yes: bool) -> bool:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.write(f"{one_line(question)} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def say(line: str) -> None:
     """A line of what was asked for."""
-    sys.stdout.write(f"{line}\n")
+    sys.stdout.write(f"{one_line(line)}\n")
 
 
 def say_json(document: Any) -> None:
     """A document, for programs."""
-    say(json.dumps(document, indent=2))
+    sys.stdout.write(json.dumps(document, indent=2) + "\n")
 
 
 def remark(line: str) -> None:
     """A line for people that is no part of what was asked for."""
-    sys.stderr.write(f"{line}\n")
+    sys.stderr.write(f"{one_line(line)}\n")
 
 
 def columns(rows: Sequence[Sequence[str]], *, right: Container[int] = ()) -> list[str]:
     """A line for each row, with the cells under one another; flush right in columns `right`."""
+    rows = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

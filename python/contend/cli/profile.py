@@ -10,6 +10,7 @@ from contend.cli.pair_again import (
     is_measured,
     measure_within,
     require_agreed,
+    require_measured,
     require_minutes,
     show_within,
 )
@@ -61,6 +62,7 @@ def profile(path: Path, args: argparse.Namespace, *, agreed: bool = False) -> in
         require_agreed("Profile it?", yes=args.yes or agreed)
         measure_within(path, inner, plan.experiment, args)
     show_within(path, inner, profile_section, profile_as_json, as_json=args.json)
+    require_measured(inner)
     return 0
 
 

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Self
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from contend.cli.console import CleanConsole
 from contend.lab import events
 from contend.metrics import SECONDS, metric_of
+from contend.outside import one_line
 from contend.plan import Load
 from contend.store import RunRecord
 from contend.units import format_count, format_duration, format_size
@@ -23,7 +24,7 @@ PLAIN_STEP = 0.1
 """Without a terminal, long steps are told at each tenth."""
 
 
-def display_on(console: Console) -> Display:
+def display_on(console: CleanConsole) -> Display:
     """The display for what `console` writes to: a terminal, or a file."""
     return LiveDisplay(console) if console.is_terminal else PlainDisplay(console)
 
@@ -74,16 +75,18 @@ class Clock:
 
 def label(cell: Mapping[str, object]) -> str:
     """`key_cache_segments=32 points=10 connections=64`."""
-    return " ".join(
-        f"{path.rpartition('.')[2]}={'none' if level == '' else level}"
-        for path, level in cell.items()
+    return one_line(
+        " ".join(
+            f"{path.rpartition('.')[2]}={'none' if level == '' else level}"
+            for path, level in cell.items()
+        )
     )
 
 
 class PlainDisplay:
     """One line a step, for logs and pipes."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: CleanConsole) -> None:
         self._console = console
         self._shown: tuple[str, float] = ("", 0.0)
         self._total = 0
@@ -132,20 +135,22 @@ class PlainDisplay:
             self._say(f"{event.what}: {share:.0%}")
 
     def _say(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(one_line(text), soft_wrap=True)
 
 
 class LiveDisplay:
     """One moving line for the long steps, one for all runs."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: CleanConsole) -> None:
         self._console = console
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
-            TextColumn("{task.fields[state]}"),
+            TextColumn("{task.fields[state]}", markup=False),
             console=console,
             transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
         )
         self._step: TaskID | None = None
         self._step_started = 0.0
@@ -170,7 +175,7 @@ class LiveDisplay:
     def __call__(self, event: events.Event) -> None:
         match event:
             case events.Notice(text):
-                self._progress.console.print(text, markup=False, highlight=False)
+                self._progress.console.print(one_line(text))
             case events.StepProgress():
                 self._show_step(event)
             case events.Began():
@@ -190,15 +195,12 @@ class LiveDisplay:
                 self._run_ended(event)
                 if record.status != "ok":
                     message = (record.error or {}).get("message", "")
-                    self._progress.console.print(
-                        f"run {record.run} ({label(record.cell)}) {record.status}: {message}",
-                        markup=False,
-                        highlight=False,
-                    )
+                    said = f"run {record.run} ({label(record.cell)}) {record.status}: {message}"
+                    self._progress.console.print(one_line(said))
 
     def _show_step(self, event: events.StepProgress) -> None:
         if self._step is None:
-            self._step = self._progress.add_task(event.what, total=event.total, state="")
+            self._step = self._progress.add_task(one_line(event.what), total=event.total, state="")
             self._step_started = time.monotonic()
         elapsed_s = max(1e-6, time.monotonic() - self._step_started)
         rate = event.done / elapsed_s
@@ -209,7 +211,7 @@ class LiveDisplay:
         left_s = (event.total - event.done) / rate if rate > 0 else 0.0
         self._progress.update(
             self._step,
-            description=event.what,
+            description=one_line(event.what),
             completed=event.done,
             total=event.total,
             state=f"{shown}  {format_duration(left_s)} left",

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import sys
 from pathlib import Path
 
-from contend.cli.parser import add_metric, metrics_of, remark, say
+from contend.cli.parser import add_metric, metrics_of, remark, say, say_json
 from contend.errors import RequestError
+from contend.files import replace_file, write_output
 from contend.report import as_json, build
 from contend.report import export as tables
 from contend.store import RunFolder, find_run, rescue
@@ -44,8 +44,7 @@ def add_show(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
+    from contend.cli.console import console
     from contend.report import terminal
 
     metrics = metrics_of(args)
@@ -53,13 +52,9 @@ def _show(args: argparse.Namespace) -> int:
         # What is not printed is not read.
         report = build(folder, metrics, percentiles=args.full or args.json)
     if args.json:
-        json.dump(as_json(report), sys.stdout, indent=2, ensure_ascii=False)
-        say("")
+        say_json(as_json(report))
         return 0
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal that cannot say ± is no reason to fail.
-        sys.stdout.reconfigure(errors="replace")
-    terminal.render(report, Console(file=sys.stdout), full=args.full)
+    terminal.render(report, console(), full=args.full)
     return 0
 
 
@@ -85,7 +80,8 @@ def _report(args: argparse.Namespace) -> int:
     metrics = metrics_of(args)
     with RunFolder.open(path) as folder:
         report = build(folder, metrics)
-    page, *drawings = html.write(report, out)
+    put = replace_file if args.out is None else write_output
+    page, *drawings = html.write(report, out, put)
     say(str(page))
     if drawings:
         say(f"{drawings[0].parent} ({len(drawings)} files)")
@@ -145,4 +141,4 @@ def _write(
     if out is None:
         sys.stdout.write(text.getvalue())
     else:
-        out.write_text(text.getvalue(), encoding="utf-8")
+        write_output(out, text.getvalue())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import getpass
-import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,10 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-
+from contend.cli.console import console
 from contend.cli.gate import add_gate, check_gate, end_gate
-from contend.cli.parser import confirmed
+from contend.cli.parser import confirmed, remark, say, say_json
 from contend.cli.progress import Display, display_on
 from contend.cli.restore import offer, what_is_left
 from contend.doctor import short_form
@@ -229,8 +227,9 @@ def _look_again(work: Callable[[], object]) -> None:
     try:
         work()
     except NotTried as error:
-        sys.stderr.write(f"contend: {error.message}\n")
-        sys.stderr.write(f"  hint: {error.hint}\n" if error.hint else "")
+        remark(f"contend: {error.message}")
+        if error.hint:
+            remark(f"  hint: {error.hint}")
 
 
 def _explained(path: Path, args: argparse.Namespace) -> None:
@@ -252,11 +251,16 @@ def _profiled(path: Path, args: argparse.Namespace) -> None:
 def _shown(args: argparse.Namespace, work: Callable[[Path, Display], Path]) -> int:
     """Show the run folder that `work` fills."""
     program = find_program()
-    with display_on(Console(stderr=True)) as display:
+    with display_on(console(stderr=True)) as display:
         path = work(program, display)
     with RunFolder.open(path) as folder:
         built = _show(folder, as_json=args.json)
-    return end_gate(args, built.gate, (built.answer.sentence, *built.answer.basis[:1]))
+    return end_gate(
+        args,
+        built.gate,
+        (built.answer.sentence, *built.answer.basis[:1]),
+        measured=built.progress.measured > 0,
+    )
 
 
 def _experiment(args: argparse.Namespace) -> Experiment:
@@ -515,14 +519,14 @@ def _show(folder: RunFolder, *, as_json: bool) -> Report:
     page = folder.path / "report.html"
     html.write(built, page)
     if note := html.note(built):
-        sys.stderr.write(f"contend: {note}\n")
+        remark(f"contend: {note}")
     if as_json:
-        sys.stdout.write(json.dumps(report.as_json(built), indent=2) + "\n")
+        say_json(report.as_json(built))
         return built
-    console = Console()
-    terminal.render(built, console)
-    console.print(f"\nReport: {page}", markup=False, highlight=False, soft_wrap=True)
+    terminal.render(built, console())
+    say("")
+    say(f"Report: {page}")
     if built.gate is not None:
         # One line whatever the width, for whoever looks at the end of a log.
-        sys.stdout.write(f"{built.gate.line}\n")
+        say(built.gate.line)
     return built

@@ -8,11 +8,13 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from contend.cli.parser import columns, confirmed, say, say_json
+from contend.cli.parser import columns, confirmed, remark, say, say_json
+from contend.cli.streams import control
 from contend.errors import RequestError
 from contend.folders import default_cache
 from contend.get import cache as got_servers
 from contend.get import debian, find_server, on_path
+from contend.outside import one_line
 from contend.servers import ServerBinary
 from contend.servers.binary import PROGRAMS
 from contend.servers.errors import NoServer
@@ -121,7 +123,8 @@ def _list(*, as_json: bool) -> int:
     ]
     for line in columns(rows):
         say(line)
-    say(f"\n`contend run` takes {' or '.join(taken)}; `--server NAME` takes another.")
+    say("")
+    say(f"`contend run` takes {' or '.join(taken)}; `--server NAME` takes another.")
     return 0
 
 
@@ -166,6 +169,10 @@ def _home(path: Path) -> str:
     return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)
 
 
+_LINE_BEGINS = "\r\x1b[K"
+"""Back to the beginning of the line, and delete it."""
+
+
 class _Progress:
     """One changing line on a terminal; elsewhere one line a step."""
 
@@ -176,12 +183,13 @@ class _Progress:
     def __call__(self, step: str, percent: float | None) -> None:
         if self._live:
             shown = step if percent is None else f"{step} {percent:3.0f} %"
-            sys.stderr.write(f"\r\x1b[K{shown}")
+            control(sys.stderr, _LINE_BEGINS)
+            sys.stderr.write(one_line(shown))
         elif step != self._step:
-            sys.stderr.write(step + "\n")
+            remark(step)
         self._step = step
         sys.stderr.flush()
 
     def clear(self) -> None:
         if self._live:
-            sys.stderr.write("\r\x1b[K")
+            control(sys.stderr, _LINE_BEGINS)

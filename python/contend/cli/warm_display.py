@@ -8,11 +8,12 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Self
 
-from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 
+from contend.cli.console import CleanConsole
 from contend.cli.parser import columns
+from contend.outside import one_line
 from contend.units import format_count, format_duration, format_size
 from contend.warm.model import Cache
 from contend.warm.pool import COUNTS, EXACT, LIST, OTHERS, Coverage
@@ -43,7 +44,7 @@ class Speed:
 class WarmDisplay:
     """`notice` and `progress` are told what happens."""
 
-    def __init__(self, console: Console, page: int) -> None:
+    def __init__(self, console: CleanConsole, page: int) -> None:
         self._console = console
         self._page = page
         self._speed = Speed()
@@ -52,11 +53,13 @@ class WarmDisplay:
         self._ended: set[str] = set()
         self._task: TaskID | None = None
         self._bars = Bars(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
-            TextColumn("{task.fields[state]}"),
+            TextColumn("{task.fields[state]}", markup=False),
             console=console,
             transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
             disable=not console.is_terminal,
         )
 
@@ -68,7 +71,7 @@ class WarmDisplay:
         self._bars.stop()
 
     def notice(self, text: str) -> None:
-        self._bars.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._bars.console.print(one_line(text), soft_wrap=True)
 
     def progress(self, progress: WarmProgress) -> None:
         done, total = sum(progress.done.values()), sum(progress.sizes.values())
@@ -77,7 +80,7 @@ class WarmDisplay:
             self._began = done
         speed = self._speed.add(progress.elapsed_s, done - self._began)
         self._tell_ended(progress)
-        now = next((name for name in progress.done if name not in self._ended), "")
+        now = one_line(next((name for name in progress.done if name not in self._ended), ""))
         state = _state(progress, now, speed, self._page)
         if self._console.is_terminal:
             if self._task is None:

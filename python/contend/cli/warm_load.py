@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from contend.cli.parser import columns, confirmed, remark
 from contend.cli.restore import offer, what_is_left
+from contend.outside import one_line
 from contend.program import find_program
 from contend.servers.existing import ExistingServer
 from contend.undo import Journal, NotAgreed
@@ -131,11 +132,10 @@ def show(
         def display() -> WarmDisplay:
             # What draws takes a moment to import: the server is at work by then.
             if not displays:
-                from rich.console import Console
-
+                from contend.cli.console import console
                 from contend.cli.warm_display import WarmDisplay
 
-                displays.append(shown.enter_context(WarmDisplay(Console(stderr=True), _PAGE)))
+                displays.append(shown.enter_context(WarmDisplay(console(stderr=True), _PAGE)))
             return displays[0]
 
         listener = Listener(
@@ -145,8 +145,8 @@ def show(
             loaded = warm(Program(), listener)
         except KeyboardInterrupt:
             if journal.work is not None:
-                sys.stderr.write(
-                    f"What is loaded is noted. Resume with `contend warm {server.dsn} --resume`.\n"
+                remark(
+                    f"What is loaded is noted. Resume with `contend warm {server.dsn} --resume`."
                 )
             raise
     sys.stdout.write(loaded_in_words(loaded))
@@ -171,7 +171,7 @@ def plan_in_words(plan: WarmPlan, way: ByList | str | None = None) -> str:
         parts.append(_way(way))
     if plan.left_out:
         parts.append(_left_out(plan))
-    parts += [f"Note: {notice}." for notice in plan.notices]
+    parts += [one_line(f"Note: {notice}.") for notice in plan.notices]
     return "\n\n".join(part[:1].upper() + part[1:] for part in parts) + "\n"
 
 
@@ -186,7 +186,7 @@ def loaded_in_words(loaded: WarmUpResult) -> str:
         lines.append(f"It was held back for {format_duration(loaded.held_s)} of that.")
     if loaded.refused:
         lines.append("Not loaded, or not all of it:")
-        lines += [f"  {name}: {why}" for name, why in loaded.refused.items()]
+        lines += [one_line(f"  {name}: {why}") for name, why in loaded.refused.items()]
     return "\n".join(lines) + "\n"
 
 

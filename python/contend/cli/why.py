@@ -11,6 +11,7 @@ from contend.cli.pair_again import (
     is_measured,
     measure_within,
     require_agreed,
+    require_measured,
     require_minutes,
     show_within,
 )
@@ -60,6 +61,7 @@ def explain(path: Path, args: argparse.Namespace, *, agreed: bool = False) -> in
         require_agreed("Try it?", yes=args.yes or agreed)
         measure_within(path, inner, plan.experiment, args, about_why=plan.facts)
     show_within(path, inner, why_section, why_as_json, as_json=args.json)
+    require_measured(inner)
     return 0
 
 

@@ -9,9 +9,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from contend import __version__
+from contend.files import write_output
 from contend.history import words
 from contend.history.charts import charts_of
 from contend.history.model import History
+from contend.outside import clean
 from contend.report import images
 from contend.report.chart_style import PALETTE
 from contend.report.html import asset, minus
@@ -20,7 +22,7 @@ from contend.report.html import asset, minus
 def write(history: History, path: Path) -> None:
     """Write the page; without the package that draws charts it has none, and says so."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render(history), encoding="utf-8")
+    write_output(path, render(history))
 
 
 def note(history: History) -> str:
@@ -31,7 +33,7 @@ def note(history: History) -> str:
 def render(history: History) -> str:
     """The text of the page."""
     charts = charts_of(history) if images.can_draw() else []
-    return (
+    page = (
         _environment()
         .get_template("history.html.j2")
         .render(
@@ -47,6 +49,7 @@ def render(history: History) -> str:
             version=__version__,
         )
     )
+    return clean(page)
 
 
 @cache

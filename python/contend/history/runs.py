@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from contend.errors import ContendError, RequestError, did_you_mean
+from contend.errors import ContendError, RequestError, WorkError, did_you_mean
 from contend.findings import Study, conditions_of, study_of
 from contend.history.host import distance_of, state_of
 from contend.history.model import PastRun
@@ -30,11 +30,13 @@ def read_runs(
 
     Raises:
         RequestError: there are fewer than two runs, or they are of different experiments.
+        WorkError: there would be two, and nothing was measured in them.
         ContendError: a folder that was named cannot be read.
     """
     found: list[PastRun] = []
     notices: list[str] = []
     others: dict[str, int] = {}
+    unmeasured = 0
     for path, named in _folders(names):
         try:
             with RunFolder.open(path) as folder:
@@ -54,12 +56,19 @@ def read_runs(
             continue
         if not study.measured:
             notices.append(f"{path} is left out: nothing in it was measured")
+            unmeasured += 1
             continue
         found.append(_past_run(path, study))
     _refuse_several(found)
     _refuse_other_comparisons(found)
     runs = _each_once(sorted(found, key=lambda run: run.began), notices)
     if len(runs) < 2:
+        if unmeasured and len(runs) + unmeasured > 1:
+            raise WorkError(
+                f"a history needs two runs or more, and nothing was measured in {unmeasured} of "
+                f"the {len(runs) + unmeasured} here.",
+                detail="\n".join(notices),
+            )
         raise _too_few(runs, experiment, others, notices)
     for run in runs:
         if not run.study.finished:

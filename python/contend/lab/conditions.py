@@ -15,6 +15,7 @@ from pymysql.connections import Connection
 
 from contend.datasets.conditions import SCHEMAS, Checked, DataInconsistent, check
 from contend.errors import ContendError
+from contend.files import read_file
 from contend.lab.events import Listener, Notice
 from contend.spec import DataSpec
 
@@ -95,7 +96,7 @@ class Conditions:
 def looks_in(folder: Path) -> Iterator[Look]:
     """Every look that a run folder keeps, in order."""
     try:
-        text = (folder / FILE_NAME).read_text(encoding="utf-8")
+        text = read_file(folder / FILE_NAME).decode("utf-8")
     except FileNotFoundError:
         return
     for line in text.splitlines():

@@ -13,6 +13,7 @@ from contend import host
 from contend.calibration import Calibration
 from contend.datasets import CONTENT_VERSION
 from contend.errors import ContendError, RequestError, WorkError
+from contend.files import read_file
 from contend.lab.client import (
     Calibrate,
     ChooseEngine,
@@ -392,7 +393,7 @@ def _require_same_experiment(
     folder: RunFolder, stored: Experiment, given: Experiment | None, equipment: Equipment
 ) -> None:
     file = folder.path / "experiment.toml"
-    if file.exists() and file.read_bytes().decode("utf-8", "replace") != stored.source:
+    if file.exists() and read_file(file).decode("utf-8", "replace") != stored.source:
         raise ChangedExperiment(
             f"{file} was edited since this run began",
             hint="A run keeps the experiment it began with: undo the edit, or start a new run "

@@ -92,6 +92,10 @@ class LoadProcess:
         return cast(Done, judge(last, code, tail))
 
 
+_SCRIPTED = ("done", "prepared")
+"""Outcomes in whose making a script has its say."""
+
+
 def judge(
     last: dict[str, Any] | None, code: int, tail: str, *, done: str = "done"
 ) -> dict[str, Any]:
@@ -108,7 +112,10 @@ def judge(
             statement=last.get("statement"),
         )
     how = f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
-    raise LoadFailed(f"{PROGRAM} ended with {how} and no result", detail=tail or None)
+    hint = (
+        "If a script calls os.exit(), remove the call." if code == 0 and done in _SCRIPTED else None
+    )
+    raise LoadFailed(f"{PROGRAM} ended with {how} and no result", hint=hint, detail=tail or None)
 
 
 def parse(line: bytes) -> dict[str, Any]:

@@ -45,8 +45,7 @@ def answer_of(
 ) -> Answer:
     """What the experiment says, or that it says nothing yet."""
     if not cells:
-        none = f"0 of {progress.planned} planned runs."
-        return Answer(Said("Nothing is measured yet."), (none,))
+        return _nothing(study, progress)
     first, *beside = analyses
     if first is None:
         return _without_comparison(study, cells, progress)
@@ -75,6 +74,24 @@ def answer_of(
         basis_of(study, first, level, earlier),
         tuple(filter(None, others)),
     )
+
+
+def _nothing(study: Study, progress: Progress) -> Answer:
+    """Nothing is measured yet, or nothing was measured, and why."""
+    without = [run for run in study.records if run.status != "ok"]
+    if not without:
+        return Answer(Said("Nothing is measured yet."), (f"0 of {progress.planned} planned runs.",))
+    ended = Given(progress.failed + progress.lost)
+    lost = " or were lost" if progress.lost else ""
+    sentence = (
+        Said("Nothing was measured: all {} runs failed{}.", ended, lost)
+        if study.finished
+        else Said(
+            "Nothing is measured yet: {} of {} runs failed{}.", ended, Given(progress.planned), lost
+        )
+    )
+    said = str((without[0].error or {}).get("message") or "no reason was recorded")
+    return Answer(sentence, (f"The first run: {said.rstrip('.')}.",))
 
 
 def _so_far(progress: Progress) -> Said:

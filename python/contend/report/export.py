@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any, Literal, TextIO, get_args
 
 from contend.errors import RequestError
+from contend.files import write_output
 from contend.metrics import ALWAYS_SHOWN, PERCENTILES, Metric
+from contend.outside import clean
 from contend.report.build import build
 from contend.report.model import Report
 from contend.store import RunFolder, RunRecord
@@ -50,14 +52,19 @@ def write_csv(table: Rows, stream: TextIO) -> None:
     """With a head; what is not known is empty."""
     writer = csv.DictWriter(stream, table.columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(table.rows)
+    for row in table.rows:
+        writer.writerow(
+            {name: clean(one) if isinstance(one, str) else one for name, one in row.items()}
+        )
 
 
 def write_parquet(table: Rows, path: Path) -> None:
     """Columns keep their types; one whose values have several types is text."""
     pa = _arrow()
     columns = {name: _column(pa, [row.get(name) for row in table.rows]) for name in table.columns}
-    pa.parquet.write_table(pa.table(columns), path)
+    written = pa.BufferOutputStream()
+    pa.parquet.write_table(pa.table(columns), written)
+    write_output(path, written.getvalue().to_pybytes())
 
 
 def whole(folder: RunFolder) -> dict[str, Any]:
@@ -76,7 +83,7 @@ def whole(folder: RunFolder) -> dict[str, Any]:
 
 
 def write_json(folder: RunFolder, stream: TextIO) -> None:
-    json.dump(whole(folder), stream, indent=1, ensure_ascii=False)
+    json.dump(whole(folder), stream, indent=1)
     stream.write("\n")
 
 

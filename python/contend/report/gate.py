@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 
 from contend.findings import Analysis, Gated, ReleaseGate, Study, slowdown_of
+from contend.outside import clean, one_line
 from contend.report.basis import repeat_s
 from contend.report.model import GateRow, GateText
 from contend.report.words import cell_phrase, gain_text, significant, size_text
@@ -146,7 +147,8 @@ def junit_of(text: GateText, *, uncertain: str) -> str:
     top = ET.Element("testsuites", numbers, name="contend")
     top.append(suite)
     ET.indent(top)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(top, encoding="unicode")}\n'
+    written = clean(ET.tostring(top, encoding="unicode"))
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{written}\n'
 
 
 def markdown_of(text: GateText, notes: tuple[str, ...] = ()) -> str:
@@ -162,7 +164,7 @@ def markdown_of(text: GateText, notes: tuple[str, ...] = ()) -> str:
         for row in text.rows
     ]
     lines = [
-        MARK.format(text.title.replace("--", "- -")),
+        MARK.format(one_line(text.title).replace("--", "- -")),
         f"**contend, {_cell(text.title)}: gate {_WORDS[text.outcome]}** "
         f"(limit: {percent_text(text.limit)} slower)",
         "",
@@ -179,7 +181,7 @@ def markdown_of(text: GateText, notes: tuple[str, ...] = ()) -> str:
 
 def _cell(text: str) -> str:
     """Nothing that ends a cell of a table, or begins a tag."""
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+    return one_line(text).replace("|", "\\|").replace("<", "&lt;")
 
 
 def gate_json(text: GateText) -> dict[str, object]:

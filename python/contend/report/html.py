@@ -15,7 +15,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from contend.files import replace_file
 from contend.findings import Finding
+from contend.outside import clean
 from contend.report import images
 from contend.report.chart_style import PALETTE, wide
 from contend.report.host_notes import note_text
@@ -134,17 +136,22 @@ class _FactSection:
     groups: tuple[FactGroup, ...]
 
 
-def write(report: Report, path: Path) -> list[Path]:
+def write(
+    report: Report, path: Path, put: Callable[[Path, str], None] = replace_file
+) -> list[Path]:
     """Write the page to `path` and each chart beside it; returns all paths, the page first.
 
     Without the package that draws charts the page has none, and says what to install.
+
+    Args:
+        put: writes the page; `write_output` if the user named it.
     """
     charts = all_charts(report) if images.can_draw() else ()
     drawings = {chart.id: images.svg(chart) for chart in charts}
     if charts and report.picture is not None:
         drawings[f"{report.picture.id}-wide"] = images.svg(wide(report.picture))
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render(report, drawings), encoding="utf-8")
+    put(path, render(report, drawings))
     return [path, *images.write_files(charts, drawings, charts_folder(path))]
 
 
@@ -160,7 +167,7 @@ def charts_folder(page: Path) -> Path:
 
 def render(report: Report, drawings: Mapping[str, str]) -> str:
     """The text of the page; `drawings` has the SVG of each chart that is drawn."""
-    return (
+    page = (
         _environment()
         .get_template("report.html.j2")
         .render(
@@ -185,6 +192,7 @@ def render(report: Report, drawings: Mapping[str, str]) -> str:
             key_text=key_text,
         )
     )
+    return clean(page)
 
 
 def all_charts(report: Report) -> tuple[Chart, ...]:

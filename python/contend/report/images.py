@@ -14,6 +14,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
+from contend.errors import RequestError
+from contend.files import replace_file
+from contend.outside import clean
 from contend.report.chart_style import THEMES
 from contend.report.model import Chart
 
@@ -40,9 +43,9 @@ def _converter() -> ModuleType:
 
 def svg(chart: Chart) -> str:
     """The chart as an SVG document."""
-    return str(
+    return clean(
         _converter().vegalite_to_svg(
-            chart.spec,
+            clean(json.dumps(chart.spec, ensure_ascii=False)),
             vl_version=VEGA_LITE_VERSION,
             config=THEMES["light"],
             allowed_base_urls=[],
@@ -54,10 +57,12 @@ def write_files(charts: Iterable[Chart], drawings: Mapping[str, str], folder: Pa
     """Write each chart as `ID.svg`, which is its drawing, and `ID.png`; returns the paths."""
     written = []
     for chart in charts:
+        if folder.is_symlink():
+            raise RequestError(f"{folder} is a symbolic link", hint="Remove it, and try again.")
         folder.mkdir(parents=True, exist_ok=True)
         image, raster = folder / f"{chart.id}.svg", folder / f"{chart.id}.png"
-        image.write_text(drawings[chart.id], encoding="utf-8")
-        raster.write_bytes(_converter().svg_to_png(drawings[chart.id], scale=_PNG_SCALE))
+        replace_file(image, drawings[chart.id])
+        replace_file(raster, _converter().svg_to_png(drawings[chart.id], scale=_PNG_SCALE))
         written += [image, raster]
     return written
 

@@ -7,6 +7,7 @@ from importlib import resources
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from contend.outside import clean
 from contend.report.sides import SidesReport, change_text
 
 
@@ -17,4 +18,4 @@ def page_of(report: SidesReport) -> str:
     )
     css = (resources.files("contend.report") / "templates" / "report.css").read_text("utf-8")
     template = environment.get_template("sides.html.j2")
-    return template.render(report=report, css=Markup(css), change_text=change_text)
+    return clean(template.render(report=report, css=Markup(css), change_text=change_text))

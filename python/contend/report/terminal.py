@@ -13,6 +13,7 @@ from rich.text import Text
 
 from contend.findings import Finding
 from contend.metrics import Metric
+from contend.outside import one_line
 from contend.report.host_notes import note_text
 from contend.report.model import (
     ChangeTable,
@@ -93,7 +94,8 @@ class _Out:
         self._wrapped(text, style, indent="  ")
 
     def verbatim(self, text: str) -> None:
-        self._print(Text(text))
+        for line in text.split("\n"):
+            self._print(Text(line))
 
     def _wrapped(self, text: str, style: str, *, indent: str) -> None:
         width = min(self.console.width, _TEXT_WIDTH)
@@ -142,6 +144,9 @@ class _Out:
                 self._print(row)
 
     def _print(self, text: Text) -> None:
+        if "\n" in text.plain:
+            # As long as before, so that colours stay where they are.
+            text.plain = text.plain.replace("\n", " ")
         self.console.print(text, highlight=False, no_wrap=True, crop=False, overflow="ignore")
 
     def words(self, words: TextTable) -> None:
@@ -150,9 +155,10 @@ class _Out:
         widest = max((len(row[0]) for row in words.rows), default=0)
         widths = [min(widest, _NAME_WIDTH), *(0 for _ in words.columns[1:])]
         for column, width in zip(words.columns, widths, strict=True):
-            table.add_column(column, header_style="dim", overflow="fold", min_width=width)
+            head = Text(one_line(column))
+            table.add_column(head, header_style="dim", overflow="fold", min_width=width)
         for row in words.rows:
-            table.add_row(*(Text(cell) for cell in row))
+            table.add_row(*(Text(one_line(cell)) for cell in row))
         self.line()
         self.line(words.caption)
         self.console.print(table, highlight=False)

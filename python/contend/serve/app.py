@@ -17,6 +17,7 @@ from contend.findings import RunSide, study_of
 from contend.history import build as build_history
 from contend.history import default_environment, is_here
 from contend.history.html import render as render_history
+from contend.outside import clean
 from contend.report import build, html, images
 from contend.report.html import asset, minus
 from contend.report.sides import change_text, report_of_two
@@ -133,7 +134,7 @@ def _trouble(status: int, message: str, hint: str) -> Response:
 
 def _page(template: str, *, status: int = 200, **values: object) -> Response:
     page = _environment().get_template(template)
-    return HTMLResponse(page.render(css=Markup(asset("report.css")), **values), status)
+    return HTMLResponse(clean(page.render(css=Markup(asset("report.css")), **values)), status)
 
 
 @cache

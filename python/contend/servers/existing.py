@@ -12,6 +12,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
+from contend.outside import one_line
 from contend.servers import variables
 from contend.servers.client import ANSWER_S, connect, fetch, socket_peer
 from contend.servers.dsn import DEFAULT_PORT, Dsn, Password
@@ -55,7 +56,7 @@ class ExistingServer:
         except WrongLogin:
             if self._ask is None or self.dsn.password:
                 raise
-        secret = Password(self._ask(f"Password of {self.dsn.user} at {self.dsn}: "))
+        secret = Password(self._ask(one_line(f"Password of {self.dsn.user} at {self.dsn}: ")))
         self.dsn = replace(self.dsn, password=secret)
         return self._login(database, more)
 

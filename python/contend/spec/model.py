@@ -17,6 +17,7 @@ from contend.metrics import THROUGHPUT
 from contend.settings import SETTINGS
 from contend.settings.schemas import SBTEST, Schema, schema_of
 from contend.settings.values import Level
+from contend.spec.stored import require_base, require_stored
 
 
 class SpecError(RequestError):
@@ -356,6 +357,7 @@ def from_dict(stored: Mapping[str, Any]) -> Experiment:
             hint="Read it with the newer contend that wrote it.",
         )
     try:
+        require_stored(stored)
         return _experiment(stored, number)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise SpecError(f"the stored experiment is damaged: {error}") from error
@@ -365,6 +367,7 @@ def _experiment(stored: Mapping[str, Any], number: int) -> Experiment:
     parts = {name: value for name, value in stored.items() if name != "format"}
     base = parts["base"] if number >= 3 else _by_path(parts["base"])
     # What a later contend can vary had its default in an experiment that could not say it.
+    require_base(base)
     parts["base"] = CellSpec({str(path): value for path, value in base.items()})
     unknown = parts["base"].values.keys() - CellSpec().values.keys()
     if unknown:

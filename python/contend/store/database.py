@@ -3,9 +3,9 @@ whatever can still be read, row by row."""
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +13,8 @@ from typing import Any
 from urllib.parse import quote
 
 from contend.errors import WorkError
+from contend.files import read_file
+from contend.shape import require
 from contend.spec import Planned
 from contend.store import schema
 from contend.store.model import (
@@ -38,16 +40,54 @@ def raw_connection(folder: Path, *, write: bool) -> sqlite3.Connection:
     commit, the first who comes must roll the half-written commit back. It writes nothing else.
     """
     file = folder / RESULTS_NAME
+    _require_plain(file)
     mode = "rw" if write or os.access(file, os.W_OK) else "ro"
     connection = sqlite3.connect(
         f"file:{quote(str(file.absolute()))}?mode={mode}", uri=True, isolation_level=None
     )
     # All that we store is ASCII, but a damaged file may hold anything.
     connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    connection.set_authorizer(_only_tables)
     connection.execute(f"PRAGMA busy_timeout = {schema.BUSY_TIMEOUT_MS}")
     if not write:
         connection.execute("PRAGMA query_only = ON")
     return connection
+
+
+_NAMES_ANOTHER = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+"""How a journal ends that names a journal above it, which SQLite removes when it rolls back."""
+
+
+def _require_plain(file: Path) -> None:
+    """Refuse what SQLite would wait for, follow or remove: the folder may be a stranger's.
+
+    Raises:
+        sqlite3.DatabaseError: the file or its journal is not one as we write them.
+    """
+    if not file.is_file():
+        raise sqlite3.DatabaseError("it is not a regular file")
+    for ending in ("-journal", "-wal", "-shm"):
+        beside = file.with_name(file.name + ending)
+        if not os.path.lexists(beside):
+            continue
+        if ending != "-journal" or not stat.S_ISREG(beside.lstat().st_mode):
+            raise sqlite3.DatabaseError(f"{beside.name} was not written by contend")
+        with beside.open("rb") as journal:
+            journal.seek(max(0, beside.stat().st_size - len(_NAMES_ANOTHER)))
+            if journal.read() == _NAMES_ANOTHER:
+                raise sqlite3.DatabaseError(f"{beside.name} was not written by contend")
+    with file.open("rb") as database:
+        # Of a file with a write-ahead log, which would be made beside it.
+        if 2 in database.read(20)[18:]:
+            raise sqlite3.DatabaseError("it has a write-ahead log, which contend never uses")
+
+
+def _only_tables(
+    action: int, _first: str | None, _second: str | None, _database: str | None, within: str | None
+) -> int:
+    """A view or a trigger may compute for ever; we have none."""
+    endless = within is not None or action == sqlite3.SQLITE_RECURSIVE
+    return sqlite3.SQLITE_DENY if endless else sqlite3.SQLITE_OK
 
 
 def read_runs(folder: Path) -> list[RunRecord]:
@@ -79,7 +119,7 @@ def read_planned(folder: Path) -> list[Planned]:
 def read_sessions(folder: Path) -> list[dict[str, Any]]:
     rows = _rows(folder, "sessions", "session", "facts")
     try:
-        return [json.loads(row[0]) for row in rows]
+        return [require(schema.read_json(row[0]), dict[str, Any]) for row in rows]
     except (ValueError, TypeError):
         return []
 
@@ -91,7 +131,7 @@ def read_meta(folder: Path, key: str) -> dict[str, Any] | None:
         return None
     try:
         row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        document = json.loads(row[0]) if row else None
+        document = schema.read_json(row[0]) if row else None
     except (sqlite3.Error, ValueError, TypeError):
         return None
     finally:
@@ -101,7 +141,7 @@ def read_meta(folder: Path, key: str) -> dict[str, Any] | None:
 
 def read_spec(folder: Path) -> dict[str, Any] | None:
     try:
-        document = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
+        document = schema.read_json(read_file(folder / "spec.json").decode("utf-8"))
     except (OSError, ValueError):
         return None
     return document if isinstance(document, dict) else None
@@ -138,7 +178,10 @@ def _keys(connection: sqlite3.Connection, table: str, key: str) -> list[int]:
     return sorted(pages)
 
 
-_DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_DAMAGE = frozenset(
+    # The last two: a table or a column is not there, or is something else.
+    {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_AUTH}
+)
 
 
 def connect(folder: Path, *, write: bool) -> sqlite3.Connection:

@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from contend import __version__
+from contend.files import read_file, require_own_files
 from contend.locks import Locked, is_locked, lock
+from contend.shape import require, require_moment
 from contend.spec import Planned
 from contend.store import schema
 from contend.store.database import (
@@ -44,9 +46,11 @@ from contend.store.model import (
     Meta,
     NotARunFolder,
     RunRecord,
+    RunStatus,
     StoreFailed,
 )
 from contend.store.schema import redacted
+from contend.store.shapes import require_facts
 
 LOCK_NAME = "lab.lock"
 """Held by the one lab that appends to a folder; it has that one's pid, and goes when it is done."""
@@ -73,7 +77,7 @@ class RunFolder:
         `experiment` is the frozen spec; its `source` becomes `experiment.toml`. The database gets
         its name only when it is complete, so a folder either is a run folder or is not.
         """
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
             raise FolderExists(
                 f"{path} exists already",
                 hint="Continue it with --resume, or give another folder with --out.",
@@ -84,9 +88,9 @@ class RunFolder:
             held = _lock_folder(path)
             (path / "logs").mkdir(exist_ok=True)
             source = redacted(str(experiment.get("source", "")))
-            (path / "experiment.toml").write_text(source, encoding="utf-8")
+            (path / "experiment.toml").write_text(source, "utf-8", "backslashreplace")
             spec = json.dumps(redacted(experiment), ensure_ascii=False, indent=2)
-            (path / "spec.json").write_text(spec + "\n", encoding="utf-8")
+            (path / "spec.json").write_text(spec + "\n", "utf-8", "backslashreplace")
             _write_new_database(path, experiment, planned, facts)
             return cls(path, connect(path, write=True), held)
         except (OSError, sqlite3.Error) as error:
@@ -106,6 +110,8 @@ class RunFolder:
                 else f"there is no run folder {path}",
                 hint="`contend run EXPERIMENT` makes one and prints its path.",
             )
+        if write:
+            _require_own_files(path)
         held = _lock_folder(path) if write else None
         try:
             return cls(path, connect(path, write=write), held)
@@ -173,7 +179,7 @@ class RunFolder:
         columns = schema.RUN_COLUMNS if intervals else schema.RUN_COLUMNS_WITHOUT_INTERVALS
         query = f"SELECT {columns} FROM runs ORDER BY sequence"
         with self._reading():
-            read = cache(json.loads)
+            read = cache(schema.read_json)
             return [schema.run_from_row(row, read) for row in self._connection.execute(query)]
 
     def ended(self) -> list[Ended]:
@@ -183,7 +189,13 @@ class RunFolder:
                 "SELECT run, block, status, started_at, ended_at FROM runs ORDER BY sequence"
             )
             return [
-                Ended(run, block, status, _seconds(started_at), _seconds(ended_at))
+                Ended(
+                    require(run, int, "run"),
+                    require(block, int, f"run {run}", "block"),
+                    require(status, RunStatus, f"run {run}", "status"),
+                    _seconds(started_at),
+                    _seconds(ended_at),
+                )
                 for run, block, status, started_at, ended_at in rows
             ]
 
@@ -202,12 +214,20 @@ class RunFolder:
             sessions = ask("SELECT started_at, facts FROM sessions ORDER BY session")
             return Meta(
                 store_version=schema.STORE_VERSION,
-                contend_version=values["contend_version"],
-                created_at=values["created_at"],
-                experiment=json.loads(values["experiment"]),
+                contend_version=require(values.get("contend_version"), str, "contend_version"),
+                created_at=_moment(values.get("created_at"), "created_at"),
+                experiment=require(
+                    schema.read_json(values.get("experiment")), dict[str, Any], "experiment"
+                ),
                 planned=tuple(schema.planned_from_row(row) for row in planned),
-                sessions=tuple(LabSession(at, json.loads(facts)) for at, facts in sessions),
-                finished=values.get("finished"),
+                sessions=tuple(
+                    LabSession(
+                        _moment(at, f"session {number}", "started_at"),
+                        require_facts(schema.read_json(facts), number),
+                    )
+                    for number, (at, facts) in enumerate(sessions, 1)
+                ),
+                finished=require(values.get("finished"), str | None, "finished"),
             )
 
     def writer_pid(self) -> int | None:
@@ -250,6 +270,17 @@ class RunFolder:
             ) from error
 
 
+def _require_own_files(path: Path) -> None:
+    """Refuse to write into a folder in which a name may lead elsewhere."""
+    try:
+        require_own_files(path)
+    except OSError as error:
+        raise StoreFailed(
+            f"{path} is not written to: {error.filename} is {error.strerror}",
+            hint="Remove it; a run folder has nothing but files and folders in it.",
+        ) from error
+
+
 def _lock_folder(path: Path) -> int:
     """The lock of a folder; raises FolderLocked."""
     try:
@@ -273,7 +304,7 @@ def _release(path: Path, held: int | None) -> None:
 
 def _read_pid(path: Path) -> int | None:
     try:
-        text = path.read_text(encoding="ascii").strip()
+        text = read_file(path).decode("ascii").strip()
     except (OSError, ValueError):
         return None
     return int(text) if text.isdigit() else None
@@ -323,8 +354,13 @@ def _sync_directory(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _seconds(at: str) -> float:
-    return datetime.fromisoformat(at).timestamp()
+def _moment(at: Any, *path: str) -> str:
+    require_moment(at, *path)
+    return str(at)
+
+
+def _seconds(at: Any) -> float:
+    return datetime.fromisoformat(_moment(at)).timestamp()
 
 
 def _now() -> str:

@@ -17,8 +17,10 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from contend.shape import FLOAT_MAX, INT_MAX
 from contend.spec import Planned
 from contend.store.model import LookRecord, RunRecord
+from contend.store.shapes import require_look, require_planned, require_run
 
 _SECRET_KEYS = frozenset({"password", "passwd", "pwd", "secret"})
 _HIDDEN = "***"
@@ -111,13 +113,48 @@ def dump(document: Any) -> str:
     return json.dumps(redacted(document), allow_nan=False, separators=(",", ":"))
 
 
+def read_json(text: Any) -> Any:
+    """A document as it was stored.
+
+    Raises:
+        ValueError: it is no JSON, or has a number that we never store.
+    """
+    if not isinstance(text, str):
+        raise ValueError("a document is missing")
+    try:
+        return _DECODER.decode(text)
+    except RecursionError:
+        raise ValueError("a document is too deep") from None
+
+
+def _whole(text: str) -> int:
+    if len(text) > _DIGITS_MAX or abs(number := int(text)) > INT_MAX:
+        raise ValueError(f"{text[:_DIGITS_MAX]} is not a number of ours")
+    return number
+
+
+def _decimal(text: str) -> float:
+    number = float(text)
+    if abs(number) > FLOAT_MAX:
+        raise ValueError(f"{text[:_DIGITS_MAX]} is not a number of ours")
+    return number
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is not a number")
+
+
+_DIGITS_MAX = 24
+_DECODER = json.JSONDecoder(parse_int=_whole, parse_float=_decimal, parse_constant=_no_number)
+
+
 def planned_row(planned: Planned) -> tuple[int, int, int, str]:
     return planned.run, planned.block, planned.repeat, dump(dict(planned.cell))
 
 
 def planned_from_row(row: tuple[Any, ...]) -> Planned:
     run, block, repeat, cell = row
-    return Planned(run, block, repeat, json.loads(cell))
+    return require_planned(Planned(run, block, repeat, read_json(cell)))
 
 
 def look_row(record: LookRecord) -> tuple[Any, ...]:
@@ -135,8 +172,8 @@ def look_row(record: LookRecord) -> tuple[Any, ...]:
 
 def look_from_row(row: tuple[Any, ...]) -> LookRecord:
     look, block, cell, started_at, ended_at, figures, error = row
-    return LookRecord(
-        look, block, json.loads(cell), started_at, ended_at, json.loads(figures), error
+    return require_look(
+        LookRecord(look, block, read_json(cell), started_at, ended_at, read_json(figures), error)
     )
 
 
@@ -159,14 +196,14 @@ def run_row(record: RunRecord) -> tuple[Any, ...]:
     )
 
 
-def run_from_row(row: tuple[Any, ...], read: Callable[[str], Any] = json.loads) -> RunRecord:
+def run_from_row(row: tuple[Any, ...], read: Callable[[str], Any] = read_json) -> RunRecord:
     """The record of one row read in the order of RUN_COLUMNS.
 
     `read` is for the documents that many runs have alike, and may give all of them the same one.
     """
     run, block, repeat, cell, status, started_at, ended_at, *documents = row
     plan, done, intervals, probes, warnings, error = documents
-    return RunRecord(
+    record = RunRecord(
         run=run,
         block=block,
         repeat=repeat,
@@ -175,9 +212,10 @@ def run_from_row(row: tuple[Any, ...], read: Callable[[str], Any] = json.loads) 
         started_at=started_at,
         ended_at=ended_at,
         plan=read(plan),
-        done=None if done is None else json.loads(done),
-        intervals=json.loads(intervals),
-        probes=json.loads(probes),
+        done=None if done is None else read_json(done),
+        intervals=read_json(intervals),
+        probes=read_json(probes),
         warnings=read(warnings),
         error=None if error is None else read(error),
     )
+    return require_run(record)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from fake_load import done_of
-from rich.console import Console
 
 from contend.cli import progress
+from contend.cli.console import CleanConsole
 from contend.cli.progress import Clock, LiveDisplay, PlainDisplay, display_on, label
 from contend.lab import events
 from contend.store import RunRecord
@@ -35,15 +35,15 @@ def record(status: str = "ok", **changes: object) -> RunRecord:
 
 def plain(*heard: events.Event) -> list[str]:
     out = io.StringIO()
-    with PlainDisplay(Console(file=out, width=200)) as display:
+    with PlainDisplay(CleanConsole(file=out, width=200)) as display:
         for event in heard:
             display(event)
     return out.getvalue().splitlines()
 
 
 def test_a_pipe_gets_plain_lines_and_a_terminal_a_live_one() -> None:
-    assert isinstance(display_on(Console(file=io.StringIO())), PlainDisplay)
-    live = display_on(Console(file=io.StringIO(), force_terminal=True))
+    assert isinstance(display_on(CleanConsole(file=io.StringIO())), PlainDisplay)
+    live = display_on(CleanConsole(file=io.StringIO(), force_terminal=True))
     assert isinstance(live, LiveDisplay)
 
 
@@ -111,7 +111,7 @@ def test_work_that_ends_early_is_told_as_a_limit_and_then_as_the_first_run_took(
 
 def test_the_live_display_shows_cell_block_pace_and_time_left() -> None:
     out = io.StringIO()
-    with LiveDisplay(Console(file=out, force_terminal=True, width=160)) as display:
+    with LiveDisplay(CleanConsole(file=out, force_terminal=True, width=160)) as display:
         display(events.StepProgress("loading 1M rows", 500_000, 1_000_000, "rows"))
         display(events.StepProgress("loading 1M rows", 1_000_000, 1_000_000, "rows"))
         display(BEGAN)

@@ -106,6 +106,12 @@ def test_a_run_without_a_result_says_how_it_ended(program: Program, body: str, w
         run(program(body))
 
 
+def test_a_script_that_ends_the_program_is_named_as_a_cause(program: Program) -> None:
+    with pytest.raises(LoadFailed, match="exit code 0 and no result") as caught:
+        run(program("sys.exit(0)"))
+    assert caught.value.hint is not None and "os.exit()" in caught.value.hint
+
+
 def test_the_end_of_standard_error_is_kept_and_bounded(program: Program) -> None:
     with pytest.raises(LoadFailed) as caught:
         run(program("sys.stderr.write('x' * 1_000_000 + 'the end'); sys.exit(1)"))

@@ -169,7 +169,9 @@ def test_other_statements_have_no_points(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [None, 0])
 def test_what_was_not_counted_is_no_number(tmp_path: Path, counter: str, count: int | None) -> None:
     def uncounted(record: RunRecord) -> RunRecord:
-        status = {**record.probes["status"], counter: count}
+        status = {**record.probes["status"]}
+        del status[counter]
+        status |= {} if count is None else {counter: count}
         return replace(record, probes={**record.probes, "status": status})
 
     assert sentence_of(report_of(tmp_path / "run", change=uncounted)) == ""

@@ -30,8 +30,11 @@ def record() -> Callable[..., RunRecord]:
             "started_at": "2026-03-01T10:00:00.000+00:00",
             "ended_at": "2026-03-01T10:00:07.000+00:00",
             "plan": {"version": 1, "server": {"password_env": "CONTEND_PASSWORD"}},
-            "done": {"qps": 1000.5, "latency_us": {"p50": 10.0}},
-            "intervals": [{"index": 0, "qps": 1000.0}],
+            "done": {
+                **{"qps": 1000.5, "queries": 1000, "measured_s": 1.0},
+                "latency_us": {"p50": 10.0},
+            },
+            "intervals": [{"index": 0, "start_s": 0.0, "duration_s": 1.0, "qps": 1000.0}],
             "probes": {"status": {"Key_reads": 0}},
         }
         return RunRecord(**(fields | changes))  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from child_python import import_path
@@ -20,11 +21,14 @@ from hypothesis import strategies as st
 from contend.errors import ContendError
 from contend.store import DamagedStore, RunFolder, RunRecord, StoreFailed, rescue
 
+AT = "2026-03-01T10:00:00+00:00"
+DONE: dict[str, Any] = {"qps": 1.0, "queries": 1, "measured_s": 1.0, "latency_us": {}}
+
 
 def fill(folder: RunFolder, record: Callable[..., RunRecord], runs: int = 10) -> bytes:
     """Store runs big enough that their pages spread over the file, and close the folder."""
     for run in range(runs):
-        folder.append(record(run, done={"latency_hdr_ns": f"{run}" * 9000}))
+        folder.append(record(run, done={**DONE, "latency_hdr_ns": f"{run}" * 9000}))
     folder.close()
     return (folder.path / "results.sqlite").read_bytes()
 
@@ -36,9 +40,10 @@ import sys
 from pathlib import Path
 from contend.store import RunFolder, RunRecord
 folder = RunFolder.open(Path(sys.argv[1]), write=True)
+at = "2026-03-01T10:00:00+00:00"
+done = {"qps": 1.0, "queries": 1, "measured_s": 1.0, "latency_us": {}, "text": "x" * 20_000}
 for run in range(100_000):
-    folder.append(RunRecord(run, run, run, {"load.connections": 1}, "ok", "s", "e",
-                            done={"text": "x" * 20_000}))
+    folder.append(RunRecord(run, run, run, {"load.connections": 1}, "ok", at, at, done=done))
     print(run, flush=True)
 """
     environment = os.environ | import_path()
@@ -113,8 +118,8 @@ def test_no_scribble_on_the_file_ends_in_a_traceback(
     where = tmp_path_factory.mktemp("scribble") / "run"
     with RunFolder.create(where, {"name": "tiny"}, [], {"cpus": 2}) as folder:
         for run in range(4):
-            done = {"latency_hdr_ns": "x" * 5000}
-            folder.append(RunRecord(run, 0, 0, {"a": run}, "ok", "s", "e", done=done))
+            done = {**DONE, "latency_hdr_ns": "x" * 5000}
+            folder.append(RunRecord(run, 0, 0, {"a": run}, "ok", AT, AT, done=done))
     database = where / "results.sqlite"
     content = bytearray(database.read_bytes())
     for _ in range(data.draw(st.integers(1, 12))):
@@ -137,7 +142,7 @@ def test_a_full_disk_keeps_what_was_stored(
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 4096, hard))
     try:
         with pytest.raises(StoreFailed) as caught:
-            folder.append(record(1, done={"text": "x" * 1_000_000}))
+            folder.append(record(1, done={**DONE, "text": "x" * 1_000_000}))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert "cannot store run 1" in caught.value.message
@@ -165,7 +170,7 @@ def test_a_full_file_system_keeps_what_was_stored(
             stored = 0
             with pytest.raises(StoreFailed, match="full"):
                 for run in range(100):
-                    folder.append(record(run, done={"text": "x" * 20_000}))
+                    folder.append(record(run, done={**DONE, "text": "x" * 20_000}))
                     stored += 1
             assert len(folder.records()) == stored > 0
         with RunFolder.open(disk / "run") as again:

@@ -7,14 +7,14 @@ from pathlib import Path
 from contend.store import LookRecord, RunFolder, rescue
 
 LOOK = LookRecord(
-    "budget",
+    "of-later",
     1,
     {"load.connections": 8},
     "2026-03-01T10:00:00.000+00:00",
     "2026-03-01T10:00:07.000+00:00",
     {"rounds": [{"qps": 1000.5}]},
 )
-FAILED = LookRecord("budget", 2, {"load.connections": 9}, "", "", error="no server")
+FAILED = LookRecord("of-later", 2, {"load.connections": 9}, "", "", error="no server")
 
 
 def test_looks_come_back_in_order(folder: RunFolder) -> None:

@@ -1,0 +1,57 @@
+"""Standard output and standard error: whatever is written to them passes `outside.clean`.
+
+with clean_streams():
+    sys.stdout.write(text)          # cleaned
+    control(sys.stderr, "\\r\\x1b[K")  # ours, as it is
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any, TextIO, cast
+
+from contend.outside import clean
+
+
+class CleanStream:
+    """A text stream before another one, `raw`."""
+
+    def __init__(self, raw: TextIO) -> None:
+        self.raw = raw
+
+    def write(self, text: str) -> int:
+        return self.raw.write(clean(text))
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+
+@contextlib.contextmanager
+def clean_streams() -> Iterator[None]:
+    """Have both streams clean for a block, and print what they cannot say as a question mark."""
+    before = sys.stdout, sys.stderr
+    for stream in before:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    sys.stdout, sys.stderr = (cast(TextIO, CleanStream(raw_of(stream))) for stream in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def raw_of(stream: TextIO) -> TextIO:
+    """The stream that what is ours goes to."""
+    return stream.raw if isinstance(stream, CleanStream) else stream
+
+
+def control(stream: TextIO, text: str) -> None:
+    """Write what a terminal is to obey."""
+    raw_of(stream).write(text)

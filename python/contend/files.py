@@ -1,0 +1,83 @@
+"""Files that somebody else may have prepared: read only if they are files, written beside the old
+one and put in its place when they are whole.
+
+A link, a pipe or a device in a run folder of a stranger is neither followed nor waited for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from pathlib import Path
+
+_FLAGS = os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+
+
+def read_file(path: Path) -> bytes:
+    """What a regular file holds.
+
+    Raises:
+        OSError: it cannot be read, or is something else, such as a pipe.
+    """
+    descriptor = os.open(path, os.O_RDONLY | _FLAGS)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        return file.read()
+
+
+def replace_file(path: Path, data: str | bytes) -> None:
+    """Write a file in a run folder: a link of that name is replaced, what it leads to stays.
+
+    Raises:
+        OSError: it cannot be written; a file that was there before is as it was.
+    """
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | _FLAGS
+    descriptor = os.open(beside, flags, _mode(path))
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data.encode("utf-8", "replace") if isinstance(data, str) else data)
+        beside.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise
+
+
+def write_output(path: Path, data: str | bytes) -> None:
+    """Write a file that the user named: a link is followed, and what is no file, such as
+    /dev/stdout, is written to."""
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        with target.open("wb") as stream:
+            stream.write(data.encode("utf-8", "replace") if isinstance(data, str) else data)
+        return
+    replace_file(target, data)
+
+
+def require_own_files(folder: Path) -> None:
+    """Refuse a folder with anything but files and folders in it, before it is written to.
+
+    Raises:
+        OSError: it has a link, a pipe or a device, or cannot be read.
+    """
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                require_own_files(Path(entry.path))
+            elif not entry.is_file(follow_symlinks=False):
+                what = "a symbolic link" if entry.is_symlink() else "not a regular file"
+                raise OSError(errno.EINVAL, what, entry.path)
+
+
+def _mode(path: Path) -> int:
+    """Of the file that is replaced, if it is one."""
+    try:
+        before = path.lstat().st_mode
+    except OSError:
+        return 0o666
+    return stat.S_IMODE(before) if stat.S_ISREG(before) else 0o666

@@ -1,0 +1,246 @@
+"""Whether a document has the shape of a type: checked once, where a run folder is read, so that
+whoever reads it behind that can trust the type.
+
+A key that the type does not know is left alone, because a later contend may have written it.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints
+
+Check = Callable[[Any], None]
+
+INT_MAX, FLOAT_MAX = 2**64, 1e30
+"""Sizes beyond which a number is none of ours: figures of it would not be finite."""
+
+
+class WrongShape(ValueError):
+    """A value is not what its place takes; `path` leads there from the whole document."""
+
+    def __init__(self, expected: str, value: Any, path: Sequence[str | int] = ()) -> None:
+        super().__init__()
+        self.expected = expected
+        self.found = _shown(value)
+        self.path = list(path)
+
+    def __str__(self) -> str:
+        place, *more = map(str, self.path or ("it",))
+        at = f"{place}: {'.'.join(more)}" if more else place
+        return f"{at} is {self.found}, not {self.expected}" if self.found else f"{at} is missing"
+
+
+MISSING: Any = object()
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case dict():
+            return "an object"
+        case list():
+            return "a list"
+        case str():
+            return f'"{value[:40]}"'
+    return "" if value is MISSING else repr(value)[:40]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def require(value: Any, kind: Any, *path: str | int) -> Any:
+    """The value, if it has the shape of a type.
+
+    Raises:
+        WrongShape: it has not; `path` is where the document lies.
+    """
+    try:
+        check_of(kind)(value)
+    except WrongShape as wrong:
+        wrong.path[:0] = path
+        raise
+    return value
+
+
+def require_moment(value: Any, *path: str | int) -> None:
+    """An ISO 8601 time with its zone."""
+    try:
+        told = datetime.fromisoformat(value)
+        if told.tzinfo is not None and told.timestamp() >= 0:
+            return
+    except (TypeError, ValueError, OverflowError, OSError):
+        pass
+    raise WrongShape("a time with its zone", value, path)
+
+
+NEEDED: dict[type, frozenset[str]] = {}
+"""Of a type whose keys an older program may have left out: those that it always wrote. Of any other
+type all keys are needed that the type needs."""
+
+NULLED: set[type] = set()
+"""Types whose values may be null: what JSON cannot say does not cost a run."""
+
+LEAST: dict[type, Mapping[str, float]] = {}
+"""Of a type the least value of some keys, by name; `*` is of all others."""
+
+
+@cache
+def check_of(kind: Any) -> Check:
+    """What raises WrongShape unless a value is of this type."""
+    if kind is Any or kind is object:
+        return lambda _value: None
+    if kind is None or kind is type(None):
+        return _plain(type(None), "null")
+    if kind is float:
+        return _float
+    if kind is int:
+        return _int
+    if kind in (str, bool):
+        return _plain(kind, {str: "text", bool: "true or false"}[kind])
+    if hasattr(kind, "__required_keys__"):
+        return _object(kind)
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return _literal(arguments)
+    if origin in (Union, types.UnionType):
+        return _union(arguments)
+    if origin is list:
+        return _list(check_of(arguments[0]))
+    if origin is dict:
+        return _dict(check_of(arguments[1]))
+    if origin is NotRequired:
+        return check_of(arguments[0])
+    raise TypeError(f"no check of {kind}")
+
+
+def _int(value: Any) -> None:
+    if type(value) is not int or not -INT_MAX <= value <= INT_MAX:
+        raise WrongShape("a whole number", value)
+
+
+def _float(value: Any) -> None:
+    # Neither is true of NaN.
+    if type(value) not in (int, float) or not -FLOAT_MAX <= value <= FLOAT_MAX:
+        raise WrongShape("a number", value)
+
+
+def _plain(kind: type, name: str) -> Check:
+    def check(value: Any) -> None:
+        if type(value) is not kind:
+            raise WrongShape(name, value)
+
+    return check
+
+
+def _literal(values: tuple[Any, ...]) -> Check:
+    def check(value: Any) -> None:
+        if not isinstance(value, str) or value not in values:
+            raise WrongShape(" or ".join(map(str, values)), value)
+
+    return check
+
+
+def _union(kinds: tuple[Any, ...]) -> Check:
+    checks = [check_of(kind) for kind in kinds]
+
+    def check(value: Any) -> None:
+        failed = []
+        for one in checks:
+            try:
+                one(value)
+            except WrongShape as wrong:
+                failed.append(wrong)
+            else:
+                return
+        # What came furthest says most.
+        told = max(failed, key=lambda wrong: len(wrong.path))
+        if not told.path:
+            told.expected = " or ".join(dict.fromkeys(wrong.expected for wrong in failed))
+        raise told
+
+    return check
+
+
+def _list(check_item: Check) -> Check:
+    def check(value: Any) -> None:
+        if type(value) is not list:
+            raise WrongShape("a list", value)
+        for index, item in enumerate(value):
+            try:
+                check_item(item)
+            except WrongShape as wrong:
+                wrong.path.insert(0, index)
+                raise
+
+    return check
+
+
+def _dict(check_value: Check) -> Check:
+    def check(value: Any) -> None:
+        if type(value) is not dict:
+            raise WrongShape("an object", value)
+        for key, item in value.items():
+            try:
+                check_value(item)
+            except WrongShape as wrong:
+                wrong.path.insert(0, key)
+                raise
+
+    return check
+
+
+def _object(kind: Any) -> Check:
+    hints = get_type_hints(kind, include_extras=True)
+    # In a module whose annotations are texts, Python takes all keys for required.
+    optional = {name for name, hint in hints.items() if get_origin(hint) is NotRequired}
+    needed = NEEDED.get(kind, kind.__required_keys__ - optional)
+    least = LEAST.get(kind, {})
+    checks: dict[str, Check] = {}
+
+    def check_key(name: str) -> Check:
+        # When it is met first, because a type may be within itself.
+        floor = least.get(name, least.get("*"))
+        hint = hints[name]
+        made = _or_null(check_of(hint)) if kind in NULLED else check_of(hint)
+        checks[name] = made if floor is None else _at_least(floor, made)
+        return checks[name]
+
+    def check(value: Any) -> None:
+        if type(value) is not dict:
+            raise WrongShape("an object", value)
+        for key, item in value.items():
+            if key in hints:
+                try:
+                    (checks.get(key) or check_key(key))(item)
+                except WrongShape as wrong:
+                    wrong.path.insert(0, key)
+                    raise
+        for key in needed:
+            if key not in value:
+                raise WrongShape("", MISSING, [key])
+
+    return check
+
+
+def _or_null(check_kind: Check) -> Check:
+    def check(value: Any) -> None:
+        if value is not None:
+            check_kind(value)
+
+    return check
+
+
+def _at_least(floor: float, check_kind: Check) -> Check:
+    def check(value: Any) -> None:
+        check_kind(value)
+        if _is_number(value) and value < floor:
+            raise WrongShape(f"{floor:g} or more", value)
+
+    return check

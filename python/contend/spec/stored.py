@@ -1,0 +1,113 @@
+"""The shape of an experiment as a run folder stores it, which anybody may have edited since."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+from contend.settings import SETTINGS
+from contend.shape import WrongShape, require
+
+Level = bool | int | float | str
+Levels = dict[str, Level]
+
+
+class StoredFactor(TypedDict):
+    path: str
+    levels: list[Level]
+
+
+class StoredCompare(TypedDict, total=False):
+    baseline: Levels
+    metric: list[str]
+    by: str | None
+    repeats: int
+    until: float | None
+    at_most_s: float | None
+    wait_for_calm_s: float | None
+    layout: str | None
+    adjust: list[str]
+    margin: float
+    confidence: float
+    fail_if_slower: float | None
+
+
+class StoredRow(TypedDict, total=False):
+    cell: Levels
+    gain_percent: list[float]
+    figures: list[float]
+
+
+class StoredPublished(TypedDict, total=False):
+    name: str
+    machine: str
+    source: str
+    columns_path: str
+    columns: list[Level]
+    rows: list[StoredRow]
+    metric: str
+
+
+class StoredWords(TypedDict):
+    change: str
+    levels: dict[str, str]
+    plural: list[str]
+
+
+class StoredExperiment(TypedDict, total=False):
+    name: str
+    question: str
+    base: dict[str, Any]
+    factors: list[StoredFactor]
+    compare: StoredCompare
+    published: list[StoredPublished]
+    words: dict[str, StoredWords]
+    explain: str | None
+    why: bool
+    variant: str
+    source: str
+    overrides: list[str]
+    folder: str
+
+
+_SHARES = ("margin", "confidence", "fail_if_slower", "until")
+
+
+def require_stored(stored: Mapping[str, Any]) -> None:
+    """Refuse what is not of the shape that `to_dict` writes; raises WrongShape."""
+    require(stored, StoredExperiment)
+    compare = stored.get("compare") or {}
+    for name in _SHARES:
+        share = compare.get(name)
+        if share is not None and not 0 < share < 1:
+            raise WrongShape("between 0 and 1", share, ["compare", name])
+    if not 0 < compare.get("repeats", 1) <= 1_000_000:
+        raise WrongShape("between 1 and a million", compare["repeats"], ["compare", "repeats"])
+    for index, factor in enumerate(stored.get("factors") or ()):
+        if not factor["levels"]:
+            raise WrongShape("a level or more", factor["levels"], ["factors", index, "levels"])
+
+
+_KINDS: Mapping[type, tuple[type, ...]] = {
+    bool: (bool,),
+    int: (int, float),
+    float: (int, float),
+    str: (str,),
+    list: (list,),
+    tuple: (list,),
+    dict: (dict,),
+}
+
+
+def require_base(base: Mapping[str, Any]) -> None:
+    """The same of the settings' values: each is of the kind of its usual one, or null."""
+    for setting in SETTINGS:
+        value = base.get(setting.path)
+        usual = _KINDS.get(type(setting.usual))
+        if value is None or usual is None:
+            continue
+        if type(value) not in usual:
+            raise WrongShape(f"like {setting.usual!r}", value, ["base", setting.path])
+    workload = base.get("workload")
+    if not isinstance(workload, dict) or not isinstance(workload.get("kind"), str):
+        raise WrongShape("an object with a kind", workload, ["base", "workload"])

@@ -1,0 +1,150 @@
+"""Commands over runs of which none was measured: they end with 1, and say so first."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, as_failed, study, with_gate, write_run
+
+from contend.cli.main import main
+from contend.store import RunFolder, RunRecord
+
+SETS = (f"{CONNECTIONS}=[8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=2")
+DEATH = "contend-load ended with signal SIGSEGV and no result"
+ALL_FAILED = "Nothing was measured: all 4 runs failed."
+
+
+def failing(record: RunRecord) -> RunRecord:
+    return as_failed(record, DEATH)
+
+
+@pytest.fixture
+def failed(tmp_path: Path) -> Path:
+    return write_run(tmp_path / "failed", study(sets=SETS), change=failing)
+
+
+@pytest.fixture
+def measured(tmp_path: Path) -> Path:
+    return write_run(tmp_path / "measured", study(sets=SETS))
+
+
+@pytest.fixture
+def lab(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A lab whose runs end as `change` has it; it may give the experiment a gate."""
+    how: dict[str, Any] = {"change": failing, "gate": None}
+
+    def begin(_experiment: object, path: Path, *_: object, **__: object) -> None:
+        write_run(path, study(sets=SETS), change=how["change"])
+        if how["gate"] is not None:
+            with_gate(path, how["gate"])
+            with RunFolder.open(path, write=True) as folder:
+                folder.finish("the time was up")
+
+    monkeypatch.setattr("contend.cli.run.session.begin", begin)
+    monkeypatch.setattr("contend.cli.run.session.resume", lambda *_, **__: None)
+    monkeypatch.setattr("contend.cli.run.equipment_for", lambda *_, **__: None)
+    monkeypatch.setattr("contend.cli.run._with_doctor", lambda *_: None)
+    return how
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", "segmented-key-cache"],
+        ["run", "segmented-key-cache", "--json"],
+        ["try", "sort_buffer_size=256K,4M"],
+        ["try", "sort_buffer_size=256K,4M", "--json"],
+    ],
+    ids=" ".join,
+)
+def test_a_run_without_a_measured_run_failed(
+    lab: dict[str, Any],
+    command: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "run"
+    assert main([*command, "--out", str(path)]) == 1
+    said = capsys.readouterr().out
+    if "--json" in command:
+        assert json.loads(said)["answer"] == ALL_FAILED
+        assert DEATH in json.loads(said)["basis"][0]
+    else:
+        assert ALL_FAILED in said and said.index(ALL_FAILED) < said.index(DEATH)
+    page = (path / "report.html").read_text()
+    assert ALL_FAILED in page and page.index(ALL_FAILED) < page.index(DEATH)
+    assert main(["run", "--resume", str(path)]) == 1
+
+
+def test_a_run_of_which_some_failed_is_done(
+    lab: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lab["change"] = lambda record: failing(record) if record.run == 1 else record
+    path = tmp_path / "run"
+    assert main(["run", "segmented-key-cache", "--out", str(path)]) == 0
+    assert DEATH in capsys.readouterr().out
+    assert main(["run", "--resume", str(path)]) == 0
+
+
+@pytest.mark.parametrize("policy", ["4", "pass", "fail"])
+def test_a_gate_over_nothing_is_not_uncertain(
+    lab: dict[str, Any], tmp_path: Path, policy: str
+) -> None:
+    lab["gate"] = 0.03
+    junit = tmp_path / "junit.xml"
+    gate = ["--fail-if-slower", "3%", "--if-not-certain", policy, "--junit", str(junit)]
+    path = tmp_path / "run"
+    assert main(["run", "segmented-key-cache", "--out", str(path), *gate]) == 1
+    suite = ET.parse(junit).getroot()
+    assert suite.attrib["failures"] == suite.attrib["tests"] != "0"
+
+
+def test_what_is_unfinished_says_how_many_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_run(tmp_path / "run", study(sets=SETS), runs=3, change=failing)
+    assert main(["show", str(path)]) == 0
+    assert "Nothing is measured yet: 3 of 4 runs failed." in capsys.readouterr().out
+
+
+def test_lost_runs_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def lose(record: RunRecord) -> RunRecord:
+        return as_failed(record, "the host slept", "lost")
+
+    main(["show", str(write_run(tmp_path / "run", study(sets=SETS), change=lose))])
+    assert "Nothing was measured: all 4 runs failed or were lost." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["why", "profile"])
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["words", "json"])
+def test_what_is_measured_again_within_a_run(
+    measured: Path, command: str, form: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    inner = write_run(measured / command, study(sets=SETS), change=failing)
+    assert main([command, str(measured), *form]) == 1
+    said = capsys.readouterr().err
+    assert f"nothing was measured in {inner}" in said and DEATH in said
+
+
+@pytest.mark.parametrize(
+    "more", [[], ["--json"], ["--fail-if-slower", "3%"], ["--fail-if-slower", "3%", "--json"]]
+)
+def test_compare(measured: Path, failed: Path, more: list[str]) -> None:
+    assert main(["compare", str(measured), str(failed), *more]) == 1
+    assert main(["compare", str(failed), str(measured), *more]) == 1
+
+
+def test_history(
+    measured: Path, failed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["history", str(measured), str(failed)]) == 1
+    assert f"{failed} is left out: nothing in it was measured" in capsys.readouterr().err
+    other = write_run(tmp_path / "other", study(sets=SETS), seed=8)
+    with RunFolder.open(other, write=True) as folder:
+        folder.append(replace(folder.records()[-1], run=9, block=9))
+    assert main(["history", str(measured), str(failed), str(other), "--no-change-points"]) == 0
