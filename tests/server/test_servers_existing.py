@@ -11,7 +11,7 @@ import pytest
 
 from contend.servers import Dsn, ExistingServer, PrivateServer, ServerBinary
 from contend.servers.errors import ConnectionRefused, TableNotOurs, WrongLogin
-from contend.servers.existing import table_comment, table_key
+from contend.servers.marks import Mark, finished, table_mark
 from contend.servers.variables import set_global
 
 Factory = Callable[..., PrivateServer]
@@ -119,12 +119,14 @@ def test_a_table_of_somebody_is_refused_and_not_touched(
     with existing(theirs).connect() as connection:
         for name in ("sbtest", "seen"):
             with pytest.raises(TableNotOurs, match=rf"shop\.{name} that contend did not make"):
-                table_key(connection, "shop", name)
-        assert table_key(connection, "shop", "nothing") is None
-        assert table_key(connection, "nowhere", "sbtest") is None
+                table_mark(connection, "shop", name)
+        assert table_mark(connection, "shop", "nothing") is None
+        assert table_mark(connection, "nowhere", "sbtest") is None
         with connection.cursor() as cursor:
-            cursor.execute("CREATE TABLE shop.ours (a INT) COMMENT %s", (table_comment("k1"),))
-        assert table_key(connection, "shop", "ours") == "k1"
+            cursor.execute(
+                "CREATE TABLE shop.ours (a INT) COMMENT %s", (finished("shop", "ours", "k1"),)
+            )
+        assert table_mark(connection, "shop", "ours") == Mark("k1")
 
 
 def test_variables_that_differ_are_told_with_what_is_known(

@@ -71,7 +71,11 @@ impl<'s> Claim<'s> {
 
     fn lock(&mut self) -> Result<(), Trouble> {
         // The connection waits while tables load, however long that takes.
-        let _ = self.run("SET SESSION wait_timeout = 31536000");
+        match self.run("SET SESSION wait_timeout = 31536000") {
+            // Not all that servers speak has it.
+            Err(refused) if refused.statement.is_some() => {}
+            set => set.map_err(Trouble::Failed)?,
+        }
         let query = format!("SELECT GET_LOCK({LOCK}, {LOCK_WAITED_S})");
         let got = self.rows(&query).map_err(Trouble::Failed)?;
         match got.first().and_then(|row| row.first()?.as_deref()) {

@@ -8,13 +8,16 @@ import getpass
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+from pymysql.connections import Connection
 
 from contend.cli.parser import confirmed, remark, say
 from contend.errors import ContendError, RequestError, WorkError
 from contend.placement.groups import remove_left_over
 from contend.servers.dsn import Dsn
 from contend.servers.errors import ConnectionRefused
-from contend.servers.existing import ExistingServer
+from contend.servers.existing import Ask, ExistingServer
 from contend.servers.hold import ServerInUse
 from contend.settings.server import is_dsn
 from contend.undo import (
@@ -93,10 +96,12 @@ def _restored(args: argparse.Namespace) -> int:
             remark(f"something is noted of {server}, and this is {this_host()}: restore it there")
             continue
         try:
-            with Journal.at(path, server if by is None else str(by)) as journal:
+            with Journal.at(path, server if by is None else str(by.dsn)) as journal:
                 if journal.undo:
                     is_empty = False
-                    _one(journal, None if is_host(server) else by or Dsn.parse(server), args)
+                    if by is None and not is_host(server):
+                        by = _AskedOnce(Dsn.parse(server))
+                    _one(journal, by, args)
         except ServerInUse as error:
             if args.what is not None:
                 raise
@@ -115,8 +120,8 @@ def _restored(args: argparse.Namespace) -> int:
     return 0
 
 
-def _one(journal: Journal, dsn: Dsn | None, args: argparse.Namespace) -> None:
-    """`dsn` of None is the host's journal."""
+def _one(journal: Journal, server: ExistingServer | None, args: argparse.Namespace) -> None:
+    """`server` of None is the host."""
     if args.dry_run or args.forget:
         does = "would be put back" if args.dry_run else "forgotten"
         for entry in reversed(journal.undo):
@@ -124,10 +129,9 @@ def _one(journal: Journal, dsn: Dsn | None, args: argparse.Namespace) -> None:
         if args.forget:
             journal.forget()
         return
-    if dsn is None:
+    if server is None:
         restore_server(journal, Host(), yes=args.yes)
         return
-    server = server_of(dsn)
     try:
         journal.take(server)
     except ConnectionRefused:
@@ -164,13 +168,34 @@ def restore_server(journal: Journal, server: JournalServer, *, yes: bool) -> Non
     )
 
 
+def _prompt() -> Ask | None:
+    """Asks for a password if somebody is there to be asked."""
+    return getpass.getpass if sys.stdin.isatty() else None
+
+
 def server_of(dsn: Dsn) -> ExistingServer:
-    """It asks for a password if somebody is there to be asked."""
-    return ExistingServer(dsn, ask=getpass.getpass if sys.stdin.isatty() else None)
+    return ExistingServer(dsn, ask=_prompt())
 
 
-Noted = tuple[Path, str, Dsn | None]
-"""A journal: where it is, its server, and the DSN by which that was named now."""
+class _AskedOnce(ExistingServer):
+    """A server that is not tried again once it did not answer: that takes long each time."""
+
+    def __init__(self, dsn: Dsn) -> None:
+        super().__init__(dsn, ask=_prompt())
+        self._refused: ConnectionRefused | None = None
+
+    def connect(self, database: str | None = None, **more: Any) -> Connection[Any]:
+        if self._refused is not None:
+            raise self._refused
+        try:
+            return super().connect(database, **more)
+        except ConnectionRefused as error:
+            self._refused = error
+            raise
+
+
+Noted = tuple[Path, str, ExistingServer | None]
+"""A journal: where it is, its server, and that server if it was named now."""
 
 
 def _journals(
@@ -192,10 +217,11 @@ def _journals(
         return
     seen: set[Path] = set()
     for one in [dsn] if dsn is not None else _servers_of_run(named):
-        for path in _paths(folder, one, noted):
+        server = _AskedOnce(one)
+        for path in _paths(folder, server, noted):
             if path not in seen:
                 seen.add(path)
-                yield path, noted.get(path, str(one)), one
+                yield path, noted.get(path, str(one)), server
 
 
 def _servers_of_run(named: str) -> list[Dsn]:
@@ -207,12 +233,12 @@ def _servers_of_run(named: str) -> list[Dsn]:
     return [Dsn.parse(source).complete() for source in sources if is_dsn(source)]
 
 
-def _paths(folder: Path, dsn: Dsn, noted: Mapping[Path, str]) -> list[Path]:
+def _paths(folder: Path, server: ExistingServer, noted: Mapping[Path, str]) -> list[Path]:
     """The journal of the server that answers there; and what is noted of a server that was there,
     by whatever name: this one may have another name since, or be away."""
-    there = [path for path, server in noted.items() if place_of(server) == dsn.place]
+    there = [path for path, name in noted.items() if place_of(name) == server.dsn.place]
     try:
-        own = path_of(folder, str(dsn), server_of(dsn).unique_name())
+        own = path_of(folder, str(server.dsn), server.unique_name())
     except ConnectionRefused:
         if not there and not all(map(is_host, noted.values())):
             raise
