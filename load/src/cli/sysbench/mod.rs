@@ -27,6 +27,7 @@ use crate::lua::options::{
     BadValue, Declared, OptionType, OptionValue, ScriptOptions, normal_name, parse,
 };
 use crate::lua::run::{Compat, Late, Run, Stop};
+use crate::lua::stopping::States;
 use crate::lua::{ScriptError, State};
 use crate::run::script::{BlockingIo, Servers};
 use arguments::{CommandLine, Given, Refused};
@@ -149,6 +150,7 @@ fn serve(arguments: &[String], log: &Arc<Log>) -> Result<u8, Halt> {
         errors: Mutex::default(),
         stop: Stop::default(),
         may_block: Mutex::default(),
+        states: States::default(),
     });
     command::serve(&run, &settings, servers, &unknown)
 }

@@ -12,6 +12,7 @@ use crate::lua::figures::Figures;
 use crate::lua::log::{Level, Log};
 use crate::lua::options::{BadValue, Declared, OptionType, normal_name, parse};
 use crate::lua::run::{Compat, LoadedScript, Run, Stop};
+use crate::lua::stopping::States;
 use crate::lua::{State, thread};
 use crate::plan::{Plan, Protocol, Script as Spec, ScriptValue};
 use crate::run::of_plan::dispenser_of;
@@ -83,6 +84,7 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
         errors: Mutex::default(),
         stop: Stop::default(),
         may_block: Mutex::default(),
+        states: States::default(),
     });
     let main = super::state(&run, 0, &servers).map_err(|error| error.0)?;
     let failed = |error: crate::lua::ScriptError| format!("workload.script: {error}");
@@ -105,8 +107,8 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
             super::Halt::Said => format!("workload.script: {said}"),
         }
     })?;
-    thread::show_options(&main, &run);
-    if command == "run" && !main.has_function("event") {
+    thread::show_options(&main, &run).map_err(failed)?;
+    if command == "run" && !main.has_function("event").map_err(failed)? {
         return Err(format!(
             "workload.script: {} has no function event(), so there is nothing to run",
             spec.script
