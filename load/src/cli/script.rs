@@ -50,6 +50,9 @@ struct Described {
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
     let (plan, script) = read(plan_file::read(&arguments.plan)?, arguments.prepare)?;
+    if arguments.prepare {
+        output::arm_last_words(script.name(), true)?;
+    }
     match arguments.prepare {
         true => prepare(&plan, &script, arguments.create_database),
         false => output::whole_json(&describe(&script).map_err(in_script)?),

@@ -4,10 +4,11 @@
 //! them touches then should lie close together, and not between the blocks of the others; and
 //! Lua says how long a block is when it gives it back, so none needs a head that says so.
 //!
-//! A block is refused where the native stack is nearly used up, or where all states together have
-//! taken half of the memory that there is: Lua raises an error then, which is better than the end
-//! of the process.
+//! A block is refused where the native stack is nearly used up, where the state has as much memory
+//! as LuaJIT of sysbench could use, or where all states together have taken half of the memory that
+//! there is: Lua raises an error then, which is better than the end of the process.
 
+use super::native_stack::STACK_OVERFLOW;
 use super::state::ScriptError;
 use std::ptr;
 use std::sync::OnceLock;
@@ -28,6 +29,9 @@ const STACK_KEPT: usize = 128 * 1024;
 /// A state tells the others of its memory in such steps, so that they seldom meet.
 const STEP_TOLD: usize = 1 << 20;
 
+/// What one state may take.
+const STATE_MAX: usize = 2 << 30;
+
 /// What all states have told of.
 static TOLD: AtomicUsize = AtomicUsize::new(0);
 
@@ -35,19 +39,25 @@ static TOLD: AtomicUsize = AtomicUsize::new(0);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     Stack,
-    Memory,
+    OwnMemory,
+    AllMemory,
 }
 
 impl Refusal {
     /// The error that came of it, in words of what was short.
     pub fn explain(self, error: ScriptError) -> ScriptError {
-        if error.0 != NO_MEMORY {
+        let Some(place) = error.0.strip_suffix(NO_MEMORY) else {
             return error;
-        }
+        };
         ScriptError(match self {
-            Self::Stack => STACK_OVERFLOW.to_owned(),
-            Self::Memory => format!(
-                "not enough memory: the script's states have taken half of this host's ({} MiB)",
+            Self::Stack => format!("{place}{STACK_OVERFLOW}"),
+            Self::OwnMemory => format!(
+                "{place}{NO_MEMORY}: a thread of the script may have {} MiB",
+                STATE_MAX >> 20
+            ),
+            Self::AllMemory => format!(
+                "{place}{NO_MEMORY}: all threads of the script may have {} MiB, half of this \
+                 host's",
                 limit() >> 20
             ),
         })
@@ -56,8 +66,6 @@ impl Refusal {
 
 /// LuaJIT's words for a block that it did not get.
 const NO_MEMORY: &str = "not enough memory";
-const STACK_OVERFLOW: &str =
-    "stack overflow: calls, callbacks or coroutines are nested too deep in one another";
 
 /// What all states together may take: half of the memory of the host, or of the control group.
 fn limit() -> usize {
@@ -143,14 +151,18 @@ impl Heap {
             return true;
         }
         let more = self.taken - self.told;
-        if TOLD.fetch_add(more, Relaxed).saturating_add(more) > limit() {
-            TOLD.fetch_sub(more, Relaxed);
-            self.taken -= bytes;
-            self.refused = Some(Refusal::Memory);
-            return false;
+        let all = TOLD.fetch_add(more, Relaxed).saturating_add(more);
+        if self.taken <= STATE_MAX && all <= limit() {
+            self.told += more;
+            return true;
         }
-        self.told += more;
-        true
+        TOLD.fetch_sub(more, Relaxed);
+        self.refused = Some(match self.taken > STATE_MAX {
+            true => Refusal::OwnMemory,
+            false => Refusal::AllMemory,
+        });
+        self.taken -= bytes;
+        false
     }
 
     /// So much was given back.
@@ -303,8 +315,14 @@ mod tests {
             assert!(heap.change(ptr::null_mut(), 0, 8).is_null());
             assert_eq!(heap.take_refusal(), Some(Refusal::Stack));
             let mut heap = Heap::default();
-            assert!(heap.change(ptr::null_mut(), 0, limit() + STEP_TOLD).is_null());
-            assert_eq!(heap.take_refusal(), Some(Refusal::Memory));
+            assert!(heap.change(ptr::null_mut(), 0, STATE_MAX + 1).is_null());
+            assert_eq!(heap.take_refusal(), Some(Refusal::OwnMemory));
+            heap.taken = STATE_MAX - limit();
+            TOLD.fetch_add(limit(), Relaxed);
+            assert!(heap.change(ptr::null_mut(), 0, limit()).is_null());
+            assert_eq!(heap.take_refusal(), Some(Refusal::AllMemory));
+            TOLD.fetch_sub(limit(), Relaxed);
+            heap.taken = 0;
             let block = heap.change(ptr::null_mut(), 0, 4 * STEP_TOLD);
             assert!(!block.is_null() && heap.told == 4 * STEP_TOLD);
             heap.change(block, 4 * STEP_TOLD, 0);

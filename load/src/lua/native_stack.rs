@@ -13,6 +13,10 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// Size of a native stack. Only the pages that are touched take memory: some twelve kilobytes.
 pub const STACK_BYTES: usize = 8 << 20;
 
+/// What is said of a script that used one up.
+pub const STACK_OVERFLOW: &str =
+    "stack overflow: calls, callbacks or coroutines are nested too deep in one another";
+
 /// What is written at the end of a process that a script has brought about.
 #[derive(Debug)]
 pub struct LastWords {

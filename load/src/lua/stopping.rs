@@ -7,15 +7,20 @@ use super::context::Context;
 use super::stack::Stack;
 use super::sys::{self, lua_State};
 use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Instructions after which a script that has not come to a wait computes without end: at the end
-/// of a run, those that only clean up need fewer.
+/// of a run, those that only clean up need fewer. Each further time it is a tenth, because some
+/// instructions take long.
 const INSTRUCTIONS: c_int = 100_000;
 
 /// The states of the threads of a run, by their numbers.
 #[derive(Debug, Default)]
-pub struct States(Mutex<Vec<Place>>);
+pub struct States {
+    places: Mutex<Vec<Place>>,
+    stopped: AtomicU32,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Place(*mut lua_State);
@@ -48,16 +53,18 @@ impl States {
     /// Stops what computes without end: it fails with an error. What waits is left alone. To be
     /// called again until it has ended: a finaliser that runs may undo it.
     pub fn stop(&self) {
+        let times = self.stopped.fetch_add(1, Relaxed);
+        let instructions = INSTRUCTIONS / 10i32.saturating_pow(times);
         let places = self.lock();
         for place in places.iter().filter(|place| !place.0.is_null()) {
             // SAFETY: the state is alive while the lock is held. LuaJIT made the function for
             // other threads and handlers of signals.
-            unsafe { sys::lua_sethook(place.0, stop, sys::LUA_MASKCOUNT, INSTRUCTIONS) };
+            unsafe { sys::lua_sethook(place.0, stop, sys::LUA_MASKCOUNT, instructions.max(1)) };
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Place>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

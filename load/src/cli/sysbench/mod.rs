@@ -23,6 +23,7 @@ use crate::cli::output::end_with_the_pipe;
 use crate::lua::chunks::Chunks;
 use crate::lua::figures::Figures;
 use crate::lua::log::{Level, Log, write_stdout};
+use crate::lua::native_stack::{LastWords, STACK_OVERFLOW};
 use crate::lua::options::{
     BadValue, Declared, OptionType, OptionValue, ScriptOptions, normal_name, parse,
 };
@@ -131,6 +132,7 @@ fn serve(arguments: &[String], log: &Arc<Log>) -> Result<u8, Halt> {
         }
         Found::Missing(words) => return Err(Halt::Fatal(words)),
     };
+    arm_last_words(script.short_name());
     let servers = servers::servers(&known, &database, compat);
     let run = Arc::new(Run {
         compat,
@@ -153,6 +155,16 @@ fn serve(arguments: &[String], log: &Arc<Log>) -> Result<u8, Halt> {
         states: States::default(),
     });
     command::serve(&run, &settings, servers, &unknown)
+}
+
+/// From now on the end of the process that a script brings about is said.
+fn arm_last_words(script: &str) {
+    let line = |words: &str| vec![(1, format!("FATAL: {script}: {words}\n").into_bytes())];
+    LastWords {
+        overflow: line(STACK_OVERFLOW),
+        bad_address: line("it used an address that is none, by the FFI or a module in C"),
+    }
+    .arm();
 }
 
 /// What `--rate` and `--events` say.

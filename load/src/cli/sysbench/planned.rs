@@ -7,6 +7,7 @@ use super::table::{self, InPlan, Known};
 use super::{servers, settle_options};
 use crate::arrival::Share;
 use crate::cli::nearest::nearest_of;
+use crate::cli::output::arm_last_words;
 use crate::lua::chunks::{self, Chunks};
 use crate::lua::figures::Figures;
 use crate::lua::log::{Level, Log};
@@ -39,6 +40,8 @@ pub struct Planned {
 /// What is wrong, in words that name the path in the plan.
 pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> {
     let script = find(&spec.script)?;
+    let unsaid = |error: std::io::Error| error.to_string();
+    arm_last_words(&spec.script, false).map_err(unsaid)?;
     if !script.bundled {
         go_beside(&spec.script)?;
     }
@@ -340,6 +343,11 @@ fn servers_of(plan: &Plan) -> Result<Servers, String> {
 }
 
 impl Planned {
+    /// As messages name it.
+    pub fn name(&self) -> &str {
+        self.run.script.name.as_deref().unwrap_or_default()
+    }
+
     /// See [`OsThreads::are_wanted`].
     pub fn wants_os_threads(&self) -> bool {
         self.os_threads.are_wanted(&self.run)
