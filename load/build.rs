@@ -3,8 +3,14 @@
 //! The default build is what the script host wants: 64-bit garbage collection (so that thousands
 //! of states fit), the FFI, and no Lua 5.2 deviations, which sysbench's build has none of either.
 
+/// Machine code looks for hooks, so that an endless loop can be stopped. Every page of a large frame
+/// is touched in its order, so that none reaches over the guard page of a native stack.
+const FLAGS: &str = "-DLUAJIT_ENABLE_CHECKHOOK -fstack-clash-protection";
+
 fn main() {
     println!("cargo:rerun-if-changed=load/build.rs");
+    // SAFETY: a build script has one thread. The makefile of LuaJIT reads this variable.
+    unsafe { std::env::set_var("TARGET_FLAGS", FLAGS) };
     let artifacts = luajit_src::Build::new().build();
     artifacts.print_cargo_metadata();
     println!(

@@ -38,8 +38,10 @@ end
 
 -- What the script declares, by name. nil where it declares nothing: then any option is accepted.
 function asked.read_cmdline_options()
-  if type(cmdline.options) ~= "table" then
+  if cmdline.options == nil then
     return nil
+  elseif type(cmdline.options) ~= "table" then
+    error("sysbench.cmdline.options: a table is due, not a " .. type(cmdline.options), 0)
   end
   local names, list = {}, {}
   for name in pairs(cmdline.options) do

@@ -5,7 +5,7 @@
 local host = ...
 
 local names = {
-  thread_id = sysbench.tid,
+  thread_id = host.thread_id,
   test = host.script_path,
   mysql_table_engine = "innodb",
   myisam_max_rows = 1000000,
@@ -21,14 +21,14 @@ local function ranged(draw)
   end
 end
 
-names.sb_rand = ranged(sysbench.rand.default)
-names.sb_rand_uniform = ranged(sysbench.rand.uniform)
-names.sb_rand_gaussian = ranged(sysbench.rand.gaussian)
-names.sb_rand_special = ranged(sysbench.rand.special)
-names.sb_rand_str = sysbench.rand.string
+names.sb_rand = ranged(host.rand_default)
+names.sb_rand_uniform = ranged(host.rand_uniform)
+names.sb_rand_gaussian = ranged(host.rand_gaussian)
+names.sb_rand_special = ranged(host.rand_special)
+names.sb_rand_str = host.rand_string
 
 function names.sb_rnd()
-  return sysbench.rand.uniform(0, 4294967294)
+  return host.rand_uniform(0, 4294967294)
 end
 
 function names.sb_rand_uniq(low, high)

@@ -2,8 +2,12 @@
 
 local host = ...
 
-local next_uint64 = ffi.cast("uint64_t (*)(void *)", host.rand_uint64)
+local next_uint64 = ffi.cast("uint64_t (*)(void *)", host.rand_uint64_address)
 local context = host.context
+
+function host.rand_uint64()
+  return next_uint64(context)
+end
 
 sysbench.rand = {
   default = host.rand_default,
@@ -13,9 +17,7 @@ sysbench.rand = {
   unique = host.rand_unique,
   uniform_double = host.rand_uniform_double,
   string = host.rand_string,
-  uniform_uint64 = function()
-    return next_uint64(context)
-  end,
+  uniform_uint64 = host.rand_uint64,
 }
 
 if host.compat == "1.1" then

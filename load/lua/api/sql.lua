@@ -73,6 +73,12 @@ sysbench.sql = {
 
 local NONE, IGNORABLE = sysbench.sql.error.NONE, sysbench.sql.error.IGNORABLE
 
+host.keep_types(
+  cast(driver_pointer, nil),
+  cast(connection_pointer, nil),
+  cast(statement_pointer, nil),
+  cast(result_pointer, nil)
+)
 host.keep_null(cast(result_pointer, nil))
 
 local function text_of(pointer)

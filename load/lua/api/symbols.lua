@@ -44,7 +44,7 @@ for _, name in ipairs({
     return draw(tonumber(low), tonumber(high))
   end
 end
-symbols.sb_rand_uniform_uint64 = sysbench.rand.uniform_uint64
+symbols.sb_rand_uniform_uint64 = host.rand_uint64
 
 local function text_of(value, length)
   if type(value) == "string" then

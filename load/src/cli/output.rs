@@ -1,6 +1,7 @@
 //! Lines to standard output. A reader that has gone away ends the program quietly, not with a
 //! panic.
 
+use crate::lua::native_stack::{LastWords, STACK_OVERFLOW};
 use crate::outcome::{Failure, Outcome};
 use crate::stand::null_server::Listening;
 use rustix::stdio::dup2_stdout;
@@ -8,7 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _, RawFd};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
@@ -132,6 +133,35 @@ pub fn run_failed(failure: Failure) -> Result<ExitCode, Undone> {
     eprintln!("contend-load: {}", in_words(&failure));
     outcome(&Outcome::Error(failure))?;
     Ok(ExitCode::FAILURE)
+}
+
+/// From now on the end of the process that a script brings about is said: to people, and if this is
+/// a run also as its outcome.
+pub fn arm_last_words(scripts: &str, is_run: bool) -> io::Result<()> {
+    let overflow = Failure::with_hint(
+        format!("the script {scripts} failed: {STACK_OVERFLOW}"),
+        "see which of its callbacks call themselves",
+    );
+    let bad_address = Failure::with_hint(
+        format!("the script {scripts} failed: it used an address that is none"),
+        "see what it does by the FFI and by modules in C; if it uses neither, please report it",
+    );
+    let lines = |failure: Failure| -> io::Result<Vec<(RawFd, Vec<u8>)>> {
+        let said = format!("contend-load: {}\n", in_words(&failure));
+        let mut lines = vec![(io::stderr().as_raw_fd(), said.into_bytes())];
+        if is_run {
+            let to = KEPT.get().map_or(io::stdout().as_raw_fd(), File::as_raw_fd);
+            let outcome = serde_json::to_string(&Outcome::Error(failure))?;
+            lines.push((to, format!("{outcome}\n").into_bytes()));
+        }
+        Ok(lines)
+    };
+    LastWords {
+        overflow: lines(overflow)?,
+        bad_address: lines(bad_address)?,
+    }
+    .arm();
+    Ok(())
 }
 
 /// A quotient; 0 if there is nothing to divide by.

@@ -48,6 +48,9 @@ pub struct Arguments {
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
     let (job, log, scripts) = prepare(arguments)?;
+    if !arguments.check && !scripts.read.is_empty() {
+        output::arm_last_words(&scripts.names(), true)?;
+    }
     match arguments.validate {
         _ if arguments.check => Ok(ExitCode::SUCCESS),
         Some(events) => replay(&job, events),
@@ -133,6 +136,11 @@ impl Scripts {
         let run = Arc::clone(&script.run);
         self.read.push(script);
         Ok(run)
+    }
+
+    fn names(&self) -> String {
+        let names: Vec<_> = self.read.iter().map(Planned::name).collect();
+        names.join(", ")
     }
 
     fn want_os_threads(&self) -> bool {

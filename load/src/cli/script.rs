@@ -5,7 +5,7 @@ use super::plan_file;
 use super::sysbench::planned::{self, Planned};
 use crate::load_data::make_database;
 use crate::lua::options::{OptionType, normal_name};
-use crate::lua::{Called, Sharing, thread};
+use crate::lua::{Called, ScriptError, Sharing, thread};
 use crate::plan::Plan;
 use crate::reactor::threads;
 use crate::run::script as host;
@@ -50,9 +50,12 @@ struct Described {
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
     let (plan, script) = read(plan_file::read(&arguments.plan)?, arguments.prepare)?;
+    if arguments.prepare {
+        output::arm_last_words(script.name(), true)?;
+    }
     match arguments.prepare {
         true => prepare(&plan, &script, arguments.create_database),
-        false => output::whole_json(&describe(&script)),
+        false => output::whole_json(&describe(&script).map_err(in_script)?),
     }
 }
 
@@ -73,7 +76,11 @@ fn read(mut plan: Plan, prepares: bool) -> Result<(Plan, Planned), String> {
     Ok((plan, script))
 }
 
-fn describe(script: &Planned) -> Description {
+fn in_script(error: ScriptError) -> String {
+    format!("workload.script: {error}")
+}
+
+fn describe(script: &Planned) -> Result<Description, ScriptError> {
     let main = &script.main;
     let declared = script.declared.as_ref().map(|declared| {
         let own = declared.iter().map(|option| Described {
@@ -90,13 +97,13 @@ fn describe(script: &Planned) -> Description {
         });
         own.chain(open).collect()
     });
-    Description {
+    Ok(Description {
         script: script.run.script.name.clone().unwrap_or_default(),
         bundled: script.run.script.bundled,
-        prepare: main.command("prepare").is_some() || main.has_function("prepare"),
+        prepare: main.command("prepare")?.is_some() || main.has_function("prepare")?,
         os_threads: script.wants_os_threads(),
         options: declared,
-    }
+    })
 }
 
 fn kind_name(kind: OptionType) -> &'static str {
@@ -116,7 +123,7 @@ fn prepare(plan: &Plan, script: &Planned, creates_database: bool) -> Result<Exit
     if creates_database && let Err(failure) = make_database(&script.servers.targets().first) {
         return output::run_failed(failure);
     }
-    let done = match main.command("prepare") {
+    let done = match main.command("prepare").map_err(in_script)? {
         Some(Sharing::Parallel) => host::run_command(run, &script.servers, plan.load.connections),
         Some(Sharing::Alone) => match thread::call_command(main, run) {
             Ok(()) => Ok(true),

@@ -3,9 +3,11 @@
 //! A thousand threads are a thousand states that run the same script. The first compiles it, the
 //! others load the bytecode, which is quicker and needs no second copy of the source.
 
+use super::context::Context;
+use super::stack::Stack;
 use super::sys::{self, lua_State};
 use std::collections::HashMap;
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Names with the Lua sources that are compiled in, from a folder of `load/lua`.
@@ -17,7 +19,7 @@ macro_rules! sources {
 
 /// The interface that scripts see, in the order in which it must be loaded.
 pub const API: &[(&str, &str)] =
-    sources!("api": "sysbench" "cmdline" "rand" "sql" "histogram" "ffi" "late");
+    sources!("api": "sysbench" "load" "cmdline" "rand" "sql" "histogram" "ffi" "late");
 
 /// Parts of the interface that are loaded when a script first names something of them.
 const PARTS: &[(&str, &str)] = sources!("api": "declared" "report" "symbols" "legacy");
@@ -68,12 +70,13 @@ impl Chunks {
     pub unsafe fn push(&self, lua: *mut lua_State, chunk_name: &str, source: &[u8]) -> bool {
         let known = self.lock().get(chunk_name).cloned();
         if let Some(bytecode) = known {
-            // SAFETY: as the caller promises; LuaJIT tells bytecode from source by its head.
-            return unsafe { load(lua, chunk_name, &bytecode) };
+            // SAFETY: as the caller promises; LuaJIT has made the bytecode in this process.
+            return unsafe { load(lua, chunk_name, &bytecode, c"b") };
         }
         // SAFETY: as above; a function on top of the stack is what lua_dump wants.
         unsafe {
-            if !load(lua, chunk_name, without_shebang(source)) {
+            // Bytecode from elsewhere is not checked by LuaJIT, and could do anything.
+            if !load(lua, chunk_name, without_shebang(source), c"t") {
                 return false;
             }
             let bytecode = if chunk_name.starts_with(OURS) {
@@ -123,31 +126,26 @@ unsafe fn dump(lua: *mut lua_State) -> Option<Vec<u8>> {
 /// The same without the numbers of lines and the names of locals, which no error of ours shows:
 /// errors are blamed on the script.
 unsafe fn dump_without_lines(lua: *mut lua_State) -> Option<Vec<u8>> {
-    // SAFETY: a function is on top of the stack, and the libraries are open. Six values at most
-    // come on top of it, and go again.
+    // SAFETY: the caller has put a function on top of the stack of a live state. The context is only
+    // read; `string.dump` runs nothing of the script.
     unsafe {
-        let top = sys::lua_gettop(lua);
-        sys::lua_getfield(lua, sys::LUA_GLOBALSINDEX, c"string".as_ptr());
-        sys::lua_getfield(lua, -1, c"dump".as_ptr());
-        sys::lua_pushvalue(lua, top);
-        sys::lua_pushboolean(lua, 1);
-        let mut bytecode = None;
-        if sys::lua_pcall(lua, 2, 1, 0) == 0 {
-            let mut length = 0;
-            let bytes = sys::lua_tolstring(lua, -1, &raw mut length);
-            if !bytes.is_null() {
-                bytecode = Some(std::slice::from_raw_parts(bytes.cast(), length).to_vec());
-            }
-        }
-        sys::lua_settop(lua, top);
+        let mut stack = Stack::new(lua);
+        let top = stack.top();
+        stack.push_kept(Context::of(lua).originals.dump);
+        stack.push_copy(top);
+        stack.push_flag(true);
+        stack.call(2, 1).ok()?;
+        let bytecode = stack.bytes(-1).map(<[u8]>::to_vec);
+        stack.pop(1);
         bytecode
     }
 }
 
-unsafe fn load(lua: *mut lua_State, chunk_name: &str, bytes: &[u8]) -> bool {
+unsafe fn load(lua: *mut lua_State, chunk_name: &str, bytes: &[u8], mode: &CStr) -> bool {
     let name = CString::new(chunk_name).unwrap_or_default();
+    let (start, length) = (bytes.as_ptr().cast(), bytes.len());
     // SAFETY: pointer and length are those of `bytes`; the name ends with NUL and is copied.
-    unsafe { sys::luaL_loadbuffer(lua, bytes.as_ptr().cast(), bytes.len(), name.as_ptr()) == 0 }
+    unsafe { sys::luaL_loadbufferx(lua, start, length, name.as_ptr(), mode.as_ptr()) == 0 }
 }
 
 /// A first line that begins with `#` is for the shell. Its end is kept: lines count from it.

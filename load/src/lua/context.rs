@@ -6,8 +6,8 @@ use super::fixed::Fixed;
 use super::heap::Heap;
 use super::histogram::Histogram;
 use super::run::Run;
-use super::sql::{Connection, DriverFace, OfThread};
-use super::stack::KeptTable;
+use super::sql::{Connection, DriverFace, HandleKind, OfThread};
+use super::stack::{KeptTable, Stack};
 use super::sys::{self, lua_State};
 use super::thread_io::ThreadIo;
 use crate::random::Stream;
@@ -36,6 +36,20 @@ pub struct Context {
     /// What parameters of statements, and histograms, are known by.
     pub param_meta: KeptTable,
     pub histogram_meta: KeptTable,
+    /// Functions and tables of Lua as they were before the script.
+    pub originals: Originals,
+    /// By kind of handle: the numbers that LuaJIT has for the types of pointers to them.
+    pub handle_types: [u16; HandleKind::COUNT],
+    /// What a script is told that was stopped from outside, once it was.
+    pub stopped: c_int,
+}
+
+/// Lua's references to what a script may have put something else in the place of.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Originals {
+    pub tostring: c_int,
+    pub package: c_int,
+    pub dump: c_int,
 }
 
 /// Where the thread stands between `event_start` and `event_stop`.
@@ -48,11 +62,17 @@ pub struct EventClock {
 }
 
 impl Context {
-    pub fn new(run: Arc<Run>, thread: u32, io: Box<dyn ThreadIo>) -> Self {
+    /// `lowest_of_stack`: the end of the native stack that the state runs on.
+    pub fn new(
+        run: Arc<Run>,
+        thread: u32,
+        io: Box<dyn ThreadIo>,
+        lowest_of_stack: usize,
+    ) -> Self {
         let stream = Stream::new(run.draws.seed, thread.into());
         Self {
             run,
-            heap: Box::leak(Box::default()),
+            heap: Box::leak(Box::new(Heap::on(lowest_of_stack))),
             thread,
             stream,
             text: Vec::new(),
@@ -65,6 +85,9 @@ impl Context {
             null_result: 0,
             param_meta: KeptTable::default(),
             histogram_meta: KeptTable::default(),
+            originals: Originals::default(),
+            handle_types: [0; HandleKind::COUNT],
+            stopped: 0,
         }
     }
 
@@ -80,6 +103,27 @@ impl Context {
             sys::lua_getallocf(lua, &raw mut user);
             &mut *user.cast()
         }
+    }
+
+    /// Keeps what the host needs of Lua's own libraries, which were just opened.
+    pub fn keep_originals(&mut self, stack: &mut Stack<'_>) {
+        stack.push_raw_global("tostring");
+        self.originals.tostring = stack.keep();
+        stack.push_raw_global("package");
+        self.originals.package = stack.keep();
+        stack.push_raw_global("string");
+        stack.push_raw_field(-1, "dump");
+        self.originals.dump = stack.keep();
+        stack.pop(1);
+    }
+
+    /// True if a driver, connection, statement or result has this address.
+    #[cold]
+    pub fn has_given_out(&self, address: usize) -> bool {
+        self.driver.address().addr() == address
+            || self.connections.iter().any(|one| {
+                one.address().addr() == address || one.has_given_out(address)
+            })
     }
 
     pub fn figures(&self) -> &ThreadFigures {

@@ -10,6 +10,7 @@
 //! same stack.
 
 use super::figures::ThreadFigures;
+use super::native_stack::STACK_BYTES;
 use super::run::Run;
 use super::state::State;
 use super::thread::{self, Duty, End};
@@ -22,9 +23,6 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Size of a native stack: enough for LuaJIT's compiler, its library and the C library's printing.
-/// Only the pages that are touched take memory: some twelve kilobytes.
-const STACK_BYTES: usize = 512 * 1024;
 /// A thread that never waits lets the others go on after this long.
 const SLICE: Duration = Duration::from_micros(200);
 
@@ -91,6 +89,7 @@ impl Fiber {
     }
 
     fn on(stack: DefaultStack, mut life: FiberLife) -> Self {
+        keep_pages_small(&stack);
         let body = Some(life.set_up(stack));
         Self { life, body }
     }
@@ -118,9 +117,9 @@ impl FiberLife {
     /// The setup, which goes deeper than events do: it runs the body of the script.
     fn set_up(&mut self, stack: DefaultStack) -> Body {
         let (run, about) = (Arc::clone(&self.run), &raw mut *self.about);
-        let (thread, duty) = (self.thread, self.duty);
+        let (thread, duty, lowest) = (self.thread, self.duty, stack.limit().get());
         Coroutine::with_stack(stack, move |yielder: &Yielder<Wake, Step>, wake| {
-            let io = FiberIo::new(yielder, wake, about, &run, false);
+            let io = FiberIo::new(yielder, wake, about, &run, lowest);
             match thread::set_up(&run, thread, duty, Box::new(io)) {
                 Some(state) => FiberLeft::SetUp(state),
                 None => FiberLeft::Ended(End::NotReady),
@@ -131,13 +130,23 @@ impl FiberLife {
     /// All that comes behind the setup.
     fn go_on(&mut self, stack: DefaultStack, mut state: State) -> Body {
         let (run, about) = (Arc::clone(&self.run), &raw mut *self.about);
-        let (thread, duty) = (self.thread, self.duty);
+        let (thread, duty, lowest) = (self.thread, self.duty, stack.limit().get());
         Coroutine::with_stack(stack, move |yielder: &Yielder<Wake, Step>, wake| {
-            let over = state.context().io.is_over();
-            let io = FiberIo::new(yielder, wake, about, &run, over);
+            let mut io = FiberIo::new(yielder, wake, about, &run, lowest);
+            io.over = state.context().io.is_over();
             state.context().io = Box::new(io);
             FiberLeft::Ended(thread::go_on(state, &run, thread, duty))
         })
+    }
+}
+
+/// A thread touches a few kilobytes of its stack: no huge page may come of the first.
+fn keep_pages_small(stack: &DefaultStack) {
+    let (lowest, base) = (stack.limit().get(), stack.base().get());
+    // SAFETY: the mapping is the stack's own. If it is refused only memory is lost.
+    unsafe {
+        let lowest = std::ptr::with_exposed_provenance_mut(lowest);
+        libc::madvise(lowest, base - lowest.addr(), libc::MADV_NOHUGEPAGE);
     }
 }
 
@@ -212,6 +221,7 @@ struct FiberIo {
     waited: Instant,
     /// The fiber has waited for an answer or slept since the last turn.
     asked_since: bool,
+    lowest_of_stack: usize,
 }
 
 impl FiberIo {
@@ -220,7 +230,7 @@ impl FiberIo {
         wake: Wake,
         about: *mut About,
         run: &Arc<Run>,
-        over: bool,
+        lowest_of_stack: usize,
     ) -> Self {
         Self {
             yielder: std::ptr::from_ref(yielder),
@@ -230,9 +240,10 @@ impl FiberIo {
             offered: None,
             counts: false,
             ended: None,
-            over,
+            over: false,
             waited: Instant::now(),
             asked_since: false,
+            lowest_of_stack,
         }
     }
 
@@ -414,6 +425,10 @@ impl ThreadIo for FiberIo {
 
     fn ready(&mut self) {
         self.offered = self.wait_for_leave(Step::Ready);
+    }
+
+    fn lowest_of_stack(&self) -> Option<usize> {
+        Some(self.lowest_of_stack)
     }
 }
 

@@ -3,8 +3,16 @@
 //! A thousand states live side by side, and each is woken for a moment at a time. What one of
 //! them touches then should lie close together, and not between the blocks of the others; and
 //! Lua says how long a block is when it gives it back, so none needs a head that says so.
+//!
+//! A block is refused where the native stack is nearly used up, where the state has as much memory
+//! as LuaJIT of sysbench could use, or where all states together have taken half of the memory that
+//! there is: Lua raises an error then, which is better than the end of the process.
 
+use super::native_stack::STACK_OVERFLOW;
+use super::state::ScriptError;
 use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Lengths of small blocks are multiples of this, which is all the alignment that LuaJIT wants.
 const STEP: usize = 8;
@@ -16,6 +24,65 @@ const PIECE_BYTES: usize = 4096 - 16;
 /// In front of a piece stands the address of the one before.
 const HEAD_BYTES: usize = 16;
 
+/// So much of a native stack is kept for what allocates nothing: LuaJIT's compiler, C libraries.
+const STACK_KEPT: usize = 128 * 1024;
+/// A state tells the others of its memory in such steps, so that they seldom meet.
+const STEP_TOLD: usize = 1 << 20;
+
+/// What one state may take.
+const STATE_MAX: usize = 2 << 30;
+
+/// What all states have told of.
+static TOLD: AtomicUsize = AtomicUsize::new(0);
+
+/// Why a block was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    Stack,
+    OwnMemory,
+    AllMemory,
+}
+
+impl Refusal {
+    /// The error that came of it, in words of what was short.
+    pub fn explain(self, error: ScriptError) -> ScriptError {
+        let Some(place) = error.0.strip_suffix(NO_MEMORY) else {
+            return error;
+        };
+        ScriptError(match self {
+            Self::Stack => format!("{place}{STACK_OVERFLOW}"),
+            Self::OwnMemory => format!(
+                "{place}{NO_MEMORY}: a thread of the script may have {} MiB",
+                STATE_MAX >> 20
+            ),
+            Self::AllMemory => format!(
+                "{place}{NO_MEMORY}: all threads of the script may have {} MiB, half of this \
+                 host's",
+                limit() >> 20
+            ),
+        })
+    }
+}
+
+/// LuaJIT's words for a block that it did not get.
+const NO_MEMORY: &str = "not enough memory";
+
+/// What all states together may take: half of the memory of the host, or of the control group.
+fn limit() -> usize {
+    static LIMIT: OnceLock<usize> = OnceLock::new();
+    *LIMIT.get_or_init(|| {
+        // SAFETY: asks for two numbers.
+        let (pages, page) = unsafe {
+            let pages = libc::sysconf(libc::_SC_PHYS_PAGES);
+            (pages, libc::sysconf(libc::_SC_PAGESIZE))
+        };
+        let host = usize::try_from(pages.saturating_mul(page)).unwrap_or(usize::MAX);
+        let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max");
+        let group = group.ok().and_then(|text| text.trim().parse().ok());
+        group.map_or(host, |group: usize| group.min(host)) / 2
+    })
+}
+
 /// Blocks of one state.
 #[derive(Debug)]
 pub struct Heap {
@@ -25,16 +92,16 @@ pub struct Heap {
     rest: *mut u8,
     rest_bytes: usize,
     newest: *mut u8,
+    /// Bytes that were asked of the C library, and how many of them the others were told of.
+    taken: usize,
+    told: usize,
+    lowest_of_stack: usize,
+    refused: Option<Refusal>,
 }
 
 impl Default for Heap {
     fn default() -> Self {
-        Self {
-            free: [ptr::null_mut(); CLASSES],
-            rest: ptr::null_mut(),
-            rest_bytes: 0,
-            newest: ptr::null_mut(),
-        }
+        Self::on(0)
     }
 }
 
@@ -44,12 +111,78 @@ fn class_of(size: usize) -> Option<usize> {
 }
 
 impl Heap {
+    /// A heap for a state that runs on the native stack with this end.
+    pub fn on(lowest_of_stack: usize) -> Self {
+        Self {
+            free: [ptr::null_mut(); CLASSES],
+            rest: ptr::null_mut(),
+            rest_bytes: 0,
+            newest: ptr::null_mut(),
+            taken: 0,
+            told: 0,
+            lowest_of_stack,
+            refused: None,
+        }
+    }
+
+    /// Why a block was refused since this was last asked.
+    pub fn take_refusal(&mut self) -> Option<Refusal> {
+        self.refused.take()
+    }
+
+    /// The native stack is nearly used up. On any other stack this is false.
+    #[inline]
+    fn is_deep(&self) -> bool {
+        let here = 0u8;
+        let left = (&raw const here).addr().wrapping_sub(self.lowest_of_stack);
+        left < STACK_KEPT
+    }
+
+    #[cold]
+    fn refuse(&mut self, why: Refusal) -> *mut u8 {
+        self.refused = Some(why);
+        ptr::null_mut()
+    }
+
+    /// So much more is to be taken of the C library; false if it is too much.
+    fn count(&mut self, bytes: usize) -> bool {
+        self.taken += bytes;
+        if self.taken < self.told + STEP_TOLD {
+            return true;
+        }
+        let more = self.taken - self.told;
+        let all = TOLD.fetch_add(more, Relaxed).saturating_add(more);
+        if self.taken <= STATE_MAX && all <= limit() {
+            self.told += more;
+            return true;
+        }
+        TOLD.fetch_sub(more, Relaxed);
+        self.refused = Some(match self.taken > STATE_MAX {
+            true => Refusal::OwnMemory,
+            false => Refusal::AllMemory,
+        });
+        self.taken -= bytes;
+        false
+    }
+
+    /// So much was given back.
+    fn uncount(&mut self, bytes: usize) {
+        self.taken -= bytes;
+        if self.taken + 2 * STEP_TOLD < self.told {
+            TOLD.fetch_sub(self.told - self.taken, Relaxed);
+            self.told = self.taken;
+        }
+    }
+
     /// What Lua asks of an allocator: `size_before` is 0 for a new block, `size` 0 to free one.
     /// Null where there is no memory.
     ///
     /// # Safety
     /// `block` is null, or came from here with `size_before` bytes and was not freed since.
     pub unsafe fn change(&mut self, block: *mut u8, size_before: usize, size: usize) -> *mut u8 {
+        if size > size_before && self.is_deep() {
+            return self.refuse(Refusal::Stack);
+        }
         // SAFETY: as the caller promises; what is copied fits both blocks.
         unsafe {
             if block.is_null() {
@@ -60,7 +193,7 @@ impl Heap {
                 return ptr::null_mut();
             }
             match (class_of(size_before), class_of(size)) {
-                (None, None) => libc::realloc(block.cast(), size).cast(),
+                (None, None) => self.resize(block, size_before, size),
                 (before, after) if before == after => block,
                 _ => {
                     let moved = self.take(size);
@@ -74,10 +207,33 @@ impl Heap {
         }
     }
 
+    /// # Safety
+    /// `block` is a large one of `size_before` bytes.
+    unsafe fn resize(&mut self, block: *mut u8, size_before: usize, size: usize) -> *mut u8 {
+        if size > size_before && !self.count(size - size_before) {
+            return ptr::null_mut();
+        }
+        // SAFETY: a large block came from the C library, and is not used by its old address.
+        let resized: *mut u8 = unsafe { libc::realloc(block.cast(), size).cast() };
+        match (resized.is_null(), size > size_before) {
+            (true, true) => self.uncount(size - size_before),
+            (false, false) => self.uncount(size_before - size),
+            _ => {}
+        }
+        resized
+    }
+
     unsafe fn take(&mut self, size: usize) -> *mut u8 {
         let Some(class) = class_of(size) else {
+            if !self.count(size) {
+                return ptr::null_mut();
+            }
             // SAFETY: asks for memory, and is answered whether there is any.
-            return unsafe { libc::malloc(size).cast() };
+            let block: *mut u8 = unsafe { libc::malloc(size).cast() };
+            if block.is_null() {
+                self.uncount(size);
+            }
+            return block;
         };
         if let Some(first) = self.free.get_mut(class)
             && !first.is_null()
@@ -100,6 +256,7 @@ impl Heap {
 
     unsafe fn give(&mut self, block: *mut u8, size: usize) {
         let Some(class) = class_of(size) else {
+            self.uncount(size);
             // SAFETY: a large block came from the C library.
             return unsafe { libc::free(block.cast()) };
         };
@@ -111,10 +268,14 @@ impl Heap {
     }
 
     fn add_piece(&mut self) -> bool {
+        if !self.count(PIECE_BYTES) {
+            return false;
+        }
         // SAFETY: asks for memory, and is answered whether there is any; the head fits.
         unsafe {
             let piece: *mut u8 = libc::malloc(PIECE_BYTES).cast();
             if piece.is_null() {
+                self.uncount(PIECE_BYTES);
                 return false;
             }
             piece.cast::<*mut u8>().write(self.newest);
@@ -128,6 +289,7 @@ impl Heap {
 
 impl Drop for Heap {
     fn drop(&mut self) {
+        TOLD.fetch_sub(self.told, Relaxed);
         while !self.newest.is_null() {
             let piece = self.newest;
             // SAFETY: pieces are a chain that begins with the newest.
@@ -143,6 +305,30 @@ impl Drop for Heap {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_block_is_refused_where_the_stack_or_the_memory_is_short() {
+        let here = 0u8;
+        let mut heap = Heap::on((&raw const here).addr() - STACK_KEPT);
+        // SAFETY: asks for blocks, and gives back what it gets.
+        unsafe {
+            assert!(heap.change(ptr::null_mut(), 0, 8).is_null());
+            assert_eq!(heap.take_refusal(), Some(Refusal::Stack));
+            let mut heap = Heap::default();
+            assert!(heap.change(ptr::null_mut(), 0, STATE_MAX + 1).is_null());
+            assert_eq!(heap.take_refusal(), Some(Refusal::OwnMemory));
+            heap.taken = STATE_MAX - limit();
+            TOLD.fetch_add(limit(), Relaxed);
+            assert!(heap.change(ptr::null_mut(), 0, limit()).is_null());
+            assert_eq!(heap.take_refusal(), Some(Refusal::AllMemory));
+            TOLD.fetch_sub(limit(), Relaxed);
+            heap.taken = 0;
+            let block = heap.change(ptr::null_mut(), 0, 4 * STEP_TOLD);
+            assert!(!block.is_null() && heap.told == 4 * STEP_TOLD);
+            heap.change(block, 4 * STEP_TOLD, 0);
+            assert_eq!((heap.taken, heap.told, heap.take_refusal()), (0, 0, None));
+        }
+    }
 
     proptest! {
         #[test]

@@ -18,11 +18,14 @@ mod heap;
 pub mod histogram;
 pub mod log;
 pub mod modules;
+pub mod native_stack;
 pub mod options;
+mod protected;
 pub mod run;
 pub mod sql;
 mod stack;
 mod state;
+pub mod stopping;
 mod sys;
 #[cfg(test)]
 pub mod testing;

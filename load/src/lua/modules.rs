@@ -16,12 +16,12 @@ const SYSBENCH_FOLDER: &str = "/usr/share/sysbench";
 
 /// Sets `package.path` and `package.cpath`, and puts our search in the place of Lua's own.
 pub fn install(stack: &mut Stack<'_>) {
-    stack.push_global(c"package");
+    stack.push_raw_global("package");
     stack.push_bytes(path_of("LUA_PATH", &source_places()).as_bytes());
-    stack.set_field(c"path");
+    stack.set_field("path");
     stack.push_bytes(path_of("LUA_CPATH", &library_places()).as_bytes());
-    stack.set_field(c"cpath");
-    stack.push_field(-1, c"loaders");
+    stack.set_field("cpath");
+    stack.push_raw_field(-1, "loaders");
     stack.push_function(search);
     // Behind package.preload, before the loaders of C libraries.
     stack.set_place(2);
@@ -80,9 +80,11 @@ fn find(name: &str, places: &str) -> Result<(String, Vec<u8>, bool), String> {
 unsafe extern "C-unwind" fn search(lua: *mut lua_State) -> c_int {
     // SAFETY: Lua calls with its state; only the context's shared part is used.
     let (mut stack, run) = unsafe { (Stack::new(lua), Context::of(lua).run.clone()) };
+    // SAFETY: as above; a number is read.
+    let package = unsafe { Context::of(lua).originals.package };
     let name = stack.text(1).unwrap_or_default();
-    stack.push_global(c"package");
-    stack.push_field(-1, c"path");
+    stack.push_kept(package);
+    stack.push_raw_field(-1, "path");
     let places = stack.text(-1).unwrap_or_default();
     stack.pop(2);
     match find(&name, &places) {

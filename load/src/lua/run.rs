@@ -5,6 +5,7 @@ use super::database::Database;
 use super::figures::Figures;
 use super::log::Log;
 use super::options::ScriptOptions;
+use super::stopping::States;
 use crate::arrival::Dispenser;
 use crate::random::Shape;
 use crate::record::ErrorTally;
@@ -92,6 +93,8 @@ pub struct Run {
     /// Names of C functions, libraries and modules of the script that may block the whole thread
     /// without this program knowing.
     pub may_block: Mutex<Vec<String>>,
+    /// Of the threads, so that they can be stopped.
+    pub states: States,
 }
 
 /// What is only known after the body of the script has run.

@@ -1,9 +1,9 @@
-//! Values on a Lua stack, for functions of the interface.
+//! Values on a Lua stack, for functions of the interface and for [`super::protected`].
 //!
-//! A function of the interface must not raise an error while Rust values wait to be dropped, so
-//! it never raises one at all: it answers `nil` or `false`, and its caller in Lua raises.
+//! Whoever has a [`Stack`] is called by Lua, so an error that is raised here is caught there. It
+//! unwinds through the Rust frames between, and their destructors run.
 
-use super::sql::HandleKind;
+use super::state::ScriptError;
 use super::sys::{self, lua_CFunction, lua_State};
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::marker::PhantomData;
@@ -34,10 +34,14 @@ impl Default for KeptTable {
     }
 }
 
+/// Where LuaJIT keeps the number of a value's type: so many bytes before what the value holds.
+const TYPE_BEFORE_VALUE: usize = 6;
+
 impl Stack<'_> {
     /// # Safety
-    /// `lua` is a live state, and stays so while this is used. Where there are two stacks of one
-    /// state, no text of the one is used once the other has taken values off.
+    /// `lua` is a live state, and stays so while this is used, and Lua has called the function that
+    /// uses it. Where there are two stacks of one state, no text of the one is used once the other
+    /// has taken values off.
     pub unsafe fn new(lua: *mut lua_State) -> Self {
         Self {
             lua,
@@ -50,9 +54,15 @@ impl Stack<'_> {
     }
 
     pub fn kind(&self, index: c_int) -> c_int {
-        // SAFETY: here as in all that follow, the state is alive by the promise of `new`, and
-        // the functions called accept any index that is acceptable in Lua's terms.
+        // SAFETY: reads a tag of a live state; an index beyond the top gives "none".
         unsafe { sys::lua_type(self.lua, index) }
+    }
+
+    /// What Lua calls the type of the value at `index`.
+    pub fn kind_name(&self, index: c_int) -> &'static str {
+        // SAFETY: the names of types are constants of LuaJIT, ASCII and ended by NUL.
+        let name = unsafe { CStr::from_ptr(sys::lua_typename(self.lua, self.kind(index))) };
+        name.to_str().unwrap_or("strange")
     }
 
     pub fn is_nil(&self, index: c_int) -> bool {
@@ -60,23 +70,29 @@ impl Stack<'_> {
     }
 
     pub fn top(&self) -> c_int {
+        // SAFETY: only subtracts two addresses of a live state.
         unsafe { sys::lua_gettop(self.lua) }
     }
 
     pub fn pop(&mut self, count: c_int) {
+        // SAFETY: callers take off no more than they have pushed, and `&mut self` says that no
+        // text of the stack is borrowed.
         unsafe { sys::lua_settop(self.lua, -count - 1) }
     }
 
     #[inline]
     pub fn number(&self, index: c_int) -> f64 {
+        // SAFETY: reads a value of a live state, and changes none; what is no number gives 0.
         unsafe { sys::lua_tonumber(self.lua, index) }
     }
 
     pub fn integer(&self, index: c_int) -> i64 {
+        // SAFETY: as for `number`: it reads, and what is no number gives 0.
         unsafe { sys::lua_tointeger(self.lua, index) as i64 }
     }
 
     pub fn flag(&self, index: c_int) -> bool {
+        // SAFETY: reads a tag of a live state.
         unsafe { sys::lua_toboolean(self.lua, index) != 0 }
     }
 
@@ -84,7 +100,8 @@ impl Stack<'_> {
     pub fn bytes(&self, index: c_int) -> Option<&[u8]> {
         let mut length = 0;
         // SAFETY: Lua keeps the text as long as it is on the stack, off which nothing is taken
-        // while this is borrowed.
+        // while this is borrowed. A number becomes text in its place: that may raise "not enough
+        // memory", with nothing of this frame to be dropped.
         unsafe {
             let bytes = sys::lua_tolstring(self.lua, index, &raw mut length);
             (!bytes.is_null()).then(|| std::slice::from_raw_parts(bytes.cast(), length))
@@ -96,31 +113,33 @@ impl Stack<'_> {
             .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// The handle at `index`: a pointer of the FFI to a head that says it is of `kind`.
+    /// The type of the FFI's value at `index`, as LuaJIT numbers types in this state, and the pointer
+    /// that the value is, if it is one.
     #[inline]
-    pub fn handle<T>(&self, index: c_int, kind: HandleKind) -> Option<*mut T> {
+    pub fn typed_pointer(&self, index: c_int) -> Option<(u16, *mut u32)> {
         if self.kind(index) != sys::LUA_TCDATA {
             return None;
         }
+        // SAFETY: for a value of the FFI this is the address of what it holds, behind a head of 16
+        // bytes with the number of its type. Our allocator gives multiples of 8 bytes: so many
+        // can be read of a shorter value too.
         unsafe {
-            // For a value of the FFI this is the address of what it holds: here, a pointer.
-            let payload: *const *mut u32 = sys::lua_topointer(self.lua, index).cast();
-            let head = payload.read_unaligned();
-            (!head.is_null() && head.is_aligned() && *head == kind as u32).then(|| head.cast())
+            let payload: *const u8 = sys::lua_topointer(self.lua, index).cast();
+            let kind: *const u16 = payload.sub(TYPE_BEFORE_VALUE).cast();
+            let pointer: *const *mut u32 = payload.cast();
+            Some((kind.read_unaligned(), pointer.read_unaligned()))
         }
     }
 
     /// The address that a pointer of the FFI, or light user data, holds.
     pub fn address(&self, index: c_int) -> *mut c_void {
-        unsafe {
-            match self.kind(index) {
-                sys::LUA_TCDATA => {
-                    let payload: *const *mut c_void = sys::lua_topointer(self.lua, index).cast();
-                    payload.read_unaligned()
-                }
-                sys::LUA_TLIGHTUSERDATA => sys::lua_touserdata(self.lua, index),
-                _ => std::ptr::null_mut(),
-            }
+        if let Some((_, pointer)) = self.typed_pointer(index) {
+            return pointer.cast();
+        }
+        match self.kind(index) {
+            // SAFETY: reads the value of a live state that is the address itself.
+            sys::LUA_TLIGHTUSERDATA => unsafe { sys::lua_touserdata(self.lua, index) },
+            _ => std::ptr::null_mut(),
         }
     }
 
@@ -128,6 +147,8 @@ impl Stack<'_> {
     /// of any size, but has not one of ours.
     #[inline]
     pub fn user_data<T>(&mut self, index: c_int, meta: &KeptTable) -> Option<*mut T> {
+        // SAFETY: reads a value of a live state. Its metatable, if it has one, needs one place of
+        // the stack, and Lua gives each function twenty; it is only compared, and taken off.
         unsafe {
             let block = sys::lua_touserdata(self.lua, index);
             if block.is_null() || sys::lua_getmetatable(self.lua, index) == 0 {
@@ -139,49 +160,81 @@ impl Stack<'_> {
         }
     }
 
+    /// Makes user data of this value, known by the metatable.
+    pub fn push_user_data<T>(&mut self, value: T, meta: &KeptTable) {
+        const { assert!(align_of::<T>() <= 8) };
+        // SAFETY: the block is as large as the value, and Lua aligns it to 8 bytes. Raised is
+        // "not enough memory" before the block exists; nothing is allocated between its writing
+        // and the metatable, whose finaliser frees what the value owns.
+        unsafe {
+            let block: *mut T = sys::lua_newuserdata(self.lua, size_of::<T>()).cast();
+            block.write(value);
+            self.push_kept(meta.reference);
+            sys::lua_setmetatable(self.lua, -2);
+        }
+    }
+
     pub fn push_nil(&self) {
+        // SAFETY: writes one value: Lua gives each function room for twenty.
         unsafe { sys::lua_pushnil(self.lua) }
     }
 
     #[inline]
     pub fn push_number(&self, number: f64) {
+        // SAFETY: writes one value of the twenty that there is room for.
         unsafe { sys::lua_pushnumber(self.lua, number) }
     }
 
     #[inline]
     pub fn push_flag(&self, flag: bool) {
+        // SAFETY: writes one value of the twenty that there is room for.
         unsafe { sys::lua_pushboolean(self.lua, flag.into()) }
     }
 
     pub fn push_bytes(&self, bytes: &[u8]) {
+        // SAFETY: pointer and length are those of `bytes`, which are copied. "Not enough memory"
+        // and "string length overflow" are raised, and caught by who called.
         unsafe { sys::lua_pushlstring(self.lua, bytes.as_ptr().cast(), bytes.len()) }
     }
 
     pub fn push_address(&self, address: *mut c_void) {
+        // SAFETY: writes one value, which Lua never reads the memory of.
         unsafe { sys::lua_pushlightuserdata(self.lua, address) }
     }
 
     pub fn push_function(&self, function: lua_CFunction) {
+        // SAFETY: a closure without values of its own takes none off the stack.
         unsafe { sys::lua_pushcclosure(self.lua, function, 0) }
     }
 
     pub fn push_table(&self, array: usize, hash: usize) {
+        // SAFETY: the sizes are hints; what is too much raises an error, which who called catches.
         unsafe { sys::lua_createtable(self.lua, array as c_int, hash as c_int) }
+    }
+
+    /// Pushes the value at `index` once more.
+    pub fn push_copy(&self, index: c_int) {
+        // SAFETY: callers name a value that is on the stack.
+        unsafe { sys::lua_pushvalue(self.lua, index) }
     }
 
     /// Pushes the value that [`Self::keep`] gave this reference for.
     #[inline]
     pub fn push_kept(&self, reference: c_int) {
+        // SAFETY: the registry is a table that scripts do not reach but by debug.getregistry;
+        // a place of it that is empty gives nil.
         unsafe { sys::lua_rawgeti(self.lua, sys::LUA_REGISTRYINDEX, reference) }
     }
 
     /// Takes the value on top of the stack and keeps it alive.
     pub fn keep(&mut self) -> c_int {
+        // SAFETY: a value is on top; the registry is used without metamethods.
         unsafe { sys::luaL_ref(self.lua, sys::LUA_REGISTRYINDEX) }
     }
 
     /// Takes the table on top of the stack and keeps it for good.
     pub fn keep_table(&mut self) -> KeptTable {
+        // SAFETY: reads the address of the value on top, which is what it is known by.
         let address = unsafe { sys::lua_topointer(self.lua, -1) };
         KeptTable {
             reference: self.keep(),
@@ -190,45 +243,129 @@ impl Stack<'_> {
     }
 
     pub fn release(&mut self, reference: c_int) {
-        unsafe { sys::luaL_unref(self.lua, sys::LUA_REGISTRYINDEX, reference) }
+        // SAFETY: the reference came from `keep`; 0 and less are none.
+        if reference > 0 {
+            unsafe { sys::luaL_unref(self.lua, sys::LUA_REGISTRYINDEX, reference) }
+        }
     }
 
-    /// Sets a field of the table below the value on top, and takes that value.
-    pub fn set_field(&mut self, name: &CStr) {
-        unsafe { sys::lua_setfield(self.lua, -2, name.as_ptr()) }
-    }
-
-    /// As [`Self::set_field`], by a name that is no constant.
-    pub fn set_named(&mut self, name: &str) {
-        let name = CString::new(name).unwrap_or_default();
-        self.set_field(&name);
+    /// Sets a field of the table below the value on top, and takes that value. No metamethod of the
+    /// table is asked.
+    pub fn set_field(&mut self, name: &str) {
+        self.push_bytes(name.as_bytes());
+        // SAFETY: callers have pushed a table and a value; with the name below the value they are
+        // the three that this wants.
+        unsafe {
+            sys::lua_insert(self.lua, -2);
+            sys::lua_rawset(self.lua, -3);
+        }
     }
 
     /// Sets a place of the list below the value on top, and takes that value.
     pub fn set_place(&mut self, place: usize) {
+        // SAFETY: callers have pushed a table and a value; no metamethod is asked.
         unsafe { sys::lua_rawseti(self.lua, -2, place as c_int) }
     }
 
-    /// Pushes a field of the table at `index`.
+    /// Pushes a place of the list on top.
+    pub fn push_place(&mut self, place: usize) {
+        // SAFETY: callers have a table on top; no metamethod is asked.
+        unsafe { sys::lua_rawgeti(self.lua, -1, place as c_int) }
+    }
+
+    /// Pushes a field of the table at `index`, which may be a negative one; no metamethod is asked.
+    pub fn push_raw_field(&mut self, index: c_int, name: &str) {
+        self.push_bytes(name.as_bytes());
+        let shifted = if (sys::LUA_REGISTRYINDEX + 1..0).contains(&index) {
+            index - 1
+        } else {
+            index
+        };
+        // SAFETY: callers name a table; the name on top of it is taken off.
+        unsafe { sys::lua_rawget(self.lua, shifted) }
+    }
+
+    /// As [`Self::push_raw_field`], as a script would read it: a metamethod may run, or raise.
     pub fn push_field(&mut self, index: c_int, name: &CStr) {
+        // SAFETY: the name ends with NUL and is copied. What is no table raises an error, as does
+        // a metamethod: who called catches it.
         unsafe { sys::lua_getfield(self.lua, index, name.as_ptr()) }
     }
 
     /// A field of the table on top, as text.
-    pub fn text_of_field(&mut self, name: &CStr) -> Option<String> {
-        self.push_field(-1, name);
+    pub fn text_of_field(&mut self, name: &str) -> Option<String> {
+        self.push_raw_field(-1, name);
         let text = self.text(-1);
         self.pop(1);
         text
     }
 
-    pub fn push_global(&mut self, name: &CStr) {
-        self.push_field(sys::LUA_GLOBALSINDEX, name);
+    /// Pushes a global as a script would read it: a metamethod may run, or raise.
+    pub fn push_global(&mut self, name: &str) {
+        let name = CString::new(name).unwrap_or_default();
+        self.push_field(sys::LUA_GLOBALSINDEX, &name);
     }
 
-    /// Takes the value on top and makes it a global.
+    /// Pushes a global; no metamethod is asked.
+    pub fn push_raw_global(&mut self, name: &str) {
+        self.push_raw_field(sys::LUA_GLOBALSINDEX, name);
+    }
+
+    /// Takes the value on top and makes it a global; no metamethod is asked.
     pub fn set_global(&mut self, name: &str) {
-        let name = CString::new(name).unwrap_or_default();
-        unsafe { sys::lua_setfield(self.lua, sys::LUA_GLOBALSINDEX, name.as_ptr()) }
+        self.push_bytes(name.as_bytes());
+        // SAFETY: callers have pushed a value; with the name below it they are what this takes.
+        unsafe {
+            sys::lua_insert(self.lua, -2);
+            sys::lua_rawset(self.lua, sys::LUA_GLOBALSINDEX);
+        }
+    }
+
+    /// Calls the function below its arguments on the stack; leaves so many results there, or takes
+    /// off what it raised.
+    ///
+    /// # Errors
+    /// What it raised.
+    pub fn call(&mut self, arguments: c_int, results: c_int) -> Result<(), ScriptError> {
+        // SAFETY: callers have pushed function and arguments. What the function raises is caught
+        // here; what is no function is such an error.
+        let failed = unsafe { sys::lua_pcall(self.lua, arguments, results, 0) } != 0;
+        match failed {
+            true => Err(self.take_error()),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes the value off the stack that was raised.
+    pub fn take_error(&mut self) -> ScriptError {
+        let message = match self.kind(-1) {
+            sys::LUA_TSTRING | sys::LUA_TNUMBER => self.text(-1),
+            sys::LUA_TTABLE => self.sql_error(),
+            _ => None,
+        };
+        self.pop(1);
+        ScriptError(message.unwrap_or_else(|| "(not a string)".to_owned()))
+    }
+
+    /// An error that would begin an event again was raised where there is none.
+    fn sql_error(&mut self) -> Option<String> {
+        let errno = self.text_of_field("sql_errno")?;
+        let state = self.text_of_field("sql_state")?;
+        let message = self.text_of_field("sql_errmsg").unwrap_or_default();
+        Some(format!(
+            "SQL error, errno = {errno}, state = '{state}': {message}"
+        ))
+    }
+
+    /// Raises an error, blaming the caller at this level. It unwinds through the frames of whoever
+    /// called.
+    pub fn raise(&mut self, level: c_int, words: &str) -> c_int {
+        // SAFETY: three values are pushed and become one, which is raised to who called from Lua.
+        unsafe {
+            sys::luaL_where(self.lua, level);
+            self.push_bytes(words.as_bytes());
+            sys::lua_concat(self.lua, 2);
+            sys::lua_error(self.lua)
+        }
     }
 }

@@ -1,14 +1,16 @@
 //! One Lua state with the interface in it: made, given a script, called, closed.
 
-use super::chunks::{self, Chunks};
+use super::chunks;
 use super::context::Context;
+use super::native_stack;
 use super::options::{Declared, OptionType};
+use super::protected::protected;
 use super::run::Run;
 use super::stack::Stack;
 use super::sys::{self, lua_State};
 use super::thread_io::ThreadIo;
 use super::{api, modules};
-use std::ffi::{CStr, CString, c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -43,7 +45,9 @@ pub enum Sharing {
 impl State {
     /// A state with the interface, before the script.
     pub fn new(run: Arc<Run>, thread: u32, io: Box<dyn ThreadIo>) -> Result<Self, ScriptError> {
-        let context = Box::leak(Box::new(Context::new(run, thread, io)));
+        let lowest = io.lowest_of_stack();
+        let lowest = lowest.unwrap_or_else(native_stack::lowest_of_thread);
+        let context = Box::leak(Box::new(Context::new(run, thread, io, lowest)));
         let context = NonNull::from(context);
         // SAFETY: the allocator finds its heap by the context, and both live as long as the state.
         let lua = unsafe { sys::lua_newstate(allocate, context.as_ptr().cast()) };
@@ -61,243 +65,208 @@ impl State {
     }
 
     fn open(&self) -> Result<(), ScriptError> {
-        // SAFETY: the state is alive; loading libraries needs nothing of its stack. What is loaded
-        // stays, so there is nothing to collect meanwhile.
-        unsafe {
-            sys::lua_gc(self.lua.as_ptr(), sys::LUA_GCSTOP, 0);
-            sys::luaL_openlibs(self.lua.as_ptr());
-        }
-        let mut stack = self.stack();
         let run = self.run();
-        api::push_host(&mut stack, &run);
-        let host = stack.top();
-        for (name, source) in chunks::API {
-            self.push_chunk(&run.chunks, &chunks::chunk_name_of(name), source.as_bytes())?;
-            // SAFETY: `host` is an index of a value that stays on the stack during the loop.
-            unsafe { sys::lua_pushvalue(stack.raw(), host) };
-            self.call_for(1, 0)?;
-        }
-        stack.pop(1);
-        modules::install(&mut stack);
-        self.collect();
-        Ok(())
+        self.protected(|stack| {
+            // SAFETY: the state is alive; loading libraries needs nothing of its stack. What is
+            // loaded stays, so there is nothing to collect meanwhile.
+            unsafe {
+                sys::lua_gc(stack.raw(), sys::LUA_GCSTOP, 0);
+                sys::luaL_openlibs(stack.raw());
+                Context::of(stack.raw()).keep_originals(stack);
+            }
+            api::push_host(stack, &run);
+            let host = stack.top();
+            for (name, source) in chunks::API {
+                push_chunk(stack, &run, &chunks::chunk_name_of(name), source.as_bytes())?;
+                stack.push_copy(host);
+                stack.call(1, 0)?;
+            }
+            stack.pop(1);
+            modules::install(stack);
+            Ok(())
+        })?;
+        self.collect()
     }
 
     /// Runs the body of the run's script.
     pub fn run_script(&self) -> Result<(), ScriptError> {
         let run = self.run();
-        self.push_chunk(&run.chunks, &run.script.chunk_name, &run.script.source)?;
-        self.call_for(0, 0)?;
-        self.collect();
-        Ok(())
+        self.protected(|stack| {
+            push_chunk(stack, &run, &run.script.chunk_name, &run.script.source)?;
+            stack.call(0, 0)
+        })?;
+        self.collect()
     }
 
     /// Frees what was only needed to get here, so that what comes next takes its place: of a
     /// thousand states each would keep it.
-    fn collect(&self) {
-        // SAFETY: the state is alive, and nothing of it runs.
-        unsafe {
-            sys::lua_gc(self.lua.as_ptr(), sys::LUA_GCCOLLECT, 0);
-            sys::lua_gc(self.lua.as_ptr(), sys::LUA_GCRESTART, -1);
-        }
+    fn collect(&self) -> Result<(), ScriptError> {
+        self.protected(|stack| {
+            // SAFETY: the state is alive. Finalisers of the script may run.
+            unsafe {
+                sys::lua_gc(stack.raw(), sys::LUA_GCCOLLECT, 0);
+                sys::lua_gc(stack.raw(), sys::LUA_GCRESTART, -1);
+            }
+            Ok(())
+        })
     }
 
     /// Gives the script `sysbench.opt`.
-    pub fn show_options(&self) {
-        api::set_options(&mut self.stack(), &self.run());
+    pub fn show_options(&self) -> Result<(), ScriptError> {
+        let run = self.run();
+        self.protected(|stack| {
+            push_sysbench(stack)?;
+            api::push_options(stack, &run);
+            stack.set_field("opt");
+            Ok(())
+        })
     }
 
     /// Gives scripts that declare no options every option as a global, as old scripts expect.
     /// Functions keep their names: `help` is an option too.
-    pub fn export_options(&self) {
+    pub fn export_options(&self) -> Result<(), ScriptError> {
         let run = self.run();
-        for (name, value) in run.options().iter() {
-            if self.has_function(name) {
-                continue;
+        self.protected(|stack| {
+            for (name, value) in run.options().iter() {
+                stack.push_raw_global(name);
+                let keeps_its_name = stack.kind(-1) == sys::LUA_TFUNCTION;
+                stack.pop(1);
+                if !keeps_its_name {
+                    api::push_value(stack, value);
+                    stack.set_global(name);
+                }
             }
-            api::push_value(&mut self.stack(), value);
-            self.stack().set_global(name);
-        }
+            Ok(())
+        })
     }
 
     /// Calls a global function of the script with whole numbers.
     pub fn call(&self, name: &str, arguments: &[u32]) -> Result<Called, ScriptError> {
-        let mut stack = self.stack();
-        let name = CString::new(name).unwrap_or_default();
-        stack.push_global(&name);
-        if stack.kind(-1) != sys::LUA_TFUNCTION {
-            stack.pop(1);
-            return Ok(Called::Missing);
-        }
-        for argument in arguments {
-            stack.push_number((*argument).into());
-        }
-        self.call_for(arguments.len() as c_int, 0)?;
-        Ok(Called::Done)
+        self.protected(|stack| {
+            stack.push_global(name);
+            if stack.kind(-1) != sys::LUA_TFUNCTION {
+                return Ok(Called::Missing);
+            }
+            for argument in arguments {
+                stack.push_number((*argument).into());
+            }
+            stack.call(arguments.len() as c_int, 0)?;
+            Ok(Called::Done)
+        })
     }
 
     /// True where the script has a global function of this name.
-    pub fn has_function(&self, name: &str) -> bool {
-        let mut stack = self.stack();
-        stack.push_global(&CString::new(name).unwrap_or_default());
-        let is_function = stack.kind(-1) == sys::LUA_TFUNCTION;
-        stack.pop(1);
-        is_function
-    }
-
-    /// Calls the function below its arguments on the stack; leaves so many results there.
-    fn call_for(&self, arguments: c_int, results: c_int) -> Result<(), ScriptError> {
-        // SAFETY: function and arguments are on the stack. No reference to the context is held
-        // here, so the functions of the interface may make theirs.
-        let failed = unsafe { sys::lua_pcall(self.lua.as_ptr(), arguments, results, 0) } != 0;
-        if failed {
-            Err(self.pop_error())
-        } else {
-            Ok(())
-        }
+    pub fn has_function(&self, name: &str) -> Result<bool, ScriptError> {
+        self.protected(|stack| {
+            stack.push_global(name);
+            Ok(stack.kind(-1) == sys::LUA_TFUNCTION)
+        })
     }
 
     /// The options that the script declares; none if it declares no table of them.
     pub fn declared_options(&self) -> Result<Option<Vec<Declared>>, ScriptError> {
-        let mut stack = self.stack();
-        self.push_cmdline(c"read_cmdline_options");
-        self.call_for(0, 1)?;
-        if stack.kind(-1) != sys::LUA_TTABLE {
-            stack.pop(1);
-            return Ok(None);
-        }
-        let mut declared = Vec::new();
-        loop {
-            // SAFETY: a table is on top of the stack.
-            unsafe { sys::lua_rawgeti(stack.raw(), -1, declared.len() as c_int + 1) };
-            if stack.is_nil(-1) {
-                break;
+        self.protected(|stack| {
+            push_of_sysbench(stack, c"cmdline", c"read_cmdline_options")?;
+            stack.call(0, 1)?;
+            if stack.kind(-1) != sys::LUA_TTABLE {
+                return Ok(None);
             }
-            let name = stack.text_of_field(c"name").unwrap_or_default();
-            let help = stack.text_of_field(c"help").unwrap_or_default();
-            let default = stack.text_of_field(c"default");
-            stack.push_field(-1, c"kind");
-            let kind = OptionType::from_number(stack.integer(-1));
-            stack.pop(2);
-            declared.push(Declared {
-                name,
-                help,
-                default,
-                kind: kind.unwrap_or(OptionType::Str),
-            });
-        }
-        stack.pop(2);
-        Ok(Some(declared))
+            let mut declared = Vec::new();
+            loop {
+                stack.push_place(declared.len() + 1);
+                if stack.kind(-1) != sys::LUA_TTABLE {
+                    return Ok(Some(declared));
+                }
+                let name = stack.text_of_field("name").unwrap_or_default();
+                let help = stack.text_of_field("help").unwrap_or_default();
+                let default = stack.text_of_field("default");
+                stack.push_raw_field(-1, "kind");
+                let kind = OptionType::from_number(stack.integer(-1));
+                stack.pop(2);
+                declared.push(Declared {
+                    name,
+                    help,
+                    default,
+                    kind: kind.unwrap_or(OptionType::Str),
+                });
+            }
+        })
     }
 
     /// Asks the script's own check of an option, if it has one, whether it takes a value.
     pub fn accepts(&self, option: &str, value: &str) -> Result<bool, ScriptError> {
-        self.push_cmdline(c"accepts");
-        self.stack().push_bytes(option.as_bytes());
-        self.stack().push_bytes(value.as_bytes());
-        self.call_for(2, 1)?;
-        Ok(self.pop_flag())
+        self.ask_cmdline(c"accepts", &[option, value])
     }
 
     /// Whether the script declares a command of this name; if so, whether all threads share it.
-    pub fn command(&self, name: &str) -> Option<Sharing> {
-        let ask = |question| {
-            self.push_cmdline(question);
-            self.stack().push_bytes(name.as_bytes());
-            self.call_for(1, 1).is_ok() && self.pop_flag()
-        };
-        let defined = ask(c"command_defined");
-        defined.then(|| match ask(c"command_parallel") {
+    pub fn command(&self, name: &str) -> Result<Option<Sharing>, ScriptError> {
+        if !self.ask_cmdline(c"command_defined", &[name])? {
+            return Ok(None);
+        }
+        Ok(Some(match self.ask_cmdline(c"command_parallel", &[name])? {
             true => Sharing::Parallel,
             false => Sharing::Alone,
-        })
+        }))
     }
 
     /// Calls a command that the script declares.
     pub fn call_command(&self, name: &str) -> Result<(), ScriptError> {
-        self.push_cmdline(c"call_command");
-        self.stack().push_bytes(name.as_bytes());
-        self.call_for(1, 0)
+        self.ask_cmdline(c"call_command", &[name]).map(|_| ())
     }
 
-    fn pop_flag(&self) -> bool {
-        let flag = self.stack().flag(-1);
-        self.stack().pop(1);
-        flag
-    }
-
-    /// Pushes a function of `sysbench.cmdline`.
-    fn push_cmdline(&self, function: &CStr) {
-        self.push_of_sysbench(c"cmdline", function);
-    }
-
-    fn push_of_sysbench(&self, table: &CStr, name: &CStr) {
-        let mut stack = self.stack();
-        stack.push_global(c"sysbench");
-        stack.push_field(-1, table);
-        stack.push_field(-1, name);
-        // SAFETY: three values were pushed; the first two make room for the third.
-        unsafe { sys::lua_insert(stack.raw(), -3) };
-        stack.pop(2);
+    /// What a function of `sysbench.cmdline` says to these words.
+    fn ask_cmdline(&self, function: &CStr, words: &[&str]) -> Result<bool, ScriptError> {
+        self.protected(|stack| {
+            push_of_sysbench(stack, c"cmdline", function)?;
+            for word in words {
+                stack.push_bytes(word.as_bytes());
+            }
+            stack.call(words.len() as c_int, 1)?;
+            Ok(stack.flag(-1))
+        })
     }
 
     /// True where the script has set a hook.
-    pub fn has_hook(&self, hook: &CStr) -> bool {
-        self.push_of_sysbench(c"hooks", hook);
-        let is_set = self.stack().kind(-1) == sys::LUA_TFUNCTION;
-        self.stack().pop(1);
-        is_set
+    pub fn has_hook(&self, hook: &CStr) -> Result<bool, ScriptError> {
+        self.protected(|stack| {
+            push_of_sysbench(stack, c"hooks", hook)?;
+            Ok(stack.kind(-1) == sys::LUA_TFUNCTION)
+        })
     }
 
     /// Calls a hook with a table of numbers.
-    pub fn call_hook(&self, hook: &CStr, numbers: &[(&CStr, f64)]) -> Result<(), ScriptError> {
-        let mut stack = self.stack();
-        self.push_of_sysbench(c"hooks", hook);
-        stack.push_table(0, numbers.len());
-        for (name, number) in numbers {
-            stack.push_number(*number);
-            stack.set_field(name);
-        }
-        self.call_for(1, 0)
+    pub fn call_hook(&self, hook: &CStr, numbers: &[(&str, f64)]) -> Result<(), ScriptError> {
+        self.protected(|stack| {
+            push_of_sysbench(stack, c"hooks", hook)?;
+            stack.push_table(0, numbers.len());
+            for (name, number) in numbers {
+                stack.push_number(*number);
+                stack.set_field(name);
+            }
+            stack.call(1, 0)
+        })
     }
 
-    fn push_chunk(&self, chunks: &Chunks, name: &str, source: &[u8]) -> Result<(), ScriptError> {
-        // SAFETY: the state is alive, and its stack holds no more than a few values here.
-        if unsafe { chunks.push(self.lua.as_ptr(), name, source) } {
-            return Ok(());
-        }
-        Err(self.pop_error())
+    /// Does something with the state; what is raised becomes an error. See [`super::protected`].
+    pub fn protected<T>(
+        &self,
+        work: impl FnOnce(&mut Stack<'_>) -> Result<T, ScriptError>,
+    ) -> Result<T, ScriptError> {
+        // SAFETY: the state is alive, and no reference to its context is held here, so that the
+        // functions of the interface may make theirs.
+        let done = unsafe { protected(self.lua.as_ptr(), work) };
+        done.map_err(|error| {
+            // SAFETY: the heap lives as long as the state, and nothing of Lua runs.
+            let refused = unsafe { (*self.context.as_ref().heap).take_refusal() };
+            match refused {
+                Some(refusal) => refusal.explain(error),
+                None => error,
+            }
+        })
     }
 
-    fn pop_error(&self) -> ScriptError {
-        let mut stack = self.stack();
-        let message = match stack.kind(-1) {
-            sys::LUA_TSTRING | sys::LUA_TNUMBER => stack.text(-1),
-            sys::LUA_TTABLE => self.sql_error(),
-            _ => None,
-        };
-        stack.pop(1);
-        ScriptError(message.unwrap_or_else(|| "(not a string)".to_owned()))
-    }
-
-    /// An error that would begin an event again was raised where there is none.
-    fn sql_error(&self) -> Option<String> {
-        let mut stack = self.stack();
-        let errno = stack.text_of_field(c"sql_errno")?;
-        let state = stack.text_of_field(c"sql_state")?;
-        let message = stack.text_of_field(c"sql_errmsg").unwrap_or_default();
-        Some(format!(
-            "SQL error, errno = {errno}, state = '{state}': {message}"
-        ))
-    }
-
-    fn stack(&self) -> Stack<'_> {
-        // SAFETY: the state outlives what it lends, and no function here keeps a text of it.
-        unsafe { Stack::new(self.lua.as_ptr()) }
-    }
-
-    #[cfg(test)]
-    pub fn raw(&self) -> *mut lua_State {
+    /// The state, for those who stop it from outside.
+    pub(super) fn raw(&self) -> *mut lua_State {
         self.lua.as_ptr()
     }
 
@@ -319,11 +288,54 @@ impl Drop for State {
         // call the interface, so the context goes last; connections close before, so that
         // nothing waits inside a finaliser.
         unsafe {
+            let run = Arc::clone(&self.context.as_ref().run);
+            run.states.leave(self.context.as_ref().thread, self.lua.as_ptr());
             self.context.as_mut().close_connections();
             sys::lua_close(self.lua.as_ptr());
             drop(Box::from_raw(self.context.as_ref().heap));
             drop(Box::from_raw(self.context.as_ptr()));
         }
+    }
+}
+
+/// Pushes the function that a source compiles to.
+fn push_chunk(
+    stack: &mut Stack<'_>,
+    run: &Run,
+    name: &str,
+    source: &[u8],
+) -> Result<(), ScriptError> {
+    // SAFETY: the state is alive, and its stack holds no more than a few values here.
+    if unsafe { run.chunks.push(stack.raw(), name, source) } {
+        return Ok(());
+    }
+    Err(stack.take_error())
+}
+
+/// Pushes the table `sysbench`.
+fn push_sysbench(stack: &mut Stack<'_>) -> Result<(), ScriptError> {
+    stack.push_global("sysbench");
+    be_table(stack, "sysbench")
+}
+
+/// Pushes a field of a table of `sysbench`.
+fn push_of_sysbench(
+    stack: &mut Stack<'_>,
+    table: &CStr,
+    name: &CStr,
+) -> Result<(), ScriptError> {
+    push_sysbench(stack)?;
+    stack.push_field(-1, table);
+    be_table(stack, &format!("sysbench.{}", table.to_string_lossy()))?;
+    stack.push_field(-1, name);
+    Ok(())
+}
+
+/// Scripts can put something else in the place of a table that the interface needs.
+fn be_table(stack: &Stack<'_>, name: &str) -> Result<(), ScriptError> {
+    match stack.kind_name(-1) {
+        "table" => Ok(()),
+        kind => Err(ScriptError(format!("{name} is a {kind} value, not a table"))),
     }
 }
 

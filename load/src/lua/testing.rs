@@ -8,6 +8,7 @@ use super::log::{Level, Log};
 use super::options::ScriptOptions;
 use super::run::{Compat, Draws, LoadedScript, Run, Stop};
 use super::state::State;
+use super::stopping::States;
 use super::thread_io::{Answered, Connected, ThreadIo, Turn, client_error};
 use crate::arrival::Dispenser;
 use crate::random::Shape;
@@ -50,6 +51,7 @@ pub fn run_of(source: &str, threads: usize) -> Arc<Run> {
         stop: Stop::default(),
         dispenser: Arc::new(Dispenser::new(None, None)),
         may_block: Mutex::default(),
+        states: States::default(),
     })
 }
 

@@ -49,6 +49,7 @@ pub fn set_up(run: &Arc<Run>, thread: u32, duty: Duty, io: Box<dyn ThreadIo>) ->
 fn set_up_quietly(run: &Arc<Run>, thread: u32, duty: Duty, io: Box<dyn ThreadIo>) -> Option<State> {
     let said = |error: ScriptError| run.log.fatal(&error.0);
     let state = State::new(Arc::clone(run), thread, io).map_err(said).ok()?;
+    run.states.enter(thread, state.raw());
     begin(&state, run).map_err(said).ok()?;
     if duty == Duty::Events {
         let said = |error| say_failed(run, "thread_init", &error);
@@ -74,15 +75,15 @@ pub fn go_on(mut state: State, run: &Run, thread: u32, duty: Duty) -> End {
 /// Runs the body of the script and shows it the options.
 pub fn begin(state: &State, run: &Run) -> Result<(), ScriptError> {
     state.run_script()?;
-    show_options(state, run);
-    Ok(())
+    show_options(state, run)
 }
 
 /// Shows the options to a script whose body was run.
-pub fn show_options(state: &State, run: &Run) {
-    state.show_options();
-    if run.late.get().is_some_and(|late| late.exports_options) {
-        state.export_options();
+pub fn show_options(state: &State, run: &Run) -> Result<(), ScriptError> {
+    state.show_options()?;
+    match run.late.get().is_some_and(|late| late.exports_options) {
+        true => state.export_options(),
+        false => Ok(()),
     }
 }
 

@@ -53,6 +53,12 @@ pub trait ThreadIo {
     /// The thread's setup is done: it waits here until all are.
     fn ready(&mut self);
 
+    /// The end of the native stack that the thread runs on; none if it is that of a thread of the
+    /// operating system.
+    fn lowest_of_stack(&self) -> Option<usize> {
+        None
+    }
+
     /// Fills a table that was just made with rows of the OLTP scripts, over connections of its
     /// own. None if there is no way to do so from here.
     ///

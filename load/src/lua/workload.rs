@@ -39,6 +39,11 @@ impl Workload for ScriptWorkload {
         seats.map(read).collect()
     }
 
+    fn stop(&self) -> bool {
+        self.run.states.stop();
+        true
+    }
+
     fn session(&self, seat: SeatPlace) -> Result<Box<dyn Session>, Failure> {
         let run = Arc::clone(&self.run);
         let fiber = Fiber::new(run, seat.index, Duty::Events)?;

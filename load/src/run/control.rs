@@ -22,6 +22,9 @@ const BEGIN_IN_NS: u64 = 2_000_000;
 /// How long a worker may take, on an overloaded machine, for something that normally takes no time.
 /// A worker that takes longer counts as stuck.
 const WORKER_GRACE_NS: u64 = 10_000_000_000;
+/// How much of that a session may compute before it is stopped, and how often it is told.
+const STOP_AFTER_NS: u64 = 2_000_000_000;
+const STOP_EVERY_NS: u64 = 200_000_000;
 
 /// What had not ended when a run was over.
 #[derive(Debug, Default)]
@@ -372,9 +375,27 @@ impl<'a> Controller<'a> {
         Ok(left)
     }
 
+    /// The next report. Sessions that compute without end are stopped some time before the limit.
     fn next_before(&mut self, limit_ns: u64) -> Result<Report, Failure> {
-        let left = Duration::from_nanos(limit_ns.saturating_sub(clock::now_ns()));
-        self.reports.recv_timeout(left).map_err(|_| gone())
+        let mut until_ns = limit_ns - (WORKER_GRACE_NS - STOP_AFTER_NS).min(limit_ns);
+        let mut computes = false;
+        loop {
+            let left = Duration::from_nanos(until_ns.saturating_sub(clock::now_ns()));
+            match self.reports.recv_timeout(left) {
+                Ok(report) => return Ok(report),
+                Err(RecvTimeoutError::Timeout) if until_ns < limit_ns => {
+                    for arm in self.setup.arms.iter() {
+                        computes |= arm.workload.stop();
+                    }
+                    until_ns = match computes {
+                        true => limit_ns.min(clock::now_ns() + STOP_EVERY_NS),
+                        false => limit_ns,
+                    };
+                }
+                Err(RecvTimeoutError::Timeout) if computes => return Err(never_back()),
+                Err(_) => return Err(gone()),
+            }
+        }
     }
 
     fn take(&mut self, report: Report) -> Result<(), Failure> {
@@ -560,6 +581,14 @@ impl<'a> Controller<'a> {
         let at = clock::instant_of(at_ns);
         (self.progress)(Progress::Phase { name, at_s, at });
     }
+}
+
+/// A session could not be stopped: it is in a function that knows nothing of being stopped.
+fn never_back() -> Failure {
+    Failure::with_hint(
+        "a thread of the script did not come back after the end of the run",
+        "see which function of C or of Lua's library its event() is in",
+    )
 }
 
 fn gone() -> Failure {

@@ -122,6 +122,12 @@ pub trait Workload: Send + Sync {
         false
     }
 
+    /// Stops sessions that compute without end, which keep their worker from all else; false if there
+    /// can be none. Called from another thread, and again until the worker is back.
+    fn stop(&self) -> bool {
+        false
+    }
+
     /// Gives the queries of an event a second time, to check the answers; none if the workload
     /// cannot do that.
     fn replay(&self) -> Option<&dyn replay::Replay> {

@@ -26,8 +26,9 @@ pub fn serve(
     let Some(command) = run.command.clone() else {
         return Ok(EXIT_DONE);
     };
-    thread::show_options(&main, run);
-    match main.command(&command) {
+    let raised = |error| fatal(run, "sysbench.cmdline.command_defined", &error);
+    thread::show_options(&main, run).map_err(|error| Halt::Fatal(error.0))?;
+    match main.command(&command).map_err(raised)? {
         Some(Sharing::Parallel) if settings.threads > 1 => in_parallel(run, &servers, settings),
         Some(_) => {
             thread::call_command(&main, run)

@@ -3,13 +3,13 @@
 use super::extras::Extras;
 use super::report::{self, Form};
 use super::settings::{OsThreads, Settings};
-use super::watch::{DueReports, Reporter};
+use super::watch::{CUMULATIVE, DueReports, Reporter};
 use super::{EXIT_DONE, EXIT_FAILED, EXIT_FORCED, Halt};
 use crate::lua::fiber::NOT_READY;
 use crate::lua::log::{Level, Log, write_stdout};
 use crate::lua::run::{Compat, Run};
 use crate::lua::workload::ScriptWorkload;
-use crate::lua::{State, thread};
+use crate::lua::{ScriptError, State, thread};
 use crate::reactor::clock::{nanoseconds, seconds_ns};
 use crate::record::{Latency, Tally};
 use crate::run::job::{ArmJob, Job, Pacing, Setup, Several};
@@ -31,7 +31,10 @@ pub fn serve(
     settings: &Settings,
     servers: Servers,
 ) -> Result<u8, Halt> {
-    if !main.has_function("event") {
+    let raised = |error: ScriptError| Halt::Fatal(error.0);
+    // What cannot be looked at now cannot be called later either.
+    main.has_hook(CUMULATIVE).map_err(raised)?;
+    if !main.has_function("event").map_err(raised)? {
         let name = run.script.short_name();
         return Err(Halt::Fatal(format!(
             "cannot find the event() function in {name}"

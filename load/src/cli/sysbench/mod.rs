@@ -23,10 +23,12 @@ use crate::cli::output::end_with_the_pipe;
 use crate::lua::chunks::Chunks;
 use crate::lua::figures::Figures;
 use crate::lua::log::{Level, Log, write_stdout};
+use crate::lua::native_stack::{LastWords, STACK_OVERFLOW};
 use crate::lua::options::{
     BadValue, Declared, OptionType, OptionValue, ScriptOptions, normal_name, parse,
 };
 use crate::lua::run::{Compat, Late, Run, Stop};
+use crate::lua::stopping::States;
 use crate::lua::{ScriptError, State};
 use crate::run::script::{BlockingIo, Servers};
 use arguments::{CommandLine, Given, Refused};
@@ -130,6 +132,7 @@ fn serve(arguments: &[String], log: &Arc<Log>) -> Result<u8, Halt> {
         }
         Found::Missing(words) => return Err(Halt::Fatal(words)),
     };
+    arm_last_words(script.short_name());
     let servers = servers::servers(&known, &database, compat);
     let run = Arc::new(Run {
         compat,
@@ -149,8 +152,19 @@ fn serve(arguments: &[String], log: &Arc<Log>) -> Result<u8, Halt> {
         errors: Mutex::default(),
         stop: Stop::default(),
         may_block: Mutex::default(),
+        states: States::default(),
     });
     command::serve(&run, &settings, servers, &unknown)
+}
+
+/// From now on the end of the process that a script brings about is said.
+fn arm_last_words(script: &str) {
+    let line = |words: &str| vec![(1, format!("FATAL: {script}: {words}\n").into_bytes())];
+    LastWords {
+        overflow: line(STACK_OVERFLOW),
+        bad_address: line("it used an address that is none, by the FFI or a module in C"),
+    }
+    .arm();
 }
 
 /// What `--rate` and `--events` say.

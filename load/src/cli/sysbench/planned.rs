@@ -7,11 +7,13 @@ use super::table::{self, InPlan, Known};
 use super::{servers, settle_options};
 use crate::arrival::Share;
 use crate::cli::nearest::nearest_of;
+use crate::cli::output::arm_last_words;
 use crate::lua::chunks::{self, Chunks};
 use crate::lua::figures::Figures;
 use crate::lua::log::{Level, Log};
 use crate::lua::options::{BadValue, Declared, OptionType, normal_name, parse};
 use crate::lua::run::{Compat, LoadedScript, Run, Stop};
+use crate::lua::stopping::States;
 use crate::lua::{State, thread};
 use crate::plan::{Plan, Protocol, Script as Spec, ScriptValue};
 use crate::run::of_plan::dispenser_of;
@@ -38,6 +40,8 @@ pub struct Planned {
 /// What is wrong, in words that name the path in the plan.
 pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> {
     let script = find(&spec.script)?;
+    let unsaid = |error: std::io::Error| error.to_string();
+    arm_last_words(&spec.script, false).map_err(unsaid)?;
     if !script.bundled {
         go_beside(&spec.script)?;
     }
@@ -83,6 +87,7 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
         errors: Mutex::default(),
         stop: Stop::default(),
         may_block: Mutex::default(),
+        states: States::default(),
     });
     let main = super::state(&run, 0, &servers).map_err(|error| error.0)?;
     let failed = |error: crate::lua::ScriptError| format!("workload.script: {error}");
@@ -105,8 +110,8 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
             super::Halt::Said => format!("workload.script: {said}"),
         }
     })?;
-    thread::show_options(&main, &run);
-    if command == "run" && !main.has_function("event") {
+    thread::show_options(&main, &run).map_err(failed)?;
+    if command == "run" && !main.has_function("event").map_err(failed)? {
         return Err(format!(
             "workload.script: {} has no function event(), so there is nothing to run",
             spec.script
@@ -338,6 +343,11 @@ fn servers_of(plan: &Plan) -> Result<Servers, String> {
 }
 
 impl Planned {
+    /// As messages name it.
+    pub fn name(&self) -> &str {
+        self.run.script.name.as_deref().unwrap_or_default()
+    }
+
     /// See [`OsThreads::are_wanted`].
     pub fn wants_os_threads(&self) -> bool {
         self.os_threads.are_wanted(&self.run)

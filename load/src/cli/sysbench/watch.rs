@@ -14,7 +14,7 @@ use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const INTERMEDIATE: &CStr = c"report_intermediate";
-const CUMULATIVE: &CStr = c"report_cumulative";
+pub const CUMULATIVE: &CStr = c"report_cumulative";
 
 /// What reporters share.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Reporter {
     /// The whole report, by the script's hook or in sysbench's form.
     pub fn say_cumulative(&self, state: Option<&State>, figures: &ReportFigures) {
         let form = self.form();
-        if let Some(state) = state.filter(|state| state.has_hook(CUMULATIVE)) {
+        if let Some(state) = state.filter(|state| has_hook(state, &self.run, CUMULATIVE)) {
             let numbers = cumulative_numbers(&form, figures);
             return call_hook(state, &self.run, CUMULATIVE, &numbers);
         }
@@ -85,44 +85,52 @@ impl Reporter {
     }
 }
 
-fn call_hook(state: &State, run: &Run, hook: &CStr, numbers: &[(&CStr, f64)]) {
+/// True where the script has set a hook. That it cannot be looked at any more is said.
+fn has_hook(state: &State, run: &Run, hook: &CStr) -> bool {
+    state.has_hook(hook).unwrap_or_else(|error| {
+        thread::say_failed(run, &hook.to_string_lossy(), &error);
+        false
+    })
+}
+
+fn call_hook(state: &State, run: &Run, hook: &CStr, numbers: &[(&str, f64)]) {
     if let Err(error) = state.call_hook(hook, numbers) {
         let name = hook.to_string_lossy();
         thread::say_failed(run, &name, &error);
     }
 }
 
-fn common_numbers(form: &Form, figures: &ReportFigures) -> Vec<(&'static CStr, f64)> {
+fn common_numbers(form: &Form, figures: &ReportFigures) -> Vec<(&'static str, f64)> {
     let of = |counter: Counter| figures.sum.of(counter) as f64;
     vec![
-        (c"threads_running", figures.sum.running.into()),
-        (c"time_interval", figures.interval_s),
-        (c"time_total", figures.total_s),
-        (c"latency_pct", figures.percentile_s(form.percentile)),
-        (c"events", of(Counter::Events)),
-        (c"reads", of(Counter::Read)),
-        (c"writes", of(Counter::Write)),
-        (c"other", of(Counter::Other)),
-        (c"errors", of(Counter::Errors)),
-        (c"reconnects", of(Counter::Reconnects)),
+        ("threads_running", figures.sum.running.into()),
+        ("time_interval", figures.interval_s),
+        ("time_total", figures.total_s),
+        ("latency_pct", figures.percentile_s(form.percentile)),
+        ("events", of(Counter::Events)),
+        ("reads", of(Counter::Read)),
+        ("writes", of(Counter::Write)),
+        ("other", of(Counter::Other)),
+        ("errors", of(Counter::Errors)),
+        ("reconnects", of(Counter::Reconnects)),
     ]
 }
 
-fn interval_numbers(form: &Form, figures: &ReportFigures) -> Vec<(&'static CStr, f64)> {
+fn interval_numbers(form: &Form, figures: &ReportFigures) -> Vec<(&'static str, f64)> {
     let mut numbers = common_numbers(form, figures);
-    numbers.push((c"queue_length", figures.queue_length as f64));
+    numbers.push(("queue_length", figures.queue_length as f64));
     // Without a rate nobody counts those, says sysbench.
     let concurrency = if form.rate { figures.sum.in_event } else { 0 };
-    numbers.push((c"concurrency", concurrency.into()));
+    numbers.push(("concurrency", concurrency.into()));
     numbers
 }
 
-fn cumulative_numbers(form: &Form, figures: &ReportFigures) -> Vec<(&'static CStr, f64)> {
+fn cumulative_numbers(form: &Form, figures: &ReportFigures) -> Vec<(&'static str, f64)> {
     let mut numbers = common_numbers(form, figures);
-    numbers.push((c"latency_min", figures.min_s()));
-    numbers.push((c"latency_max", figures.max_s()));
-    numbers.push((c"latency_avg", figures.mean_s()));
-    numbers.push((c"latency_sum", figures.sum.time_ns as f64 / 1e9));
+    numbers.push(("latency_min", figures.min_s()));
+    numbers.push(("latency_max", figures.max_s()));
+    numbers.push(("latency_avg", figures.mean_s()));
+    numbers.push(("latency_sum", figures.sum.time_ns as f64 / 1e9));
     numbers
 }
 
@@ -151,7 +159,7 @@ impl<'a> DueReports<'a> {
     ) -> Self {
         let every_s = settings.interval.as_secs_f64();
         let state = |is_due: bool, hook| {
-            let is_wanted = is_due && main.has_hook(hook);
+            let is_wanted = is_due && has_hook(main, &reporter.run, hook);
             is_wanted.then(|| report_state(&reporter.run, servers))?
         };
         Self {

@@ -10,15 +10,15 @@ use crate::workload::EventTimes;
 use std::time::Instant;
 
 functions! {
-    c"more_events": more_events,
-    c"event_start": event_start,
-    c"event_stop": event_stop,
-    c"turn": turn,
-    c"is_over": is_over,
-    c"count_error": count_error,
-    c"counter_add": counter_add,
-    c"counter_value": counter_value,
-    c"print_test_options": print_test_options,
+    "more_events": more_events,
+    "event_start": event_start,
+    "event_stop": event_stop,
+    "turn": turn,
+    "is_over": is_over,
+    "count_error": count_error,
+    "counter_add": counter_add,
+    "counter_value": counter_value,
+    "print_test_options": print_test_options,
 }
 
 /// Waits for the next event; false once there is none.

@@ -6,13 +6,13 @@ use crate::lua::stack::Stack;
 use crate::lua::thread_io::TableRows;
 
 functions! {
-    c"fill": fill,
+    "fill": fill,
 }
 
 /// `fill(connection, table, number, engine, options, rows, sessions)`: true; nil where the rows
 /// have to be inserted one by one; false if it failed, which was said.
 fn fill(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
-    let connection = connection(stack, 1);
+    let connection = connection(stack, cx, 1);
     let (Some(connection), false) = (connection, cx.run.database.dry_run) else {
         stack.push_nil();
         return 1;

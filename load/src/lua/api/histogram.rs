@@ -5,13 +5,12 @@ use crate::lua::context::Context;
 use crate::lua::histogram::Histogram;
 use crate::lua::log;
 use crate::lua::stack::Stack;
-use crate::lua::sys;
 
 functions! {
-    c"keep_histogram_meta": keep_meta,
-    c"histogram_new": new,
-    c"histogram_update": update,
-    c"histogram_print": print,
+    "keep_histogram_meta": keep_meta,
+    "histogram_new": new,
+    "histogram_update": update,
+    "histogram_print": print,
 }
 
 /// `keep_histogram_meta(metatable)`: what histograms are known by from now on.
@@ -26,13 +25,7 @@ fn new(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let histogram = Histogram::new(size, stack.number(2), stack.number(3));
     cx.histograms.push(histogram);
     let place = cx.histograms.len();
-    // SAFETY: the block is as large as what is written, and Lua aligns it for any value.
-    unsafe {
-        let block: *mut usize = sys::lua_newuserdata(stack.raw(), size_of::<usize>()).cast();
-        block.write(place);
-        stack.push_kept(cx.histogram_meta.reference);
-        sys::lua_setmetatable(stack.raw(), -2);
-    }
+    stack.push_user_data::<usize>(place, &cx.histogram_meta);
     1
 }
 
@@ -78,12 +71,14 @@ mod tests {
         let run = run_of(script, 1);
         let mut state = state_of(&run);
         // As a module in C makes it: a number, as large as the place of a histogram.
-        // SAFETY: the state is alive, and the block as large as what is written.
-        unsafe {
-            let block: *mut usize = sys::lua_newuserdata(state.raw(), size_of::<usize>()).cast();
-            block.write(1);
-            Stack::new(state.raw()).set_global("foreign");
-        }
+        let made = state.protected(|stack| {
+            stack.push_table(0, 0);
+            let other = stack.keep_table();
+            stack.push_user_data::<usize>(1, &other);
+            stack.set_global("foreign");
+            Ok(())
+        });
+        made.unwrap();
         let before = state.context().histograms[0].render();
         state.call("refuses_others", &[]).unwrap();
         assert_eq!(state.context().histograms[0].render(), before);

@@ -31,11 +31,11 @@ use super::options::OptionValue;
 use super::run::Run;
 use super::sql::{Connection, HandleKind, ScriptStatement};
 use super::stack::Stack;
-use super::sys::{self, lua_CFunction, lua_State};
-use std::ffi::{CStr, c_int};
+use super::sys::{lua_CFunction, lua_State};
+use std::ffi::{c_int, c_void};
 
 /// A function of the interface: its name in the table of host functions, and itself.
-type ApiEntry = (&'static CStr, lua_CFunction);
+type ApiEntry = (&'static str, lua_CFunction);
 
 /// Pushes the table that each file of the interface is called with.
 pub fn push_host(stack: &mut Stack<'_>, run: &Run) {
@@ -51,7 +51,7 @@ pub fn push_host(stack: &mut Stack<'_>, run: &Run) {
     ];
     stack.push_table(0, 96);
     stack.push_function(process::part);
-    stack.set_field(c"part");
+    stack.set_field("part");
     for (name, function) in all.into_iter().flatten() {
         stack.push_function(*function);
         stack.set_field(name);
@@ -59,18 +59,18 @@ pub fn push_host(stack: &mut Stack<'_>, run: &Run) {
     // SAFETY: the state is one of ours; nothing else uses its context while it is set up.
     let context = unsafe { Context::of(stack.raw()) };
     stack.push_number(context.thread.into());
-    stack.set_field(c"thread_id");
+    stack.set_field("thread_id");
     stack.push_address((&raw mut *context).cast());
-    stack.set_field(c"context");
+    stack.set_field("context");
     stack.push_address(rand::uint64_address());
-    stack.set_field(c"rand_uint64");
+    stack.set_field("rand_uint64_address");
     let name = run.script.name.as_deref();
     let texts = [
-        (c"version", Some(run.compat.version())),
-        (c"compat", Some(run.compat.name())),
-        (c"script_path", name),
-        (c"command", run.command.as_deref()),
-        (c"luajit_command", Some(run.known.text("luajit_cmd"))),
+        ("version", Some(run.compat.version())),
+        ("compat", Some(run.compat.name())),
+        ("script_path", name),
+        ("command", run.command.as_deref()),
+        ("luajit_command", Some(run.known.text("luajit_cmd"))),
     ];
     for (field, text) in texts {
         if let Some(text) = text {
@@ -80,16 +80,16 @@ pub fn push_host(stack: &mut Stack<'_>, run: &Run) {
     }
     if run.figures.threads.len() >= THREADS_MANY {
         stack.push_number(HOT_LOOP.into());
-        stack.set_field(c"hot_loop");
+        stack.set_field("hot_loop");
     }
     stack.push_flag(run.script.bundled);
-    stack.set_field(c"bundled");
+    stack.set_field("bundled");
     stack.push_table(run.arguments.len(), 0);
     for (place, argument) in run.arguments.iter().enumerate() {
         stack.push_bytes(argument.as_bytes());
         stack.set_place(place);
     }
-    stack.set_field(c"arguments");
+    stack.set_field("arguments");
 }
 
 /// From so many threads on each state's own machine code costs more, in a cache that all share,
@@ -98,16 +98,13 @@ const THREADS_MANY: usize = 32;
 /// Rounds before a loop becomes machine code where threads are many; the counter has 16 bits.
 const HOT_LOOP: u32 = 32_000;
 
-/// Makes `sysbench.opt`: every option with its value.
-pub fn set_options(stack: &mut Stack<'_>, run: &Run) {
-    stack.push_global(c"sysbench");
+/// Pushes what becomes `sysbench.opt`: every option with its value.
+pub fn push_options(stack: &mut Stack<'_>, run: &Run) {
     stack.push_table(0, 64);
     for (name, value) in run.options().iter() {
         push_value(stack, value);
-        stack.set_named(name);
+        stack.set_field(name);
     }
-    stack.set_field(c"opt");
-    stack.pop(1);
 }
 
 /// Pushes an option's value, as scripts see it.
@@ -131,43 +128,58 @@ pub fn push_value(stack: &mut Stack<'_>, value: &OptionValue) {
 ///
 /// # Safety
 /// `lua` is what Lua called the function with. The context is borrowed until the function
-/// returns, so it must not call into Lua while it uses it.
+/// returns, so it must not run what calls the interface while it uses it.
 #[inline]
 unsafe fn enter<'a>(lua: *mut lua_State) -> (Stack<'a>, &'a mut Context) {
     // SAFETY: as the caller promises.
     unsafe { (Stack::new(lua), Context::of(lua)) }
 }
 
+/// The handle at `index`: a pointer of the FFI to a head that says it is of `kind`. A value of another
+/// type than the host's own handles have is compared with what the host has given out, and not
+/// followed: scripts can make any number a value of the FFI.
+#[inline]
+fn handle(
+    stack: &Stack<'_>,
+    cx: &Context,
+    index: c_int,
+    kind: HandleKind,
+) -> Option<*mut c_void> {
+    let (type_number, head) = stack.typed_pointer(index)?;
+    let types = &cx.handle_types;
+    if types.get(kind.place()) != Some(&type_number) && !cx.has_given_out(head.addr()) {
+        return None;
+    }
+    // SAFETY: it is of a type whose values are addresses of heads, or the address of one.
+    let is_one = !head.is_null() && head.is_aligned() && unsafe { *head } == kind as u32;
+    is_one.then_some(head.cast())
+}
+
 /// The connection whose handle is at `index`. It lives as long as its state, and nothing else refers
 /// to it during a call.
 #[inline]
-fn connection<'a>(stack: &Stack<'_>, index: c_int) -> Option<&'a mut Connection> {
-    let handle = stack.handle::<Connection>(index, HandleKind::Connection)?;
+fn connection<'a>(stack: &Stack<'_>, cx: &Context, index: c_int) -> Option<&'a mut Connection> {
+    let handle = handle(stack, cx, index, HandleKind::Connection)?;
     // SAFETY: a handle of this kind points to a connection.
-    Some(unsafe { &mut *handle })
+    Some(unsafe { &mut *handle.cast() })
 }
 
 /// As [`connection`], a statement.
 #[inline]
-fn statement<'a>(stack: &Stack<'_>, index: c_int) -> Option<&'a mut ScriptStatement> {
-    let handle = stack.handle::<ScriptStatement>(index, HandleKind::Statement)?;
+fn statement<'a>(
+    stack: &Stack<'_>,
+    cx: &Context,
+    index: c_int,
+) -> Option<&'a mut ScriptStatement> {
+    let handle = handle(stack, cx, index, HandleKind::Statement)?;
     // SAFETY: a handle of this kind points to a statement.
-    Some(unsafe { &mut *handle })
+    Some(unsafe { &mut *handle.cast() })
 }
 
-/// Calls Lua's `error` for wrong arguments, blaming the caller's caller.
-///
-/// It unwinds through here and through the function that called: neither may hold anything that
-/// is to be dropped.
+/// Raises an error for wrong arguments, blaming the caller's caller.
 fn wrong(stack: &mut Stack<'_>, function: &str, wanted: &str) -> Pushed {
     let words = format!("bad argument to '{function}' ({wanted} expected)");
-    stack.push_global(c"error");
-    stack.push_bytes(words.as_bytes());
-    drop(words);
-    stack.push_number(3.0);
-    // SAFETY: a function and its two arguments are on top of the stack.
-    unsafe { sys::lua_call(stack.raw(), 2, 0) };
-    0
+    stack.raise(2, &words)
 }
 
 /// What a function returns that pushed so many values.

@@ -8,12 +8,12 @@ use crate::lua::sys::{self, lua_State};
 use std::ffi::c_int;
 
 functions! {
-    c"keep_param_meta": keep_meta,
-    c"param_new": new,
-    c"param_set": set,
-    c"param_set_rand_str": set_rand_str,
-    c"bind_param": bind,
-    c"bind_raw": bind_raw,
+    "keep_param_meta": keep_meta,
+    "param_new": new,
+    "param_set": set,
+    "param_set_rand_str": set_rand_str,
+    "bind_param": bind,
+    "bind_raw": bind_raw,
 }
 
 /// More parameters than a statement can have.
@@ -22,7 +22,7 @@ const PARAMS_MAX: i64 = 65_535;
 /// `keep_param_meta(metatable)`: what parameters are known by from now on.
 fn keep_meta(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     stack.push_function(collect);
-    stack.set_field(c"__gc");
+    stack.set_field("__gc");
     cx.param_meta = stack.keep_table();
     0
 }
@@ -34,15 +34,8 @@ fn new(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
         return 1;
     };
     let length_max = stack.number(2) as usize;
-    // SAFETY: the block is as large as what is written, and Lua aligns it for any value. What
-    // the parameter owns is freed by the finaliser of the metatable, which is set before the
-    // block can be collected: nothing allocates between.
-    unsafe {
-        let block: *mut Param = sys::lua_newuserdata(stack.raw(), size_of::<Param>()).cast();
-        block.write(Param::new(kind, length_max));
-        stack.push_kept(cx.param_meta.reference);
-        sys::lua_setmetatable(stack.raw(), -2);
-    }
+    // What the parameter owns is freed by the finaliser of the metatable.
+    stack.push_user_data(Param::new(kind, length_max), &cx.param_meta);
     1
 }
 
@@ -80,7 +73,7 @@ fn set(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
             param.set_text(stack.bytes(2).unwrap_or_default());
         }
         (sys::LUA_TCDATA, ParamKind::Integer | ParamKind::Double) => {
-            match integer_of_cdata(stack, 2) {
+            match integer_of_cdata(stack, cx, 2) {
                 Some(number) => param.set_integer(number),
                 None => return refuse(stack, "set"),
             }
@@ -90,24 +83,19 @@ fn set(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     0
 }
 
-/// Refuses a wrong argument. No Rust value waits to be dropped here.
+/// Refuses a wrong argument.
 fn refuse(stack: &mut Stack<'_>, function: &str) -> Pushed {
     super::wrong(stack, function, "a parameter and a value of its type")
 }
 
 /// A 64-bit integer of the FFI. Lua's own words for it are the only safe way to read its type.
-fn integer_of_cdata(stack: &mut Stack<'_>, index: c_int) -> Option<i64> {
-    stack.push_global(c"tostring");
-    // SAFETY: the function and a copy of the value are on top of the stack.
-    let failed = unsafe {
-        sys::lua_pushvalue(stack.raw(), index);
-        sys::lua_pcall(stack.raw(), 1, 1, 0)
-    } != 0;
+fn integer_of_cdata(stack: &mut Stack<'_>, cx: &Context, index: c_int) -> Option<i64> {
+    stack.push_kept(cx.originals.tostring);
+    stack.push_copy(index);
+    // A metamethod of the type may run, and raise.
+    stack.call(1, 1).ok()?;
     let text = stack.text(-1).unwrap_or_default();
     stack.pop(1);
-    if failed {
-        return None;
-    }
     match text.strip_suffix("ULL") {
         Some(digits) => digits.parse::<u64>().ok().map(|number| number as i64),
         None => text.strip_suffix("LL")?.parse().ok(),
@@ -135,15 +123,14 @@ fn bind(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let params: Option<Vec<*const Param>> = (2..=count)
         .map(|index| param(stack, cx, index).map(<*mut Param>::cast_const))
         .collect();
-    let (Some(statement), Some(params)) = (statement(stack, 1), params) else {
+    let (Some(statement), Some(params)) = (statement(stack, cx, 1), params) else {
         stack.push_number(1.0);
         return 1;
     };
     // The parameters stay alive as long as the statement points to them.
     stack.push_table(params.len(), 0);
     for index in 2..=count {
-        // SAFETY: the index is that of an argument.
-        unsafe { sys::lua_pushvalue(stack.raw(), index) };
+        stack.push_copy(index);
         stack.set_place(index as usize - 1);
     }
     let anchor = stack.keep();
@@ -155,8 +142,8 @@ fn bind(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
 }
 
 /// `bind_raw(statement, array, count)`: structures `sql_bind` of the script's own.
-fn bind_raw(stack: &mut Stack<'_>, _cx: &mut Context) -> Pushed {
-    let statement = statement(stack, 1);
+fn bind_raw(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
+    let statement = statement(stack, cx, 1);
     let array: *const RawBind = stack.address(2).cast();
     let count = stack.integer(3).clamp(0, PARAMS_MAX) as usize;
     let (Some(statement), false) = (statement, array.is_null()) else {
@@ -209,15 +196,16 @@ end
         let run = run_of(SCRIPT, 1);
         let state = state_of(&run);
         // As a module in C makes it.
-        // SAFETY: the state is alive, and the block as large as what is written.
-        unsafe {
+        let made = state.protected(|stack| {
             for name in ["foreign", "typed"] {
-                let bytes = size_of::<Param>();
-                let block: *mut u8 = sys::lua_newuserdata(state.raw(), bytes).cast();
-                block.write_bytes(0x55, bytes);
-                Stack::new(state.raw()).set_global(name);
+                stack.push_table(0, 0);
+                let other = stack.keep_table();
+                stack.push_user_data([0x55u8; size_of::<Param>()], &other);
+                stack.set_global(name);
             }
-        }
+            Ok(())
+        });
+        made.unwrap();
         for function in ["takes_its_own", "refuses_others", "collects_twice"] {
             state.call(function, &[]).unwrap();
         }

@@ -10,10 +10,10 @@ use std::process::Command;
 use std::time::Duration;
 
 functions! {
-    c"sleep": sleep,
-    c"run_command": run_command,
-    c"note_blocking": note_blocking,
-    c"debug": debug,
+    "sleep": sleep,
+    "run_command": run_command,
+    "note_blocking": note_blocking,
+    "debug": debug,
 }
 
 /// Longest sleep; longer ones are as good as for ever.
@@ -74,7 +74,7 @@ pub unsafe extern "C-unwind" fn part(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; only the context's shared part is used.
     let (stack, run) = unsafe { (Stack::new(lua), Context::of(lua).run.clone()) };
     let name = stack.text(1).unwrap_or_default();
-    // SAFETY: one more value fits: Lua gives every function room for some.
+    // SAFETY: Lua has called with its state; one more value fits.
     unsafe { run.chunks.push_part(lua, &name) };
     1
 }

@@ -7,17 +7,17 @@ use crate::random::Shape;
 use std::ffi::c_void;
 
 functions! {
-    c"rand_default": default,
-    c"rand_uniform": uniform,
-    c"rand_gaussian": gaussian,
-    c"rand_special": special,
-    c"rand_pareto": pareto,
-    c"rand_zipfian": zipfian,
-    c"rand_unique": unique,
-    c"rand_unique_in": unique_in,
-    c"rand_uniform_double": uniform_double,
-    c"rand_string": string,
-    c"rand_varstring": varstring,
+    "rand_default": default,
+    "rand_uniform": uniform,
+    "rand_gaussian": gaussian,
+    "rand_special": special,
+    "rand_pareto": pareto,
+    "rand_zipfian": zipfian,
+    "rand_unique": unique,
+    "rand_unique_in": unique_in,
+    "rand_uniform_double": uniform_double,
+    "rand_string": string,
+    "rand_varstring": varstring,
 }
 
 /// Bytes of `varstring`: what sysbench draws from.
@@ -210,11 +210,11 @@ mod tests {
             state.run_script().unwrap();
             for _ in 0..250 {
                 state.call("event", &[]).unwrap();
-                // SAFETY: the state is alive, and nothing else uses its stack.
-                let mut stack = unsafe { Stack::new(state.raw()) };
-                stack.push_global(c"number");
-                assert!(drawn.insert(stack.integer(-1)));
-                stack.pop(1);
+                let number = state.protected(|stack| {
+                    stack.push_global("number");
+                    Ok(stack.integer(-1))
+                });
+                assert!(drawn.insert(number.unwrap()));
             }
         }
         assert_eq!(drawn.len(), 1000);

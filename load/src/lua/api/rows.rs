@@ -1,6 +1,6 @@
 //! Results and their rows.
 
-use super::{Pushed, connection};
+use super::{Pushed, connection, handle};
 use crate::lua::context::Context;
 use crate::lua::log::Level;
 use crate::lua::sql::{Connection, HandleKind, ResultFace};
@@ -8,17 +8,17 @@ use crate::lua::stack::Stack;
 use crate::lua::sys;
 
 functions! {
-    c"fetch_row": fetch_row,
-    c"fetch_values": fetch_values,
-    c"fetch_raw_row": fetch_raw_row,
-    c"free_result": free_result,
-    c"next_result": next_result,
-    c"more_results": more_results,
+    "fetch_row": fetch_row,
+    "fetch_values": fetch_values,
+    "fetch_raw_row": fetch_raw_row,
+    "free_result": free_result,
+    "next_result": next_result,
+    "more_results": more_results,
 }
 
 /// The connection whose result is at the first argument.
 fn connection_of_result<'a>(stack: &Stack<'_>, cx: &'a mut Context) -> Option<&'a mut Connection> {
-    let result = stack.handle::<ResultFace>(1, HandleKind::Result)?;
+    let result: *mut ResultFace = handle(stack, cx, 1, HandleKind::Result)?.cast();
     let owner = cx
         .connections
         .iter_mut()
@@ -100,15 +100,15 @@ fn free_result(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
 
 /// `next_result(connection)`: the handle of the next result, NULL if it has no rows.
 fn next_result(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
-    let kept = connection(stack, 1)
+    let kept = connection(stack, cx, 1)
         .and_then(|one| one.next_result().then_some(one.result_reference))
         .unwrap_or(cx.null_result);
     stack.push_kept(kept);
     1
 }
 
-fn more_results(stack: &mut Stack<'_>, _cx: &mut Context) -> Pushed {
-    let more = connection(stack, 1).is_some_and(|connection| connection.more_results());
+fn more_results(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
+    let more = connection(stack, cx, 1).is_some_and(|connection| connection.more_results());
     stack.push_flag(more);
     1
 }

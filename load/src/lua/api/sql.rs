@@ -1,27 +1,28 @@
 //! Drivers, connections, queries, statements.
 
-use super::{Pushed, connection, statement};
+use super::{Pushed, connection, handle, statement};
 use crate::lua::context::Context;
 use crate::lua::database::DRIVER;
 use crate::lua::sql::{Connection, DriverFace, HandleKind, ResultFace, ScriptStatement};
 use crate::lua::stack::Stack;
 
 functions! {
-    c"driver": driver,
-    c"driver_name": driver_name,
-    c"connect": connect,
-    c"result_of": result_of,
-    c"keep_null": keep_null,
-    c"keep_result": keep_result,
-    c"disconnect": disconnect,
-    c"reconnect": reconnect,
-    c"query": query,
-    c"prepare": prepare,
-    c"execute": execute,
-    c"close_statement": close_statement,
-    c"bulk_insert_init": bulk_insert_init,
-    c"bulk_insert_next": bulk_insert_next,
-    c"bulk_insert_done": bulk_insert_done,
+    "driver": driver,
+    "driver_name": driver_name,
+    "connect": connect,
+    "result_of": result_of,
+    "keep_types": keep_types,
+    "keep_null": keep_null,
+    "keep_result": keep_result,
+    "disconnect": disconnect,
+    "reconnect": reconnect,
+    "query": query,
+    "prepare": prepare,
+    "execute": execute,
+    "close_statement": close_statement,
+    "bulk_insert_init": bulk_insert_init,
+    "bulk_insert_next": bulk_insert_next,
+    "bulk_insert_done": bulk_insert_done,
 }
 
 /// `driver([name])`: the address of the driver, nil where there is none of that name.
@@ -48,10 +49,11 @@ fn driver_name(stack: &mut Stack<'_>, _cx: &mut Context) -> Pushed {
 
 /// `connect(driver)`: the address of a connection, nil where it cannot be had.
 fn connect(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
-    let Some(driver) = stack.handle::<DriverFace>(1, HandleKind::Driver) else {
+    let Some(driver) = handle(stack, cx, 1, HandleKind::Driver) else {
         stack.push_nil();
         return 1;
     };
+    let driver: *mut DriverFace = driver.cast();
     match Connection::open(&mut cx.session(), driver) {
         Some(connection) => {
             stack.push_address(connection.address().cast());
@@ -63,8 +65,8 @@ fn connect(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
 }
 
 /// The address of a connection's result.
-fn result_of(stack: &mut Stack<'_>, _cx: &mut Context) -> Pushed {
-    match connection(stack, 1) {
+fn result_of(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
+    match connection(stack, cx, 1) {
         Some(connection) => {
             let result: *mut ResultFace = connection.result.address();
             stack.push_address(result.cast());
@@ -74,6 +76,14 @@ fn result_of(stack: &mut Stack<'_>, _cx: &mut Context) -> Pushed {
     1
 }
 
+/// `keep_types(driver, connection, statement, result)`: pointers of the types that handles have.
+fn keep_types(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
+    for (index, place) in (1..).zip(&mut cx.handle_types) {
+        *place = stack.typed_pointer(index).map_or(0, |(number, _)| number);
+    }
+    0
+}
+
 /// `keep_null(handle)`: what a query without a result set answers.
 fn keep_null(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     cx.null_result = stack.keep();
@@ -81,8 +91,8 @@ fn keep_null(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
 }
 
 /// `keep_result(connection, handle)`: what a query with a result set answers.
-fn keep_result(stack: &mut Stack<'_>, _cx: &mut Context) -> Pushed {
-    if let Some(connection) = connection(stack, 1) {
+fn keep_result(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
+    if let Some(connection) = connection(stack, cx, 1) {
         let reference = stack.keep();
         connection.result_reference = reference;
     }
@@ -90,7 +100,7 @@ fn keep_result(stack: &mut Stack<'_>, _cx: &mut Context) -> Pushed {
 }
 
 fn disconnect(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
-    if let Some(connection) = connection(stack, 1) {
+    if let Some(connection) = connection(stack, cx, 1) {
         connection.disconnect(&mut cx.session());
     }
     stack.push_flag(true);
@@ -98,7 +108,7 @@ fn disconnect(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
 }
 
 fn reconnect(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
-    let fine = match connection(stack, 1) {
+    let fine = match connection(stack, cx, 1) {
         Some(connection) => connection.reconnect(&mut cx.session()),
         None => false,
     };
@@ -109,7 +119,7 @@ fn reconnect(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
 /// `query(connection, text)`: the handle of the result, NULL where there are no rows, false
 /// where it failed.
 fn query(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
-    let connection = connection(stack, 1);
+    let connection = connection(stack, cx, 1);
     let (Some(connection), Some(sql)) = (connection, stack.bytes(2)) else {
         return super::wrong(stack, "query", "a connection and the text of a query");
     };
@@ -123,7 +133,7 @@ fn query(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
 
 /// `prepare(connection, text)`: the address of a statement, nil where it failed.
 fn prepare(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
-    let connection = connection(stack, 1);
+    let connection = connection(stack, cx, 1);
     let (Some(connection), Some(sql)) = (connection, stack.bytes(2)) else {
         return super::wrong(stack, "prepare", "a connection and the text of a statement");
     };
@@ -142,7 +152,7 @@ fn connection_of<'a>(statement: &ScriptStatement) -> &'a mut Connection {
 
 /// `execute(statement)`: as `query`.
 fn execute(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
-    let Some(statement) = statement(stack, 1) else {
+    let Some(statement) = statement(stack, cx, 1) else {
         return super::wrong(stack, "execute", "a statement");
     };
     let connection = connection_of(statement);
@@ -157,7 +167,7 @@ fn execute(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
 
 /// `statement:close()`: 0.
 fn close_statement(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
-    if let Some(statement) = statement(stack, 1) {
+    if let Some(statement) = statement(stack, cx, 1) {
         connection_of(statement).close_statement(&mut cx.session(), statement);
         stack.release(std::mem::take(&mut statement.anchor));
     }
@@ -166,8 +176,8 @@ fn close_statement(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
 }
 
 /// `bulk_insert_init(connection, head)`: whether it can begin.
-fn bulk_insert_init(stack: &mut Stack<'_>, _cx: &mut Context) -> Pushed {
-    let connection = connection(stack, 1);
+fn bulk_insert_init(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
+    let connection = connection(stack, cx, 1);
     let (Some(connection), Some(head)) = (connection, stack.bytes(2)) else {
         return super::wrong(
             stack,
@@ -182,7 +192,7 @@ fn bulk_insert_init(stack: &mut Stack<'_>, _cx: &mut Context) -> Pushed {
 
 /// `bulk_insert_next(connection, row)`: false if rows had to be sent and that failed.
 fn bulk_insert_next(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
-    let connection = connection(stack, 1);
+    let connection = connection(stack, cx, 1);
     let (Some(connection), Some(row)) = (connection, stack.bytes(2)) else {
         return super::wrong(
             stack,
@@ -196,7 +206,7 @@ fn bulk_insert_next(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
 }
 
 fn bulk_insert_done(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
-    let Some(connection) = connection(stack, 1) else {
+    let Some(connection) = connection(stack, cx, 1) else {
         return super::wrong(stack, "bulk_insert_done", "a connection");
     };
     let sent = connection.flush_bulk(&mut cx.session());

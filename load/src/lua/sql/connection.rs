@@ -388,6 +388,13 @@ impl Connection {
         more
     }
 
+    /// True if its result or a statement of it has this address.
+    pub fn has_given_out(&self, address: usize) -> bool {
+        let mut statements = self.statements.iter();
+        self.result.address().addr() == address
+            || statements.any(|one| one.address().addr() == address)
+    }
+
     /// Forgets the rows that were not read.
     pub fn forget_rows(&mut self) {
         self.rows = None;

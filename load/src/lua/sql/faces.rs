@@ -16,6 +16,21 @@ pub enum HandleKind {
     Result = 0x5342_5204,
 }
 
+impl HandleKind {
+    pub const COUNT: usize = 4;
+
+    /// Its place among all kinds.
+    #[inline]
+    pub fn place(self) -> usize {
+        match self {
+            Self::Driver => 0,
+            Self::Connection => 1,
+            Self::Statement => 2,
+            Self::Result => 3,
+        }
+    }
+}
+
 #[derive(Debug)]
 #[repr(C)]
 pub struct DriverFace {

@@ -5,6 +5,7 @@ use super::blocking_io::{BlockingIo, Gang};
 use super::cpu::CpuClocks;
 use super::gate::Gate;
 use super::recorder::Recorder;
+use crate::lua::native_stack::STACK_BYTES;
 use crate::lua::run::Run;
 use crate::lua::thread::{self, Duty, End};
 use crate::outcome::Failure;
@@ -72,6 +73,7 @@ pub fn start(
         };
         std::thread::Builder::new()
             .name(format!("script-{number}"))
+            .stack_size(STACK_BYTES)
             .spawn(body)?;
     }
     Ok(gang)

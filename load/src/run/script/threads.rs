@@ -23,6 +23,10 @@ use crate::run::{run_on, spawn};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, PoisonError};
 
+/// How often, and how many times, threads that are left at the end are told to stop.
+const STOP_EVERY_NS: u64 = 100_000_000;
+const STOP_TIMES: u32 = 5;
+
 /// What such a script cannot be asked for.
 ///
 /// # Errors
@@ -233,8 +237,21 @@ impl ScriptWorker {
         }
     }
 
+    /// Threads that compute without end are stopped; those that wait are left behind.
+    fn stop_those_left(&self, mut seen: GateState) -> GateState {
+        for _ in 0..STOP_TIMES {
+            if seen.ended >= self.setup.connections {
+                break;
+            }
+            self.run.states.stop();
+            seen = self.gang.gate.watch(clock::now_ns() + STOP_EVERY_NS);
+        }
+        seen
+    }
+
     fn end(&mut self, seen: GateState) {
         self.edges.phase = WorkerPhase::Over;
+        let seen = self.stop_those_left(seen);
         let left = self.setup.connections.saturating_sub(seen.ended);
         let mut tally = self.count(|| {});
         tally.begun += u64::from(left);
