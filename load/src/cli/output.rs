@@ -1,6 +1,7 @@
 //! Lines to standard output. A reader that has gone away ends the program quietly, not with a
 //! panic.
 
+use super::secrets;
 use crate::outcome::{Failure, Outcome};
 use crate::stand::null_server::Listening;
 use rustix::stdio::dup2_stdout;
@@ -95,7 +96,7 @@ impl Undone {
     pub fn say(&self) -> ExitCode {
         match self {
             Self::Wrong(words) => {
-                eprintln!("contend-load: {words}");
+                eprintln!("contend-load: {}", secrets::hidden(words));
                 return ExitCode::from(2);
             }
             Self::Failed(failure) => eprintln!("contend-load: {}", in_words(failure)),

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import NoReturn
 
-from contend.errors import ContendError
+from contend.errors import ContendError, without_secrets
 from contend.program import find_program
 
 INTERRUPTED = 1
@@ -69,11 +69,12 @@ def _hand_over(arguments: Sequence[str]) -> NoReturn:
 
 
 def _report(error: ContendError) -> None:
-    lines = [f"contend: error: {error.message}"]
+    # Most of them repeat what the user wrote, and errors end up in logs.
+    lines = [f"contend: error: {without_secrets(error.message)}"]
     if error.detail:
         lines += [f"  | {line}" for line in error.detail.rstrip().splitlines()]
     if error.hint:
-        lines.append(f"  hint: {error.hint}")
+        lines.append(f"  hint: {without_secrets(error.hint)}")
     sys.stderr.write("\n".join(lines) + "\n")
 
 

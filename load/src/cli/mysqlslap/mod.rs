@@ -31,6 +31,7 @@ pub mod fuzzed {
 }
 
 use crate::cli::output::end_with_the_pipe;
+use crate::cli::secrets;
 use crate::outcome::Failure;
 use crate::talk::Target;
 use crate::talk::blocking::ControlConnection;
@@ -79,7 +80,7 @@ impl SlapHalt {
 
 /// Runs a command line, without the name of the program.
 pub fn main(program: &str, arguments: &[String]) -> ExitCode {
-    password::hide();
+    secrets::hide(arguments, arguments::secret_in);
     end_with_the_pipe();
     let strict = arguments.iter().any(|word| word == STRICT);
     let arguments = arguments.iter().filter(|word| *word != STRICT);
@@ -93,7 +94,7 @@ fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), SlapHa
     let words = defaults::read(arguments).map_err(SlapHalt::File)?;
     say_all(&words.warnings);
     if words.prints {
-        let words: String = words.words.iter().map(|word| format!("{word} ")).collect();
+        let words: String = words.words.iter().map(|word| shown(word) + " ").collect();
         print(&format!(
             "{program} would have been started with the following arguments:\n{words}\n"
         ));
@@ -137,6 +138,11 @@ fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), SlapHa
         program,
     };
     runner.run()
+}
+
+/// A word without its password.
+fn shown(word: &str) -> String {
+    secrets::cut(word, arguments::secret_in(word)).into_owned()
 }
 
 fn say_all(warnings: &[String]) {

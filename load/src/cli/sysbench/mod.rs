@@ -20,6 +20,7 @@ mod watch;
 
 use crate::arrival::{Dispenser, Schedule};
 use crate::cli::output::end_with_the_pipe;
+use crate::cli::secrets;
 use crate::lua::chunks::Chunks;
 use crate::lua::figures::Figures;
 use crate::lua::log::{Level, Log, write_stdout};
@@ -53,6 +54,7 @@ pub(crate) enum Halt {
 
 /// Runs a command line, without the name of the program.
 pub fn main(arguments: &[String]) -> ExitCode {
+    secrets::hide(arguments, arguments::secret_in);
     end_with_the_pipe();
     ExitCode::from(run(arguments))
 }
@@ -61,8 +63,8 @@ fn run(arguments: &[String]) -> u8 {
     let log = Arc::new(Log::new(verbosity(arguments)));
     match serve(arguments, &log) {
         Ok(code) => return code,
-        Err(Halt::Usage(words)) => eprintln!("{words}"),
-        Err(Halt::Fatal(words)) => log.fatal(&words),
+        Err(Halt::Usage(words)) => eprintln!("{}", arguments::hidden(&words, arguments)),
+        Err(Halt::Fatal(words)) => log.fatal(&arguments::hidden(&words, arguments)),
         Err(Halt::Said) => {}
     }
     EXIT_FAILED
