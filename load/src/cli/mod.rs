@@ -88,7 +88,7 @@ pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) if error.use_stderr() => {
-            eprint!("{}", secrets::hidden(&error.to_string()));
+            output::remark(secrets::hidden(&error.to_string()).trim_end());
             return ExitCode::from(2);
         }
         // Help, or the version.

@@ -219,7 +219,10 @@ mod tests {
             ("--password=X --port=3", "--password=*** --port=3"),
             ("-pX '-pX'", "-p*** '-p***"),
             ("'-p' found", "'-p' found"),
-            ("words: --password X -p Y z", "words: --password *** -p *** z"),
+            (
+                "words: --password X -p Y z",
+                "words: --password *** -p *** z",
+            ),
             ("u:a'b@h", "u:***@h"),
             ("'mysql://u:X'", "'mysql://u:***"),
             ("mysql://h:3306/d", "mysql://h:3306/d"),
