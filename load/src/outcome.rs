@@ -6,9 +6,11 @@
 
 mod fill;
 mod look;
+mod shown;
 
 pub use fill::{FillDone, FillOutcome, FillProgress, FilledTable, TableProgress};
 pub use look::{FutexReads, SlowTimes, ThreadTimes};
+pub use shown::{one_line, shown};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-"""The error tree, and the guess at which name was meant.
+"""The error tree, the guess at which name was meant, and what of a user's words may be repeated.
 
 Everything that a user can meet is a ContendError; anything else is a bug.
 
@@ -12,6 +12,7 @@ Rooms derive their own classes from these, so that a caller can catch one kind o
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -76,3 +77,45 @@ def did_you_mean(name: str, names: Iterable[str]) -> str | None:
     if 0 < len(known) <= 12:
         return f"Known are {', '.join(known)}."
     return None
+
+
+_HIDDEN = "***"
+_SECRET_NAMES = re.compile(r"pas|pw|psw|secret", re.IGNORECASE)
+"""An option or key with one of these in its name has a secret for its value."""
+_DASHED = re.compile(r"--?[\w-]+$")
+_NO_PORT = re.compile(r"""(://[^/:?'"`]*:)(?!\d*(?:[/?'"`]|$))[^'"`]+""")
+"""Part of an address, cut off before its @."""
+_ASSIGNMENT = re.compile(r"([^?&,;=]*)=[^?&,;]*")
+
+
+def is_secret(name: str) -> bool:
+    """Whether a name is one of a password, however it is spelt."""
+    return _SECRET_NAMES.search(name) is not None
+
+
+def without_secrets(text: str) -> str:
+    """What a user wrote, for people to read: passwords of options and of addresses are hidden."""
+    shown: list[str] = []
+    is_due = False
+    for word in re.split(r"(\s+)", text):
+        if not word or word.isspace():
+            shown.append(word)
+            continue
+        shown.append(
+            _HIDDEN if is_due and not word.startswith("-") else _word_without_secrets(word)
+        )
+        # The value of an option may be the word after it.
+        is_due = word == "-p" or (is_secret(word) and _DASHED.match(word) is not None)
+    return "".join(shown)
+
+
+def _word_without_secrets(word: str) -> str:
+    before, at, host = word.rpartition("@")
+    user_at = before.find("://") + 3 if "://" in before else 0
+    if at and (colon := before.find(":", user_at)) >= 0:
+        return f"{before[:colon]}:{_HIDDEN}@{_word_without_secrets(host)}"
+    word = _NO_PORT.sub(rf"\g<1>{_HIDDEN}", word)
+    word = _ASSIGNMENT.sub(
+        lambda found: f"{found[1]}={_HIDDEN}" if is_secret(found[1]) else found[0], word
+    )
+    return re.sub(r"""^(['"`]?-p)[^'"`]+""", rf"\g<1>{_HIDDEN}", word)

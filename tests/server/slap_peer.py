@@ -1,6 +1,7 @@
 """Runs a command line under contend-load and under mariadb-slap, and makes both comparable.
 
-What two runs cannot share is masked: measured seconds, and the name of the program. mariadb-slap
+What two runs cannot share is masked: measured seconds, the name of the program, and what may be a
+password, which ours hides. mariadb-slap
 writes its CSV past the buffer of its other output, so it is run without that buffer.
 """
 
@@ -29,8 +30,12 @@ class Done:
     def masked(self) -> Done:
         """Without what two runs cannot share."""
         seconds = re.sub(r"\d+\.\d{3}(?= seconds$|,)", "S.mmm", self.out, flags=re.MULTILINE)
+        out = re.sub(r"(?<=--password=).+?(?= --)", "***", seconds)
+        hidden = re.sub(
+            r"((?:unknown variable|ambiguous option) '[^=']+=)[^']*", r"\1***", self.err
+        )
         name = r"^(Warning: )?(?:\S*/)?(?:mysqlslap|mariadb-slap): "
-        return Done(seconds, re.sub(name, r"\1slap: ", self.err, flags=re.MULTILINE), self.code)
+        return Done(out, re.sub(name, r"\1slap: ", hidden, flags=re.MULTILINE), self.code)
 
 
 def find_peer() -> list[str]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -51,6 +53,11 @@ class Slap:
             " WHERE thread_id <> CONNECTION_ID() AND command_type <> 'Quit'"
         )
         return done, [f"{_text(kind)} {_text(said)}" for kind, said in rows]
+
+    def line(self, words: str) -> list[str]:
+        """For a test that looks after the schemas itself."""
+        entry = ["--no-defaults", f"--socket={self.server.socket}", "--user=root"]
+        return [str(self.program), "mysqlslap", *entry, *shlex.split(words)]
 
     def ours(self, words: str) -> peer.Done:
         return self.run([str(self.program), "mysqlslap"], words)[0]
@@ -196,6 +203,73 @@ def test_a_schema_that_others_made_is_not_dropped(slap: Slap) -> None:
     assert slap.ask("SHOW TABLES IN precious") == [("things",)]
     assert slap.ours(f"{words} --drop-existing").code == 0
     assert slap.ask("SHOW SCHEMAS LIKE 'precious'") == []
+
+
+def contents(slap: Slap, schema: str) -> list[tuple[object, ...]]:
+    """The schema and all that is in it."""
+    return slap.ask(
+        f"""SELECT 'schema', schema_name, default_character_set_name
+            FROM information_schema.schemata WHERE schema_name = '{schema}'
+        UNION ALL SELECT 'table', table_name, table_type
+            FROM information_schema.tables WHERE table_schema = '{schema}'
+        UNION ALL SELECT 'routine', routine_name, routine_type
+            FROM information_schema.routines WHERE routine_schema = '{schema}'
+        UNION ALL SELECT 'event', event_name, status
+            FROM information_schema.events WHERE event_schema = '{schema}'"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "making"),
+    [
+        ("view", "CREATE VIEW precious.v AS SELECT 1"),
+        ("procedure", "CREATE PROCEDURE precious.p() SELECT 1"),
+        ("function", "CREATE FUNCTION precious.f() RETURNS INT RETURN 1"),
+        ("event", "CREATE EVENT precious.e ON SCHEDULE EVERY 1 DAY DO SELECT 1"),
+        ("nothing", "DO 0"),
+    ],
+)
+@pytest.mark.parametrize("more", ["-a", "--create='create table t(a int)' -q 'select 1' -i 2"])
+def test_a_schema_without_tables_is_somebodys_too(
+    kind: str, making: str, more: str, slap: Slap
+) -> None:
+    slap.ask("DROP SCHEMA IF EXISTS precious")
+    slap.ask("CREATE SCHEMA precious CHARACTER SET latin2")
+    slap.ask(making)
+    before = contents(slap, "precious")
+    assert len(before) == (1 if kind == "nothing" else 2)
+    done = slap.ours(f"{more} --create-schema=precious")
+    assert (done.code, done.out) == (2, "")
+    assert "it is there already" in done.err
+    assert contents(slap, "precious") == before
+    slap.ask("DROP SCHEMA precious")
+
+
+def test_a_schema_of_the_default_name_may_be_somebodys(slap: Slap) -> None:
+    slap.ask("DROP SCHEMA IF EXISTS mysqlslap")
+    slap.ask("CREATE SCHEMA mysqlslap")
+    slap.ask("CREATE TABLE mysqlslap.mine (a INT)")
+    before = contents(slap, "mysqlslap")
+    assert subprocess.run(slap.line(SMALL), check=False).returncode == 2
+    assert contents(slap, "mysqlslap") == before
+    assert subprocess.run(slap.line(f"{SMALL} --drop-existing"), check=False).returncode == 0
+    assert contents(slap, "mysqlslap") == []
+
+
+def test_what_others_make_in_the_schema_meanwhile_is_left(slap: Slap) -> None:
+    slap.ask("DROP SCHEMA IF EXISTS fresh")
+    words = "--create='create table t(a int)' -q 'select sleep(2)' --create-schema=fresh"
+    with subprocess.Popen(slap.line(words), stderr=subprocess.PIPE, text=True) as slow:
+        end = time.monotonic() + 30
+        asleep = "SELECT id FROM information_schema.processlist WHERE info = 'select sleep(2)'"
+        while not slap.ask(asleep):
+            assert time.monotonic() < end
+        slap.ask("CREATE TABLE fresh.others (a INT)")
+        said = slow.communicate(timeout=60)[1]
+    assert slow.returncode == 1
+    assert "others have made things in it (table others)" in said
+    assert slap.ask("SHOW TABLES IN fresh") == [("others",), ("t",)]
+    slap.ask("DROP SCHEMA fresh")
 
 
 def test_a_schema_may_have_any_name(slap: Slap) -> None:

@@ -115,7 +115,7 @@ fn look(arguments: &Arguments) -> io::Result<CpusAnswer> {
     let cpus = allowed()?;
     let sample = Sample::new(&cpus, arguments.pairs as usize);
     if sample.of == 0 {
-        eprintln!("contend-load: cpus: this process may use one CPU, which is no pair");
+        output::remark("contend-load: cpus: this process may use one CPU, which is no pair");
     }
     let mut pairs = Vec::with_capacity(sample.pairs.len());
     for pair in sample.pairs {

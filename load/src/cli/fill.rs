@@ -245,7 +245,7 @@ fn work(arguments: &Arguments, target: &Target, dataset: &Dataset) -> io::Result
         ),
         Err(trouble) => {
             let failure = trouble.failure();
-            eprintln!("contend-load: {}", output::in_words(failure));
+            output::remark(&format!("contend-load: {}", output::in_words(failure)));
             let code = match trouble {
                 Trouble::Exists(_) => ExitCode::from(2),
                 Trouble::Failed(_) | Trouble::Stopped(_) => ExitCode::FAILURE,

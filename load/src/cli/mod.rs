@@ -23,6 +23,7 @@ pub mod plan_file;
 mod run;
 mod schema;
 mod script;
+mod secrets;
 mod service_time;
 mod sysbench;
 mod tell;
@@ -84,8 +85,15 @@ pub fn main() -> ExitCode {
     if let Some((program, arguments)) = of_link(&mysqlslap::LINKS) {
         return mysqlslap::main(&program, &arguments);
     }
-    // clap leaves with 0 after help and version, and with 2 where the request is wrong.
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) if error.use_stderr() => {
+            output::remark(secrets::hidden(&error.to_string()).trim_end());
+            return ExitCode::from(2);
+        }
+        // Help, or the version.
+        Err(error) => error.exit(),
+    };
     if let Some(pid) = arguments.die_with
         && let Err(error) = parent::die_with(pid)
     {

@@ -1,8 +1,9 @@
 //! Lines to standard output. A reader that has gone away ends the program quietly, not with a
 //! panic.
 
+use super::secrets;
 use crate::lua::native_stack::{LastWords, STACK_OVERFLOW};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, Outcome, one_line, shown};
 use crate::stand::null_server::Listening;
 use rustix::stdio::dup2_stdout;
 use serde::Serialize;
@@ -81,6 +82,11 @@ pub fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Resul
     write(&mut io::stdout().lock())
 }
 
+/// Says something to people. All words that others may have had a hand in go this way.
+pub fn remark(words: &str) {
+    eprintln!("{}", shown(words));
+}
+
 /// Why a command has not done what it was asked for.
 #[derive(Debug)]
 pub enum Undone {
@@ -96,14 +102,16 @@ impl Undone {
     pub fn say(&self) -> ExitCode {
         match self {
             Self::Wrong(words) => {
-                eprintln!("contend-load: {words}");
+                remark(&format!("contend-load: {}", secrets::hidden(words)));
                 return ExitCode::from(2);
             }
-            Self::Failed(failure) => eprintln!("contend-load: {}", in_words(failure)),
+            Self::Failed(failure) => remark(&format!("contend-load: {}", in_words(failure))),
             // Whoever closes the pipe early knows.
             Self::Unwritten(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             Self::Unwritten(error) => {
-                eprintln!("contend-load: writing to standard output: {error}");
+                remark(&format!(
+                    "contend-load: writing to standard output: {error}"
+                ));
             }
         }
         ExitCode::FAILURE
@@ -130,7 +138,7 @@ impl From<io::Error> for Undone {
 
 /// Says why something failed, to programs and to people.
 pub fn run_failed(failure: Failure) -> Result<ExitCode, Undone> {
-    eprintln!("contend-load: {}", in_words(&failure));
+    remark(&format!("contend-load: {}", in_words(&failure)));
     outcome(&Outcome::Error(failure))?;
     Ok(ExitCode::FAILURE)
 }
@@ -171,9 +179,9 @@ pub fn ratio(part: f64, of: f64) -> f64 {
 
 /// A failure for people.
 pub fn in_words(failure: &Failure) -> String {
-    let mut words = failure.message.clone();
+    let mut words = one_line(&failure.message).into_owned();
     if let Some(statement) = &failure.statement {
-        words.push_str(&format!("\n  statement: {statement}"));
+        words.push_str(&format!("\n  statement: {}", one_line(statement)));
     }
     if let Some(hint) = &failure.hint {
         words.push_str(&format!("\n  hint: {hint}"));

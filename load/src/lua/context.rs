@@ -63,12 +63,7 @@ pub struct EventClock {
 
 impl Context {
     /// `lowest_of_stack`: the end of the native stack that the state runs on.
-    pub fn new(
-        run: Arc<Run>,
-        thread: u32,
-        io: Box<dyn ThreadIo>,
-        lowest_of_stack: usize,
-    ) -> Self {
+    pub fn new(run: Arc<Run>, thread: u32, io: Box<dyn ThreadIo>, lowest_of_stack: usize) -> Self {
         let stream = Stream::new(run.draws.seed, thread.into());
         Self {
             run,
@@ -121,9 +116,10 @@ impl Context {
     #[cold]
     pub fn has_given_out(&self, address: usize) -> bool {
         self.driver.address().addr() == address
-            || self.connections.iter().any(|one| {
-                one.address().addr() == address || one.has_given_out(address)
-            })
+            || self
+                .connections
+                .iter()
+                .any(|one| one.address().addr() == address || one.has_given_out(address))
     }
 
     pub fn figures(&self) -> &ThreadFigures {

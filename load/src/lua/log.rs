@@ -3,6 +3,7 @@
 //! Scripts print through C's `stdout`, so the host does too, unbuffered: the lines of both stay
 //! in order. A message that repeats is counted instead of written again.
 
+use crate::outcome::shown;
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
@@ -73,7 +74,8 @@ impl Log {
             return;
         }
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let line = format!("{}{text}\n", level.prefix());
+        // Words of a server may be in it.
+        let line = format!("{}{}\n", level.prefix(), shown(text));
         if last.text == line {
             last.repeats += 1;
             return;

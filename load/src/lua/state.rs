@@ -203,10 +203,12 @@ impl State {
         if !self.ask_cmdline(c"command_defined", &[name])? {
             return Ok(None);
         }
-        Ok(Some(match self.ask_cmdline(c"command_parallel", &[name])? {
-            true => Sharing::Parallel,
-            false => Sharing::Alone,
-        }))
+        Ok(Some(
+            match self.ask_cmdline(c"command_parallel", &[name])? {
+                true => Sharing::Parallel,
+                false => Sharing::Alone,
+            },
+        ))
     }
 
     /// Calls a command that the script declares.
@@ -289,7 +291,8 @@ impl Drop for State {
         // nothing waits inside a finaliser.
         unsafe {
             let run = Arc::clone(&self.context.as_ref().run);
-            run.states.leave(self.context.as_ref().thread, self.lua.as_ptr());
+            run.states
+                .leave(self.context.as_ref().thread, self.lua.as_ptr());
             self.context.as_mut().close_connections();
             sys::lua_close(self.lua.as_ptr());
             drop(Box::from_raw(self.context.as_ref().heap));
@@ -319,11 +322,7 @@ fn push_sysbench(stack: &mut Stack<'_>) -> Result<(), ScriptError> {
 }
 
 /// Pushes a field of a table of `sysbench`.
-fn push_of_sysbench(
-    stack: &mut Stack<'_>,
-    table: &CStr,
-    name: &CStr,
-) -> Result<(), ScriptError> {
+fn push_of_sysbench(stack: &mut Stack<'_>, table: &CStr, name: &CStr) -> Result<(), ScriptError> {
     push_sysbench(stack)?;
     stack.push_field(-1, table);
     be_table(stack, &format!("sysbench.{}", table.to_string_lossy()))?;
@@ -335,7 +334,9 @@ fn push_of_sysbench(
 fn be_table(stack: &Stack<'_>, name: &str) -> Result<(), ScriptError> {
     match stack.kind_name(-1) {
         "table" => Ok(()),
-        kind => Err(ScriptError(format!("{name} is a {kind} value, not a table"))),
+        kind => Err(ScriptError(format!(
+            "{name} is a {kind} value, not a table"
+        ))),
     }
 }
 

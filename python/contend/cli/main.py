@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from contend.cli.streams import clean_streams
-from contend.errors import ContendError
+from contend.errors import ContendError, without_secrets
 from contend.interrupts import watched
 from contend.outside import one_line
 from contend.program import find_program
@@ -91,12 +91,13 @@ def _hand_over(arguments: Sequence[str]) -> NoReturn:
 
 
 def _report(error: ContendError) -> None:
-    # A message may quote a server, whose further lines must not look like ours.
-    first, *more = error.message.splitlines() or [""]
+    # A message may quote a server, whose further lines must not look like ours. Most repeat what
+    # the user wrote, and errors end up in logs.
+    first, *more = without_secrets(error.message).splitlines() or [""]
     lines = [f"contend: error: {first}"]
     lines += [f"  | {line}" for line in (*more, *(error.detail or "").rstrip().splitlines())]
     if error.hint:
-        lines.append(f"  hint: {one_line(error.hint)}")
+        lines.append(f"  hint: {one_line(without_secrets(error.hint))}")
     said = "\n".join(lines)
     _say(said, [remedy for remedy in _remedies_left() if remedy not in said])
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from contend.errors import did_you_mean
+from contend.errors import did_you_mean, is_secret
 from contend.servers.errors import DsnError
 from contend.servers.security import KEYS as _SECURITY_KEYS
 from contend.servers.security import Security
@@ -153,7 +153,8 @@ class Dsn:
             port = parts.port
         except ValueError:
             raise DsnError("the host or the port of the DSN is wrong.", hint=_EXAMPLES) from None
-        if parts.password is not None:
+        asked = dict(parse_qsl(parts.query, keep_blank_values=True))
+        if parts.password is not None or any(map(is_secret, asked)):
             # Not repeated here: errors end up in logs.
             raise DsnError(
                 "a password in a DSN can be read by every user of this machine.",
@@ -161,7 +162,6 @@ class Dsn:
             )
         if parts.fragment:
             raise DsnError("a DSN has no part after #.", hint=_EXAMPLES)
-        asked = dict(parse_qsl(parts.query, keep_blank_values=True))
         for key, value in asked.items():
             if key not in _KEYS:
                 raise DsnError(

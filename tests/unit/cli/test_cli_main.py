@@ -7,6 +7,7 @@ import errno
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -167,3 +168,57 @@ def test_a_reader_that_goes_away_gets_no_traceback() -> None:
     child.stderr.close()
     assert child.wait() == 1
     assert b"Traceback" not in err
+
+
+SECRET = "hunter2"
+DSNS = [
+    f"u:{SECRET}@h",
+    f"jdbc:mysql://u:{SECRET}@h",
+    f"front=mysql://u:{SECRET}@h",
+    f"mysql://u:{SECRET}@h",
+    f"mysql://u:{SECRET}@h:99999",
+    f"mysql://u:x:{SECRET}@y@h/d",
+    f"mysql://h/?password={SECRET}",
+    f"mysql://h/?passwd{SECRET}",
+    f"mysql://h/?socket=/s&Password={SECRET}",
+    f"socket:u:{SECRET}@h",
+]
+LINES = [
+    *(["doctor", "--server", dsn] for dsn in DSNS),
+    *(["run", "random_points", "--server", dsn] for dsn in DSNS),
+    *(["run", dsn] for dsn in DSNS[:4]),
+    *([dsn] for dsn in DSNS[:4]),
+    *(["show", dsn] for dsn in DSNS[:4]),
+    *(["restore", dsn] for dsn in DSNS[:4]),
+    *(["server", "get", dsn] for dsn in DSNS[:4]),
+    ["data", "drop", "--server", DSNS[0]],
+    ["doctor", f"--password={SECRET}"],
+    ["doctor", f"--mysql_PASSWD={SECRET}"],
+    ["doctor", "--password", SECRET],
+    ["doctor", f"-p{SECRET}"],
+    ["run", "random_points", "-p", SECRET],
+    ["compare", "a", "b", f"--pw={SECRET}"],
+]
+
+
+@pytest.mark.parametrize("words", LINES, ids=" ".join)
+def test_no_secret_of_a_refused_line_is_repeated(
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(words) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith("contend: error: ")
+    assert SECRET not in said.out + said.err
+
+
+def test_what_is_no_secret_is_repeated(
+    command: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "mysql://me@db:3307/shop, 'me'@'db', --set port=3, mariadb@trixie: option --pages=3"
+    command.result = WorkError(words)
+    cli.main(["probe"])
+    assert capsys.readouterr().err == f"contend: error: {words}\n"

@@ -6,6 +6,7 @@
 
 use super::options::{OPTIONS, SlapOption, SlapWhose, Takes};
 use crate::cli::nearest::nearest_of;
+use crate::cli::secrets;
 
 /// An option as it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +92,8 @@ fn refuse<T>(code: u8, words: String) -> Result<T, SlapRefusal> {
     Err(SlapRefusal::new(code, words))
 }
 
+const PASSWORD: &str = "password";
+
 const UNKNOWN_OPTION: u8 = 2;
 const AMBIGUOUS: u8 = 3;
 const TAKES_NOTHING: u8 = 4;
@@ -149,25 +152,124 @@ const PREFIXES: [(&str, Prefix); 5] = [
     ("maximum-", Prefix::Enable),
 ];
 
+/// What a name without its dashes means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meaning {
+    Nothing,
+    Exactly(&'static SlapOption),
+    /// The begin of one name.
+    ByBegin(&'static SlapOption),
+    /// The begin of several names, of which these are the first and the last.
+    Several(&'static str, &'static str),
+}
+
+/// What a name means, what stands in front of it, and where that ends.
+fn meaning(name: &str) -> (Meaning, Prefix, usize) {
+    let normal = name.replace('_', "-");
+    let whole = meaning_of_whole(&normal);
+    if whole != Meaning::Nothing {
+        return (whole, Prefix::None, 0);
+    }
+    for (words, prefix) in PREFIXES {
+        let Some(rest) = normal.strip_prefix(words) else {
+            continue;
+        };
+        let found = meaning_of_whole(rest);
+        if found != Meaning::Nothing || prefix == Prefix::Loose {
+            return (found, prefix, words.len());
+        }
+    }
+    (Meaning::Nothing, Prefix::None, 0)
+}
+
+fn meaning_of_whole(normal: &str) -> Meaning {
+    let visible = |known: &&SlapOption| match known.whose {
+        SlapWhose::Ours => known.name == normal,
+        _ => known.name.starts_with(normal),
+    };
+    if normal.is_empty() {
+        return Meaning::Nothing;
+    }
+    let found: Vec<&'static SlapOption> = OPTIONS.iter().filter(visible).collect();
+    if let Some(exact) = found.iter().find(|known| known.name == normal) {
+        return Meaning::Exactly(exact);
+    }
+    match found.as_slice() {
+        [] => Meaning::Nothing,
+        [only] => Meaning::ByBegin(only),
+        [first, .., last] => Meaning::Several(first.name, last.name),
+    }
+}
+
+/// The byte of a word at which a password begins, or may begin: nobody knows what the value of an
+/// option is that we do not know. It is the word's length if the password is not in it.
+pub fn secret_in(word: &str) -> Option<usize> {
+    if let Some(long) = word.strip_prefix("--") {
+        let (name, has_value) = match long.split_once('=') {
+            Some((name, _)) => (name, true),
+            None => (long, false),
+        };
+        return match meaning(name).0 {
+            Meaning::Exactly(known) | Meaning::ByBegin(known) if known.name != PASSWORD => None,
+            Meaning::Exactly(_) | Meaning::ByBegin(_) | Meaning::Several(..) if !has_value => {
+                Some(word.len())
+            }
+            _ => secret_of_unknown(long).map(|at| at + 2),
+        };
+    }
+    // Letters in front of -p take no value: -vpSECRET.
+    let letters = word.strip_prefix('-')?;
+    let takes_value = |letter: char| {
+        let known = OPTIONS.iter().find(|known| known.letter == Some(letter));
+        known.is_some_and(|known| !matches!(known.takes, Takes::Nothing | Takes::Switch))
+    };
+    let at = letters.find(takes_value)?;
+    letters.get(at..)?.starts_with('p').then_some(at + 2)
+}
+
+/// Where in a word of an unknown name, without its dashes, a password may begin.
+fn secret_of_unknown(long: &str) -> Option<usize> {
+    let name = secrets::name_of(long).len();
+    if name < long.len() {
+        return Some(name + 1);
+    }
+    // One dash too many in front of -pSECRET.
+    let letters = long.trim_start_matches('-');
+    letters
+        .starts_with('p')
+        .then_some(long.len() - letters.len() + 1)
+}
+
 impl Reader<'_> {
     fn long(&mut self, place: usize, word: &str) -> Result<(), SlapRefusal> {
         let (name, value) = match word.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (word, None),
         };
-        let normal = name.replace('_', "-");
-        let (found, prefix) = match self.find(&normal, word)? {
-            Some(known) => (Some(known), Prefix::None),
-            None => self.find_with_prefix(&normal)?,
-        };
-        let Some(known) = found else {
-            return self.unknown(word, value.is_some(), prefix);
+        let (meaning, prefix, begins) = meaning(name);
+        let known = match meaning {
+            Meaning::Exactly(known) => known,
+            Meaning::ByBegin(known) => {
+                let shown = name.get(begins..).unwrap_or_default();
+                self.line.warnings.push(format!(
+                    "Info: Using unique option prefix '{shown}' is error-prone and can break in \
+                     the future. Please use the full name '{}' instead.",
+                    known.name
+                ));
+                known
+            }
+            Meaning::Several(first, last) => {
+                let shown = secrets::cut(word, value.map(|_| name.len() + 1));
+                let words = format!("ambiguous option '--{shown}' ({first}, {last})");
+                return refuse(AMBIGUOUS, words);
+            }
+            Meaning::Nothing => return self.unknown(word, prefix),
         };
         let value = match (known.takes, value, prefix) {
             (Takes::Switch, None, Prefix::Skip) => Some("0".to_owned()),
             (_, None, Prefix::Skip) if self.strict => Some("0".to_owned()),
             (_, _, Prefix::Skip) => {
-                let words = format!("--{word}: --{} is no switch that could be off", known.name);
+                let words = format!("--{name}: --{} is no switch that could be off", known.name);
                 return refuse(UNKNOWN_OPTION, words);
             }
             (Takes::Nothing, Some(_), _) => {
@@ -210,71 +312,19 @@ impl Reader<'_> {
         }
     }
 
-    /// The option that a name means.
-    fn find(
-        &mut self,
-        normal: &str,
-        shown: &str,
-    ) -> Result<Option<&'static SlapOption>, SlapRefusal> {
-        let visible = |known: &&SlapOption| match known.whose {
-            SlapWhose::Ours => known.name == normal,
-            _ => known.name.starts_with(normal),
-        };
-        if normal.is_empty() {
-            return Ok(None);
-        }
-        let found: Vec<&'static SlapOption> = OPTIONS.iter().filter(visible).collect();
-        if let Some(exact) = found.iter().find(|known| known.name == normal) {
-            return Ok(Some(exact));
-        }
-        match found.as_slice() {
-            [] => Ok(None),
-            [only] => {
-                let shown = shown.split('=').next().unwrap_or_default();
-                self.line.warnings.push(format!(
-                    "Info: Using unique option prefix '{shown}' is error-prone and can break in \
-                     the future. Please use the full name '{}' instead.",
-                    only.name
-                ));
-                Ok(Some(only))
-            }
-            [first, .., last] => {
-                let (first, last) = (first.name, last.name);
-                refuse(
-                    AMBIGUOUS,
-                    format!("ambiguous option '--{shown}' ({first}, {last})"),
-                )
-            }
-        }
-    }
-
-    fn find_with_prefix(
-        &mut self,
-        normal: &str,
-    ) -> Result<(Option<&'static SlapOption>, Prefix), SlapRefusal> {
-        for (words, prefix) in PREFIXES {
-            let Some(name) = normal.strip_prefix(words) else {
-                continue;
-            };
-            let found = self.find(name, name)?;
-            if found.is_some() || prefix == Prefix::Loose {
-                return Ok((found, prefix));
-            }
-        }
-        Ok((None, Prefix::None))
-    }
-
-    fn unknown(&mut self, word: &str, has_value: bool, prefix: Prefix) -> Result<(), SlapRefusal> {
-        let (what, shown, code) = match has_value {
-            true => ("variable", word.to_owned(), UNKNOWN_VARIABLE),
-            false => ("option", format!("--{word}"), UNKNOWN_OPTION),
+    /// The value is not repeated: it may be a password.
+    fn unknown(&mut self, word: &str, prefix: Prefix) -> Result<(), SlapRefusal> {
+        let shown = secrets::cut(word, secret_of_unknown(word));
+        let (what, shown, code) = match word.contains('=') {
+            true => ("variable", shown.into_owned(), UNKNOWN_VARIABLE),
+            false => ("option", format!("--{shown}"), UNKNOWN_OPTION),
         };
         let mut words = format!("unknown {what} '{shown}'");
         if prefix == Prefix::Loose {
             self.warn(&words);
             return Ok(());
         }
-        let name = word.split('=').next().unwrap_or_default();
+        let name = secrets::name_of(word);
         let names = OPTIONS.iter().map(|known| known.name);
         if !self.strict
             && let Some(nearest) = nearest_of(&name.replace('_', "-"), names)
@@ -414,7 +464,7 @@ mod tests {
             assert_eq!(refused(line), (code, words.to_owned()), "{line}");
         };
         case("--foo", 2, "unknown option '--foo'");
-        case("--foo=1", 7, "unknown variable 'foo=1'");
+        case("--foo=1", 7, "unknown variable 'foo=***'");
         case("-z", 2, "unknown option '-z'");
         case("--query", 5, "option '--query' requires an argument");
         case("-c", 5, "option '-c' requires an argument");
@@ -453,5 +503,51 @@ mod tests {
         assert!(number("99999999999999999999", "x").is_err());
         assert!(number("1.5", "x").is_err());
         assert!(number("17179869184G", "x").is_err());
+    }
+
+    fn left(line: &str) -> String {
+        let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        for (word, begins) in secrets::places(&words, secret_in) {
+            words[word].truncate(begins);
+        }
+        words.join(" ")
+    }
+
+    #[test]
+    fn passwords_are_found_however_they_are_given() {
+        let case = |given: &str, shown: &str| assert_eq!(left(given), shown);
+        case("-psecret -a", "-p -a");
+        case("-vpsecret -svpsecret", "-vp -svp");
+        case("-p -uproot", "-p -uproot");
+        case("-p secret -a b", "-p  -a b");
+        case("--password secret", "--password ");
+        case(
+            "--port=3306 -P33 --pre-query=x",
+            "--port=3306 -P33 --pre-query=x",
+        );
+        case("-cp5 --query=p", "-cp5 --query=p");
+        // Also where the line will be refused: no option, or more than one, is meant.
+        for name in [
+            "password",
+            "pass",
+            "p",
+            "PASSWORD",
+            "loose-password",
+            "loose_password",
+            "loose-pass",
+            "loose_pa",
+            "loo-pass",
+            "enable-password",
+            "enable_password",
+            "maximum-password",
+            "maximum-pass",
+            "skip-password",
+            "disable-password",
+            "pasword",
+            "loose-unknown",
+        ] {
+            case(&format!("--{name}=secret -a"), &format!("--{name}= -a"));
+        }
+        case("--psecret", "--p");
     }
 }

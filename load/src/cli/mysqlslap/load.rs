@@ -5,7 +5,8 @@ use super::print;
 use super::progress::SlapProgress;
 use super::settings::SlapSettings;
 use crate::arrival::{Dispenser, Schedule};
-use crate::outcome::Failure;
+use crate::cli::output::remark;
+use crate::outcome::{Failure, one_line};
 use crate::run;
 use crate::run::job::{ArmJob, Codes, ErrorPolicy, Job, Pacing, Setup, Several};
 use crate::run::measured::{Ended, Measured};
@@ -76,8 +77,10 @@ pub fn sql_mode(mode: &str) -> String {
 fn refusal(program: &str) -> OnRefusal {
     let program = program.to_owned();
     Arc::new(move |error| {
-        let (code, message) = (error.code, &error.message);
-        eprintln!("{program}: Error when connecting to server: {code} {message}");
+        let (code, message) = (error.code, one_line(&error.message));
+        remark(&format!(
+            "{program}: Error when connecting to server: {code} {message}"
+        ));
     })
 }
 

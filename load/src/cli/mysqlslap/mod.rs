@@ -30,8 +30,9 @@ pub mod fuzzed {
     pub use super::split::{as_mysqlslap, split};
 }
 
-use crate::cli::output::end_with_the_pipe;
-use crate::outcome::Failure;
+use crate::cli::output::{end_with_the_pipe, remark};
+use crate::cli::secrets;
+use crate::outcome::{Failure, one_line};
 use crate::talk::Target;
 use crate::talk::blocking::ControlConnection;
 use crate::talk::failure;
@@ -39,7 +40,7 @@ use arguments::SlapRefusal;
 use control::Control;
 use progress::SlapProgress;
 use report::Writers;
-use run::Runner;
+use run::{Made, Runner};
 use settings::SlapSettings;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -79,7 +80,7 @@ impl SlapHalt {
 
 /// Runs a command line, without the name of the program.
 pub fn main(program: &str, arguments: &[String]) -> ExitCode {
-    password::hide();
+    secrets::hide(arguments, arguments::secret_in);
     end_with_the_pipe();
     let strict = arguments.iter().any(|word| word == STRICT);
     let arguments = arguments.iter().filter(|word| *word != STRICT);
@@ -93,7 +94,7 @@ fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), SlapHa
     let words = defaults::read(arguments).map_err(SlapHalt::File)?;
     say_all(&words.warnings);
     if words.prints {
-        let words: String = words.words.iter().map(|word| format!("{word} ")).collect();
+        let words: String = words.words.iter().map(|word| shown(word) + " ").collect();
         print(&format!(
             "{program} would have been started with the following arguments:\n{words}\n"
         ));
@@ -132,15 +133,20 @@ fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), SlapHa
         target: (!settings.only_prints).then_some(target),
         writers: Writers::open(&settings)?,
         progress: SlapProgress::new(options.is_on("silent")),
-        made_schema: false,
+        made: Made::Nothing,
         settings: &settings,
         program,
     };
     runner.run()
 }
 
+/// A word without its password.
+fn shown(word: &str) -> String {
+    secrets::cut(word, arguments::secret_in(word)).into_owned()
+}
+
 fn say_all(warnings: &[String]) {
-    warnings.iter().for_each(|warning| eprintln!("{warning}"));
+    warnings.iter().for_each(|warning| remark(warning));
 }
 
 fn control(settings: &SlapSettings, target: &Target) -> Result<Control, SlapHalt> {
@@ -160,39 +166,43 @@ fn say(program: &str, halt: &SlapHalt, strict: bool) -> u8 {
     match halt {
         SlapHalt::Line(refused) => {
             if let Some(before) = &refused.before {
-                eprintln!("{before}");
+                remark(before);
             }
-            eprintln!("{program}: {}", refused.words);
+            remark(&format!("{program}: {}", refused.words));
             if strict { refused.code } else { WRONG }
         }
         SlapHalt::File(words) => {
-            eprintln!("{words}\nFatal error in defaults handling. Program aborted");
+            remark(&format!(
+                "{words}\nFatal error in defaults handling. Program aborted"
+            ));
             if strict { FAILED } else { WRONG }
         }
         SlapHalt::Request(words) => {
-            eprintln!("{program}: {words}");
+            remark(&format!("{program}: {words}"));
             if strict { FAILED } else { WRONG }
         }
         SlapHalt::Failed(words) => {
-            eprintln!("{program}: {words}");
+            remark(&format!("{program}: {words}"));
             FAILED
         }
         SlapHalt::Control(failed) => {
             let (what, failure) = &**failed;
-            eprintln!("{program}: {what} {}", in_words(failure, strict));
+            remark(&format!("{program}: {what} {}", in_words(failure, strict)));
             FAILED
         }
         SlapHalt::Load(failure) if strict => {
-            let (sql, words) = (failure.statement.as_deref(), &failure.message);
+            let (sql, words) = (failure.statement.as_deref(), one_line(&failure.message));
             let sql = sql.unwrap_or_default();
-            eprintln!("{program}: Cannot run query {sql} ERROR : {words}");
+            remark(&format!(
+                "{program}: Cannot run query {sql} ERROR : {words}"
+            ));
             // As if nothing had happened.
             0
         }
         SlapHalt::Load(failure) => {
-            eprintln!("{program}: {}", in_words(failure, strict));
+            remark(&format!("{program}: {}", in_words(failure, strict)));
             if let Some(statement) = &failure.statement {
-                eprintln!("{program}: the statement was: {statement}");
+                remark(&format!("{program}: the statement was: {statement}"));
             }
             FAILED
         }
@@ -203,13 +213,13 @@ fn say(program: &str, halt: &SlapHalt, strict: bool) -> u8 {
 /// said, as mysqlslap shows it.
 fn in_words(failure: &Failure, strict: bool) -> String {
     let (Some(code), Some(state)) = (failure.code, &failure.sqlstate) else {
-        return failure.message.clone();
+        return one_line(&failure.message).into_owned();
     };
     let code_in_words = format!("{code} ({state}): ");
     let said = failure.message.rsplit_once(&code_in_words);
-    let said = said.map_or(failure.message.as_str(), |(_, said)| said);
+    let said = one_line(said.map_or(failure.message.as_str(), |(_, said)| said));
     if strict {
-        return said.to_owned();
+        return said.into_owned();
     }
     // Of a client this is who it was.
     let own = failure.hint.as_deref();
@@ -224,7 +234,9 @@ fn print(text: &str) {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     if let Err(error) = written {
-        eprintln!("contend-load: writing to standard output: {error}");
+        remark(&format!(
+            "contend-load: writing to standard output: {error}"
+        ));
         std::process::exit(i32::from(FAILED));
     }
 }

@@ -7,13 +7,42 @@ use super::report::{Round, Writers};
 use super::settings::SlapSettings;
 use super::values::{Concurrency, EngineGiven};
 use super::{SlapHalt, print};
+use crate::cli::output::remark;
 use crate::outcome::Failure;
 use crate::talk::Target;
+use crate::workload::client_list::Text;
+use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Instant, SystemTime};
 
-/// A schema of this name is the program's own.
-const OWN_SCHEMA: &str = "mysqlslap";
+/// The server's error for a schema that is there already.
+const SCHEMA_EXISTS: u16 = 1007;
+/// What is in the schema of this session, kind by kind.
+const CONTENTS: [(&str, &str); 4] = [
+    (
+        "table",
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()",
+    ),
+    (
+        "trigger",
+        "SELECT trigger_name FROM information_schema.triggers WHERE trigger_schema = DATABASE()",
+    ),
+    (
+        "routine",
+        "SELECT routine_name FROM information_schema.routines WHERE routine_schema = DATABASE()",
+    ),
+    (
+        "event",
+        "SELECT event_name FROM information_schema.events WHERE event_schema = DATABASE()",
+    ),
+];
+/// Statements that begin so make nothing that a schema holds.
+const MAKE_NOTHING: [&str; 12] = [
+    "begin", "commit", "delete", "do", "insert", "replace", "rollback", "select", "set", "show",
+    "start", "update",
+];
+/// So many names of others' things are told.
+const TOLD_MAX: usize = 3;
 
 pub struct Runner<'s> {
     /// As it was called.
@@ -24,8 +53,17 @@ pub struct Runner<'s> {
     pub target: Option<Target>,
     pub writers: Writers,
     pub progress: SlapProgress,
-    /// The schema that is there was made here.
-    pub made_schema: bool,
+    pub made: Made,
+}
+
+/// What this run has made on the server.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Made {
+    Nothing,
+    /// The schema, by a CREATE SCHEMA that succeeded; not yet all that goes into it.
+    Schema,
+    /// The schema with these things in it.
+    Whole(BTreeSet<String>),
 }
 
 impl Runner<'_> {
@@ -35,17 +73,18 @@ impl Runner<'_> {
     /// The first thing that fails. A schema that was made here is gone then too.
     pub fn run(&mut self) -> Result<(), SlapHalt> {
         let ended = self.run_all();
-        if ended.is_err() && self.made_schema && !self.settings.strict {
+        if ended.is_err() && self.made != Made::Nothing && !self.settings.strict {
             // What failed is told, and not waited for: a statement may still run there.
             let _ = self.control.run("SET SESSION lock_wait_timeout = 5");
-            let _ = self.drop_schema();
+            if let Err(SlapHalt::Failed(words)) = self.drop_schema() {
+                remark(&words);
+            }
         }
         ended
     }
 
     fn run_all(&mut self) -> Result<(), SlapHalt> {
         let settings = self.settings;
-        self.look_at_schema()?;
         if let (Some(mode), Control::Server { .. }) = (&settings.sql_mode, &self.control) {
             self.say(&load::sql_mode(mode))?;
         }
@@ -168,9 +207,10 @@ impl Runner<'_> {
             control::statement(&create);
         }
         let created = self.control.run(&create);
-        let what = format!("Cannot create schema {} :", settings.schema);
-        created.map_err(|failure| SlapHalt::control(what, failure))?;
-        self.made_schema = true;
+        created.map_err(|failure| self.not_created(failure))?;
+        if settings.drops {
+            self.made = Made::Schema;
+        }
         let chosen = self.control.choose(&settings.schema, settings.strict);
         chosen.map_err(|failure| SlapHalt::query("use", failure))?;
         for (place, sql) in settings.texts.create.iter().enumerate() {
@@ -183,7 +223,48 @@ impl Runner<'_> {
                 None => self.say(sql)?,
             }
         }
+        if self.looks_before_dropping() {
+            self.made = Made::Whole(self.contents()?);
+        }
         Ok(())
+    }
+
+    fn not_created(&self, failure: Failure) -> SlapHalt {
+        let (settings, schema) = (self.settings, &self.settings.schema);
+        if failure.code == Some(SCHEMA_EXISTS) && !settings.strict {
+            return SlapHalt::Request(format!(
+                "--create-schema={schema}: it is there already, and would be dropped with all that \
+                 is in it. Name another schema, use it as it is with --no-drop, or drop it with \
+                 --drop-existing"
+            ));
+        }
+        SlapHalt::control(format!("Cannot create schema {schema} :"), failure)
+    }
+
+    /// Kinds and names of all that is in the schema; nothing on paper.
+    fn contents(&mut self) -> Result<BTreeSet<String>, SlapHalt> {
+        let mut all = BTreeSet::new();
+        for (kind, sql) in CONTENTS {
+            let names = self.control.column(sql)?.unwrap_or_default();
+            all.extend(names.into_iter().map(|name| format!("{kind} {name}")));
+        }
+        Ok(all)
+    }
+
+    /// What others make in the schema meanwhile can be told from what the statements of this run
+    /// make, if these make nothing.
+    fn looks_before_dropping(&self) -> bool {
+        let settings = self.settings;
+        let asked = settings.texts.list.iter().map(|text| match text {
+            Text::Plain(sql) | Text::ByKey(sql) => sql.as_str(),
+        });
+        let others = settings.texts.pre.iter().chain(&settings.texts.post);
+        let others = others.chain(&settings.init_command).map(String::as_str);
+        let may_make = settings.pre_system.is_some() || settings.post_system.is_some();
+        settings.drops
+            && !settings.drops_existing
+            && !may_make
+            && asked.chain(others).all(makes_nothing)
     }
 
     /// The keys of all rows, where the load asks for rows by key.
@@ -198,33 +279,28 @@ impl Runner<'_> {
         Ok(keys.unwrap_or_else(|| vec![NO_KEY.to_owned()]))
     }
 
-    /// A schema that others made is not dropped without being asked for.
-    fn look_at_schema(&mut self) -> Result<(), SlapHalt> {
-        let settings = self.settings;
-        if !settings.drops || settings.drops_existing || settings.schema == OWN_SCHEMA {
-            return Ok(());
-        }
-        let name = settings.schema.replace('\\', "\\\\").replace('\'', "''");
-        let tables = self.control.column(&format!(
-            "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = '{name}'"
-        ))?;
-        let count = tables.as_ref().and_then(|tables| tables.first());
-        match count.map(String::as_str) {
-            None | Some("0") => Ok(()),
-            Some(count) => Err(SlapHalt::Request(format!(
-                "--create-schema={}: it is there and has {count} tables, which would be dropped \
-                 with it. Name another schema, keep it with --no-drop, or drop it with \
-                 --drop-existing",
-                settings.schema
-            ))),
-        }
-    }
-
+    /// Drops the schema if it was made here and holds nothing that was not, or if that was asked
+    /// for.
     fn drop_schema(&mut self) -> Result<(), SlapHalt> {
-        if !self.settings.drops {
+        let settings = self.settings;
+        if !settings.drops || !(settings.drops_existing || self.made != Made::Nothing) {
             return Ok(());
         }
-        let name = quoted(&self.settings.schema, self.settings.strict);
+        if let Made::Whole(made) = std::mem::replace(&mut self.made, Made::Nothing) {
+            let now = self.contents()?;
+            let others: Vec<&str> = now.difference(&made).map(String::as_str).collect();
+            if !others.is_empty() {
+                let (told, more) = others.split_at(others.len().min(TOLD_MAX));
+                let more = if more.is_empty() { "" } else { ", and more" };
+                return Err(SlapHalt::Failed(format!(
+                    "the schema {} is left as it is: others have made things in it ({}{more}); \
+                     drop it yourself",
+                    settings.schema,
+                    told.join(", ")
+                )));
+            }
+        }
+        let name = quoted(&settings.schema, settings.strict);
         self.say(&format!("DROP SCHEMA IF EXISTS {name}"))
     }
 
@@ -240,6 +316,14 @@ impl Runner<'_> {
     }
 }
 
+fn makes_nothing(sql: &str) -> bool {
+    let sql = sql.trim_start();
+    let end = sql.find(|c: char| !c.is_ascii_alphabetic());
+    let first = sql.get(..end.unwrap_or(sql.len())).unwrap_or_default();
+    let first = first.to_ascii_lowercase();
+    MAKE_NOTHING.contains(&first.as_str())
+}
+
 /// Runs a shell command and goes on whatever comes of it.
 fn system(name: &str, command: Option<&str>) {
     let Some(command) = command else {
@@ -249,11 +333,39 @@ fn system(name: &str, command: Option<&str>) {
     let status = Command::new("/bin/sh").arg("-c").arg(command).status();
     let raw = status.map_or(-1, |status| status.into_raw());
     if raw != 0 {
-        eprintln!("Warning: Execution of {name} option returned {raw}.");
+        remark(&format!(
+            "Warning: Execution of {name} option returned {raw}."
+        ));
     }
 }
 
 fn time() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.map_or(1, |now| now.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_may_make_something_unless_it_is_known_not_to() {
+        for sql in [
+            "select 1",
+            "  INSERT into t values (1)",
+            "BEGIN",
+            "UPDATE t1 SET a = 1",
+        ] {
+            assert!(makes_nothing(sql), "{sql}");
+        }
+        for sql in [
+            "create table t (a int)",
+            "call p()",
+            "/* a */ create",
+            "",
+            "selects",
+        ] {
+            assert!(!makes_nothing(sql), "{sql}");
+        }
+    }
 }

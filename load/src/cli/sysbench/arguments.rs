@@ -1,6 +1,7 @@
 //! Takes a command line apart: options, the test, the command.
 
 use super::table::{self, Whose};
+use crate::cli::secrets;
 use crate::lua::options::{BadValue, OptionType, OptionValue, ScriptOptions, normal_name, parse};
 use crate::lua::run::Compat;
 use crate::talk::failure;
@@ -38,6 +39,8 @@ impl Given {
     }
 }
 
+const PASSWORD: &str = "mysql_password";
+
 /// Words for standard error; the command line is wrong.
 pub type Wrong = String;
 
@@ -56,7 +59,8 @@ impl CommandLine {
             } else if line.command.is_none() {
                 line.command = Some(argument.clone());
             } else {
-                return Err(format!("Unrecognized command line argument: {argument}"));
+                let shown = secrets::hidden(argument);
+                return Err(format!("Unrecognized command line argument: {shown}"));
             }
         }
         Ok(line)
@@ -179,7 +183,44 @@ pub fn bad_number(given: &Given) -> Wrong {
 }
 
 pub fn invalid_option(given: &Given) -> Wrong {
-    format!("invalid option: {}", given.text)
+    format!(
+        "invalid option: {}",
+        secrets::cut(&given.text, secret_in(&given.text))
+    )
+}
+
+/// The byte of a word at which a password begins; the word's length if the password is not in it.
+/// An option that is no password in any version is none; of others the name tells.
+pub fn secret_in(word: &str) -> Option<usize> {
+    let body = word.trim_start_matches('-');
+    let dashes = word.len() - body.len();
+    if dashes == 0 {
+        return None;
+    }
+    let name = secrets::name_of(body);
+    let normal = normal_name(name);
+    let is_known = |compat| table::named(compat, &normal).is_some();
+    if normal != PASSWORD && [Compat::V1_0, Compat::V1_1].into_iter().any(is_known) {
+        return None;
+    }
+    // `-p` is an option of other clients.
+    let is_letter = dashes == 1 && body.starts_with('p');
+    match is_letter && body.len() > 1 && !secrets::is_secret(name) {
+        true => Some(2),
+        false if is_letter && body.len() == 1 => Some(word.len()),
+        false if secrets::is_secret(name) => Some(word.len().min(dashes + name.len() + 1)),
+        false => None,
+    }
+}
+
+/// Words without the passwords that stood alone behind their option.
+pub fn hidden(words: &str, arguments: &[String]) -> String {
+    let places = secrets::places(arguments, secret_in).into_iter();
+    let alone = places.filter(|(_, begins)| *begins == 0);
+    let alone = alone.filter_map(|(place, _)| arguments.get(place));
+    alone.fold(words.to_owned(), |words, secret| {
+        words.replace(secret, &secrets::cut(secret, Some(0)))
+    })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::{EXIT_DONE, EXIT_FAILED, Halt, events, fatal, settle_options};
 use crate::lua::options::Declared;
 use crate::lua::run::Run;
 use crate::lua::{Called, Sharing, State, thread};
+use crate::outcome::one_line;
 use crate::run::script::{Servers, run_command};
 use std::sync::Arc;
 
@@ -50,7 +51,7 @@ fn in_parallel(run: &Arc<Run>, servers: &Servers, settings: &Settings) -> Result
     match run_command(run, servers, settings.threads) {
         Ok(true) => Ok(EXIT_DONE),
         Ok(false) => Ok(EXIT_FAILED),
-        Err(failure) => Err(Halt::Fatal(failure.message)),
+        Err(failure) => Err(Halt::Fatal(one_line(&failure.message).into_owned())),
     }
 }
 

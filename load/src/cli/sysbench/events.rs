@@ -5,11 +5,13 @@ use super::report::{self, Form};
 use super::settings::{OsThreads, Settings};
 use super::watch::{CUMULATIVE, DueReports, Reporter};
 use super::{EXIT_DONE, EXIT_FAILED, EXIT_FORCED, Halt};
+use crate::cli::output::remark;
 use crate::lua::fiber::NOT_READY;
 use crate::lua::log::{Level, Log, write_stdout};
 use crate::lua::run::{Compat, Run};
 use crate::lua::workload::ScriptWorkload;
 use crate::lua::{ScriptError, State, thread};
+use crate::outcome::one_line;
 use crate::reactor::clock::{nanoseconds, seconds_ns};
 use crate::record::{Latency, Tally};
 use crate::run::job::{ArmJob, Job, Pacing, Setup, Several};
@@ -102,21 +104,21 @@ pub fn serve(
     drop(watch);
     match ran {
         Err(failure) => {
+            let message = one_line(&failure.message);
             let words = match failure.hint {
-                _ if failure.message == NOT_READY => failure.message,
-                Some(hint) => format!("{} ({hint})", failure.message),
-                None => failure.message,
+                Some(hint) if failure.message != NOT_READY => format!("{message} ({hint})"),
+                _ => message.into_owned(),
             };
             return Err(Halt::Fatal(words));
         }
         Ok(measured) => {
             if measured.unanswered > 0 {
-                eprintln!(
+                remark(&format!(
                     "WARNING: {} thread(s) still waited for the server when the time was over and \
                      the drain time ({} s) too; their last events are in no figure.",
                     measured.unanswered,
                     settings.drain.as_secs()
-                );
+                ));
             }
             let end_s = measured.ended_after_ns as f64 / 1e9;
             let waiting = measured.queue.closed.last().copied().unwrap_or(0);
@@ -155,11 +157,11 @@ fn conclude(main: &State, run: &Run, settings: &Settings, reporter: &Reporter) {
     reporter.extras().conclude(run, settings, &whole);
     let waiting = whole.queue_length;
     if waiting > u64::from(settings.threads).max(settings.rate / OVERLOAD_OF_RATE) {
-        eprintln!(
+        remark(&format!(
             "WARNING: overloaded: {waiting} events that were due had not begun when the time was \
              over. The rate is higher than the server and {} threads can serve.",
             settings.threads
-        );
+        ));
     }
 }
 

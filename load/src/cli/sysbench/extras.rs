@@ -2,6 +2,7 @@
 
 use super::books::ReportFigures;
 use super::settings::Settings;
+use crate::cli::output::remark;
 use crate::lua::run::Run;
 use crate::outcome::{ErrorCount, Percentiles};
 use crate::record::{Counter, HdrLog, Reading};
@@ -144,7 +145,7 @@ impl Extras {
             self.broken = Some(words);
         }
         if let Some(words) = self.broken.take() {
-            eprintln!("WARNING: {words}");
+            remark(&format!("WARNING: {words}"));
         }
     }
 

@@ -19,7 +19,8 @@ mod table;
 mod watch;
 
 use crate::arrival::{Dispenser, Schedule};
-use crate::cli::output::end_with_the_pipe;
+use crate::cli::output::{end_with_the_pipe, remark};
+use crate::cli::secrets;
 use crate::lua::chunks::Chunks;
 use crate::lua::figures::Figures;
 use crate::lua::log::{Level, Log, write_stdout};
@@ -55,6 +56,7 @@ pub(crate) enum Halt {
 
 /// Runs a command line, without the name of the program.
 pub fn main(arguments: &[String]) -> ExitCode {
+    secrets::hide(arguments, arguments::secret_in);
     end_with_the_pipe();
     ExitCode::from(run(arguments))
 }
@@ -63,8 +65,8 @@ fn run(arguments: &[String]) -> u8 {
     let log = Arc::new(Log::new(verbosity(arguments)));
     match serve(arguments, &log) {
         Ok(code) => return code,
-        Err(Halt::Usage(words)) => eprintln!("{words}"),
-        Err(Halt::Fatal(words)) => log.fatal(&words),
+        Err(Halt::Usage(words)) => remark(&arguments::hidden(&words, arguments)),
+        Err(Halt::Fatal(words)) => log.fatal(&arguments::hidden(&words, arguments)),
         Err(Halt::Said) => {}
     }
     EXIT_FAILED
@@ -178,9 +180,9 @@ fn take_test_option(line: &mut CommandLine, mut unknown: Vec<Given>) -> Vec<Give
     let Some(place) = unknown.iter().position(|given| given.name == "test") else {
         return unknown;
     };
-    eprintln!(
+    remark(
         "WARNING: the --test option is deprecated. You can pass a script name or path on the \
-         command line without any options."
+         command line without any options.",
     );
     let given = unknown.remove(place);
     // With `--test NAME` the name is the first word already.

@@ -1,6 +1,7 @@
 //! Finds the script that a command line names.
 
 use super::table::BUILT_IN;
+use crate::cli::secrets::hidden;
 use crate::lua::modules;
 use crate::lua::run::LoadedScript;
 use std::io::Read as _;
@@ -37,7 +38,7 @@ pub fn find(name: Option<&str>) -> Found {
     match read(name) {
         Ok(source) => return script(format!("@{name}"), source, false),
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            return Found::Missing(format!("Cannot read '{name}': {error}"));
+            return Found::Missing(format!("Cannot read '{}': {error}", hidden(name)));
         }
         Err(_) => {}
     }
@@ -48,7 +49,8 @@ pub fn find(name: Option<&str>) -> Found {
         return script(chunk_name, source, bundled);
     }
     Found::Missing(format!(
-        "Cannot find benchmark '{name}': no such built-in test, file or module"
+        "Cannot find benchmark '{}': no such built-in test, file or module",
+        hidden(name)
     ))
 }
 

@@ -139,12 +139,7 @@ unsafe fn enter<'a>(lua: *mut lua_State) -> (Stack<'a>, &'a mut Context) {
 /// type than the host's own handles have is compared with what the host has given out, and not
 /// followed: scripts can make any number a value of the FFI.
 #[inline]
-fn handle(
-    stack: &Stack<'_>,
-    cx: &Context,
-    index: c_int,
-    kind: HandleKind,
-) -> Option<*mut c_void> {
+fn handle(stack: &Stack<'_>, cx: &Context, index: c_int, kind: HandleKind) -> Option<*mut c_void> {
     let (type_number, head) = stack.typed_pointer(index)?;
     let types = &cx.handle_types;
     if types.get(kind.place()) != Some(&type_number) && !cx.has_given_out(head.addr()) {
@@ -166,11 +161,7 @@ fn connection<'a>(stack: &Stack<'_>, cx: &Context, index: c_int) -> Option<&'a m
 
 /// As [`connection`], a statement.
 #[inline]
-fn statement<'a>(
-    stack: &Stack<'_>,
-    cx: &Context,
-    index: c_int,
-) -> Option<&'a mut ScriptStatement> {
+fn statement<'a>(stack: &Stack<'_>, cx: &Context, index: c_int) -> Option<&'a mut ScriptStatement> {
     let handle = handle(stack, cx, index, HandleKind::Statement)?;
     // SAFETY: a handle of this kind points to a statement.
     Some(unsafe { &mut *handle.cast() })

@@ -8,6 +8,7 @@ use crate::lua::fixed::Fixed;
 use crate::lua::log::Level;
 use crate::lua::run::Run;
 use crate::lua::thread_io::{Answered, Connected, ThreadIo, client_error};
+use crate::outcome::one_line;
 use crate::record::Counter;
 use crate::wire::mysql::command;
 use crate::wire::mysql::rows::{ResultRows, ResultShape};
@@ -129,8 +130,11 @@ impl Connection {
         run.log.fatal(&format!(
             "unable to connect to MySQL server on {place}, aborting..."
         ));
-        run.log
-            .fatal(&format!("error {}: {}", error.code, error.message));
+        run.log.fatal(&format!(
+            "error {}: {}",
+            error.code,
+            one_line(&error.message)
+        ));
     }
 
     /// Which of the run's servers it leads to.
@@ -224,7 +228,7 @@ impl Connection {
                 "{} returned error {} ({}) for query '{}'",
                 caller.name(),
                 error.code,
-                error.message,
+                one_line(&error.message),
                 String::from_utf8_lossy(sql)
             ));
             return Err(CallFailed);

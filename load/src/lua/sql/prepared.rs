@@ -6,6 +6,7 @@ use super::faces::{Gravity, StatementFace};
 use super::statement::{Bound, How, ScriptStatement};
 use crate::lua::fixed::Fixed;
 use crate::lua::thread_io::{Answered, client_error};
+use crate::outcome::one_line;
 use crate::record::Counter;
 use crate::wire::mysql::{self, command};
 use crate::workload::Reply;
@@ -86,7 +87,8 @@ impl Connection {
         session.run.log.fatal("mysql_stmt_prepare() failed");
         session.run.log.fatal(&format!(
             "MySQL error: {} \"{}\"",
-            error.code, error.message
+            error.code,
+            one_line(&error.message)
         ));
         self.face.error = Gravity::Fatal;
         Err(CallFailed)
