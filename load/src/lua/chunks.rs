@@ -3,7 +3,6 @@
 //! A thousand threads are a thousand states that run the same script. The first compiles it, the
 //! others load the bytecode, which is quicker and needs no second copy of the source.
 
-use super::context::Context;
 use super::stack::Stack;
 use super::sys::{self, lua_State};
 use std::collections::HashMap;
@@ -63,11 +62,17 @@ pub struct Chunks {
 
 impl Chunks {
     /// Pushes the function that `source` compiles to, or pushes the message of its error and
-    /// returns false.
+    /// returns false. `string_dump` is the state's reference to Lua's own function.
     ///
     /// # Safety
     /// `lua` is a live state with room for one more value.
-    pub unsafe fn push(&self, lua: *mut lua_State, chunk_name: &str, source: &[u8]) -> bool {
+    pub unsafe fn push(
+        &self,
+        lua: *mut lua_State,
+        string_dump: c_int,
+        chunk_name: &str,
+        source: &[u8],
+    ) -> bool {
         let known = self.lock().get(chunk_name).cloned();
         if let Some(bytecode) = known {
             // SAFETY: as the caller promises; LuaJIT has made the bytecode in this process.
@@ -80,7 +85,7 @@ impl Chunks {
                 return false;
             }
             let bytecode = if chunk_name.starts_with(OURS) {
-                dump_without_lines(lua)
+                dump_without_lines(lua, string_dump)
             } else {
                 dump(lua)
             };
@@ -96,12 +101,14 @@ impl Chunks {
     ///
     /// # Safety
     /// As [`Self::push`].
-    pub unsafe fn push_part(&self, lua: *mut lua_State, name: &str) -> bool {
+    pub unsafe fn push_part(&self, lua: *mut lua_State, string_dump: c_int, name: &str) -> bool {
         let part = PARTS.iter().find(|(known, _)| *known == name);
         // SAFETY: as the caller promises.
         unsafe {
             match part {
-                Some((name, source)) => self.push(lua, &chunk_name_of(name), source.as_bytes()),
+                Some((name, source)) => {
+                    self.push(lua, string_dump, &chunk_name_of(name), source.as_bytes())
+                }
                 None => {
                     sys::lua_pushnil(lua);
                     false
@@ -125,13 +132,13 @@ unsafe fn dump(lua: *mut lua_State) -> Option<Vec<u8>> {
 
 /// The same without the numbers of lines and the names of locals, which no error of ours shows:
 /// errors are blamed on the script.
-unsafe fn dump_without_lines(lua: *mut lua_State) -> Option<Vec<u8>> {
-    // SAFETY: the caller has put a function on top of the stack of a live state. The context is only
-    // read; `string.dump` runs nothing of the script.
+unsafe fn dump_without_lines(lua: *mut lua_State, string_dump: c_int) -> Option<Vec<u8>> {
+    // SAFETY: the caller has put a function on top of the stack of a live state. `string.dump` runs
+    // nothing of the script.
     unsafe {
         let mut stack = Stack::new(lua);
         let top = stack.top();
-        stack.push_kept(Context::of(lua).originals.dump);
+        stack.push_kept(string_dump);
         stack.push_copy(top);
         stack.push_flag(true);
         stack.call(2, 1).ok()?;

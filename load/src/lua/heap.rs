@@ -8,8 +8,8 @@
 //! as LuaJIT of sysbench could use, or where all states together have taken half of the memory that
 //! there is: Lua raises an error then, which is better than the end of the process.
 
+use super::error::ScriptError;
 use super::native_stack::STACK_OVERFLOW;
-use super::state::ScriptError;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -37,13 +37,13 @@ static TOLD: AtomicUsize = AtomicUsize::new(0);
 
 /// Why a block was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum HeapRefusal {
     Stack,
     OwnMemory,
     AllMemory,
 }
 
-impl Refusal {
+impl HeapRefusal {
     /// The error that came of it, in words of what was short.
     pub fn explain(self, error: ScriptError) -> ScriptError {
         let Some(place) = error.0.strip_suffix(NO_MEMORY) else {
@@ -96,7 +96,7 @@ pub struct Heap {
     taken: usize,
     told: usize,
     lowest_of_stack: usize,
-    refused: Option<Refusal>,
+    refused: Option<HeapRefusal>,
 }
 
 impl Default for Heap {
@@ -126,7 +126,7 @@ impl Heap {
     }
 
     /// Why a block was refused since this was last asked.
-    pub fn take_refusal(&mut self) -> Option<Refusal> {
+    pub fn take_refusal(&mut self) -> Option<HeapRefusal> {
         self.refused.take()
     }
 
@@ -139,7 +139,7 @@ impl Heap {
     }
 
     #[cold]
-    fn refuse(&mut self, why: Refusal) -> *mut u8 {
+    fn refuse(&mut self, why: HeapRefusal) -> *mut u8 {
         self.refused = Some(why);
         ptr::null_mut()
     }
@@ -158,8 +158,8 @@ impl Heap {
         }
         TOLD.fetch_sub(more, Relaxed);
         self.refused = Some(match self.taken > STATE_MAX {
-            true => Refusal::OwnMemory,
-            false => Refusal::AllMemory,
+            true => HeapRefusal::OwnMemory,
+            false => HeapRefusal::AllMemory,
         });
         self.taken -= bytes;
         false
@@ -181,7 +181,7 @@ impl Heap {
     /// `block` is null, or came from here with `size_before` bytes and was not freed since.
     pub unsafe fn change(&mut self, block: *mut u8, size_before: usize, size: usize) -> *mut u8 {
         if size > size_before && self.is_deep() {
-            return self.refuse(Refusal::Stack);
+            return self.refuse(HeapRefusal::Stack);
         }
         // SAFETY: as the caller promises; what is copied fits both blocks.
         unsafe {
@@ -313,14 +313,14 @@ mod tests {
         // SAFETY: asks for blocks, and gives back what it gets.
         unsafe {
             assert!(heap.change(ptr::null_mut(), 0, 8).is_null());
-            assert_eq!(heap.take_refusal(), Some(Refusal::Stack));
+            assert_eq!(heap.take_refusal(), Some(HeapRefusal::Stack));
             let mut heap = Heap::default();
             assert!(heap.change(ptr::null_mut(), 0, STATE_MAX + 1).is_null());
-            assert_eq!(heap.take_refusal(), Some(Refusal::OwnMemory));
+            assert_eq!(heap.take_refusal(), Some(HeapRefusal::OwnMemory));
             heap.taken = STATE_MAX - limit();
             TOLD.fetch_add(limit(), Relaxed);
             assert!(heap.change(ptr::null_mut(), 0, limit()).is_null());
-            assert_eq!(heap.take_refusal(), Some(Refusal::AllMemory));
+            assert_eq!(heap.take_refusal(), Some(HeapRefusal::AllMemory));
             TOLD.fetch_sub(limit(), Relaxed);
             heap.taken = 0;
             let block = heap.change(ptr::null_mut(), 0, 4 * STEP_TOLD);

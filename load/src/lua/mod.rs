@@ -11,6 +11,7 @@ mod api;
 pub mod chunks;
 mod context;
 pub mod database;
+mod error;
 pub mod fiber;
 pub mod figures;
 mod fixed;
@@ -25,6 +26,7 @@ pub mod run;
 pub mod sql;
 mod stack;
 mod state;
+pub mod states;
 pub mod stopping;
 mod sys;
 #[cfg(test)]
@@ -33,7 +35,8 @@ pub mod thread;
 pub mod thread_io;
 pub mod workload;
 
-pub use state::{Called, ScriptError, Sharing, State};
+pub use error::ScriptError;
+pub use state::{Called, Sharing, State};
 
 /// Version of LuaJIT that this program contains.
 pub fn luajit_version() -> &'static str {

@@ -80,10 +80,10 @@ fn find(name: &str, places: &str) -> Result<(String, Vec<u8>, bool), String> {
 unsafe extern "C-unwind" fn search(lua: *mut lua_State) -> c_int {
     // SAFETY: Lua calls with its state; only the context's shared part is used.
     let (mut stack, run) = unsafe { (Stack::new(lua), Context::of(lua).run.clone()) };
-    // SAFETY: as above; a number is read.
-    let package = unsafe { Context::of(lua).originals.package };
+    // SAFETY: as above; numbers are read.
+    let originals = unsafe { Context::of(lua).originals };
     let name = stack.text(1).unwrap_or_default();
-    stack.push_kept(package);
+    stack.push_kept(originals.package);
     stack.push_raw_field(-1, "path");
     let places = stack.text(-1).unwrap_or_default();
     stack.pop(2);
@@ -91,7 +91,7 @@ unsafe extern "C-unwind" fn search(lua: *mut lua_State) -> c_int {
         Ok((chunk_name, source, _)) => {
             // A message of the compiler takes the function's place: `require` shows it.
             // SAFETY: the state is alive, and its stack nearly empty.
-            unsafe { run.chunks.push(lua, &chunk_name, &source) };
+            unsafe { run.chunks.push(lua, originals.dump, &chunk_name, &source) };
         }
         Err(missing) => stack.push_bytes(missing.as_bytes()),
     }

@@ -5,8 +5,8 @@
 //! to catch one, it would reach frames of Rust that cannot, and end the process. So nothing that
 //! can raise is called but by functions that Lua calls, and by `work` here.
 
+use super::error::ScriptError;
 use super::stack::Stack;
-use super::state::ScriptError;
 use super::sys::{self, lua_State};
 use std::ffi::c_int;
 

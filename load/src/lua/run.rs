@@ -5,7 +5,7 @@ use super::database::Database;
 use super::figures::Figures;
 use super::log::Log;
 use super::options::ScriptOptions;
-use super::stopping::States;
+use super::states::States;
 use crate::arrival::Dispenser;
 use crate::random::Shape;
 use crate::record::ErrorTally;

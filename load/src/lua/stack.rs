@@ -3,7 +3,7 @@
 //! Whoever has a [`Stack`] is called by Lua, so an error that is raised here is caught there. It
 //! unwinds through the Rust frames between, and their destructors run.
 
-use super::state::ScriptError;
+use super::error::ScriptError;
 use super::sys::{self, lua_CFunction, lua_State};
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::marker::PhantomData;

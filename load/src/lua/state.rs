@@ -2,6 +2,7 @@
 
 use super::chunks;
 use super::context::Context;
+use super::error::ScriptError;
 use super::native_stack;
 use super::options::{Declared, OptionType};
 use super::protected::protected;
@@ -13,12 +14,6 @@ use super::{api, modules};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::Arc;
-
-/// What a script raised, or why it cannot be run: in its own words, with file and line where it
-/// named them.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ScriptError(pub String);
 
 /// A Lua state and the host's side of it.
 pub struct State {
@@ -308,8 +303,12 @@ fn push_chunk(
     name: &str,
     source: &[u8],
 ) -> Result<(), ScriptError> {
+    let lua = stack.raw();
     // SAFETY: the state is alive, and its stack holds no more than a few values here.
-    if unsafe { run.chunks.push(stack.raw(), name, source) } {
+    if unsafe {
+        run.chunks
+            .push(lua, Context::of(lua).originals.dump, name, source)
+    } {
         return Ok(());
     }
     Err(stack.take_error())

@@ -8,7 +8,7 @@ use super::log::{Level, Log};
 use super::options::ScriptOptions;
 use super::run::{Compat, Draws, LoadedScript, Run, Stop};
 use super::state::State;
-use super::stopping::States;
+use super::states::States;
 use super::thread_io::{Answered, Connected, ThreadIo, Turn, client_error};
 use crate::arrival::Dispenser;
 use crate::random::Shape;

@@ -1,8 +1,9 @@
 //! The life of one thread of a script, wherever it runs.
 
+use super::error::ScriptError;
 use super::log::Level;
 use super::run::Run;
-use super::state::{Called, ScriptError, State};
+use super::state::{Called, State};
 use super::thread_io::ThreadIo;
 use std::sync::Arc;
 

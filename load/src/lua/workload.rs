@@ -2,6 +2,7 @@
 
 use super::fiber::Fiber;
 use super::run::Run;
+use super::stopping;
 use super::thread::Duty;
 use crate::outcome::Failure;
 use crate::record::Reading;
@@ -40,7 +41,7 @@ impl Workload for ScriptWorkload {
     }
 
     fn stop(&self) -> bool {
-        self.run.states.stop();
+        stopping::stop(&self.run.states);
         true
     }
 

@@ -154,7 +154,7 @@ const PREFIXES: [(&str, Prefix); 5] = [
 
 /// What a name without its dashes means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meaning {
+enum OptionMeaning {
     Nothing,
     Exactly(&'static SlapOption),
     /// The begin of one name.
@@ -164,10 +164,10 @@ enum Meaning {
 }
 
 /// What a name means, what stands in front of it, and where that ends.
-fn meaning(name: &str) -> (Meaning, Prefix, usize) {
+fn meaning(name: &str) -> (OptionMeaning, Prefix, usize) {
     let normal = name.replace('_', "-");
     let whole = meaning_of_whole(&normal);
-    if whole != Meaning::Nothing {
+    if whole != OptionMeaning::Nothing {
         return (whole, Prefix::None, 0);
     }
     for (words, prefix) in PREFIXES {
@@ -175,29 +175,29 @@ fn meaning(name: &str) -> (Meaning, Prefix, usize) {
             continue;
         };
         let found = meaning_of_whole(rest);
-        if found != Meaning::Nothing || prefix == Prefix::Loose {
+        if found != OptionMeaning::Nothing || prefix == Prefix::Loose {
             return (found, prefix, words.len());
         }
     }
-    (Meaning::Nothing, Prefix::None, 0)
+    (OptionMeaning::Nothing, Prefix::None, 0)
 }
 
-fn meaning_of_whole(normal: &str) -> Meaning {
+fn meaning_of_whole(normal: &str) -> OptionMeaning {
     let visible = |known: &&SlapOption| match known.whose {
         SlapWhose::Ours => known.name == normal,
         _ => known.name.starts_with(normal),
     };
     if normal.is_empty() {
-        return Meaning::Nothing;
+        return OptionMeaning::Nothing;
     }
     let found: Vec<&'static SlapOption> = OPTIONS.iter().filter(visible).collect();
     if let Some(exact) = found.iter().find(|known| known.name == normal) {
-        return Meaning::Exactly(exact);
+        return OptionMeaning::Exactly(exact);
     }
     match found.as_slice() {
-        [] => Meaning::Nothing,
-        [only] => Meaning::ByBegin(only),
-        [first, .., last] => Meaning::Several(first.name, last.name),
+        [] => OptionMeaning::Nothing,
+        [only] => OptionMeaning::ByBegin(only),
+        [first, .., last] => OptionMeaning::Several(first.name, last.name),
     }
 }
 
@@ -210,8 +210,14 @@ pub fn secret_in(word: &str) -> Option<usize> {
             None => (long, false),
         };
         return match meaning(name).0 {
-            Meaning::Exactly(known) | Meaning::ByBegin(known) if known.name != PASSWORD => None,
-            Meaning::Exactly(_) | Meaning::ByBegin(_) | Meaning::Several(..) if !has_value => {
+            OptionMeaning::Exactly(known) | OptionMeaning::ByBegin(known)
+                if known.name != PASSWORD =>
+            {
+                None
+            }
+            OptionMeaning::Exactly(_) | OptionMeaning::ByBegin(_) | OptionMeaning::Several(..)
+                if !has_value =>
+            {
                 Some(word.len())
             }
             _ => secret_of_unknown(long).map(|at| at + 2),
@@ -248,8 +254,8 @@ impl Reader<'_> {
         };
         let (meaning, prefix, begins) = meaning(name);
         let known = match meaning {
-            Meaning::Exactly(known) => known,
-            Meaning::ByBegin(known) => {
+            OptionMeaning::Exactly(known) => known,
+            OptionMeaning::ByBegin(known) => {
                 let shown = name.get(begins..).unwrap_or_default();
                 self.line.warnings.push(format!(
                     "Info: Using unique option prefix '{shown}' is error-prone and can break in \
@@ -258,12 +264,12 @@ impl Reader<'_> {
                 ));
                 known
             }
-            Meaning::Several(first, last) => {
+            OptionMeaning::Several(first, last) => {
                 let shown = secrets::cut(word, value.map(|_| name.len() + 1));
                 let words = format!("ambiguous option '--{shown}' ({first}, {last})");
                 return refuse(AMBIGUOUS, words);
             }
-            Meaning::Nothing => return self.unknown(word, prefix),
+            OptionMeaning::Nothing => return self.unknown(word, prefix),
         };
         let value = match (known.takes, value, prefix) {
             (Takes::Switch, None, Prefix::Skip) => Some("0".to_owned()),

@@ -40,7 +40,7 @@ use arguments::SlapRefusal;
 use control::Control;
 use progress::SlapProgress;
 use report::Writers;
-use run::{Made, Runner};
+use run::{MadeHere, Runner};
 use settings::SlapSettings;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -133,7 +133,7 @@ fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), SlapHa
         target: (!settings.only_prints).then_some(target),
         writers: Writers::open(&settings)?,
         progress: SlapProgress::new(options.is_on("silent")),
-        made: Made::Nothing,
+        made: MadeHere::Nothing,
         settings: &settings,
         program,
     };

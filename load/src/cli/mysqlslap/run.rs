@@ -53,12 +53,12 @@ pub struct Runner<'s> {
     pub target: Option<Target>,
     pub writers: Writers,
     pub progress: SlapProgress,
-    pub made: Made,
+    pub made: MadeHere,
 }
 
 /// What this run has made on the server.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Made {
+pub enum MadeHere {
     Nothing,
     /// The schema, by a CREATE SCHEMA that succeeded; not yet all that goes into it.
     Schema,
@@ -73,7 +73,7 @@ impl Runner<'_> {
     /// The first thing that fails. A schema that was made here is gone then too.
     pub fn run(&mut self) -> Result<(), SlapHalt> {
         let ended = self.run_all();
-        if ended.is_err() && self.made != Made::Nothing && !self.settings.strict {
+        if ended.is_err() && self.made != MadeHere::Nothing && !self.settings.strict {
             // What failed is told, and not waited for: a statement may still run there.
             let _ = self.control.run("SET SESSION lock_wait_timeout = 5");
             if let Err(SlapHalt::Failed(words)) = self.drop_schema() {
@@ -209,7 +209,7 @@ impl Runner<'_> {
         let created = self.control.run(&create);
         created.map_err(|failure| self.not_created(failure))?;
         if settings.drops {
-            self.made = Made::Schema;
+            self.made = MadeHere::Schema;
         }
         let chosen = self.control.choose(&settings.schema, settings.strict);
         chosen.map_err(|failure| SlapHalt::query("use", failure))?;
@@ -224,7 +224,7 @@ impl Runner<'_> {
             }
         }
         if self.looks_before_dropping() {
-            self.made = Made::Whole(self.contents()?);
+            self.made = MadeHere::Whole(self.contents()?);
         }
         Ok(())
     }
@@ -283,10 +283,10 @@ impl Runner<'_> {
     /// for.
     fn drop_schema(&mut self) -> Result<(), SlapHalt> {
         let settings = self.settings;
-        if !settings.drops || !(settings.drops_existing || self.made != Made::Nothing) {
+        if !settings.drops || !(settings.drops_existing || self.made != MadeHere::Nothing) {
             return Ok(());
         }
-        if let Made::Whole(made) = std::mem::replace(&mut self.made, Made::Nothing) {
+        if let MadeHere::Whole(made) = std::mem::replace(&mut self.made, MadeHere::Nothing) {
             let now = self.contents()?;
             let others: Vec<&str> = now.difference(&made).map(String::as_str).collect();
             if !others.is_empty() {

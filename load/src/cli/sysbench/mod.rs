@@ -29,7 +29,7 @@ use crate::lua::options::{
     BadValue, Declared, OptionType, OptionValue, ScriptOptions, normal_name, parse,
 };
 use crate::lua::run::{Compat, Late, Run, Stop};
-use crate::lua::stopping::States;
+use crate::lua::states::States;
 use crate::lua::{ScriptError, State};
 use crate::run::script::{BlockingIo, Servers};
 use arguments::{CommandLine, Given, Refused};

@@ -13,7 +13,7 @@ use crate::lua::figures::Figures;
 use crate::lua::log::{Level, Log};
 use crate::lua::options::{BadValue, Declared, OptionType, normal_name, parse};
 use crate::lua::run::{Compat, LoadedScript, Run, Stop};
-use crate::lua::stopping::States;
+use crate::lua::states::States;
 use crate::lua::{State, thread};
 use crate::plan::{Plan, Protocol, Script as Spec, ScriptValue};
 use crate::run::of_plan::dispenser_of;

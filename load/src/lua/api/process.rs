@@ -71,10 +71,13 @@ fn debug(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
 
 /// `part(name)`: the function of a part of the interface that is loaded late.
 pub unsafe extern "C-unwind" fn part(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state; only the context's shared part is used.
-    let (stack, run) = unsafe { (Stack::new(lua), Context::of(lua).run.clone()) };
+    // SAFETY: Lua calls with its state; only the context's shared part is used, and a number read.
+    let (stack, run, dump) = unsafe {
+        let context = Context::of(lua);
+        (Stack::new(lua), context.run.clone(), context.originals.dump)
+    };
     let name = stack.text(1).unwrap_or_default();
     // SAFETY: Lua has called with its state; one more value fits.
-    unsafe { run.chunks.push_part(lua, &name) };
+    unsafe { run.chunks.push_part(lua, dump, &name) };
     1
 }

@@ -11,6 +11,7 @@ use super::gate::GateState;
 use super::os_threads::start;
 use crate::lua::fiber::NOT_READY;
 use crate::lua::run::Run;
+use crate::lua::stopping::stop;
 use crate::lua::thread::Duty;
 use crate::outcome::Failure;
 use crate::reactor::{clock, threads};
@@ -243,7 +244,7 @@ impl ScriptWorker {
             if seen.ended >= self.setup.connections {
                 break;
             }
-            self.run.states.stop();
+            stop(&self.run.states);
             seen = self.gang.gate.watch(clock::now_ns() + STOP_EVERY_NS);
         }
         seen
