@@ -152,15 +152,12 @@ impl Heap {
         }
         let more = self.taken - self.told;
         let all = TOLD.fetch_add(more, Relaxed).saturating_add(more);
-        if self.taken <= STATE_MAX && all <= limit() {
+        self.refused = refusal(self.taken, all, limit());
+        if self.refused.is_none() {
             self.told += more;
             return true;
         }
         TOLD.fetch_sub(more, Relaxed);
-        self.refused = Some(match self.taken > STATE_MAX {
-            true => HeapRefusal::OwnMemory,
-            false => HeapRefusal::AllMemory,
-        });
         self.taken -= bytes;
         false
     }
@@ -301,10 +298,29 @@ impl Drop for Heap {
     }
 }
 
+/// Why a state that has `taken` bytes gets no more, if `all` have so many together.
+fn refusal(taken: usize, all: usize, limit: usize) -> Option<HeapRefusal> {
+    if taken > STATE_MAX {
+        return Some(HeapRefusal::OwnMemory);
+    }
+    (all > limit).then_some(HeapRefusal::AllMemory)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn one_state_and_all_together_have_limits() {
+        let limit = 4 * STATE_MAX;
+        assert_eq!(refusal(STATE_MAX, limit, limit), None);
+        assert_eq!(refusal(0, limit + 1, limit), Some(HeapRefusal::AllMemory));
+        assert_eq!(
+            refusal(STATE_MAX + 1, limit, limit),
+            Some(HeapRefusal::OwnMemory)
+        );
+    }
 
     #[test]
     fn a_block_is_refused_where_the_stack_or_the_memory_is_short() {
@@ -317,12 +333,6 @@ mod tests {
             let mut heap = Heap::default();
             assert!(heap.change(ptr::null_mut(), 0, STATE_MAX + 1).is_null());
             assert_eq!(heap.take_refusal(), Some(HeapRefusal::OwnMemory));
-            heap.taken = STATE_MAX - limit();
-            TOLD.fetch_add(limit(), Relaxed);
-            assert!(heap.change(ptr::null_mut(), 0, limit()).is_null());
-            assert_eq!(heap.take_refusal(), Some(HeapRefusal::AllMemory));
-            TOLD.fetch_sub(limit(), Relaxed);
-            heap.taken = 0;
             let block = heap.change(ptr::null_mut(), 0, 4 * STEP_TOLD);
             assert!(!block.is_null() && heap.told == 4 * STEP_TOLD);
             heap.change(block, 4 * STEP_TOLD, 0);
