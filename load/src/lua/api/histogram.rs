@@ -54,7 +54,6 @@ fn print(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::*;
     use crate::lua::testing::{run_of, state_of};
 
     #[test]
