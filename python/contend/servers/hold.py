@@ -166,10 +166,7 @@ class ServerHold:
         except pymysql.err.MySQLError as error:
             if error.args[0] in _NO_SUCH_LOCK:
                 return False
-            raise WorkError(
-                f"{self._server} did not give the lock that contend takes before a change: "
-                f"{error.args[-1]} (error {error.args[0]})."
-            ) from error
+            raise
         got = rows[0][0] if rows else None
         if got == 0:
             raise self._in_use(connection)

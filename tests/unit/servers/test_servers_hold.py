@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pymysql
 import pytest
 from fake_connection import FakeConnection, Rows
 from fake_variables import FakeVariables
 
 from contend.errors import WorkError
-from contend.servers.errors import ConnectionRefused
+from contend.servers.errors import ConnectionRefused, StatementRefused
 from contend.servers.hold import AnotherServer, ServerHold, ServerInUse, unique_name
 
 
@@ -98,22 +95,16 @@ def test_a_lock_that_is_not_given_has_words(rows: Rows) -> None:
         ServerHold(lambda **_more: FakeConnection(answers), "s").take()
 
 
-def test_a_lock_that_is_refused_has_words() -> None:
+def test_a_refusal_of_the_lock_is_told_as_it_is() -> None:
     class Refuses(FakeConnection):
         def answer(self, statement: str) -> Rows:
             if "GET_LOCK" in statement:
-                raise pymysql.err.OperationalError(3058, "Deadlock found")
+                raise StatementRefused("s", 1820, "You must SET PASSWORD", statement)
             return super().answer(statement)
 
-    made: list[Refuses] = []
-
-    def connect(**_more: Any) -> Any:
-        made.append(Refuses())
-        return made[-1]
-
-    with pytest.raises(WorkError, match=r"Deadlock found \(error 3058\)"):
-        ServerHold(connect, "s").take()
-    assert [one.closed for one in made] == [True]
+    with pytest.raises(StatementRefused) as raised:
+        ServerHold(lambda **_more: Refuses(), "s").take()
+    assert raised.value.hint is not None and "expired" in raised.value.hint
 
 
 @pytest.mark.parametrize("word", ["server_uid", "hostname", "datadir"])
