@@ -365,15 +365,17 @@ impl ThreadIo for FiberIo {
 
     fn sleep(&mut self, span: Duration) {
         let due = Instant::now() + span;
+        let mut left = span;
         loop {
-            let left = due.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            // The end of the run does not shorten a sleep of the script. If that takes too long,
-            // the driver cuts the run off.
+            // Also a sleep of no time lets the others go on, and the worker see the end of the run.
+            // The end does not shorten a sleep of the script. If that takes too long, the driver
+            // cuts the run off.
             if let Call::Finish = self.wait(Step::Sleep(left)) {
                 self.over = true;
+            }
+            left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
             }
         }
         self.asked_since = true;

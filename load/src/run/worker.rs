@@ -366,6 +366,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     /// One more session has ended.
     pub(super) fn count_stopped(&mut self) {
         self.stopped += 1;
+        // A script may have computed for long before it ended: what is due is looked for anew.
+        self.reactor.tick();
         self.stopped_ns = self.reactor.now_ns();
         // Those that ask nothing stay until all are released.
         if self.stopped + self.idle == self.seats.len() && self.edges.phase < WorkerPhase::Closed {

@@ -23,7 +23,8 @@ const POLL_MAX: Duration = Duration::from_millis(20);
 
 /// `sleep(seconds)`.
 fn sleep(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
-    let seconds = stack.number(1).clamp(0.0, SLEEP_S_MAX);
+    // What is no number sleeps not at all.
+    let seconds = stack.number(1).max(0.0).min(SLEEP_S_MAX);
     cx.io.sleep(Duration::from_secs_f64(seconds));
     0
 }
@@ -80,4 +81,22 @@ pub unsafe extern "C-unwind" fn part(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua has called with its state; one more value fits.
     unsafe { run.chunks.push_part(lua, dump, &name) };
     1
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use crate::lua::testing::{run_of, state_of};
+
+    #[test]
+    fn any_number_may_be_slept() {
+        let script = "
+            function sleeps()
+              for _, span in ipairs({ 0 / 0, -1, -1 / 0, 1 / 0, 0 }) do
+                ffi.C.usleep(span)
+              end
+            end
+        ";
+        state_of(&run_of(script, 1)).call("sleeps", &[]).unwrap();
+    }
 }
