@@ -1,6 +1,7 @@
 //! `contend-load run PLAN`: one plan in, outcomes out as JSON lines.
 
 use super::asks;
+use super::new_file::NewFile;
 use super::output::{self, Undone};
 use super::plan_file;
 use super::sysbench::planned::{self, Planned};
@@ -16,7 +17,6 @@ use crate::run::of_plan::{ArmAsks, job_of};
 use crate::run::run;
 use crate::run::script;
 use crate::run::validate::validate;
-use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -58,7 +58,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
     }
 }
 
-type LogFile = Option<BufWriter<File>>;
+type LogFile = Option<BufWriter<NewFile>>;
 
 fn prepare(arguments: &Arguments) -> Result<(Job, LogFile, Scripts), String> {
     let mut plan = plan_file::read(&arguments.plan)?;
@@ -79,8 +79,8 @@ fn prepare(arguments: &Arguments) -> Result<(Job, LogFile, Scripts), String> {
     if scripts.want_os_threads() {
         script::threads::refuse(&job)?;
     }
-    let log = log.as_ref().map(create).transpose()?;
-    Ok((job, log, scripts))
+    let log = log.map(|path| NewFile::create(&path)).transpose()?;
+    Ok((job, log.map(BufWriter::new), scripts))
 }
 
 /// The workload of an arm's plan, and the dispenser of its events.
@@ -146,12 +146,6 @@ impl Scripts {
     fn want_os_threads(&self) -> bool {
         self.read.iter().any(Planned::wants_os_threads)
     }
-}
-
-fn create(path: &PathBuf) -> Result<BufWriter<File>, String> {
-    File::create(path)
-        .map(BufWriter::new)
-        .map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
 fn measure(job: Job, log: LogFile, scripts: &Scripts) -> Result<ExitCode, Undone> {

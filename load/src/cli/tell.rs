@@ -2,6 +2,7 @@
 
 mod figures;
 
+use super::new_file::NewFile;
 use super::output::{self, ratio};
 use crate::outcome::{
     ArmFigures, Done, Drained, Hello, HostFigures, Interval, OUTCOME_VERSION, OpenLoop, Outcome,
@@ -12,7 +13,6 @@ use crate::run::job::{ArmJob, Setup};
 use crate::run::measured::{self, Ended, Measured, Progress, Queue};
 use crate::workload::Workload;
 use serde::Serialize;
-use std::fs::File;
 use std::io::{self, BufWriter};
 use std::sync::Arc;
 
@@ -54,12 +54,12 @@ impl ArmWords {
 /// The histogram log. It can only begin when the run knows its start time.
 enum HistogramLog {
     None,
-    Waiting(BufWriter<File>),
-    Open(HdrLog<BufWriter<File>>),
+    Waiting(BufWriter<NewFile>),
+    Open(HdrLog<BufWriter<NewFile>>),
 }
 
 impl OutcomeWriter {
-    pub fn new(setup: &Setup, log: Option<BufWriter<File>>) -> Self {
+    pub fn new(setup: &Setup, log: Option<BufWriter<NewFile>>) -> Self {
         Self {
             arms: setup.arms.iter().map(ArmWords::of).collect(),
             connections: setup.own_connections(),
@@ -229,6 +229,7 @@ impl OutcomeWriter {
                 written = written.and_then(|()| log.write(Some(name), start_s, duration_s, &times));
             }
         }
+        let written = written.and_then(|()| log.to().get_mut().keep());
         if let Err(error) = written {
             self.broken = Some(error);
             self.log = HistogramLog::None;

@@ -35,6 +35,11 @@ impl<W: Write> HdrLog<W> {
         Ok(Self { to })
     }
 
+    /// Where it writes.
+    pub fn to(&mut self) -> &mut W {
+        &mut self.to
+    }
+
     /// Writes one interval. The tag tells histograms of the same interval apart.
     pub fn write(
         &mut self,

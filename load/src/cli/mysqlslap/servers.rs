@@ -10,7 +10,7 @@ use crate::wire::mysql::{self, Algorithm};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const PORT: u16 = 3306;
 
 /// How to reach the server, without a schema.

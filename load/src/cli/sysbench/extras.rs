@@ -2,14 +2,13 @@
 
 use super::books::ReportFigures;
 use super::settings::Settings;
+use crate::cli::new_file::NewFile;
 use crate::cli::output::remark;
 use crate::lua::run::Run;
 use crate::outcome::{ErrorCount, Percentiles};
 use crate::record::{Counter, HdrLog, Reading};
 use serde::Serialize;
-use std::fs::File;
 use std::io::{BufWriter, Write as _};
-use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::time::SystemTime;
 
@@ -19,8 +18,8 @@ const VERSION: u32 = 1;
 /// The files that were asked for.
 #[derive(Debug, Default)]
 pub struct Extras {
-    json: Option<PathBuf>,
-    log: Option<HdrLog<BufWriter<File>>>,
+    json: Option<NewFile>,
+    log: Option<HdrLog<BufWriter<NewFile>>>,
     intervals: Vec<IntervalRecord>,
     broken: Option<String>,
 }
@@ -94,17 +93,15 @@ impl Extras {
     pub fn open(settings: &Settings) -> Result<Self, String> {
         let log = match &settings.hdr_log {
             Some(path) => {
-                let log = HdrLog::begin(BufWriter::new(create(path)?), SystemTime::now());
+                let log = HdrLog::begin(BufWriter::new(NewFile::create(path)?), SystemTime::now());
                 Some(log.map_err(|error| format!("cannot write --hdr-log: {error}"))?)
             }
             None => None,
         };
-        if let Some(path) = &settings.json {
-            // Refused now rather than after the run.
-            create(path)?;
-        }
+        // Refused now rather than after the run.
+        let json = settings.json.as_deref().map(NewFile::create).transpose()?;
         Ok(Self {
-            json: settings.json.clone(),
+            json,
             log,
             ..Self::default()
         })
@@ -129,7 +126,10 @@ impl Extras {
             return;
         };
         let start_s = (figures.total_s - figures.interval_s).max(0.0);
-        if let Err(error) = log.write(None, start_s, figures.interval_s, &figures.latency) {
+        let written = log
+            .write(None, start_s, figures.interval_s, &figures.latency)
+            .and_then(|()| log.to().get_mut().keep());
+        if let Err(error) = written {
             self.broken = Some(format!("cannot write --hdr-log: {error}"));
         }
     }
@@ -139,10 +139,10 @@ impl Extras {
         if settings.interval.is_zero() {
             self.log_latency(whole);
         }
-        if let Some(path) = &self.json
-            && let Err(words) = write_json(path, &self.document(run, settings, whole))
+        if let Some(file) = self.json.take()
+            && let Err(error) = write_json(file, &self.document(run, settings, whole))
         {
-            self.broken = Some(words);
+            self.broken = Some(format!("cannot write --json: {error}"));
         }
         if let Some(words) = self.broken.take() {
             remark(&format!("WARNING: {words}"));
@@ -184,15 +184,10 @@ impl Extras {
     }
 }
 
-fn create(path: &Path) -> Result<File, String> {
-    File::create(path).map_err(|error| format!("cannot write {}: {error}", path.display()))
-}
-
-fn write_json(path: &Path, document: &Document<'_>) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
-    let mut file = BufWriter::new(create(path)?);
-    serde_json::to_writer_pretty(&mut file, document).map_err(|error| failed(error.into()))?;
-    file.write_all(b"\n")
-        .and_then(|()| file.flush())
-        .map_err(failed)
+fn write_json(file: NewFile, document: &Document<'_>) -> std::io::Result<()> {
+    let mut file = BufWriter::new(file);
+    serde_json::to_writer_pretty(&mut file, document)?;
+    file.write_all(b"\n")?;
+    file.flush()?;
+    file.get_mut().keep()
 }

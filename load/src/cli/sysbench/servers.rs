@@ -14,7 +14,7 @@ use crate::wire::Credentials;
 use crate::wire::mysql::{self, Algorithm};
 use std::time::Duration;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// # Errors
 /// Words for a fatal message.
