@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -63,6 +64,15 @@ LOAD = {
     "load-validate": "run --validate plan.json",
     "fill": "fill --host 127.0.0.1 --port {port} --user u --password-env CONTEND_PASSWORD --rows 9",
 }
+_SYSBENCH = (
+    "sysbench oltp_read_only --mysql-host=127.0.0.1 --mysql-port={port} --mysql-user=u"
+    f" --mysql-password={PASSWORD} --mysql-db=sb --threads=1 --time=1 --tables=1 --table-size=9 "
+)
+LOAD |= {f"sysbench-{command}": _SYSBENCH + command for command in ("prepare", "run", "cleanup")}
+LOAD["mysqlslap"] = (
+    f"mysqlslap --host=127.0.0.1 --port={{port}} --user=u --password={PASSWORD}"
+    " --auto-generate-sql --number-of-queries=9"
+)
 MAY_END_WELL = frozenset(
     {"nulls", "null", "no-rows", "three-columns", "too-few-values", "escapes", "only-ok"}
 )
@@ -74,7 +84,20 @@ SLOW = frozenset({"doctor"})
 WAITED_FOR = frozenset({"silent", "drip", "frozen", "drips-rows", "many-columns"})
 """Those that nobody can do anything about but wait."""
 
-FEW = ("silent", "frozen", "drips-rows", "endless-rows", "error-1820", "null", "rsa", "clear")
+WAITS_LIKE_ITS_PEER = frozenset(one for one in LOAD if one.startswith("sysbench"))
+"""As long as a statement takes: building a key may take hours, and nobody else asks."""
+
+FEW = (
+    "escapes",
+    "silent",
+    "frozen",
+    "drips-rows",
+    "endless-rows",
+    "error-1820",
+    "null",
+    "rsa",
+    "clear",
+)
 
 
 @dataclass(frozen=True)
@@ -95,6 +118,8 @@ class Ended:
             found.append(f"exit code {self.code}")
         if "Traceback" in self.output or "panicked" in self.output:
             found.append("a traceback")
+        if "\x1b" in self.output or "\x9b" in self.output:
+            found.append("what a terminal obeys")
         if PASSWORD in self.output:
             found.append("the password is shown")
         if self.seconds > limit_s:
@@ -162,7 +187,19 @@ def test_every_command_ends_in_words(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["drop", "warm-status", *LOAD])
 def test_every_answer_is_met_with_words(command: str, tmp_path: Path) -> None:
-    check([(answer, command) for answer in ANSWERS], tmp_path)
+    waits = {"frozen"} if command in WAITS_LIKE_ITS_PEER else set()
+    check([(answer, command) for answer in ANSWERS if answer not in waits], tmp_path)
+
+
+@pytest.mark.parametrize("command", sorted(WAITS_LIKE_ITS_PEER))
+def test_what_waits_for_a_frozen_server_ends_by_a_signal(command: str) -> None:
+    with HostileServer("frozen") as server:
+        words = LOAD[command].format(port=server.port).split()
+        with subprocess.Popen([find_program(), *words], stdout=subprocess.DEVNULL) as child:
+            with pytest.raises(subprocess.TimeoutExpired):
+                child.wait(1)
+            child.send_signal(signal.SIGTERM)
+            child.wait(LIMIT_S)
 
 
 def test_a_password_that_is_given_away_by_name_arrives(tmp_path: Path) -> None:

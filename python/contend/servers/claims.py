@@ -14,7 +14,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from contend.errors import RequestError
+from contend.errors import RequestError, WorkError
 from contend.servers.client import LONG_S, fetch
 from contend.servers.existing import ExistingServer
 from contend.servers.hold import whose
@@ -46,7 +46,7 @@ def wait_for_fill(server: ExistingServer, database: str, on_wait: Callable[[str]
     deadline = time.monotonic() + WAITED_S
     told = False
     with server.connect(read_timeout=LONG_S) as connection:
-        while not _get(connection, database, _AT_ONCE_S if told else 0):
+        while not _get(connection, server, database, _AT_ONCE_S if told else 0):
             who = _holder(connection, database)
             if not told:
                 on_wait(who)
@@ -67,7 +67,7 @@ def nobody_fills(server: ExistingServer, database: str) -> Iterator[None]:
         LoadingElsewhere: one does.
     """
     with server.connect(read_timeout=LONG_S) as connection:
-        if not _get(connection, database, _AT_ONCE_S):
+        if not _get(connection, server, database, _AT_ONCE_S):
             raise LoadingElsewhere(
                 f"{_holder(connection, database)} loads tables into {database} on {server.dsn} "
                 "now; nothing was touched",
@@ -76,9 +76,16 @@ def nobody_fills(server: ExistingServer, database: str) -> Iterator[None]:
         yield
 
 
-def _get(connection: Connection[Any], database: str, wait_s: int) -> bool:
+def _get(connection: Connection[Any], server: ExistingServer, database: str, wait_s: int) -> bool:
     rows = fetch(connection, f"SELECT GET_LOCK({_NAME}, %s)", (database, database, wait_s))
-    return bool(rows and rows[0][0] == 1)
+    got = rows[0][0] if rows else None
+    if got not in (0, 1):
+        raise WorkError(
+            f"{server.dsn} did not say whether somebody loads tables into {database}: GET_LOCK "
+            f"gave {got!r}.",
+            hint="Check that it is a server of MariaDB or MySQL.",
+        )
+    return bool(got)
 
 
 def _holder(connection: Connection[Any], database: str) -> str:
