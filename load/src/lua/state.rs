@@ -354,3 +354,6 @@ unsafe extern "C" fn allocate(
         (*heap).change(block.cast(), size_before, size).cast()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! contend-load as a program, against servers that behave as a test wants.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod broken_scripts;
 mod cpus;
 mod depth;
 mod ends;
