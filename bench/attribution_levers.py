@@ -126,7 +126,7 @@ def held_rows(server: PrivateServer, held_ms: int) -> Iterator[None]:
             while not is_over.is_set():
                 cursor.execute("BEGIN")
                 # Tables that were written to much are made anew between two runs.
-                with contextlib.suppress(pymysql.err.ProgrammingError):
+                with contextlib.suppress(pymysql.err.MySQLError):
                     cursor.execute(
                         "SELECT COUNT(*) FROM sbtest WHERE id BETWEEN 49500 AND 50500 FOR UPDATE"
                     )

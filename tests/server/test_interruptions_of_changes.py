@@ -278,7 +278,7 @@ class Run:
         self.lab, self.server = lab, server
         lab.file.write_text(EXPERIMENT)
         lab.edit('measure = "100ms"', 'measure = "500ms"')
-        lab.edit("repeats = 2", "repeats = 3")
+        lab.edit("repeats = 2", "repeats = 8")
         users = ("bench@localhost", "bench@127.0.0.1")
         self.sql(
             *(f"CREATE USER IF NOT EXISTS {user}" for user in users),

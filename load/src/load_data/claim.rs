@@ -80,9 +80,13 @@ impl<'s> Claim<'s> {
         let got = self.rows(&query).map_err(Trouble::Failed)?;
         match got.first().and_then(|row| row.first()?.as_deref()) {
             Some("1") => Ok(()),
-            _ => Err(Trouble::Exists(Failure::with_hint(
+            Some("0") => Err(Trouble::Exists(Failure::with_hint(
                 "another contend-load fills this database now; nothing was touched",
                 "wait until it has ended, or end it",
+            ))),
+            _ => Err(Trouble::Failed(Failure::plain(
+                "the server gave no answer to GET_LOCK, so two loads could meet; nothing was \
+                 touched",
             ))),
         }
     }

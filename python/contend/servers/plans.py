@@ -109,7 +109,9 @@ def explained(connection: Connection[Any], statement: str) -> Explained:
     for row in rows:
         cells = dict(zip(names, row, strict=True))
         kept = {name: cells.get(name) for name in _COLUMNS}
-        found.append({**kept, "extra": cells.get("extra") or ""})
+        # MariaDB may tell it as text.
+        rows_read = None if kept["rows"] is None else int(kept["rows"])
+        found.append({**kept, "rows": rows_read, "extra": cells.get("extra") or ""})
     return Explained(found)
 
 

@@ -19,6 +19,7 @@ from typing import Any, Self
 
 import pymysql
 from pymysql.connections import Connection
+from pymysql.constants import ER
 
 from contend.errors import ContendError
 
@@ -270,7 +271,9 @@ class Throttle:
                 try:
                     cursor.execute(statement)
                     cursor.fetchall()
-                except pymysql.err.ProgrammingError:
+                except pymysql.err.MySQLError as error:
+                    if error.args[0] != ER.NO_SUCH_TABLE:
+                        raise
                     # Its table was dropped.
                     self._probe = lambda: NO_PROBE
                 latency_s = time.monotonic() - started_s
