@@ -1,6 +1,7 @@
 //! `contend-load run PLAN`: one plan in, outcomes out as JSON lines.
 
 use super::asks;
+use super::new_file::NewFile;
 use super::output::{self, Undone};
 use super::plan_file;
 use super::sysbench::planned::{self, Planned};
@@ -16,8 +17,6 @@ use crate::run::of_plan::{ArmAsks, job_of};
 use crate::run::run;
 use crate::run::script;
 use crate::run::validate::validate;
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -55,7 +54,8 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
     }
 }
 
-type LogFile = Option<BufWriter<File>>;
+/// Where the log of histograms goes.
+type LogFile = Option<PathBuf>;
 
 fn prepare(arguments: &Arguments) -> Result<(Job, LogFile, Scripts), String> {
     let mut plan = plan_file::read(&arguments.plan)?;
@@ -76,7 +76,10 @@ fn prepare(arguments: &Arguments) -> Result<(Job, LogFile, Scripts), String> {
     if scripts.want_os_threads() {
         script::threads::refuse(&job)?;
     }
-    let log = log.as_ref().map(create).transpose()?;
+    if let Some(path) = log.as_ref().filter(|_| measures) {
+        NewFile::check(path)
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    }
     Ok((job, log, scripts))
 }
 
@@ -138,12 +141,6 @@ impl Scripts {
     fn want_os_threads(&self) -> bool {
         self.read.iter().any(Planned::wants_os_threads)
     }
-}
-
-fn create(path: &PathBuf) -> Result<BufWriter<File>, String> {
-    File::create(path)
-        .map(BufWriter::new)
-        .map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
 fn measure(job: Job, log: LogFile, scripts: &Scripts) -> Result<ExitCode, Undone> {

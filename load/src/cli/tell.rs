@@ -2,6 +2,7 @@
 
 mod figures;
 
+use super::new_file::NewFile;
 use super::output::{self, ratio};
 use crate::outcome::{
     ArmFigures, Done, Drained, Hello, HostFigures, Interval, OUTCOME_VERSION, OpenLoop, Outcome,
@@ -12,9 +13,10 @@ use crate::run::job::{ArmJob, Setup};
 use crate::run::measured::{self, Ended, Measured, Progress, Queue};
 use crate::workload::Workload;
 use serde::Serialize;
-use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// Turns progress into lines.
 pub struct OutcomeWriter {
@@ -54,12 +56,16 @@ impl ArmWords {
 /// The histogram log. It can only begin when the run knows its start time.
 enum HistogramLog {
     None,
-    Waiting(BufWriter<File>),
-    Open(HdrLog<BufWriter<File>>),
+    Waiting(PathBuf),
+    Open(HdrLog<NewFile>),
+}
+
+fn begin(path: &Path, start: SystemTime) -> io::Result<HdrLog<NewFile>> {
+    HdrLog::begin(NewFile::create(path)?, start)
 }
 
 impl OutcomeWriter {
-    pub fn new(setup: &Setup, log: Option<BufWriter<File>>) -> Self {
+    pub fn new(setup: &Setup, log: Option<PathBuf>) -> Self {
         Self {
             arms: setup.arms.iter().map(ArmWords::of).collect(),
             connections: setup.own_connections(),
@@ -96,7 +102,7 @@ impl OutcomeWriter {
                 start,
             } => {
                 self.log = match std::mem::replace(&mut self.log, HistogramLog::None) {
-                    HistogramLog::Waiting(file) => match HdrLog::begin(file, start) {
+                    HistogramLog::Waiting(path) => match begin(&path, start) {
                         Ok(log) => HistogramLog::Open(log),
                         Err(error) => {
                             self.broken = Some(error);
@@ -235,6 +241,15 @@ impl OutcomeWriter {
         }
     }
 
+    /// Only now the log takes the place of an old one.
+    fn keep_log(&mut self) {
+        if let HistogramLog::Open(log) = std::mem::replace(&mut self.log, HistogramLog::None)
+            && let Err(error) = log.into_inner().keep()
+        {
+            self.broken = Some(error);
+        }
+    }
+
     pub fn done(&mut self, measured: &Measured) -> Done {
         // Events that ended after the window get the last line of the log, so that its lines add up
         // to all events.
@@ -242,6 +257,7 @@ impl OutcomeWriter {
             let end_s = measured.measured_ns as f64 / 1e9;
             self.log_interval(0, end_s, 0.0, &measured.drained);
         }
+        self.keep_log();
         let arms = self.arms.iter().zip(&measured.arms);
         let arms = arms.map(|(words, arm)| ArmFigures {
             arm: words.name.clone(),

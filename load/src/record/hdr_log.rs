@@ -56,6 +56,11 @@ impl<W: Write> HdrLog<W> {
         )?;
         self.to.flush()
     }
+
+    /// What it was written to.
+    pub fn into_inner(self) -> W {
+        self.to
+    }
 }
 
 #[cfg(test)]
