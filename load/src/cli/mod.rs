@@ -16,7 +16,6 @@ mod model_run;
 mod model_server;
 pub mod mysqlslap;
 mod nearest;
-mod new_file;
 mod null_server;
 mod output;
 mod part;

@@ -1,7 +1,6 @@
 //! `contend-load run PLAN`: one plan in, outcomes out as JSON lines.
 
 use super::asks;
-use super::new_file::NewFile;
 use super::output::{self, Undone};
 use super::plan_file;
 use super::sysbench::planned::{self, Planned};
@@ -17,6 +16,8 @@ use crate::run::of_plan::{ArmAsks, job_of};
 use crate::run::run;
 use crate::run::script;
 use crate::run::validate::validate;
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -54,8 +55,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
     }
 }
 
-/// Where the log of histograms goes.
-type LogFile = Option<PathBuf>;
+type LogFile = Option<BufWriter<File>>;
 
 fn prepare(arguments: &Arguments) -> Result<(Job, LogFile, Scripts), String> {
     let mut plan = plan_file::read(&arguments.plan)?;
@@ -76,10 +76,7 @@ fn prepare(arguments: &Arguments) -> Result<(Job, LogFile, Scripts), String> {
     if scripts.want_os_threads() {
         script::threads::refuse(&job)?;
     }
-    if let Some(path) = log.as_ref().filter(|_| measures) {
-        NewFile::check(path)
-            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-    }
+    let log = log.as_ref().map(create).transpose()?;
     Ok((job, log, scripts))
 }
 
@@ -141,6 +138,12 @@ impl Scripts {
     fn want_os_threads(&self) -> bool {
         self.read.iter().any(Planned::wants_os_threads)
     }
+}
+
+fn create(path: &PathBuf) -> Result<BufWriter<File>, String> {
+    File::create(path)
+        .map(BufWriter::new)
+        .map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
 fn measure(job: Job, log: LogFile, scripts: &Scripts) -> Result<ExitCode, Undone> {

@@ -2,7 +2,6 @@
 
 mod figures;
 
-use super::new_file::NewFile;
 use super::output::{self, ratio};
 use crate::outcome::{
     ArmFigures, Done, Drained, Hello, HostFigures, Interval, OUTCOME_VERSION, OpenLoop, Outcome,
@@ -13,10 +12,9 @@ use crate::run::job::{ArmJob, Setup};
 use crate::run::measured::{self, Ended, Measured, Progress, Queue};
 use crate::workload::Workload;
 use serde::Serialize;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, BufWriter};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 /// Turns progress into lines.
 pub struct OutcomeWriter {
@@ -56,16 +54,12 @@ impl ArmWords {
 /// The histogram log. It can only begin when the run knows its start time.
 enum HistogramLog {
     None,
-    Waiting(PathBuf),
-    Open(HdrLog<NewFile>),
-}
-
-fn begin(path: &Path, start: SystemTime) -> io::Result<HdrLog<NewFile>> {
-    HdrLog::begin(NewFile::create(path)?, start)
+    Waiting(BufWriter<File>),
+    Open(HdrLog<BufWriter<File>>),
 }
 
 impl OutcomeWriter {
-    pub fn new(setup: &Setup, log: Option<PathBuf>) -> Self {
+    pub fn new(setup: &Setup, log: Option<BufWriter<File>>) -> Self {
         Self {
             arms: setup.arms.iter().map(ArmWords::of).collect(),
             connections: setup.own_connections(),
@@ -102,7 +96,7 @@ impl OutcomeWriter {
                 start,
             } => {
                 self.log = match std::mem::replace(&mut self.log, HistogramLog::None) {
-                    HistogramLog::Waiting(path) => match begin(&path, start) {
+                    HistogramLog::Waiting(file) => match HdrLog::begin(file, start) {
                         Ok(log) => HistogramLog::Open(log),
                         Err(error) => {
                             self.broken = Some(error);
@@ -241,15 +235,6 @@ impl OutcomeWriter {
         }
     }
 
-    /// Only now the log takes the place of an old one.
-    fn keep_log(&mut self) {
-        if let HistogramLog::Open(log) = std::mem::replace(&mut self.log, HistogramLog::None)
-            && let Err(error) = log.into_inner().keep()
-        {
-            self.broken = Some(error);
-        }
-    }
-
     pub fn done(&mut self, measured: &Measured) -> Done {
         // Events that ended after the window get the last line of the log, so that its lines add up
         // to all events.
@@ -257,7 +242,6 @@ impl OutcomeWriter {
             let end_s = measured.measured_ns as f64 / 1e9;
             self.log_interval(0, end_s, 0.0, &measured.drained);
         }
-        self.keep_log();
         let arms = self.arms.iter().zip(&measured.arms);
         let arms = arms.map(|(words, arm)| ArmFigures {
             arm: words.name.clone(),

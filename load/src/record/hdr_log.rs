@@ -56,11 +56,6 @@ impl<W: Write> HdrLog<W> {
         )?;
         self.to.flush()
     }
-
-    /// What it was written to.
-    pub fn into_inner(self) -> W {
-        self.to
-    }
 }
 
 #[cfg(test)]

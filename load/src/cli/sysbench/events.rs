@@ -60,7 +60,6 @@ pub fn serve(
     let ran = script::run(run, on_threads, job, &mut |progress| match progress {
         Progress::Ready { .. } => {
             drop(init_timeout.take());
-            reporter.extras().begin();
             run.log.notice("Threads started!\n");
             if settings.warmup.as_secs() > 0 {
                 let seconds = settings.warmup.as_secs();
@@ -292,7 +291,6 @@ fn after_forced_shutdown(
         };
         // The script's own report belongs to a state that another thread is in.
         reporter.say_cumulative(None, &figures);
-        reporter.extras().keep_log();
         std::process::exit(i32::from(EXIT_FORCED));
     };
     Alarm::set("forced-shutdown", after, fire).ok()

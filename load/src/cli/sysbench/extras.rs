@@ -2,13 +2,13 @@
 
 use super::books::ReportFigures;
 use super::settings::Settings;
-use crate::cli::new_file::NewFile;
 use crate::cli::output::remark;
 use crate::lua::run::Run;
 use crate::outcome::{ErrorCount, Percentiles};
 use crate::record::{Counter, HdrLog, Reading};
 use serde::Serialize;
-use std::io::{self, Write as _};
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::time::SystemTime;
@@ -20,8 +20,7 @@ const VERSION: u32 = 1;
 #[derive(Debug, Default)]
 pub struct Extras {
     json: Option<PathBuf>,
-    log: Option<HdrLog<NewFile>>,
-    log_to: Option<PathBuf>,
+    log: Option<HdrLog<BufWriter<File>>>,
     intervals: Vec<IntervalRecord>,
     broken: Option<String>,
 }
@@ -93,36 +92,22 @@ impl Extras {
     /// # Errors
     /// A file that cannot be written.
     pub fn open(settings: &Settings) -> Result<Self, String> {
-        // Refused now rather than after the run.
-        for path in settings.json.iter().chain(&settings.hdr_log) {
-            NewFile::check(path).map_err(|error| not_written(path, &error))?;
+        let log = match &settings.hdr_log {
+            Some(path) => {
+                let log = HdrLog::begin(BufWriter::new(create(path)?), SystemTime::now());
+                Some(log.map_err(|error| format!("cannot write --hdr-log: {error}"))?)
+            }
+            None => None,
+        };
+        if let Some(path) = &settings.json {
+            // Refused now rather than after the run.
+            create(path)?;
         }
         Ok(Self {
             json: settings.json.clone(),
-            log_to: settings.hdr_log.clone(),
+            log,
             ..Self::default()
         })
-    }
-
-    /// The threads are there, and the log begins.
-    pub fn begin(&mut self) {
-        let Some(path) = &self.log_to else {
-            return;
-        };
-        let file = NewFile::create(path);
-        match file.and_then(|file| HdrLog::begin(file, SystemTime::now())) {
-            Ok(log) => self.log = Some(log),
-            Err(error) => self.broken = Some(not_written(path, &error)),
-        }
-    }
-
-    /// Only now the log takes the place of an old one.
-    pub fn keep_log(&mut self) {
-        if let Some((log, path)) = self.log.take().zip(self.log_to.as_ref())
-            && let Err(error) = log.into_inner().keep()
-        {
-            self.broken = Some(not_written(path, &error));
-        }
     }
 
     pub fn add_interval(&mut self, figures: &ReportFigures) {
@@ -154,7 +139,6 @@ impl Extras {
         if settings.interval.is_zero() {
             self.log_latency(whole);
         }
-        self.keep_log();
         if let Some(path) = &self.json
             && let Err(words) = write_json(path, &self.document(run, settings, whole))
         {
@@ -200,16 +184,15 @@ impl Extras {
     }
 }
 
-fn not_written(path: &Path, error: &io::Error) -> String {
-    format!("cannot write {}: {error}", path.display())
+fn create(path: &Path) -> Result<File, String> {
+    File::create(path).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
 fn write_json(path: &Path, document: &Document<'_>) -> Result<(), String> {
-    let write = || {
-        let mut file = NewFile::create(path)?;
-        serde_json::to_writer_pretty(&mut file, document).map_err(io::Error::from)?;
-        file.write_all(b"\n")?;
-        file.keep()
-    };
-    write().map_err(|error| not_written(path, &error))
+    let failed = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+    let mut file = BufWriter::new(create(path)?);
+    serde_json::to_writer_pretty(&mut file, document).map_err(|error| failed(error.into()))?;
+    file.write_all(b"\n")
+        .and_then(|()| file.flush())
+        .map_err(failed)
 }
