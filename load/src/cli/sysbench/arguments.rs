@@ -203,11 +203,10 @@ pub fn secret_in(word: &str) -> Option<usize> {
     if normal != PASSWORD && [Compat::V1_0, Compat::V1_1].into_iter().any(is_known) {
         return None;
     }
-    // `-p` is an option of other clients.
-    let is_letter = dashes == 1 && body.starts_with('p');
-    match is_letter && body.len() > 1 && !secrets::is_secret(name) {
-        true => Some(2),
-        false if is_letter && body.len() == 1 => Some(word.len()),
+    // `-p` is an option of other clients; with two more dashes it stood in a file.
+    let is_letter = dashes != 2 && body.starts_with('p');
+    match is_letter {
+        true => Some(dashes + 1),
         false if secrets::is_secret(name) => Some(word.len().min(dashes + name.len() + 1)),
         false => None,
     }
@@ -274,6 +273,29 @@ mod tests {
             wrong,
             Refused::Option("invalid option: --debug=maybe".to_owned())
         );
+    }
+
+    #[test]
+    fn a_password_is_found_by_the_name_of_its_option() {
+        for (word, begins) in [
+            ("--mysql-password=X", Some(17)),
+            ("--mysql_password=X", Some(17)),
+            ("--mysql-password", Some(16)),
+            ("--MYSQL-PASSWORD=X", Some(17)),
+            ("--mysql-pasword=X", Some(16)),
+            ("--password X", Some(11)),
+            ("-pX", Some(2)),
+            ("---pX", Some(4)),
+            ("-p", Some(2)),
+            ("--points=10", None),
+            ("--mysql-port=3306", None),
+            ("--tables=10", None),
+            ("oltp_read_only", None),
+        ] {
+            assert_eq!(secret_in(word), begins, "{word}");
+        }
+        let line = ["--mysql-password", "X", "run"].map(str::to_owned);
+        assert_eq!(hidden("Cannot find 'X'", &line), "Cannot find '***'");
     }
 
     #[test]
