@@ -19,7 +19,7 @@ const MISTYPED_MAX: usize = 2;
 pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('_', "-");
     let is_near = |known: &&str| strsim::levenshtein(&name, known) <= MISTYPED_MAX;
-    MARKS.iter().any(|mark| name.contains(mark)) || NAMES.iter().any(|known| is_near(&known))
+    MARKS.iter().any(|mark| name.contains(mark)) || NAMES.iter().any(is_near)
 }
 
 /// The name that a text begins with.

@@ -68,9 +68,7 @@ def parse_wanted(text: str) -> Wanted:
     what, at, suite = text.partition("@")
     kind, *extras = what.split("+")
     if kind not in PROGRAMS:
-        raise UnknownServer(
-            f"unknown server kind in {text!r}.", hint=did_you_mean(kind, PROGRAMS)
-        )
+        raise UnknownServer(f"unknown server kind in {text!r}.", hint=did_you_mean(kind, PROGRAMS))
     for extra in extras:
         if extra not in EXTRAS[kind]:
             raise UnknownServer(
