@@ -24,7 +24,13 @@ const POLL_MAX: Duration = Duration::from_millis(20);
 /// `sleep(seconds)`.
 fn sleep(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     // What is no number sleeps not at all.
-    let seconds = stack.number(1).max(0.0).min(SLEEP_S_MAX);
+    let asked = stack.number(1);
+    // What is no number is no time.
+    let seconds = if asked > 0.0 {
+        asked.min(SLEEP_S_MAX)
+    } else {
+        0.0
+    };
     cx.io.sleep(Duration::from_secs_f64(seconds));
     0
 }
