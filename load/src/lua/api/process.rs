@@ -23,9 +23,8 @@ const POLL_MAX: Duration = Duration::from_millis(20);
 
 /// `sleep(seconds)`.
 fn sleep(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
-    // What is no number sleeps not at all.
     let asked = stack.number(1);
-    // What is no number is no time.
+    // What is no number sleeps not at all.
     let seconds = if asked > 0.0 {
         asked.min(SLEEP_S_MAX)
     } else {
