@@ -56,11 +56,14 @@ PROMISES: dict[str, list[str]] = {
         "tests/server/test_hostile.py::test_every_answer_is_met_with_words",
         "tests/server/test_run_existing.py::test_the_password_is_in_no_file_and_no_process_list",
         "tests/server/test_server_mysqlslap_live.py::test_the_password_is_hidden_at_once",
+        "tests/unit/cli/test_cli_secrets.py::test_no_password_stays_in_the_process_list",
         "tests/unit/cli/test_cli_main.py::test_no_secret_of_a_refused_line_is_repeated",
     ],
     "A hostile server or script ends one command.": [
         "tests/server/test_hostile.py::test_every_command_ends_in_words",
         "tests/unit/cli/test_cli_outside.py::test_a_run_folder_of_somebody_else",
+        "load/tests/run/broken_scripts.rs::no_script_ends_the_program_by_a_signal",
+        "load/src/lua/state/tests.rs::whatever_is_broken_of_the_interface_is_an_error_at_most",
     ],
     "It writes only to its own folders and to files that you name.": [
         "tests/unit/store/test_store_broken.py::test_nothing_is_written_through_a_link",
