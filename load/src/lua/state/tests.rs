@@ -1,3 +1,5 @@
+//! Scripts that break the interface, one place at a time.
+
 #![allow(clippy::unwrap_used)]
 use super::*;
 use crate::lua::testing::{Nowhere, run_of};
