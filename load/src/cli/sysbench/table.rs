@@ -84,7 +84,7 @@ pub const GROUPS: &[Group] = &[
         known("time", Int, Some("10"), Both, Said("load.measure says it"), "end after so many seconds; 0: no limit"),
         known("warmup-time", Int, Some("0"), Only1_1, Said("load.warmup says it"), "run for so many seconds before anything is counted"),
         known("forced-shutdown", Str, Some("off"), Both, NOTHING, "end by force so many seconds after --time, or so many percent of it (N%); 'off': wait"),
-        known("thread-stack-size", Size, Some("64K"), Both, NOTHING, "accepted; stacks grow as needed"),
+        known("thread-stack-size", Size, Some("64K"), Both, NOTHING, "accepted; a stack takes what is touched of 8 MiB"),
         known("thread-init-timeout", Int, Some("30"), Only1_1, Said("the connect timeout says it"), "seconds that all threads together may take to begin"),
         known("rate", Int, Some("0"), Both, Said("load.arrival of a plan says it"), "mean events a second; 0: as many as possible"),
         known("report-interval", Double, Some("0"), Both, Said("load.interval says it"), "report every so many seconds, parts of seconds allowed; 0: only at the end"),
