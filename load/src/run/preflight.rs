@@ -6,8 +6,7 @@
 use super::job::{At, Setup};
 use crate::outcome::Failure;
 use crate::talk::Target;
-use crate::talk::blocking::ControlConnection;
-use crate::talk::failure::LOST;
+use crate::talk::blocking::{ControlConnection, TextRows};
 use crate::wire::Flavour;
 use crate::workload::{self, Tongue};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -83,12 +82,7 @@ fn check_server(
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
     let mut connection = ControlConnection::open(server)?;
-    let mut lost = None;
-    let room = ask(&mut connection, &mut lost);
-    if let Some(failure) = lost {
-        return Err(failure);
-    }
-    if let Some(room) = room {
+    if let Some(room) = ask(&mut connection)? {
         compare(room, wanted)?;
     }
     let workload = &setup.arms.at(at.arm).workload;
@@ -117,22 +111,32 @@ impl workload::LookedAtServer for Looked<'_> {
 }
 
 /// None if the server does not know the words: it may be a proxy, or none of the family.
-fn ask(connection: &mut ControlConnection, lost: &mut Option<Failure>) -> Option<Room> {
+///
+/// # Errors
+/// It does not answer at all, or in nothing that can be read: so would it answer the load.
+fn ask(connection: &mut ControlConnection) -> Result<Option<Room>, Failure> {
     let mut patience = |waited| {
         if waited < PATIENCE {
             Ok(())
         } else {
-            Err(Failure::plain("no answer"))
+            Err(Failure::plain(format!(
+                "no answer within {} s to {LIMITS}",
+                PATIENCE.as_secs()
+            )))
         }
     };
-    let mut rows = |sql| {
-        let rows = connection.rows(sql, &mut patience);
-        // A server that is gone would be waited for once more by the load.
-        rows.map_err(|failure| *lost = Some(failure).filter(|failure| failure.code == Some(LOST)))
-            .ok()
+    let mut rows = |sql| match connection.rows(sql, &mut patience) {
+        Err(failure) if failure.sqlstate.is_none() => Err(failure),
+        answer => Ok(answer.ok()),
     };
-    let limits = rows(LIMITS)?;
-    let in_use = rows(IN_USE)?;
+    let Some(limits) = rows(LIMITS)? else {
+        return Ok(None);
+    };
+    Ok(rows(IN_USE)?.and_then(|in_use| room(&limits, &in_use)))
+}
+
+/// None if the answers lack something, or have other forms.
+fn room(limits: &TextRows, in_use: &TextRows) -> Option<Room> {
     let limit = |place: usize| limits.first()?.get(place)?.as_ref()?.parse().ok();
     let used = |name: &str| {
         let row = in_use.iter().find(|row| {

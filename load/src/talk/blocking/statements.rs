@@ -13,7 +13,7 @@ use crate::workload::Reply;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// Most bytes of an answer that are kept.
+/// Most bytes of an answer that are kept, and of one row or whatever else comes before a row ends.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// The rows of an answer as text; NULL is none.
@@ -151,10 +151,7 @@ impl ControlConnection {
             bytes += size_of::<Vec<String>>() + row.len() * size_of::<Option<String>>();
             bytes += row.iter().flatten().map(String::len).sum::<usize>();
             rows.push(row);
-            if bytes > ANSWER_BYTES_MAX {
-                return Err(Failure::plain("an answer is too long to be kept"));
-            }
-            Ok(())
+            kept(bytes)
         };
         self.read(packets, reply, &mut keep, patience)?;
         let link = self.link.link();
@@ -210,10 +207,14 @@ impl ControlConnection {
         let asked = self.link.ask(reply, write, patience);
         self.told(asked)?;
         let mut doubt = self.link.doubts();
+        let mut since_row = 0;
         loop {
             let heard = self.link.hear_doubting(&mut doubt, patience);
             let heard = self.told(heard)?;
-            rows.feed(self.link.link.take_whole().as_slice());
+            let piece = self.link.link.take_whole();
+            since_row += piece.len();
+            rows.feed(piece.as_slice());
+            drop(piece);
             let wire = |error| failure::of_wire(self.link.address(), &error);
             let mut row = Vec::new();
             loop {
@@ -221,6 +222,7 @@ impl ControlConnection {
                     .next_row(|value| row.push(in_words(value)))
                     .map_err(wire)?
                 {
+                    since_row = 0;
                     take(std::mem::take(&mut row))?;
                 }
                 if !rows.next_result().map_err(wire)? {
@@ -230,7 +232,7 @@ impl ControlConnection {
             match heard {
                 Heard::Answered(_) => return Ok(()),
                 Heard::LocalFile => return Err(self.wants_no_file()),
-                Heard::More | Heard::Opened => {}
+                Heard::More | Heard::Opened => kept(since_row)?,
             }
         }
     }
@@ -263,6 +265,17 @@ impl ControlConnection {
 impl AsFd for ControlConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.link.as_fd()
+    }
+}
+
+/// Whether so many bytes may be kept.
+fn kept(bytes: usize) -> Result<(), Failure> {
+    match bytes > ANSWER_BYTES_MAX {
+        true => Err(Failure::plain(format!(
+            "an answer is longer than {} MB",
+            ANSWER_BYTES_MAX >> 20
+        ))),
+        false => Ok(()),
     }
 }
 
