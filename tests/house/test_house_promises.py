@@ -61,6 +61,8 @@ PROMISES: dict[str, list[str]] = {
     ],
     "A hostile server or script ends one command.": [
         "tests/server/test_hostile.py::test_every_command_ends_in_words",
+        "tests/server/test_hostile.py::test_every_answer_is_met_with_words",
+        "tests/server/test_hostile.py::test_what_waits_for_a_server_ends_by_a_signal",
         "tests/unit/cli/test_cli_outside.py::test_a_run_folder_of_somebody_else",
         "load/tests/run/broken_scripts.rs::no_script_ends_the_program_by_a_signal",
         "load/src/lua/state/tests.rs::whatever_is_broken_of_the_interface_is_an_error_at_most",
