@@ -8,8 +8,18 @@ use crate::wire::mysql::{
 use crate::wire::{Capabilities, Prepared, ServerError, Summary, WireError};
 use crate::workload::{Reply, Request, Tongue};
 
-/// Most bytes kept of an answer that a session wants whole.
+/// Most bytes kept of an answer that somebody wants whole.
 const WHOLE_BYTES_MAX: usize = 64 << 20;
+
+/// Whether so many bytes of an answer may be kept.
+pub(super) fn may_keep(bytes: usize) -> Result<(), WireError> {
+    match bytes > WHOLE_BYTES_MAX {
+        true => Err(WireError::Ours(
+            format!("an answer is longer than {} MB", WHOLE_BYTES_MAX >> 20).into(),
+        )),
+        false => Ok(()),
+    }
+}
 
 /// The protocol side of one connection. On the event loop its socket belongs to the engine, under
 /// the same token.
@@ -343,11 +353,7 @@ impl Link {
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Result<(), WireError> {
-        if self.whole.len() + bytes.len() > WHOLE_BYTES_MAX {
-            return Err(WireError::Ours(
-                format!("an answer is longer than {} MB", WHOLE_BYTES_MAX >> 20).into(),
-            ));
-        }
+        may_keep(self.whole.len() + bytes.len())?;
         self.whole.extend_from_slice(bytes);
         Ok(())
     }

@@ -6,15 +6,13 @@ use crate::reactor::wait::is_readable;
 use crate::talk::Target;
 use crate::talk::dialect::{Dialect, Heard};
 use crate::talk::failure;
+use crate::talk::link::may_keep;
 use crate::wire::mysql::statement::COM_STMT_EXECUTE;
 use crate::wire::mysql::{Agreed, ResultRows, command};
 use crate::wire::{Prepared, ServerError, Summary, Value};
 use crate::workload::Reply;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
-
-/// Most bytes of an answer that are kept, and of one row or whatever else comes before a row ends.
-const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// The rows of an answer as text; NULL is none.
 pub type TextRows = Vec<Vec<Option<String>>>;
@@ -144,6 +142,7 @@ impl ControlConnection {
         reply: Reply,
         patience: Patience<'_>,
     ) -> Result<Whole, Failure> {
+        let address = self.link.address().clone();
         let mut rows = Vec::new();
         let mut bytes = 0;
         let mut keep = |row: Vec<Option<String>>| {
@@ -151,7 +150,7 @@ impl ControlConnection {
             bytes += size_of::<Vec<String>>() + row.len() * size_of::<Option<String>>();
             bytes += row.iter().flatten().map(String::len).sum::<usize>();
             rows.push(row);
-            kept(bytes)
+            may_keep(bytes).map_err(|error| failure::of_wire(&address, &error))
         };
         self.read(packets, reply, &mut keep, patience)?;
         let link = self.link.link();
@@ -207,6 +206,7 @@ impl ControlConnection {
         let asked = self.link.ask(reply, write, patience);
         self.told(asked)?;
         let mut doubt = self.link.doubts();
+        // One row may have no end, nor what comes before the first.
         let mut since_row = 0;
         loop {
             let heard = self.link.hear_doubting(&mut doubt, patience);
@@ -232,7 +232,7 @@ impl ControlConnection {
             match heard {
                 Heard::Answered(_) => return Ok(()),
                 Heard::LocalFile => return Err(self.wants_no_file()),
-                Heard::More | Heard::Opened => kept(since_row)?,
+                Heard::More | Heard::Opened => may_keep(since_row).map_err(wire)?,
             }
         }
     }
@@ -265,17 +265,6 @@ impl ControlConnection {
 impl AsFd for ControlConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.link.as_fd()
-    }
-}
-
-/// Whether so many bytes may be kept.
-fn kept(bytes: usize) -> Result<(), Failure> {
-    match bytes > ANSWER_BYTES_MAX {
-        true => Err(Failure::plain(format!(
-            "an answer is longer than {} MB",
-            ANSWER_BYTES_MAX >> 20
-        ))),
-        false => Ok(()),
     }
 }
 
