@@ -24,11 +24,8 @@ impl NewFile {
         // The user's own links are followed.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let before = fs::symlink_metadata(&target).ok();
-        let name = target.file_name().filter(|_| {
-            before
-                .as_ref()
-                .is_none_or(|before| before.file_type().is_file())
-        });
+        let is_file = before.as_ref().is_none_or(fs::Metadata::is_file);
+        let name = target.file_name().filter(|_| is_file);
         let Some(name) = name else {
             let file = File::create(path)?;
             return Ok(Self { file, waits: None });

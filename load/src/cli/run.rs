@@ -4,7 +4,7 @@ use super::asks;
 use super::new_file::NewFile;
 use super::output::{self, Undone};
 use super::plan_file;
-use super::sysbench::planned::{self, Planned};
+use super::sysbench::planned::{self, Planned, in_script};
 use super::tell::OutcomeWriter;
 use crate::arrival::Share;
 use crate::lua::run::Run;
@@ -113,16 +113,15 @@ struct Scripts {
 
 impl Scripts {
     fn read(&mut self, plan: &Plan, spec: &plan::Script) -> Result<Arc<Run>, String> {
-        let failed = |error: std::io::Error| format!("workload.script: {error}");
         match &self.folders {
             None => {
                 output::keep_from_scripts().map_err(|error| format!("standard output: {error}"))?;
             }
-            Some((begin, _)) => std::env::set_current_dir(begin).map_err(failed)?,
+            Some((begin, _)) => std::env::set_current_dir(begin).map_err(in_script)?,
         }
-        let begin = std::env::current_dir().map_err(failed)?;
+        let begin = std::env::current_dir().map_err(in_script)?;
         let script = planned::read(plan, spec, "run")?;
-        let folder = std::env::current_dir().map_err(failed)?;
+        let folder = std::env::current_dir().map_err(in_script)?;
         match &self.folders {
             Some((_, first)) if *first != folder => {
                 return Err(format!(

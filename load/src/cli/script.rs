@@ -2,7 +2,7 @@
 
 use super::output::{self, Undone};
 use super::plan_file;
-use super::sysbench::planned::{self, Planned};
+use super::sysbench::planned::{self, Planned, in_script};
 use crate::load_data::make_database;
 use crate::lua::options::{OptionType, normal_name};
 use crate::lua::{Called, ScriptError, Sharing, thread};
@@ -50,13 +50,11 @@ struct Described {
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
     let (plan, script) = read(plan_file::read(&arguments.plan)?, arguments.prepare)?;
-    if arguments.prepare {
-        output::arm_last_words(script.name(), true)?;
+    if !arguments.prepare {
+        return output::whole_json(&describe(&script).map_err(in_script)?);
     }
-    match arguments.prepare {
-        true => prepare(&plan, &script, arguments.create_database),
-        false => output::whole_json(&describe(&script).map_err(in_script)?),
-    }
+    output::arm_last_words(script.name(), true)?;
+    prepare(&plan, &script, arguments.create_database)
 }
 
 fn read(mut plan: Plan, prepares: bool) -> Result<(Plan, Planned), String> {
@@ -74,10 +72,6 @@ fn read(mut plan: Plan, prepares: bool) -> Result<(Plan, Planned), String> {
         .map_err(|error| error.to_string())?;
     let script = planned::read(&plan, spec, command)?;
     Ok((plan, script))
-}
-
-fn in_script(error: ScriptError) -> String {
-    format!("workload.script: {error}")
 }
 
 fn describe(script: &Planned) -> Result<Description, ScriptError> {

@@ -40,10 +40,9 @@ pub fn cut(word: &str, begins: Option<usize>) -> Cow<'_, str> {
 }
 
 /// What a user wrote, for people to read: passwords of options and of addresses are hidden.
-pub fn hidden(text: &str) -> Cow<'_, str> {
+pub fn hidden(text: &str) -> String {
     let mut is_due = false;
-    let shown: String = text
-        .split_inclusive(char::is_whitespace)
+    text.split_inclusive(char::is_whitespace)
         .map(|word| {
             let bare = word.trim_end();
             let end = word.get(bare.len()..).unwrap_or_default();
@@ -56,11 +55,7 @@ pub fn hidden(text: &str) -> Cow<'_, str> {
             is_due = bare == "-p" || is_name && is_secret(bare);
             format!("{shown}{end}")
         })
-        .collect();
-    match shown == text {
-        true => Cow::Borrowed(text),
-        false => Cow::Owned(shown),
-    }
+        .collect()
 }
 
 fn hidden_word(word: &str) -> String {

@@ -1,6 +1,7 @@
 //! What a load may take for its own in a database. A lock keeps other loaders out, and each table
 //! that is there is known by its mark: see [`mark`].
 
+use super::made::unless_refused;
 use super::watch::heed;
 use super::{Filled, TABLE_EXISTS, Trouble};
 use crate::fill::mark;
@@ -71,11 +72,7 @@ impl<'s> Claim<'s> {
 
     fn lock(&mut self) -> Result<(), Trouble> {
         // The connection waits while tables load, however long that takes.
-        match self.run("SET SESSION wait_timeout = 31536000") {
-            // Not all that servers speak has it.
-            Err(refused) if refused.statement.is_some() => {}
-            set => set.map_err(Trouble::Failed)?,
-        }
+        unless_refused(self.run("SET SESSION wait_timeout = 31536000")).map_err(Trouble::Failed)?;
         let query = format!("SELECT GET_LOCK({LOCK}, {LOCK_WAITED_S})");
         let got = self.rows(&query).map_err(Trouble::Failed)?;
         match got.first().and_then(|row| row.first()?.as_deref()) {
@@ -311,17 +308,19 @@ fn first(row: &[Option<String>]) -> &str {
 
 /// Something else has this name.
 pub fn taken(name: &str) -> Trouble {
-    let trouble = exists(&format!("table or view {name} exists already"));
-    let failure = trouble.failure().clone();
     Trouble::Exists(Failure {
         code: Some(TABLE_EXISTS),
-        ..failure
+        ..there(&format!("table or view {name} exists already"))
     })
 }
 
 pub fn exists(what: &str) -> Trouble {
-    Trouble::Exists(Failure::with_hint(
+    Trouble::Exists(there(what))
+}
+
+fn there(what: &str) -> Failure {
+    Failure::with_hint(
         format!("{what}; nothing was touched"),
         "name another database, or drop those tables yourself",
-    ))
+    )
 }

@@ -121,7 +121,7 @@ fn open(target: &Target, recipe: &Recipe) -> Result<ControlConnection, Failure> 
 }
 
 /// Passes over what the server does not know or does not allow; a lost connection stays one.
-fn unless_refused<T>(answered: Result<T, Failure>) -> Result<(), Failure> {
+pub(super) fn unless_refused<T>(answered: Result<T, Failure>) -> Result<(), Failure> {
     match answered {
         Err(refused) if refused.statement.is_some() => Ok(()),
         answered => answered.map(drop),

@@ -26,6 +26,7 @@ use crate::outcome::Failure;
 use crate::talk::Target;
 use crate::talk::blocking::{ControlConnection, endless};
 use disk::Disk;
+use made::unless_refused;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -131,11 +132,8 @@ fn create(
 ) -> Result<(), Trouble> {
     let patience = &mut |waited| watch.ask(waited);
     for setting in &recipe.settings {
-        match connection.run(setting, patience) {
-            // A variable that this server does not have, or does not let us set.
-            Err(refused) if refused.statement.is_some() => {}
-            set => drop(set.map_err(|failure| trouble(failure, watch))?),
-        }
+        unless_refused(connection.run(setting, patience))
+            .map_err(|failure| trouble(failure, watch))?;
     }
     match connection.run(&recipe.create, patience) {
         Ok(_) => Ok(()),

@@ -107,7 +107,7 @@ impl Context {
         stack.push_raw_global("package");
         self.originals.package = stack.keep();
         stack.push_raw_global("string");
-        stack.push_raw_field(-1, "dump");
+        stack.push_raw_field("dump");
         self.originals.dump = stack.keep();
         stack.pop(1);
     }

@@ -142,22 +142,25 @@ impl FiberLife {
 
 /// A thread touches a few kilobytes of its stack: no huge page may come of the first.
 fn keep_pages_small(stack: &DefaultStack) {
-    let (lowest, base) = (stack.limit().get(), stack.base().get());
-    // SAFETY: the mapping is the stack's own. If it is refused only memory is lost.
-    unsafe {
-        let lowest = std::ptr::with_exposed_provenance_mut(lowest);
-        libc::madvise(lowest, base - lowest.addr(), libc::MADV_NOHUGEPAGE);
-    }
+    // SAFETY: what is there stays. If it is refused only memory is lost.
+    unsafe { advise(stack, libc::MADV_NOHUGEPAGE) }
 }
 
 /// Gives back the memory of a stack on which nothing lives.
 fn give_back(stack: &mut DefaultStack) {
+    // SAFETY: nothing lives there, and it reads as zeroes when it is touched again. If it is
+    // refused all stays.
+    unsafe { advise(stack, libc::MADV_DONTNEED) }
+}
+
+/// # Safety
+/// Who borrows the stack can do with what the advice makes of its memory.
+unsafe fn advise(stack: &DefaultStack, advice: libc::c_int) {
     let (lowest, base) = (stack.limit().get(), stack.base().get());
-    // SAFETY: the mapping is the stack's own, and it reads as zeroes when it is touched again.
-    // If it is refused all stays.
+    // SAFETY: the mapping is the stack's own; for the rest the caller stands.
     unsafe {
         let lowest = std::ptr::with_exposed_provenance_mut(lowest);
-        libc::madvise(lowest, base - lowest.addr(), libc::MADV_DONTNEED);
+        libc::madvise(lowest, base - lowest.addr(), advice);
     }
 }
 

@@ -99,12 +99,6 @@ pub struct Heap {
     refused: Option<HeapRefusal>,
 }
 
-impl Default for Heap {
-    fn default() -> Self {
-        Self::on(0)
-    }
-}
-
 /// The class of a small block; none for a large one.
 fn class_of(size: usize) -> Option<usize> {
     (size <= SMALL_MAX).then(|| size.div_ceil(STEP).saturating_sub(1))
@@ -152,14 +146,14 @@ impl Heap {
         }
         let more = self.taken - self.told;
         let all = TOLD.fetch_add(more, Relaxed).saturating_add(more);
-        self.refused = refusal(self.taken, all, limit());
-        if self.refused.is_none() {
-            self.told += more;
-            return true;
+        if let Some(why) = refusal(self.taken, all, limit()) {
+            TOLD.fetch_sub(more, Relaxed);
+            self.taken -= bytes;
+            self.refuse(why);
+            return false;
         }
-        TOLD.fetch_sub(more, Relaxed);
-        self.taken -= bytes;
-        false
+        self.told += more;
+        true
     }
 
     /// So much was given back.
@@ -330,7 +324,7 @@ mod tests {
         unsafe {
             assert!(heap.change(ptr::null_mut(), 0, 8).is_null());
             assert_eq!(heap.take_refusal(), Some(HeapRefusal::Stack));
-            let mut heap = Heap::default();
+            let mut heap = Heap::on(0);
             assert!(heap.change(ptr::null_mut(), 0, STATE_MAX + 1).is_null());
             assert_eq!(heap.take_refusal(), Some(HeapRefusal::OwnMemory));
             let block = heap.change(ptr::null_mut(), 0, 4 * STEP_TOLD);
@@ -343,7 +337,7 @@ mod tests {
     proptest! {
         #[test]
         fn blocks_keep_what_is_in_them(sizes in prop::collection::vec((1usize..1500, 0usize..1500), 1..300)) {
-            let mut heap = Heap::default();
+            let mut heap = Heap::on(0);
             let mut blocks: Vec<(*mut u8, usize, u8)> = Vec::new();
             // SAFETY: each block is written, read and given back as long as it was asked to be.
             unsafe {

@@ -21,7 +21,7 @@ pub fn install(stack: &mut Stack<'_>) {
     stack.set_field("path");
     stack.push_bytes(path_of("LUA_CPATH", &library_places()).as_bytes());
     stack.set_field("cpath");
-    stack.push_raw_field(-1, "loaders");
+    stack.push_raw_field("loaders");
     stack.push_function(search);
     // Behind package.preload, before the loaders of C libraries.
     stack.set_place(2);
@@ -84,7 +84,7 @@ unsafe extern "C-unwind" fn search(lua: *mut lua_State) -> c_int {
     let originals = unsafe { Context::of(lua).originals };
     let name = stack.text(1).unwrap_or_default();
     stack.push_kept(originals.package);
-    stack.push_raw_field(-1, "path");
+    stack.push_raw_field("path");
     let places = stack.text(-1).unwrap_or_default();
     stack.pop(2);
     match find(&name, &places) {

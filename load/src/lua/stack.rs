@@ -273,19 +273,15 @@ impl Stack<'_> {
         unsafe { sys::lua_rawgeti(self.lua, -1, place as c_int) }
     }
 
-    /// Pushes a field of the table at `index`, which may be a negative one; no metamethod is asked.
-    pub fn push_raw_field(&mut self, index: c_int, name: &str) {
+    /// Pushes a field of the table on top; no metamethod is asked.
+    pub fn push_raw_field(&mut self, name: &str) {
         self.push_bytes(name.as_bytes());
-        let shifted = if (sys::LUA_REGISTRYINDEX + 1..0).contains(&index) {
-            index - 1
-        } else {
-            index
-        };
-        // SAFETY: callers name a table; the name on top of it is taken off.
-        unsafe { sys::lua_rawget(self.lua, shifted) }
+        // SAFETY: callers have a table on top; the name above it is taken off.
+        unsafe { sys::lua_rawget(self.lua, -2) }
     }
 
-    /// As [`Self::push_raw_field`], as a script would read it: a metamethod may run, or raise.
+    /// Pushes a field of the table at `index` as a script would read it: a metamethod may run, or
+    /// raise.
     pub fn push_field(&mut self, index: c_int, name: &CStr) {
         // SAFETY: the name ends with NUL and is copied. What is no table raises an error, as does
         // a metamethod: who called catches it.
@@ -294,7 +290,7 @@ impl Stack<'_> {
 
     /// A field of the table on top, as text.
     pub fn text_of_field(&mut self, name: &str) -> Option<String> {
-        self.push_raw_field(-1, name);
+        self.push_raw_field(name);
         let text = self.text(-1);
         self.pop(1);
         text
@@ -308,7 +304,9 @@ impl Stack<'_> {
 
     /// Pushes a global; no metamethod is asked.
     pub fn push_raw_global(&mut self, name: &str) {
-        self.push_raw_field(sys::LUA_GLOBALSINDEX, name);
+        self.push_bytes(name.as_bytes());
+        // SAFETY: the name is taken off.
+        unsafe { sys::lua_rawget(self.lua, sys::LUA_GLOBALSINDEX) }
     }
 
     /// Takes the value on top and makes it a global; no metamethod is asked.

@@ -175,7 +175,7 @@ impl State {
                 let name = stack.text_of_field("name").unwrap_or_default();
                 let help = stack.text_of_field("help").unwrap_or_default();
                 let default = stack.text_of_field("default");
-                stack.push_raw_field(-1, "kind");
+                stack.push_raw_field("kind");
                 let kind = OptionType::from_number(stack.integer(-1));
                 stack.pop(2);
                 declared.push(Declared {

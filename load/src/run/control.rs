@@ -377,7 +377,7 @@ impl<'a> Controller<'a> {
 
     /// The next report. Sessions that compute without end are stopped some time before the limit.
     fn next_before(&mut self, limit_ns: u64) -> Result<Report, Failure> {
-        let mut until_ns = limit_ns - (WORKER_GRACE_NS - STOP_AFTER_NS).min(limit_ns);
+        let mut until_ns = limit_ns.saturating_sub(WORKER_GRACE_NS - STOP_AFTER_NS);
         let mut computes = false;
         loop {
             let left = Duration::from_nanos(until_ns.saturating_sub(clock::now_ns()));

@@ -3,8 +3,8 @@
 //!
 //! The caller decides how long to wait: while nothing happens on the socket, the caller's
 //! [`Patience`] is called now and then and can end the wait. So a statement may take an hour, a
-//! signal is noticed within a moment, and there is no time limit here that might be wrong. Of a
-//! control connection the server is asked now and then whether it lives: see [`BlockingLink::doubt`].
+//! signal is noticed within a moment. Of a control connection the server is asked now and then
+//! whether it lives, and given up if it does not answer: see [`BlockingLink::doubt`].
 
 mod broken;
 mod doubt;
@@ -72,13 +72,18 @@ impl BlockingLink {
             doubted: None,
         };
         opened.link.open(target);
-        // A server may keep sending a little and never complete the login: the limit holds too.
-        while opened.hear(&mut endless, Some(limit))? != Heard::Opened {
+        opened.hear_by(limit, |heard| heard == Heard::Opened)?;
+        Ok(opened)
+    }
+
+    /// Hears until something is said. A server may keep sending a little: the limit holds too.
+    fn hear_by(&mut self, limit: Instant, is_it: impl Fn(Heard) -> bool) -> Result<(), Broken> {
+        while !is_it(self.hear(&mut endless, Some(limit))?) {
             if Instant::now() >= limit {
                 return Err(Broken::Unreachable(ErrorKind::TimedOut.into()));
             }
         }
-        Ok(opened)
+        Ok(())
     }
 
     /// Has the server asked over another connection whether it lives, where an answer takes long.

@@ -11,6 +11,7 @@ use crate::cli::output::remark;
 use crate::outcome::Failure;
 use crate::talk::Target;
 use crate::workload::client_list::Text;
+use crate::workload::statement::first_word;
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Instant, SystemTime};
@@ -36,10 +37,10 @@ const CONTENTS: [(&str, &str); 4] = [
         "SELECT event_name FROM information_schema.events WHERE event_schema = DATABASE()",
     ),
 ];
-/// Statements that begin so make nothing that a schema holds.
+/// A single statement that begins so makes nothing that a schema holds.
 const MAKE_NOTHING: [&str; 12] = [
-    "begin", "commit", "delete", "do", "insert", "replace", "rollback", "select", "set", "show",
-    "start", "update",
+    "BEGIN", "COMMIT", "DELETE", "DO", "INSERT", "REPLACE", "ROLLBACK", "SELECT", "SET", "SHOW",
+    "START", "UPDATE",
 ];
 /// So many names of others' things are told.
 const TOLD_MAX: usize = 3;
@@ -70,7 +71,8 @@ impl Runner<'_> {
     /// Runs all of it.
     ///
     /// # Errors
-    /// The first thing that fails. A schema that was made here is gone then too.
+    /// The first thing that fails. A schema that was made here is dropped then too, if nobody else
+    /// made something in it.
     pub fn run(&mut self) -> Result<(), SlapHalt> {
         let ended = self.run_all();
         if ended.is_err() && self.made != MadeHere::Nothing && !self.settings.strict {
@@ -317,11 +319,9 @@ impl Runner<'_> {
 }
 
 fn makes_nothing(sql: &str) -> bool {
-    let sql = sql.trim_start();
-    let end = sql.find(|c: char| !c.is_ascii_alphabetic());
-    let first = sql.get(..end.unwrap_or(sql.len())).unwrap_or_default();
-    let first = first.to_ascii_lowercase();
-    MAKE_NOTHING.contains(&first.as_str())
+    // A text may hold several statements, or a block of them.
+    let is_single = !sql.trim_end_matches([';', ' ', '\n']).contains(';');
+    is_single && MAKE_NOTHING.contains(&first_word(sql).as_str())
 }
 
 /// Runs a shell command and goes on whatever comes of it.
@@ -355,6 +355,7 @@ mod tests {
             "  INSERT into t values (1)",
             "BEGIN",
             "UPDATE t1 SET a = 1",
+            "(select 1);\n",
         ] {
             assert!(makes_nothing(sql), "{sql}");
         }
@@ -364,6 +365,8 @@ mod tests {
             "/* a */ create",
             "",
             "selects",
+            "select 1; create table t (a int)",
+            "BEGIN NOT ATOMIC create table t (a int); END",
         ] {
             assert!(!makes_nothing(sql), "{sql}");
         }

@@ -19,8 +19,14 @@ use crate::plan::{Plan, Protocol, Script as Spec, ScriptValue};
 use crate::run::of_plan::dispenser_of;
 use crate::run::script::{Hosted, Servers};
 use crate::talk::target::target_of;
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
+
+/// What is wrong with a plan's script.
+pub fn in_script(error: impl Display) -> String {
+    format!("workload.script: {error}")
+}
 
 /// A script that was read and given its options. No server has been contacted yet.
 pub struct Planned {
@@ -90,9 +96,8 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
         states: States::default(),
     });
     let main = super::state(&run, 0, &servers).map_err(|error| error.0)?;
-    let failed = |error: crate::lua::ScriptError| format!("workload.script: {error}");
-    main.run_script().map_err(failed)?;
-    let declared = main.declared_options().map_err(failed)?;
+    main.run_script().map_err(in_script)?;
+    let declared = main.declared_options().map_err(in_script)?;
     if let Some(declared) = &declared {
         unknown.extend(supplied(spec, declared, &unknown));
         check_declared(&main, spec, declared, &unknown, compat)?;
@@ -110,8 +115,8 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
             super::Halt::Said => format!("workload.script: {said}"),
         }
     })?;
-    thread::show_options(&main, &run).map_err(failed)?;
-    if command == "run" && !main.has_function("event").map_err(failed)? {
+    thread::show_options(&main, &run).map_err(in_script)?;
+    if command == "run" && !main.has_function("event").map_err(in_script)? {
         return Err(format!(
             "workload.script: {} has no function event(), so there is nothing to run",
             spec.script
@@ -289,9 +294,7 @@ fn check_declared(
         };
         check_value(option, found.kind)?;
         let text = option.value.as_deref().unwrap_or_default();
-        let fine = state
-            .accepts(&found.name, text)
-            .map_err(|error| format!("workload.script: {error}"))?;
+        let fine = state.accepts(&found.name, text).map_err(in_script)?;
         if !fine {
             return Err(format!(
                 "workload.options.{}: {} does not take \"{text}\"",

@@ -70,10 +70,5 @@ fn is_alive(target: &Target) -> bool {
 fn answers_by(link: &mut BlockingLink, limit: Instant) -> Result<(), Broken> {
     let write = |out: &mut Vec<u8>| command::query(out, b"SELECT 1");
     link.ask(Reply::Counts, write, &mut endless)?;
-    while Instant::now() < limit {
-        if let Heard::Answered(_) = link.hear(&mut endless, Some(limit))? {
-            return Ok(());
-        }
-    }
-    Err(Broken::Unreachable(std::io::ErrorKind::TimedOut.into()))
+    link.hear_by(limit, |heard| matches!(heard, Heard::Answered(_)))
 }

@@ -40,9 +40,11 @@ impl Plugin for CachingSha2 {
         }
         match data {
             [FAST_AUTH_OK] => Ok(None),
-            [FULL_AUTH] if secret.secure => Ok(Some([secret.password, b"\0"].concat())),
             // Inside TLS a server takes no RSA: the key that it sent is that of its certificate.
-            [FULL_AUTH] if secret.encrypted && secret.consent.server_key == ServerKey::AsSent => {
+            [FULL_AUTH]
+                if secret.secure
+                    || secret.encrypted && secret.consent.server_key == ServerKey::AsSent =>
+            {
                 Ok(Some([secret.password, b"\0"].concat()))
             }
             [FULL_AUTH] => match &secret.consent.server_key {
@@ -76,12 +78,7 @@ mod tests {
     #[test]
     fn the_server_can_verify_the_answer() {
         let nonce = b"abcdefghijklmnopqrst";
-        let secret = Secret {
-            password: b"secret",
-            secure: false,
-            encrypted: false,
-            consent: &Consent::default(),
-        };
+        let secret = Secret::open(b"secret");
         let answer = CachingSha2::default().answer(secret, nonce).unwrap();
         let cached = Sha256::digest(Sha256::digest(b"secret"));
         let mask = Sha256::new()
@@ -94,12 +91,7 @@ mod tests {
     #[test]
     fn the_password_goes_out_only_where_nobody_listens() {
         let mut plugin = CachingSha2::default();
-        let open = Secret {
-            password: b"secret",
-            secure: false,
-            encrypted: false,
-            consent: &Consent::default(),
-        };
+        let open = Secret::open(b"secret");
         plugin.answer(open, b"abcdefghijklmnopqrst").unwrap();
         assert_eq!(plugin.more(open, &[FAST_AUTH_OK]).unwrap(), None);
         let refused = plugin.more(open, &[FULL_AUTH]);

@@ -28,12 +28,7 @@ mod tests {
 
     #[test]
     fn only_over_a_secure_channel() {
-        let open = Secret {
-            password: b"secret",
-            secure: false,
-            encrypted: false,
-            consent: &Consent::default(),
-        };
+        let open = Secret::open(b"secret");
         assert!(matches!(Clear.answer(open, b""), Err(WireError::Ours(_))));
         let agreed = Secret {
             consent: &Consent {

@@ -33,7 +33,6 @@ impl Plugin for Ed25519 {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::wire::mysql::auth::Consent;
     use base64::Engine;
 
     /// The public key is what MariaDB stores: `SELECT ed25519_password('secret')`.
@@ -44,12 +43,7 @@ mod tests {
             .unwrap();
         let public = VerifyingKey::from_bytes(&stored.try_into().unwrap()).unwrap();
         let nonce = [7; NONCE_BYTES];
-        let secret = Secret {
-            password: b"secret",
-            secure: false,
-            encrypted: false,
-            consent: &Consent::default(),
-        };
+        let secret = Secret::open(b"secret");
         let answer = Ed25519.answer(secret, &nonce).unwrap();
         let signature = ed25519_dalek::Signature::from_bytes(&answer.try_into().unwrap());
         public.verify_strict(&nonce, &signature).unwrap();
@@ -57,12 +51,7 @@ mod tests {
 
     #[test]
     fn a_short_nonce_is_refused() {
-        let secret = Secret {
-            password: b"secret",
-            secure: false,
-            encrypted: false,
-            consent: &Consent::default(),
-        };
+        let secret = Secret::open(b"secret");
         assert!(Ed25519.answer(secret, &[7; 20]).is_err());
     }
 }

@@ -22,6 +22,23 @@ pub(crate) struct Secret<'s> {
     pub consent: &'s Consent,
 }
 
+#[cfg(test)]
+impl Secret<'static> {
+    /// On a way that nobody vouches for.
+    fn open(password: &'static [u8]) -> Self {
+        const NONE: &Consent = &Consent {
+            clear_text: false,
+            server_key: ServerKey::Unknown,
+        };
+        Self {
+            password,
+            secure: false,
+            encrypted: false,
+            consent: NONE,
+        }
+    }
+}
+
 /// What a password may be given away for where nobody vouches for the way to the server. The names
 /// are those of the servers' own clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -28,18 +28,12 @@ impl Plugin for NativePassword {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::wire::mysql::auth::Consent;
 
     /// The server's own check: it stores the double hash and knows the nonce.
     #[test]
     fn the_server_can_verify_the_answer() {
         let nonce = b"abcdefghijklmnopqrst";
-        let secret = Secret {
-            password: b"secret",
-            secure: false,
-            encrypted: false,
-            consent: &Consent::default(),
-        };
+        let secret = Secret::open(b"secret");
         let answer = NativePassword.answer(secret, nonce).unwrap();
         let stored = Sha1::digest(Sha1::digest(b"secret"));
         let mask = Sha1::new()
@@ -51,24 +45,14 @@ mod tests {
 
     #[test]
     fn no_password_is_an_empty_answer_and_a_short_nonce_is_refused() {
-        let none = Secret {
-            password: b"",
-            secure: false,
-            encrypted: false,
-            consent: &Consent::default(),
-        };
+        let none = Secret::open(b"");
         assert!(
             NativePassword
                 .answer(none, b"abcdefghijklmnopqrst")
                 .unwrap()
                 .is_empty()
         );
-        let some = Secret {
-            password: b"x",
-            secure: false,
-            encrypted: false,
-            consent: &Consent::default(),
-        };
+        let some = Secret::open(b"x");
         assert!(NativePassword.answer(some, b"short").is_err());
     }
 }

@@ -65,7 +65,6 @@ impl Plugin for Parsec {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::wire::mysql::auth::Consent;
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD_NO_PAD;
     use ed25519_dalek::{Signature, VerifyingKey};
@@ -79,12 +78,7 @@ mod tests {
         let stored = decode("3glurnU8GR6hqH2TEZ6VEx88QvGHtKSUP9odLx2YZXw");
         let public = VerifyingKey::from_bytes(&stored.try_into().unwrap()).unwrap();
 
-        let secret = Secret {
-            password: b"secret",
-            secure: false,
-            encrypted: false,
-            consent: &Consent::default(),
-        };
+        let secret = Secret::open(b"secret");
         let mut plugin = Parsec::default();
         assert!(plugin.answer(secret, &[7; NONCE_BYTES]).unwrap().is_empty());
         let salted = [&b"P\0"[..], &salt].concat();
@@ -97,12 +91,7 @@ mod tests {
 
     #[test]
     fn what_is_no_salt_is_refused() {
-        let secret = Secret {
-            password: b"secret",
-            secure: false,
-            encrypted: false,
-            consent: &Consent::default(),
-        };
+        let secret = Secret::open(b"secret");
         for data in [&b""[..], b"P", b"P\0", b"Q\0saltsalt", b"P\xffsaltsalt"] {
             let mut plugin = Parsec::default();
             plugin.answer(secret, &[7; NONCE_BYTES]).unwrap();
