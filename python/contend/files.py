@@ -1,7 +1,8 @@
 """Files that somebody else may have prepared: read only if they are files, written beside the old
 one and put in its place when they are whole.
 
-A link, a pipe or a device in a run folder of a stranger is neither followed nor waited for.
+In a run folder of a stranger a pipe or a device is not waited for, and nothing is written through a
+link.
 """
 
 from __future__ import annotations

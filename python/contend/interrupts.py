@@ -1,8 +1,9 @@
-"""Ctrl-C, SIGTERM and SIGHUP: the first one ends the work, and nothing interrupts the way out.
+"""Ctrl-C, SIGTERM and SIGHUP: the first one ends the work, and the way out is gone to its end.
 
 On that way servers are stopped and changes are put back, each within a time limit of its own. So a
 further signal is noted and not raised, however fast it comes. Whoever insists need not wait for all
-of these limits: a third signal leaves the step under way `LIMIT_S`, and the next step is tried.
+of these limits: a third signal leaves the step under way `LIMIT_S`; then that server is given up, and the next is
+tried.
 """
 
 from __future__ import annotations
@@ -83,16 +84,14 @@ def shielded() -> Iterator[None]:
     seen = _seen
     seen.shields += 1
     try:
-        yield
+        try:
+            yield
+        finally:
+            seen.shields -= 1
     except Exception as error:
-        seen.shields -= 1
         if _is_due(seen):
             raise KeyboardInterrupt from error
         raise
-    except BaseException:
-        seen.shields -= 1
-        raise
-    seen.shields -= 1
     if _is_due(seen):
         raise KeyboardInterrupt
 

@@ -51,10 +51,6 @@ def _shown(value: Any) -> str:
     return "" if value is MISSING else repr(value)[:40]
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def require(value: Any, kind: Any, *path: str | int) -> Any:
     """The value, if it has the shape of a type.
 
@@ -69,12 +65,12 @@ def require(value: Any, kind: Any, *path: str | int) -> Any:
     return value
 
 
-def require_moment(value: Any, *path: str | int) -> None:
+def require_moment(value: Any, *path: str | int) -> datetime:
     """An ISO 8601 time with its zone."""
     try:
         told = datetime.fromisoformat(value)
         if told.tzinfo is not None and told.timestamp() >= 0:
-            return
+            return told
     except (TypeError, ValueError, OverflowError, OSError):
         pass
     raise WrongShape("a time with its zone", value, path)
@@ -96,7 +92,7 @@ def check_of(kind: Any) -> Check:
     """What raises WrongShape unless a value is of this type."""
     if kind is Any or kind is object:
         return lambda _value: None
-    if kind is None or kind is type(None):
+    if kind is type(None):
         return _plain(type(None), "null")
     if kind is float:
         return _float
@@ -240,7 +236,7 @@ def _or_null(check_kind: Check) -> Check:
 def _at_least(floor: float, check_kind: Check) -> Check:
     def check(value: Any) -> None:
         check_kind(value)
-        if _is_number(value) and value < floor:
+        if type(value) in (int, float) and value < floor:
             raise WrongShape(f"{floor:g} or more", value)
 
     return check

@@ -102,6 +102,8 @@ class _Connection(FakeConnection):
         if "GET_LOCK" in statement:
             server.holder = server.holder or self.number
             return [(int(server.holder == self.number),)]
+        if "IS_USED_LOCK" in statement and "CONNECTION_ID" in statement:
+            return [(int(server.holder == self.number),)]
         if "IS_USED_LOCK" in statement:
             return [(server.holder,)]
         if "RELEASE_LOCK" in statement:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from contend.cli.streams import raw_of
 from contend.outside import clean
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 class CleanConsole(Console):
@@ -33,3 +36,21 @@ def console(*, stderr: bool = False) -> CleanConsole:
     """A console on standard output or standard error."""
     stream = raw_of(sys.stderr if stderr else sys.stdout)
     return CleanConsole(file=stream)
+
+
+def bars(console: CleanConsole, *, is_shown: bool = True) -> Progress:
+    """Moving lines, each with a bar and a `state`; they go when all is done."""
+    # Most commands show none.
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[state]}", markup=False),
+        console=console,
+        transient=True,
+        # Those pass `clean`, which rich's own would not.
+        redirect_stdout=False,
+        redirect_stderr=False,
+        disable=not is_shown,
+    )

@@ -60,7 +60,11 @@ def check_gate(args: argparse.Namespace, *, has_gate: bool) -> None:
             continue
         if path.is_dir():
             raise RequestError(f"{option}: {path} is a folder", hint="Name a file.")
-        if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        target = path.resolve()
+        # A file is written beside the old one, and replaces it.
+        beside = [target.parent] if target.is_file() or not target.exists() else []
+        old = [target] if target.exists() else []
+        if not all(os.access(one, os.W_OK) for one in [*beside, *old]):
             raise RequestError(
                 f"{option}: {path} cannot be written",
                 hint="Name a file in a folder that is there and yours.",

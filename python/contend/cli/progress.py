@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Self
 
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.progress import TaskID
 
-from contend.cli.console import CleanConsole
+from contend.cli.console import CleanConsole, bars
 from contend.lab import events
 from contend.metrics import SECONDS, metric_of
 from contend.outside import one_line
@@ -143,15 +143,7 @@ class LiveDisplay:
 
     def __init__(self, console: CleanConsole) -> None:
         self._console = console
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[state]}", markup=False),
-            console=console,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
+        self._progress = bars(console)
         self._step: TaskID | None = None
         self._step_started = 0.0
         self._runs: TaskID | None = None

@@ -8,10 +8,9 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Self
 
-from rich.progress import BarColumn, TaskID, TextColumn
-from rich.progress import Progress as Bars
+from rich.progress import TaskID
 
-from contend.cli.console import CleanConsole
+from contend.cli.console import CleanConsole, bars
 from contend.cli.parser import columns
 from contend.outside import one_line
 from contend.units import format_count, format_duration, format_size
@@ -52,16 +51,7 @@ class WarmDisplay:
         self._shown = 0.0
         self._ended: set[str] = set()
         self._task: TaskID | None = None
-        self._bars = Bars(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[state]}", markup=False),
-            console=console,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-            disable=not console.is_terminal,
-        )
+        self._bars = bars(console, is_shown=console.is_terminal)
 
     def __enter__(self) -> Self:
         self._bars.start()

@@ -21,6 +21,7 @@ from contend.datasets.contents import Contents, dump_options, files_bytes, load_
 from contend.datasets.dump.load import Rules, refuse_cut_off
 from contend.datasets.loading import Tell
 from contend.errors import RequestError, did_you_mean
+from contend.files import replace_file
 from contend.servers import PrivateServer, ServerBinary
 from contend.settings.schemas import IMPORT_PREFIX, imported_name
 from contend.spec import Experiment, Level, cell_specs, layout_options
@@ -103,9 +104,7 @@ def keep_import(cache: Path, imported: Import) -> None:
     """Have the name stand for this from now on."""
     _folder(cache).mkdir(parents=True, exist_ok=True)
     document = {**asdict(imported), "file": str(imported.file)}
-    unfinished = _folder(cache) / f"{imported.name}.new"
-    unfinished.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    unfinished.rename(_path(cache, imported.name))
+    replace_file(_path(cache, imported.name), json.dumps(document, indent=1) + "\n")
 
 
 def require_imports(cache: Path, experiment: Experiment) -> None:

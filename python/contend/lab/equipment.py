@@ -301,7 +301,8 @@ def borrowed_equipment(
             journals: dict[str, Journal] = {}
 
             def journal_of(server: ExistingServer) -> Journal:
-                name = server.unique_name() or server.dsn.place
+                # One alone needs no name to be told apart by.
+                name = "" if len(every) == 1 else server.unique_name() or server.dsn.place
                 if name not in journals:
                     journal = Journal.of_server(default_folder(), server)
                     journals[name] = stack.enter_context(journal)

@@ -51,7 +51,7 @@ _UNREACHABLE = frozenset(
     {CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, CR.CR_SERVER_LOST, CR.CR_SERVER_GONE_ERROR}
 )
 ALIVE_S = 4
-"""For a login and a statement of the connection that only asks whether a server lives."""
+"""Each, for a login and a statement of the connection that only asks whether a server lives."""
 
 
 def connect(
@@ -231,9 +231,13 @@ class LazyControl:
     def close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            # The other side may be gone already.
-            with contextlib.suppress(OSError, pymysql.err.MySQLError):
-                connection.close()
+            close_quietly(connection)
+
+
+def close_quietly(connection: Connection[Any]) -> None:
+    # The other side may be gone already.
+    with contextlib.suppress(OSError, pymysql.err.MySQLError):
+        connection.close()
 
 
 SYSTEM_DATABASES = frozenset({"mysql", "sys", "information_schema", "performance_schema"})
@@ -275,8 +279,7 @@ def run_statement(connect: Connect, database: str | None, statement: str) -> flo
         code = f" ({error.args[0]})" if len(error.args) > 1 else ""
         raise StatementFailed(f"the server refused {statement!r}: {said}{code}") from error
     finally:
-        with contextlib.suppress(OSError, pymysql.err.MySQLError):
-            connection.close()
+        close_quietly(connection)
     if refused is not None:
         raise StatementFailed(f"the server refused {statement!r}: {refused}")
     return time.monotonic() - started

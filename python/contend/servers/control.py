@@ -2,8 +2,8 @@
 take, with its own login, and with every failure in words.
 
 A server may be frozen, broken, not a server at all, or somebody else's. Nothing that it says makes
-memory grow without end, nothing that it does not say keeps us for ever, and no error of the library
-reaches a caller as it is.
+memory grow without end, an answer that does not come is waited for as long as the caller says, and
+what the library raises of a statement or a login reaches the caller in words.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which server it is, by whatever name it is reached; and the lock that a server keeps for whoever
 changes something on it.
 
-One contend at a time changes a server, also from another host and by another name of the server.
-So the lock is the server's own: `GET_LOCK`, held by a connection that does nothing else. It ends
+One contend at a time changes a server, also from another host and by another name of the server;
+where a server has no such lock, one on each host. So the lock is the server's own: `GET_LOCK`, held by a connection that does nothing else. It ends
 with that connection, however contend ends.
 """
 
@@ -17,7 +17,7 @@ import pymysql
 from pymysql.connections import Connection
 
 from contend.errors import RequestError, WorkError
-from contend.servers.client import fetch
+from contend.servers.client import close_quietly, fetch
 from contend.servers.errors import ConnectionLost
 
 LOCK = "contend.changes"
@@ -101,7 +101,7 @@ class ServerHold:
                 fetch(connection, f"SET SESSION wait_timeout = {_IDLE_S}")
             self._has_lock = self._lock(connection)
         except BaseException:
-            _close(connection)
+            close_quietly(connection)
             raise
         self._connection, self.name = connection, name
         return name
@@ -115,11 +115,11 @@ class ServerHold:
         """
         if self._connection is not None:
             try:
-                if not self._has_lock or _holder(self._connection) == _own(self._connection):
+                if not self._has_lock or _is_ours(self._connection):
                     return
             except (ConnectionLost, pymysql.err.MySQLError):
                 pass
-            _close(self._connection)
+            close_quietly(self._connection)
             self._connection = None
         self.take()
 
@@ -131,7 +131,7 @@ class ServerHold:
         with contextlib.suppress(ConnectionLost, pymysql.err.MySQLError):
             if self._has_lock:
                 fetch(connection, "SELECT RELEASE_LOCK(%s)", (LOCK,))
-        _close(connection)
+        close_quietly(connection)
 
     @classmethod
     @contextlib.contextmanager
@@ -191,9 +191,10 @@ def _holder(connection: Connection[Any]) -> int | None:
     return None if holder is None else int(holder)
 
 
-def _own(connection: Connection[Any]) -> int:
-    ((number,),) = fetch(connection, "SELECT CONNECTION_ID()")
-    return int(number)
+def _is_ours(connection: Connection[Any]) -> bool:
+    """Whether this connection has it."""
+    ((is_ours,),) = fetch(connection, "SELECT IS_USED_LOCK(%s) = CONNECTION_ID()", (LOCK,))
+    return bool(is_ours == 1)
 
 
 def _connected(connection: Connection[Any], number: int) -> list[Any]:
@@ -212,9 +213,3 @@ def whose(connection: Connection[Any], number: int) -> str:
     except pymysql.err.MySQLError:
         return ""
     return "" if not rows else f", of user {rows[0][0]} from {rows[0][1] or 'localhost'}"
-
-
-def _close(connection: Connection[Any]) -> None:
-    # The other side may be gone already.
-    with contextlib.suppress(OSError, pymysql.err.MySQLError):
-        connection.close()

@@ -172,8 +172,7 @@ class Login:
         if not self._password:
             return b"\0"
         if self._way.is_safe:
-            self._shown = ", password in clear"
-            return self._password + b"\0"
+            return self._in_clear()
         if self._way.tls and security.get_server_public_key:
             # Inside TLS a server takes no RSA: the key that it sent is that of its certificate.
             self._shown = ", password under the server's certificate, unverified"

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, TypedDict
 
 from contend.settings import SETTINGS
+from contend.settings.values import Level
 from contend.shape import WrongShape, require
 
-Level = bool | int | float | str
 Levels = dict[str, Level]
 
 

@@ -193,8 +193,8 @@ class RunFolder:
                     require(run, int, "run"),
                     require(block, int, f"run {run}", "block"),
                     require(status, RunStatus, f"run {run}", "status"),
-                    _seconds(started_at),
-                    _seconds(ended_at),
+                    require_moment(started_at).timestamp(),
+                    require_moment(ended_at).timestamp(),
                 )
                 for run, block, status, started_at, ended_at in rows
             ]
@@ -357,10 +357,6 @@ def _sync_directory(folder: Path) -> None:
 def _moment(at: Any, *path: str) -> str:
     require_moment(at, *path)
     return str(at)
-
-
-def _seconds(at: Any) -> float:
-    return datetime.fromisoformat(_moment(at)).timestamp()
 
 
 def _now() -> str:

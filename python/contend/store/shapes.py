@@ -19,10 +19,10 @@ from contend.probed import (
     SessionFacts,
 )
 from contend.shape import LEAST, NEEDED, NULLED, require, require_moment
-from contend.spec import Planned
+from contend.spec import Level, Planned
 from contend.store.model import LookRecord, RunRecord, RunStatus
 
-Cell = dict[str, bool | int | float | str]
+Cell = dict[str, Level]
 
 
 class RunError(TypedDict):
@@ -197,8 +197,7 @@ def require_run(record: RunRecord) -> RunRecord:
     require_moment(record.started_at, where, "started_at")
     require_moment(record.ended_at, where, "ended_at")
     require(record.cell, Cell, where, "cell")
-    if record.plan:
-        require(record.plan, Plan, where, "plan")
+    require(record.plan, Plan, where, "plan")
     require(record.done, Done | None, where, "done")
     require(record.intervals, list[Interval], where, "intervals")
     require(record.probes, Probes, where, "probes")

@@ -1,6 +1,6 @@
 """What must be put back on a server, or on the host. It outlives the process.
 
-One JSON file a server, whatever the DSN that leads there, and one a host. What is to be put back is
+One JSON file a server, whatever the DSN that leads there if it tells its name, and one a host. What is to be put back is
 written, and on the disk, before it is changed: so whatever ends the process, the next one finds it.
 A new text is written beside the old one and takes its name, so the file is whole at any time.
 """
@@ -172,16 +172,13 @@ class Journal:
         Raises:
             JournalBroken: it cannot be written. What was there before still is.
         """
+        said = {"format": FORMAT, "server": self.server, "undo": self.undo, "work": self.work}
         try:
             with shielded():
-                if not self.undo and self.work is None:
+                if self.undo or self.work is not None:
+                    _write_whole(self.path, json.dumps(said))
+                else:
                     self.path.unlink(missing_ok=True)
-                    return
-                said = {
-                    **{"format": FORMAT, "server": self.server},
-                    **{"undo": self.undo, "work": self.work},
-                }
-                _write_whole(self.path, json.dumps(said))
         except OSError as error:
             raise _broken(self.path, "written", error) from error
 

@@ -141,6 +141,18 @@ def test_the_message_names_run_key_and_what_was_expected(whole: Path, tmp_path: 
     assert "7 runs in it can still be read" in caught.value.message
 
 
+@pytest.mark.parametrize("plan", ["null", "[]", "0", '""', "{}"])
+def test_a_plan_that_is_none_ends_in_words(
+    whole: Path, plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run"
+    shutil.copytree(whole / "measured", path)
+    put(path, "runs", "plan", plan)
+    for command in COMMANDS:
+        assert answer(command, path, whole / "measured") in range(5), command
+        capsys.readouterr()
+
+
 def test_a_type_is_checked_to_its_depth() -> None:
     require({"a": [1, 2.5]}, dict[str, list[int | float]])
     for wrong in (None, [], {"a": 1}, {"a": [True]}, {"a": ["1"]}, {"a": [float("nan")]}):
