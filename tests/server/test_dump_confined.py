@@ -11,14 +11,13 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pymysql
 import pytest
 from dump_tricks import OUT, PAYLOADS, PREAMBLE, SECRET, dump_of, mutants, tricks
-from run_lab import Lab
+from run_lab import Lab, wait_for
 
 from contend.datasets import DumpFailed, DumpRefused, Rules
 from contend.datasets.dump.account import ACCOUNT
@@ -151,14 +150,6 @@ def watched(shared_server: Any, any_binary: ServerBinary, tmp_path: Path) -> Wat
     return Watched(shared_server(any_binary, LOADS, confined=True), tmp_path / "outside")
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
-    for _ in range(1500):
-        if is_so():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it did not happen within 15 s")
-
-
 def all_of(watched: Watched, dumps: dict[str, bytes], *, skip_refused: bool) -> Counter[str]:
     """Import and use one after the other; how they ended."""
     came_to: Counter[str] = Counter()
@@ -230,7 +221,7 @@ def test_events_do_no_more(private_server: Any, any_binary: ServerBinary, tmp_pa
     assert database is not None
     with server.connect(database) as connection:
         connection.query("SET GLOBAL event_scheduler = ON")
-        wait_until(lambda: fetch(connection, "SELECT 1 FROM t WHERE a = 9") != [])
+        wait_for(lambda: fetch(connection, "SELECT 1 FROM t WHERE a = 9") != [], 15)
         # All of them were due at the same moment, and most of them fail.
         time.sleep(0.5)
         connection.query("SET GLOBAL event_scheduler = OFF")

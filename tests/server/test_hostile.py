@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hostile_server import ANSWERS, ASK_FOR_PASSWORD, HostileServer
+from hostile_server import ANSWERS, HostileServer
 
 from contend.program import find_program
 from contend.undo import Journal
@@ -105,6 +105,9 @@ WAITS_LIKE_ITS_PEER = {
     "mysqlslap-query": {"endless-where-asked"},
 }
 """As long as a statement takes: building a key may take hours, and nobody else asks."""
+
+MEET_ALL = ("drop", "warm-status", *LOAD)
+"""Commands that meet every answer; the other ones meet these."""
 
 FEW = (
     "escapes",
@@ -201,10 +204,11 @@ def check(pairs: list[tuple[str, str]], folder: Path) -> None:
 
 
 def test_every_command_ends_in_words(tmp_path: Path) -> None:
-    check([(answer, command) for command in LAB for answer in FEW], tmp_path)
+    few = [command for command in LAB if command not in MEET_ALL]
+    check([(answer, command) for command in few for answer in FEW], tmp_path)
 
 
-@pytest.mark.parametrize("command", ["drop", "warm-status", *LOAD])
+@pytest.mark.parametrize("command", MEET_ALL)
 def test_every_answer_is_met_with_words(command: str, tmp_path: Path) -> None:
     waits = WAITS_LIKE_ITS_PEER.get(command, set())
     check([(answer, command) for answer in ANSWERS if answer not in waits], tmp_path)
@@ -252,7 +256,3 @@ def test_a_password_that_is_given_away_by_name_arrives(tmp_path: Path) -> None:
             )
             read = server.secrets if answer == "rsa" else [bytes(server.received)]
             assert sum(text.count(PASSWORD.encode()) for text in read) >= 2
-
-
-def test_those_that_ask_for_the_password_are_all_there() -> None:
-    assert set(ASK_FOR_PASSWORD) <= set(ANSWERS)

@@ -131,9 +131,6 @@ INTERRUPTIONS: dict[str, Act] = {
     "revoked": lambda theirs, _process: theirs.revoke(),
 }
 
-RESTORED = {"kill", "revoked"}
-"""After which contend itself cannot put all of it back."""
-
 
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("how", INTERRUPTIONS)
@@ -156,7 +153,9 @@ def test_all_is_as_it_was_on_mysql(
 def started(
     theirs: Theirs, folder: Path, moment: str, limit_s: float = interrupts.LIMIT_S
 ) -> subprocess.Popen[str]:
-    """A process that changes them, at that moment."""
+    """A process that changes them and a file of the kernel's in the folder, at that moment."""
+    (folder / "vm").mkdir()
+    (folder / "vm" / "swappiness").write_text("60\n")
     process = subprocess.Popen(
         [sys.executable, changing_child.__file__, folder, theirs.dsn, moment, str(limit_s)],
         env={**os.environ, **import_path()},
@@ -169,12 +168,13 @@ def started(
     return process
 
 
+def swappiness(folder: Path) -> str:
+    return (folder / "vm" / "swappiness").read_text().strip()
+
+
 def interrupted(
     theirs: Theirs, folder: Path, capsys: pytest.CaptureFixture[str], how: str, moment: str
 ) -> None:
-    (folder / "vm").mkdir()
-    file = folder / "vm" / "swappiness"
-    file.write_text("60\n")
     before = theirs.seen()
     journals = folder / "undo"
     process = started(theirs, folder, moment)
@@ -189,7 +189,7 @@ def interrupted(
     left = bool(journals_in(journals))
     if how == "kill":
         assert left == (moment != "before")
-    elif how not in RESTORED:
+    elif how != "revoked":
         assert not left, said
         assert theirs.seen() == before, said
     if how in ("term", "int", "int-3", "hup"):
@@ -202,7 +202,7 @@ def interrupted(
         assert f"`contend restore {theirs.dsn}" in said
     assert main(["restore", "--journal", str(journals)]) == 0, capsys.readouterr()
     assert theirs.seen() == before
-    assert file.read_text().strip() == "60"
+    assert swappiness(folder) == "60"
     assert journals_in(journals) == []
 
 
@@ -210,8 +210,6 @@ def interrupted(
 def test_a_terminal_that_is_gone_keeps_nothing_from_being_put_back(
     theirs: Theirs, tmp_path: Path, moment: str
 ) -> None:
-    (tmp_path / "vm").mkdir()
-    (tmp_path / "vm" / "swappiness").write_text("60")
     before = theirs.seen()
     process = started(theirs, tmp_path, moment)
     assert process.stdout is not None
@@ -220,7 +218,7 @@ def test_a_terminal_that_is_gone_keeps_nothing_from_being_put_back(
     (tmp_path / "go").touch()
     assert process.wait() != 0
     assert theirs.seen() == before
-    assert (tmp_path / "vm" / "swappiness").read_text() == "60"
+    assert swappiness(tmp_path) == "60"
     assert journals_in(tmp_path / "undo") == []
 
 
@@ -228,8 +226,6 @@ def test_a_change_that_was_given_up_does_not_come_about_later(
     theirs: Theirs, tmp_path: Path
 ) -> None:
     """The server waits with it for somebody's lock, and would go on after it was put back."""
-    (tmp_path / "vm").mkdir()
-    (tmp_path / "vm" / "swappiness").write_text("60")
     at_work = (
         "SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SET GLOBAL read_only%'"
     )
@@ -250,8 +246,6 @@ def test_a_change_that_was_given_up_does_not_come_about_later(
 def test_who_insists_need_not_wait_for_a_server_that_stands_still(
     theirs: Theirs, tmp_path: Path
 ) -> None:
-    (tmp_path / "vm").mkdir()
-    (tmp_path / "vm" / "swappiness").write_text("60")
     before = theirs.seen()
     process = started(theirs, tmp_path, "changed", limit_s=0.5)
     pid = theirs.server.pid
@@ -266,7 +260,7 @@ def test_who_insists_need_not_wait_for_a_server_that_stands_still(
     assert process.returncode == 1
     assert said.splitlines()[-1].startswith(f"  hint: `contend restore {theirs.dsn}")
     # What needs no server was put back nevertheless.
-    assert (tmp_path / "vm" / "swappiness").read_text() == "60"
+    assert swappiness(tmp_path) == "60"
     assert main(["restore", "--journal", str(tmp_path / "undo")]) == 0
     assert theirs.seen() == before
 

@@ -132,9 +132,6 @@ Answer = Callable[[Talk], None]
 ANSWERS: dict[str, Answer] = {}
 """What a server can do, by name."""
 
-ASK_FOR_PASSWORD = ("clear", "clear-in-greeting", "dialog", "rsa", "rsa-sha256", "old-password")
-"""Those that want the password."""
-
 
 def answer(name: str) -> Callable[[Answer], Answer]:
     def keep(does: Answer) -> Answer:
