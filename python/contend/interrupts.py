@@ -2,8 +2,8 @@
 
 On that way servers are stopped and changes are put back, each within a time limit of its own. So a
 further signal is noted and not raised, however fast it comes. Whoever insists need not wait for all
-of these limits: a third signal leaves the step under way `LIMIT_S`; then that server is given up, and the next is
-tried.
+of these limits: a third signal leaves the step under way `LIMIT_S`; then that server is given up,
+and the next is tried.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 changes something on it.
 
 One contend at a time changes a server, also from another host and by another name of the server;
-where a server has no such lock, one on each host. So the lock is the server's own: `GET_LOCK`, held by a connection that does nothing else. It ends
-with that connection, however contend ends.
+where a server has no such lock, one on each host. So the lock is the server's own: `GET_LOCK`, held
+by a connection that does nothing else. It ends with that connection, however contend ends.
 """
 
 from __future__ import annotations

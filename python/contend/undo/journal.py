@@ -1,8 +1,9 @@
 """What must be put back on a server, or on the host. It outlives the process.
 
-One JSON file a server, whatever the DSN that leads there if it tells its name, and one a host. What is to be put back is
-written, and on the disk, before it is changed: so whatever ends the process, the next one finds it.
-A new text is written beside the old one and takes its name, so the file is whole at any time.
+One JSON file a server, whatever the DSN that leads there if it tells its name, and one a host. What
+is to be put back is written, and on the disk, before it is changed: so whatever ends the process,
+the next one finds it. A new text is written beside the old one and takes its name, so the file is
+whole at any time.
 """
 
 from __future__ import annotations
