@@ -317,6 +317,9 @@ def test_what_a_stopped_run_could_not_put_back_is_named_with_how_to_go_on(run: R
     # The value stays for longer than this test needs to take the privileges away.
     run.lab.edit('measure = "500ms"', 'measure = "3s"')
     process = run.begin(run.socket)
+    # Nor is it the end of a period that has begun before.
+    wait_for(lambda: run.value() != 80 or process.poll() is not None)
+    wait_for(lambda: run.value() == 80 or process.poll() is not None)
     run.sql("REVOKE ALL PRIVILEGES, GRANT OPTION FROM bench@localhost")
     said = interrupt(process)
     assert process.returncode == 1
