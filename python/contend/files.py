@@ -49,6 +49,19 @@ def replace_file(path: Path, data: str | bytes) -> None:
         raise
 
 
+def append_line(descriptor: int, line: str) -> None:
+    """Append a line in one piece; what a broken-off one before it left does not take it along.
+
+    Raises:
+        OSError: it is not in the file, or only a part of it.
+    """
+    size = os.lseek(descriptor, 0, os.SEEK_END)
+    torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+    data = (("\n" if torn else "") + line + "\n").encode()
+    if os.write(descriptor, data) != len(data):
+        raise OSError(errno.ENOSPC, "the disk is full")
+
+
 def write_output(path: Path, data: str | bytes) -> None:
     """Write a file that the user named: a link is followed, and what is no file, such as
     /dev/stdout, is written to."""

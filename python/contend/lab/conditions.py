@@ -15,7 +15,7 @@ from pymysql.connections import Connection
 
 from contend.datasets.conditions import SCHEMAS, Checked, DataInconsistent, check
 from contend.errors import ContendError
-from contend.files import read_file
+from contend.files import append_line, read_file
 from contend.lab.events import Listener, Notice
 from contend.spec import DataSpec
 
@@ -69,8 +69,8 @@ class Conditions:
             "settings": dict(settings),
             "conditions": checked,
         }
-        with self._file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        with self._file.open("a+b", buffering=0) as file:
+            append_line(file.fileno(), json.dumps(line))
         broken = [condition for condition in checked if condition["broken"]]
         self._broken += [data.schema for _ in broken]
         for condition in broken:

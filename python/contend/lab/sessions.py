@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from contend.facts import fact
+from contend.files import append_line
 from contend.findings import rule_of
 from contend.folders import default_state
 from contend.lab.events import Listener, Notice
@@ -42,14 +43,9 @@ def default_history() -> Path:
 def append(path: Path, key: Key, said: EarlierSession) -> None:
     """Append what a session said; raises OSError, and then no part of it counts."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    line = json.dumps({"format": FORMAT, "key": key, "said": said}, allow_nan=False) + "\n"
+    line = json.dumps({"format": FORMAT, "key": key, "said": said}, allow_nan=False)
     with locked(path, on_wait=lambda: None) as file:
-        size = os.lseek(file, 0, os.SEEK_END)
-        torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"
-        # What a broken-off line left must not take this one with it.
-        data = (("\n" if torn else "") + line).encode()
-        if os.write(file, data) != len(data):
-            raise OSError("the disk is full")
+        append_line(file, line)
         os.fsync(file)
 
 

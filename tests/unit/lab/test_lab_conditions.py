@@ -16,17 +16,20 @@ def test_a_look_that_was_cut_off_hides_no_other(tmp_path: Path) -> None:
     assert list(looks_in(tmp_path)) == []
     (tmp_path / FILE_NAME).write_text('{"when": "loaded"}\n{"when": "ru')
     assert [look["when"] for look in looks_in(tmp_path)] == ["loaded"]
+    connection: Any = Answering()
+    Conditions(tmp_path, [].append).look(
+        lambda: (connection, "tpcc"), DataSpec(schema="tpcc"), "end", {}
+    )
+    assert [look["when"] for look in looks_in(tmp_path)] == ["loaded", "end"]
 
 
-class Interrupted:
-    """A connection on which somebody presses Ctrl-C while the first condition is asked. Nothing can
-    be said on it after that."""
+class Answering:
+    """A connection to tables that hold every condition."""
 
-    def __init__(self) -> None:
-        self.said: list[str] = []
-        self.is_over = False
+    description = ()
+    is_condition = False
 
-    def __enter__(self) -> Interrupted:
+    def __enter__(self) -> Answering:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -35,23 +38,35 @@ class Interrupted:
     def select_db(self, _name: str) -> None:
         pass
 
-    def cursor(self) -> Interrupted:
+    def cursor(self) -> Answering:
         return self
 
     def execute(self, statement: str, _values: object = ()) -> None:
-        if self.is_over:
-            raise pymysql.err.InterfaceError(0, "")
-        self.said.append(statement)
-        if "breaking" in statement:
-            self.is_over = True
-            raise KeyboardInterrupt
+        self.is_condition = "breaking" in statement
 
     def fetchall(self) -> list[tuple[str]]:
+        if self.is_condition:
+            return []
         names = "warehouse district customer history orders new_order order_line item stock"
         return [(name,) for name in names.split()]
 
     def fetchone(self) -> tuple[int]:
         return (0,)
+
+
+class Interrupted(Answering):
+    """Somebody presses Ctrl-C while the first condition is asked. Nothing can be said on it after
+    that."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+
+    def execute(self, statement: str, _values: object = ()) -> None:
+        if self.is_over:
+            raise pymysql.err.InterfaceError(0, "")
+        if "breaking" in statement:
+            self.is_over = True
+            raise KeyboardInterrupt
 
 
 def test_ctrl_c_in_a_look_ends_the_run(tmp_path: Path) -> None:
