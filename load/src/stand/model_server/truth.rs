@@ -63,6 +63,7 @@ fn of_whole_lines(mut file: File) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use std::fs;
 
