@@ -59,7 +59,9 @@ test-rust-beside:
 
 .PHONY: test-python
 test-python: setup test-built ## the tests of the lab: unit, golden, house, server
-	$(BIN)/python -m pytest --numprocesses=auto --dist=loadscope
+	$(BIN)/python -m pytest --numprocesses=auto --dist=loadscope || { \
+	  [ $$? = 1 ] && echo "contend: what failed runs once more, alone; both outcomes are to be read" && \
+	  $(BIN)/python -m pytest --last-failed --last-failed-no-failures=none; }
 
 .PHONY: test-long
 test-long: setup test-needs ## fuzzing, instruction records, a soak, trust (half an hour); keeps what it found
