@@ -44,11 +44,14 @@ def family_of(experiment: Experiment, name: str) -> Family:
     level costs. statements: each statement by itself. leads: the cell that stands out. growth:
     along the columns. kinds: kinds of workload beside one another. steadiness: whether a cell
     settled. causes: why. asked: what was not named before the run.
+
+    A family that the experiment does not have decides nothing: no chance of error was set aside for
+    its claims.
     """
-    if name == "asked":
+    of_first = 1.0 if name == "first" else _share_of_rest(experiment, name) / FIRST_SHARE
+    if not of_first:
         return described(name, experiment)
     rule = rule_of(experiment)
-    of_first = 1.0 if name == "first" else _share_of_rest(experiment, name) / FIRST_SHARE
     promises, computed = (
         1 - of_first * (1 - one) for one in (rule.confidence, rule.interval_confidence)
     )
@@ -90,7 +93,6 @@ def _share_of_rest(experiment: Experiment, name: str) -> float:
         "kinds": compares and len(kinds) > 1,
         "steadiness": 1,
         "causes": explains,
+        "asked": 0,
     }
-    if not parts[name]:
-        raise ValueError(f"the experiment {experiment.name} has no family {name}")
     return (1 - FIRST_SHARE) * parts[name] / sum(parts.values())

@@ -248,12 +248,17 @@ class CauseText:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What a kind of workload has to say beside what all of them say."""
+    """What a kind of workload has to say beside what all of them say. A table of nothing is left
+    out."""
 
     title: str
     lead: str
     tables: tuple[TextTable, ...]
     charts: tuple[Chart, ...] = ()
+
+    def __post_init__(self) -> None:
+        shown = tuple(one for one in self.tables if one.rows and one.columns[1:])
+        object.__setattr__(self, "tables", shown)
 
 
 @dataclass(frozen=True, slots=True)

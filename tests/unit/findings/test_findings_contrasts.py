@@ -60,11 +60,12 @@ def test_the_cell_that_stands_out_rests_on_its_lead(tmp_path: Path) -> None:
     assert lead.change.low > 1 and most.contrast.family.name == "first"
 
 
-@pytest.mark.parametrize("name", ["statements", "kinds", "leads"])
-def test_a_family_that_the_experiment_cannot_have_is_refused(name: str) -> None:
+@pytest.mark.parametrize("name", ["statements", "kinds", "leads", "metrics", "asked"])
+def test_a_family_that_the_experiment_does_not_have_decides_nothing(name: str) -> None:
     experiment = study(sets=(f"{CONNECTIONS}=[1, 8]", *SMALL[1:]))
-    with pytest.raises(ValueError, match=f"has no family {name}"):
-        family_of(experiment, name)
+    family = family_of(experiment, name)
+    assert not family.decides and family.confidence == experiment.compare.confidence
+    assert family_of(experiment, "costs").decides
 
 
 def test_a_folder_of_the_version_before_is_shown(tmp_path: Path) -> None:
