@@ -517,13 +517,16 @@ def _show(folder: RunFolder, *, as_json: bool) -> Report:
 
     built = report.build(folder)
     page = folder.path / "report.html"
+    # The answer first: what was measured for hours does not wait for a page that may fail.
+    if as_json:
+        say_json(report.as_json(built))
+    else:
+        terminal.render(built, console())
     html.write(built, page)
     if note := html.note(built):
         remark(f"contend: {note}")
     if as_json:
-        say_json(report.as_json(built))
         return built
-    terminal.render(built, console())
     say("")
     say(f"Report: {page}")
     if built.gate is not None:

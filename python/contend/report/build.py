@@ -6,11 +6,14 @@ import gc
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from contend.findings import (
     CAUSES,
+    Analysis,
     CellFigures,
     Compared,
+    Said,
     Study,
     cell_figures,
     compared_of,
@@ -20,12 +23,12 @@ from contend.findings import (
     study_of,
     sweeps_of,
 )
-from contend.findings.budget import BUDGET, budgets_of
-from contend.findings.lock_waits import LOCKS, locks_of
+from contend.findings.budget import BUDGET, Budget, budgets_of
+from contend.findings.lock_waits import LOCKS, LocksOfCell, locks_of
 from contend.findings.looks import failed_looks
-from contend.findings.plans import PLANS, plans_of
+from contend.findings.plans import PLANS, PlansOfCell, plans_of
 from contend.findings.server_says import server_says
-from contend.findings.switches import SWITCHES, switches_of
+from contend.findings.switches import SWITCHES, SwitchesOfCell, switches_of
 from contend.report.answer import answer_of, leading_level
 from contend.report.basis import sessions_of
 from contend.report.beside import beside_of
@@ -41,10 +44,11 @@ from contend.report.hosts import hosts_section
 from contend.report.lock_waits import lock_section
 from contend.report.locks import locks_section
 from contend.report.memory_nodes import memory_nodes_section
-from contend.report.model import Report
+from contend.report.model import Answer, Layout, Overall, Panel, Report, Section
 from contend.report.naming import naming_of
 from contend.report.notices import failures_of, progress_of, warnings_of
 from contend.report.panels import layout_of, other_levels_of, overall_of, panels_of, wholes_of
+from contend.report.parts import Parts
 from contend.report.plans import plan_section
 from contend.report.profile import profile_section
 from contend.report.provenance import (
@@ -61,7 +65,7 @@ from contend.report.statements import statements_of
 from contend.report.switches import switch_section
 from contend.report.tpcc import tpcc_section
 from contend.report.why import why_section
-from contend.spec import CellSpec, without_metric
+from contend.spec import CellSpec, Level, without_metric
 from contend.store import RunFolder
 
 
@@ -103,6 +107,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
     naming = naming_of(experiment)
     layout = layout_of(study, naming)
     analyses = compared_of(study)
+    first = analyses[0]
     compared = tuple(
         Compared(metric) if one is None else one.compared
         for metric, one in zip(study.metrics, analyses, strict=True)
@@ -111,27 +116,43 @@ def _report(folder: RunFolder, study: Study) -> Report:
     panels = panels_of(study, layout, compared, cells)
     progress = progress_of(study, folder.writer_pid())
     arrival = _arrival(study)
-    shapes = shapes_of(study, layout, panels)
-    sweeps = sweeps_of(study)
-    cause, looked_at = cause_of(study, naming, compared[0])
+    parts = Parts()
+    part = parts.make
+    shapes = part("Growth along the columns", lambda: shapes_of(study, layout, panels), ())
+    sweeps = part("The curve of the load", lambda: sweeps_of(study), ())
+    cause, looked_at = part("Why", lambda: cause_of(study, naming, compared[0]), (None, None))
     lead = leading_level(compared[0]) if compared[0].wholes else None
-    overall = [overall_of(study, layout, panels, one) for one in compared]
-    if lead is not None:
-        overall[0] += other_levels_of(study, layout, analyses[0], lead)
-    charts = (
-        *shape_charts(shapes, layout),
-        *panel_charts(study.metrics, panels, layout, arrival),
+    overall = part(
+        "Changes over all tables",
+        lambda: _overall(study, layout, panels, compared, first, lead),
+        tuple(() for _ in compared),
     )
-    costs = _comparable(costs_of(study), study)
-    path = None if study.roles.compared is None else study.roles.compared.path
-    looks = folder.looks()
-    budgets = budgets_of(looks, path, study.roles.baseline)
-    locks = locks_of(looks, path, study.roles.baseline)
-    switches = switches_of(looks, path, study.roles.baseline)
-    plans = plans_of(looks, path, study.roles.baseline)
-    says = [server_says(study, [one.cell for one in group]) for group in budgets]
-    picture = picture_of(study.roles, layout, panels, compared[0], charts)
-    return Report(
+    charts = part(
+        "Charts",
+        lambda: (
+            *shape_charts(shapes, layout),
+            *panel_charts(study.metrics, panels, layout, arrival),
+        ),
+        (),
+    )
+    costs = part("What each level costs", lambda: _comparable(costs_of(study), study), ())
+    picture = part(
+        "The picture", lambda: picture_of(study.roles, layout, panels, compared[0], charts), None
+    )
+    looks = _looks_of(folder, study, parts)
+    sections = [
+        part("How the server scales", lambda: scaling_section(study, sweeps, layout, panels), None),
+        part("TPC-C", lambda: tpcc_section(study, cells), None),
+        *looks.sections,
+        part("Locks of the servers", lambda: locks_section(study, cells), None),
+        part("The hosts of the load", lambda: hosts_section(study, cells), None),
+        part("The state of the host", lambda: host_state_section(study, first), None),
+        part("Why: what takes the difference away", lambda: why_section(folder), None),
+        part("Profile", lambda: profile_section(folder), None),
+        part("The memory of each node", lambda: memory_nodes_section(study), None),
+        looked_at,
+    ]
+    report = Report(
         name=experiment.name,
         question=experiment.question,
         about_server=about_server(study),
@@ -145,64 +166,123 @@ def _report(folder: RunFolder, study: Study) -> Report:
         margin=experiment.compare.margin,
         arrival=arrival,
         progress=progress,
-        answer=answer_of(study, naming, analyses, costs, panels, cells, progress),
-        gate=gate_of_study(study, analyses[0], gate_of(study, analyses[0])),
+        answer=part(
+            "Answer",
+            lambda: answer_of(study, naming, analyses, costs, panels, cells, progress),
+            Answer(Said("The answer could not be written; the figures stand."), ()),
+        ),
+        gate=gate_of_study(study, first, gate_of(study, first)),
         picture=picture,
         wholes=wholes_of(layout, study.roles, (*compared, *costs)),
         layout=layout,
         panels=panels,
         compared=compared,
         costs=costs,
-        overall=tuple(overall),
-        sessions=None
-        if analyses[0] is None or lead is None
-        else sessions_of(study, analyses[0], lead),
+        overall=overall,
+        sessions=part(
+            "Earlier sessions",
+            lambda: None if first is None or lead is None else sessions_of(study, first, lead),
+            None,
+        ),
         cells=cells,
-        statements=statements_of(study, naming, layout, panels, cells),
+        statements=part(
+            "Each statement", lambda: statements_of(study, naming, layout, panels, cells), None
+        ),
         shapes=shapes,
         sweeps=sweeps,
-        beside=beside_of(study, layout.levels, analyses[0]),
-        sections=tuple(
-            filter(
-                None,
-                (
-                    scaling_section(study, sweeps, layout, panels),
-                    tpcc_section(study, cells),
-                    budget_section(budgets, says, failed_looks(looks, BUDGET), path),
-                    switch_section(switches, failed_looks(looks, SWITCHES), path),
-                    plan_section(plans, failed_looks(looks, PLANS), path),
-                    lock_section(locks, failed_looks(looks, LOCKS), path),
-                    locks_section(study, cells),
-                    hosts_section(study, cells),
-                    host_state_section(study, analyses[0]),
-                    why_section(folder),
-                    profile_section(folder),
-                    memory_nodes_section(study),
-                    looked_at,
-                ),
-            )
+        beside=part("Side by side", lambda: beside_of(study, layout.levels, first), None),
+        sections=tuple(filter(None, sections)),
+        counters=part(
+            "What else differs", lambda: counter_section(study, naming, counters_of(study)), None
         ),
-        counters=counter_section(study, naming, counters_of(study)),
         cause=cause,
-        bounds=bounds_of(
-            study, layout, panels, compared[0].comparisons, cause_told=cause is not None
+        bounds=part(
+            "What the machine allows",
+            lambda: bounds_of(
+                study, layout, panels, compared[0].comparisons, cause_told=cause is not None
+            ),
+            (),
         ),
         charts=tuple(one for one in charts if picture is None or one.id != picture.id),
-        warnings=warnings_of(study, compared, cells),
+        warnings=part("Warnings", lambda: warnings_of(study, compared, cells), ()),
         failures=failures_of(study),
-        host_notes=host_notes_of(study),
-        method=_method(study, arrival),
-        summary=summary_of(study),
-        facts=fact_groups(study),
-        variables=variables_table(study, naming),
-        differences=differences_of(study),
+        host_notes=part("The host, as doctor saw it", lambda: host_notes_of(study), ()),
+        method=part("How it was measured", lambda: _method(study, arrival), ()),
+        summary=part("Summary", lambda: summary_of(study), ()),
+        facts=part("Facts", lambda: fact_groups(study), ()),
+        variables=part("Variables", lambda: variables_table(study, naming), None),
+        differences=part(
+            "What still differs between the servers", lambda: differences_of(study), None
+        ),
+        budgets=looks.budgets,
+        locks=looks.locks,
+        plans=looks.plans,
+        switches=looks.switches,
+        spec_text=experiment.source,
+        overrides=experiment.overrides,
+    )
+    missing = tuple(parts.missing)
+    return replace(report, missing=missing, sections=(*report.sections, *missing))
+
+
+@dataclass(frozen=True, slots=True)
+class _Looks:
+    """What looks at causes found, by their kind, and what is said of it."""
+
+    budgets: tuple[tuple[Budget, ...], ...] = ()
+    locks: tuple[tuple[LocksOfCell, ...], ...] = ()
+    plans: tuple[tuple[PlansOfCell, ...], ...] = ()
+    switches: tuple[tuple[SwitchesOfCell, ...], ...] = ()
+    sections: tuple[Section | None, ...] = ()
+
+
+def _looks_of(folder: RunFolder, study: Study, parts: Parts) -> _Looks:
+    looks = parts.make("Looks at causes", folder.looks, ())
+    path = None if study.roles.compared is None else study.roles.compared.path
+    base = study.roles.baseline
+
+    def of_budgets() -> tuple[list[list[Budget]], Section | None]:
+        found = budgets_of(looks, path, base)
+        says = [server_says(study, [one.cell for one in group]) for group in found]
+        return found, budget_section(found, says, failed_looks(looks, BUDGET), path)
+
+    def of_switches() -> tuple[list[list[SwitchesOfCell]], Section | None]:
+        found = switches_of(looks, path, base)
+        return found, switch_section(found, failed_looks(looks, SWITCHES), path)
+
+    def of_plans() -> tuple[list[list[PlansOfCell]], Section | None]:
+        found = plans_of(looks, path, base)
+        return found, plan_section(found, failed_looks(looks, PLANS), path)
+
+    def of_locks() -> tuple[list[list[LocksOfCell]], Section | None]:
+        found = locks_of(looks, path, base)
+        return found, lock_section(found, failed_looks(looks, LOCKS), path)
+
+    budgets, budget = parts.make("Where the time of a query goes", of_budgets, ([], None))
+    switches, switch = parts.make("Threads that were taken off their CPUs", of_switches, ([], None))
+    plans, plan = parts.make("By which plans statements are answered", of_plans, ([], None))
+    locks, lock = parts.make("What threads of the server wait for", of_locks, ([], None))
+    return _Looks(
         budgets=tuple(map(tuple, budgets)),
         locks=tuple(map(tuple, locks)),
         plans=tuple(map(tuple, plans)),
         switches=tuple(map(tuple, switches)),
-        spec_text=experiment.source,
-        overrides=experiment.overrides,
+        sections=(budget, switch, plan, lock),
     )
+
+
+def _overall(
+    study: Study,
+    layout: Layout,
+    panels: Sequence[Panel],
+    compared: Sequence[Compared],
+    first: Analysis | None,
+    lead: Level | None,
+) -> tuple[tuple[Overall, ...], ...]:
+    overall = [overall_of(study, layout, panels, one) for one in compared]
+    if lead is not None:
+        overall[0] += other_levels_of(study, layout, first, lead)
+    return tuple(overall)
 
 
 def _comparable(costs: Sequence[Compared], study: Study) -> tuple[Compared, ...]:

@@ -65,6 +65,7 @@ def as_json(report: Report) -> dict[str, Any]:
         **({"scaling": [scaling_json(one) for one in report.sweeps]} if report.sweeps else {}),
         **({"counters": _counters(report.counters.all)} if report.counters else {}),
         "cells": [_cell(report, one) for one in report.cells],
+        **({"missing": {one.title: one.lead for one in report.missing}} if report.missing else {}),
     }
 
 

@@ -22,6 +22,7 @@ from contend.report import images
 from contend.report.chart_style import PALETTE, wide
 from contend.report.host_notes import note_text
 from contend.report.model import Chart, FactGroup, MetricTable, Panel, PublishedBlock, Report
+from contend.report.parts import missing_text
 from contend.report.words import (
     cell_phrase,
     change_title,
@@ -190,9 +191,18 @@ def render(report: Report, drawings: Mapping[str, str]) -> str:
             change_title=change_title,
             repeats_each_text=repeats_each_text,
             key_text=key_text,
+            standing=_standing,
         )
     )
     return clean(page)
+
+
+def _standing(part: Callable[[], Markup]) -> Markup:
+    """A part of the page; if it cannot be written, the sentence that says so."""
+    try:
+        return part()
+    except Exception as error:  # Whatever it is, it is of this part alone.
+        return Markup("<p>{}</p>").format(missing_text(error))
 
 
 def all_charts(report: Report) -> tuple[Chart, ...]:

@@ -417,7 +417,8 @@ class GateText:
 class Report:
     """Everything a reader is shown, in the order in which it is read. `costs` has what each level
     as a whole costs, `overall` the tables of each metric that is compared, `charts` all that are
-    not the picture or the cause's; `about_server` says what the server is if it is no database."""
+    not the picture or the cause's; `about_server` says what the server is if it is no database;
+    `missing` has the sections that stand for parts that could not be made."""
 
     name: str
     question: str
@@ -466,6 +467,7 @@ class Report:
     switches: tuple[tuple[SwitchesOfCell, ...], ...]
     spec_text: str
     overrides: tuple[str, ...] = field(default=())
+    missing: tuple[Section, ...] = ()
 
     @property
     def metric(self) -> Metric:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -22,10 +23,12 @@ from contend.report.model import (
     Overall,
     Panel,
     Report,
+    Section,
     ShapeRow,
     StatementTable,
     TextTable,
 )
+from contend.report.parts import missing_text
 from contend.report.words import (
     change_title,
     estimate_text,
@@ -58,25 +61,37 @@ def render(report: Report, console: Console, *, full: bool = False) -> None:
     """Print the report in the order of the page: the answer, the changes along the load and as a
     whole, what bears on them. `full` opens what the page has folded."""
     out = _Out(console)
-    _head(report, out)
-    _answer(report, out)
-    if report.comparisons:
-        _changes(report, out, full=full)
-    else:
-        _metrics(report, out, [report.metric.name])
-    _shapes(report, out)
-    _statements(report, out, full=full)
-    _beside(report, out)
-    _cause(report, out, full=full)
-    _counters(report, out, full=full)
-    _sections(report, out, full=full)
-    _differences(report, out, full=full)
-    if full and report.comparisons:
-        _metrics(report, out, [])
-    _notices(report, out)
-    if full:
-        _provenance(report, out)
-    elif report.cells:
+    is_compared = bool(report.comparisons)
+    parts: list[Callable[[], None]] = [
+        lambda: _head(report, out),
+        lambda: _answer(report, out),
+        lambda: (
+            _changes(report, out, full=full)
+            if is_compared
+            else _metrics(report, out, [report.metric.name])
+        ),
+        lambda: _shapes(report, out),
+        lambda: _statements(report, out, full=full),
+        lambda: _beside(report, out),
+        lambda: _cause(report, out, full=full),
+        lambda: _counters(report, out, full=full),
+        *(partial(_section, one, out, full=full) for one in report.sections),
+        lambda: _differences(report, out, full=full),
+        lambda: _metrics(report, out, []) if full and is_compared else None,
+        lambda: _notices(report, out),
+        lambda: _provenance(report, out) if full else _more(report, out),
+    ]
+    for part in parts:
+        try:
+            part()
+        except OSError:
+            raise  # Of the terminal, and of no part.
+        except Exception as error:  # Whatever it is, it is of this part alone.
+            out.line(missing_text(error))
+
+
+def _more(report: Report, out: _Out) -> None:
+    if report.cells:
         out.line()
         out.line("All figures, the method and the facts: `contend show --full`.", "dim")
 
@@ -374,14 +389,13 @@ def _metrics(report: Report, out: _Out, keys: Sequence[str]) -> None:
             out.figures(report.layout, panel.title, rows)
 
 
-def _sections(report: Report, out: _Out, *, full: bool) -> None:
-    for section in report.sections:
-        out.head(section.title)
-        out.line(section.lead)
-        for table in section.tables if full else ():
-            heads = table.columns[1:]
-            rows: Rows = [(Text(row[0]), [Text(cell) for cell in row[1:]]) for row in table.rows]
-            out.table(table.caption, heads, rows)
+def _section(section: Section, out: _Out, *, full: bool) -> None:
+    out.head(section.title)
+    out.line(section.lead)
+    for table in section.tables if full else ():
+        heads = table.columns[1:]
+        rows: Rows = [(Text(row[0]), [Text(cell) for cell in row[1:]]) for row in table.rows]
+        out.table(table.caption, heads, rows)
 
 
 def _cause(report: Report, out: _Out, *, full: bool) -> None:

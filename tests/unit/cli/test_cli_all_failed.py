@@ -91,6 +91,23 @@ def test_a_run_of_which_some_failed_is_done(
     assert main(["run", "--resume", str(path)]) == 0
 
 
+def test_the_answer_does_not_wait_for_a_page_that_fails(
+    lab: dict[str, Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("contend.report.html.write", fail)
+    lab["change"] = None
+    assert main(["run", "segmented-key-cache", "--out", str(tmp_path / "run")]) == 1
+    said = capsys.readouterr()
+    assert "splitting the key cache into 32 segments" in said.out
+    assert said.err.endswith("contend: error: No space left on device\n")
+
+
 @pytest.mark.parametrize("policy", ["4", "pass", "fail"])
 def test_a_gate_over_nothing_is_not_uncertain(
     lab: dict[str, Any], tmp_path: Path, policy: str

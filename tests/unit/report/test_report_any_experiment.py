@@ -257,9 +257,9 @@ def test_every_rendering_is_whole(tmp_path_factory: pytest.TempPathFactory, draw
 
 
 def render(folder: RunFolder, report: Report, metrics: tuple[str, ...] = ()) -> None:
-    for full in (False, True):
-        terminal.render(report, Console(file=io.StringIO(), width=80), full=full)
-    assert html.render(report, {})
+    assert report.missing == ()
+    said = [as_text(report), as_text(report, full=True), html.render(report, {})]
+    assert not any("This part is missing" in text for text in said)
     json.dumps(as_json(report), allow_nan=False)
     json.dumps([chart.spec for chart in html.all_charts(report)], allow_nan=False)
     if report.gate is not None:
@@ -268,3 +268,9 @@ def render(folder: RunFolder, report: Report, metrics: tuple[str, ...] = ()) -> 
         rows = rows_of(folder, table, metrics)
         write_csv(rows, io.StringIO())
         write_parquet(rows, folder.path.parent / f"{table}.parquet")
+
+
+def as_text(report: Report, *, full: bool = False) -> str:
+    console = Console(file=io.StringIO(), width=1000)
+    terminal.render(report, console, full=full)
+    return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]

@@ -1,0 +1,44 @@
+"""A report is made part by part: an error costs the part in which it is, which says so in a
+sentence, and the other parts stand.
+
+What every other part needs (the cells, what is compared, the gate) is no such part.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from contend.errors import ContendError
+from contend.report.model import Section
+
+Made = TypeVar("Made")
+Otherwise = TypeVar("Otherwise")
+
+
+class Parts:
+    """Makes the parts of one report; `missing` has a section for each that could not be made."""
+
+    def __init__(self) -> None:
+        self.missing: list[Section] = []
+
+    def make(self, title: str, how: Callable[[], Made], otherwise: Otherwise) -> Made | Otherwise:
+        """What `how` makes; `otherwise` if that fails."""
+        try:
+            return how()
+        except Exception as error:  # Whatever it is, it is of this part alone.
+            self.missing.append(Section(title, missing_text(error), ()))
+            return otherwise
+
+
+def missing_text(error: Exception) -> str:
+    """Why a part is missing, with the place if that is a fault of contend."""
+    if isinstance(error, ContendError):
+        return f"This part is missing: {error.message.rstrip('.')}."
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        "This part is missing because of a fault of contend, and what else is told stands "
+        f"({type(error).__name__}: {error}; {Path(place.filename).name}, line {place.lineno})."
+    )
