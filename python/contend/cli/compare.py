@@ -82,7 +82,7 @@ def _compare(args: argparse.Namespace) -> int:
     else:
         for line in lines_of_sides(report):
             say(line)
-    return end_gate(args, gate, (report.carries,), measured=gate is None or bool(gate.rows))
+    return end_gate(args, gate, (report.carries,))
 
 
 def _of_runs(

@@ -18,7 +18,7 @@ from contend.cli.progress import Display, display_on
 from contend.cli.restore import offer, what_is_left
 from contend.doctor import short_form
 from contend.doctor.examine import ignored_of
-from contend.errors import RequestError
+from contend.errors import ContendError, RequestError
 from contend.folders import default_cache
 from contend.get import debian, find_server, servers_at_hand
 from contend.get.find import OWN
@@ -214,19 +214,22 @@ def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = F
     measured: list[Path] = []
     code = _shown(args, begin)
     if args.profile:
-        _look_again(lambda: _profiled(measured[0], args))
+        _look_again(lambda: _profiled(measured[0], args), code)
     if args.why or (experiment.why and not args.json):
-        _look_again(lambda: _explained(measured[0], args))
+        _look_again(lambda: _explained(measured[0], args), code)
     return code
 
 
-def _look_again(work: Callable[[], object]) -> None:
-    """After a run, whose exit code stays: that nothing more is tried is no failure."""
+def _look_again(work: Callable[[], object], code: int) -> None:
+    """After a run that ends with `code`, which stays if it is not 0: what comes of a run first is
+    what its gate says. That nothing more is tried is no failure."""
     from contend.lab.why import NotTried
 
     try:
         work()
-    except NotTried as error:
+    except ContendError as error:
+        if not code and not isinstance(error, NotTried):
+            raise
         remark(f"contend: {error.message}")
         if error.hint:
             remark(f"  hint: {error.hint}")
@@ -259,7 +262,7 @@ def _shown(args: argparse.Namespace, work: Callable[[Path, Display], Path]) -> i
         args,
         built.gate,
         (built.answer.sentence, *built.answer.basis[:1]),
-        measured=built.progress.measured > 0,
+        measured=built.progress.is_measured,
     )
 
 

@@ -60,13 +60,15 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the run folder has come. `state` is complete, under way, or unfinished."""
+    """How far the run folder has come. `state` is complete, under way, or unfinished. `is_measured`
+    if any run is, and of an experiment that compares levels both sides of a comparison are."""
 
     planned: int
     measured: int
     failed: int
     lost: int
     state: str
+    is_measured: bool
 
 
 @dataclass(frozen=True, slots=True)

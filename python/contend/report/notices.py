@@ -12,7 +12,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from contend.findings import CellFigures, Compared, Study
+from contend.findings import CellFigures, Compared, Study, pairs_of
 from contend.metrics import Metric
 from contend.report.host_state import paged_out
 from contend.report.model import Notice, Progress
@@ -87,7 +87,18 @@ def progress_of(study: Study, writer_pid: int | None) -> Progress:
         state = "complete"
     else:
         state = "under way" if writer_pid is not None else "unfinished"
-    return Progress(planned, len(measured), len(failed), len(lost), state)
+    return Progress(
+        planned, len(measured), len(failed), len(lost), state, is_measured=_is_measured(study)
+    )
+
+
+def _is_measured(study: Study) -> bool:
+    if study.roles.baseline is None:
+        return bool(study.measured)
+    return any(
+        any(study.blocks_in_common(baseline, cell).values())
+        for _, baseline, cell in pairs_of(study.roles)
+    )
 
 
 def _query_errors(study: Study) -> list[Notice]:

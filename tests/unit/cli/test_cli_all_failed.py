@@ -12,6 +12,7 @@ import pytest
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, as_failed, study, with_gate, write_run
 
 from contend.cli.main import main
+from contend.errors import WorkError
 from contend.store import RunFolder, RunRecord
 
 SETS = (f"{CONNECTIONS}=[8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=2")
@@ -119,6 +120,47 @@ def test_a_gate_over_nothing_is_not_uncertain(
     assert main(["run", "segmented-key-cache", "--out", str(path), *gate]) == 1
     suite = ET.parse(junit).getroot()
     assert suite.attrib["failures"] == suite.attrib["tests"] != "0"
+
+
+@pytest.mark.parametrize("level", [0, 32])
+@pytest.mark.parametrize("gate", [[], ["--fail-if-slower", "3%", "--if-not-certain", "pass"]])
+def test_a_comparison_with_a_side_that_always_failed_is_none(
+    lab: dict[str, Any], tmp_path: Path, level: int, gate: list[str]
+) -> None:
+    lab["change"] = lambda record: failing(record) if record.cell[SEGMENTS] == level else record
+    lab["gate"] = 0.03 if gate else None
+    path = tmp_path / "run"
+    assert main(["run", "segmented-key-cache", "--out", str(path), *gate]) == 1
+    assert main(["show", str(path)]) == 0
+
+
+@pytest.mark.parametrize(("gain", "code"), [(1.0, 1), (0.5, 3)])
+@pytest.mark.parametrize("look", ["--why", "--profile"])
+def test_what_is_tried_after_a_run_leaves_what_its_gate_said(
+    lab: dict[str, Any],
+    tmp_path: Path,
+    look: str,
+    gain: float,
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def slower(record: RunRecord) -> RunRecord:
+        assert record.done is not None
+        times = gain if record.cell[SEGMENTS] else 2.0
+        return replace(record, done={**record.done, "qps": record.done["qps"] * times})
+
+    def fail(*_: object, **__: object) -> None:
+        raise WorkError("the server died", hint="Look at its log.")
+
+    lab["change"], lab["gate"] = slower, 0.03 if code == 3 else None
+    monkeypatch.setattr("contend.cli.why.explain", fail)
+    monkeypatch.setattr("contend.cli.profile.profile", fail)
+    gate = ["--fail-if-slower", "3%"] if code == 3 else []
+    path = tmp_path / "run"
+    assert main(["run", "segmented-key-cache", "--out", str(path), look, *gate]) == code
+    said = capsys.readouterr().err
+    assert "the server died" in said and "hint: Look at its log." in said
 
 
 def test_what_is_unfinished_says_how_many_failed(
