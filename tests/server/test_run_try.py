@@ -114,6 +114,7 @@ def test_one_that_was_interrupted_is_taken_up_by_contend_run(lab: Lab) -> None:
             ["with innodb_flush_method = maybe (the baseline)", "rejects the option"],
         ),
         (["sort_buffer_size=lots,4M"], 2, ["(the baseline)", "refuses the value 'lots'"]),
+        (["sort_buffer_size=256K,10"], 2, ["sort_buffer_size: requested 10, effective 1024"]),
         (
             ["innodb_data_home_dir=/nowhere/at/all,."],
             1,

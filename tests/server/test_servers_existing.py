@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from contend.servers import Dsn, ExistingServer, PrivateServer, ServerBinary
-from contend.servers.errors import ConnectionRefused, TableNotOurs, WrongLogin
+from contend.servers.client import fetch, run_statement
+from contend.servers.errors import ConnectionRefused, StatementRefused, TableNotOurs, WrongLogin
 from contend.servers.marks import Mark, finished, table_mark
 from contend.servers.variables import set_global
 
@@ -145,3 +146,39 @@ def test_nothing_of_theirs_is_ended(theirs: PrivateServer) -> None:
     assert not hasattr(ExistingServer, "stop")
     assert not hasattr(ExistingServer, "kill")
     os.kill(theirs.pid, 0)
+
+
+TINY = {
+    "mariadb": {"max_statement_time": 0.0001, "sql_select_limit": 1},
+    "mysql": {"max_execution_time": 1, "sql_select_limit": 1},
+}
+LONG = "SELECT SLEEP(0.01), c.* FROM information_schema.COLUMNS c ORDER BY COLUMN_NAME LIMIT 40"
+
+
+def test_limits_of_the_server_are_not_those_of_a_control_connection(
+    any_binary: ServerBinary, private_server: Factory
+) -> None:
+    """Whoever logs in: a level that is compared may be too small for statements of ours."""
+    server = private_server(any_binary, {"sort_buffer_size": 1, "max_join_size": 1})
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE USER nobody@localhost")
+        for name, value in TINY[any_binary.kind].items():
+            cursor.execute(f"SET GLOBAL {name} = {value}")
+    for user in ("root", "nobody"):
+        with server.connect(user=user) as connection:
+            assert len(fetch(connection, LONG)) == 40
+    with server.connect(has_own_limits=False) as theirs, pytest.raises(StatementRefused):
+        fetch(theirs, LONG)
+
+
+def test_a_statement_of_the_users_has_the_limits_of_the_server(
+    any_binary: ServerBinary, private_server: Factory
+) -> None:
+    server = private_server(any_binary)
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE DATABASE d")
+        cursor.execute("CREATE TABLE d.t (a BIGINT)")
+        cursor.execute("SET GLOBAL sort_buffer_size = 65536")
+    run_statement(server.connect, "d", "INSERT INTO t SELECT @@sort_buffer_size")
+    with server.connect() as connection:
+        assert fetch(connection, "SELECT a FROM d.t") == [(65536,)]

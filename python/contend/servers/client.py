@@ -66,6 +66,7 @@ def connect(
     security: Security | None = None,
     connect_timeout: float | None = None,
     is_doubted: bool = False,
+    has_own_limits: bool = True,
     **more: Any,
 ) -> Control:
     """Connect, or raise an error that says why not.
@@ -75,6 +76,8 @@ def connect(
         socket: a Unix socket; if it is given, host and port are not used.
         is_doubted: a statement that takes long is waited for only while the server answers on
             another connection.
+        has_own_limits: statements are ours, and under no limit that the server has for those of
+            its users.
         more: passed to `pymysql.connect`.
     """
     entered_s = CONNECT_TIMEOUT_S if connect_timeout is None else connect_timeout
@@ -97,6 +100,7 @@ def connect(
         )
         connection.server = server
         connection.security = security or Security()
+        connection.has_own_limits = has_own_limits
         if is_doubted:
             connection.is_alive = partial(
                 _is_alive,
@@ -268,7 +272,7 @@ def run_statement(connect: Connect, database: str | None, statement: str) -> flo
         StatementFailed: the server refused it.
     """
     started = time.monotonic()
-    connection = connect(database, read_timeout=LONG_S, write_timeout=LONG_S)
+    connection = connect(database, read_timeout=LONG_S, write_timeout=LONG_S, has_own_limits=False)
     try:
         with connection.cursor() as cursor:
             cursor.execute(statement)

@@ -75,6 +75,13 @@ _OF_CLIENTS = 2000, 2999
 _SHOWN = 200
 """Letters of a statement in an error."""
 
+OWN_LIMITS = (
+    "SET SESSION sort_buffer_size = 2097152, sql_big_selects = 1, wait_timeout = 28800, "
+    "sql_select_limit = 18446744073709551615"
+    "/*M! , max_statement_time = 0 *//*!50708 , max_execution_time = 0 */"
+)
+"""Those of the server under test may be what is compared, and too small for a statement of ours."""
+
 _PROTOCOL = 10
 _UTF8MB4 = 45
 _ASKS_FOR_FILE = b"\xfb"
@@ -95,6 +102,9 @@ class Control(_Connection):
     entered = ""
     """How the login went, for a record; it never holds a secret."""
 
+    has_own_limits = True
+    """`OWN_LIMITS` in place of those that the server has for everybody."""
+
     _read_timeout: float | None
     _is_entering = False
     _limit_at = _NEVER
@@ -113,8 +123,19 @@ class Control(_Connection):
         self._doubt_at, self._left = _NEVER, LOGIN_BYTES
         try:
             super().connect(sock)
+            if self.has_own_limits:
+                self._take_own_limits()
         finally:
             self._is_entering = False
+
+    def _take_own_limits(self) -> None:
+        try:
+            self.query(OWN_LIMITS)
+        except pymysql.err.MySQLError as error:
+            code = error.args[0] if error.args else _CLOSED
+            # Who may not set them has those of the server.
+            if code in _LOST or _OF_CLIENTS[0] <= code <= _OF_CLIENTS[1]:
+                raise
 
     def _get_server_information(self) -> None:
         super()._get_server_information()
