@@ -207,7 +207,8 @@ impl ArmSum {
         self.slices += 1;
         self.whole += u32::from(slice.ended == Ended::Events);
         let is_empty = slice.tally.events() == slice.drained.events();
-        self.empty_in_a_row = match is_empty && slice.drained.events() > 0 {
+        let is_answered = slice.drained.events() > 0 || slice.tally.carried > 0;
+        self.empty_in_a_row = match is_empty && is_answered {
             true => self.empty_in_a_row + 1,
             false => 0,
         };
@@ -250,7 +251,8 @@ impl ArmSum {
         self.sum.tally.whole().response.quantile_ns(0.99)
     }
 
-    /// How many of the last slices, in a row, had only events that ended after the slice.
+    /// How many of the last slices, in a row, had only events that began before the slice or ended
+    /// after it.
     pub(super) fn empty_in_a_row(&self) -> u32 {
         self.empty_in_a_row
     }
