@@ -3,7 +3,7 @@
 
 use super::edges::Timeline;
 use super::job::Setup;
-use super::measured::{Ended, Inside, Measured, Progress, Queue};
+use super::measured::{Ended, Inside, Left, Measured, Progress, Queue};
 use super::messages::{Command, Counts, Mailbox, Report};
 use super::processes::Processes;
 use super::slow::SlowEvent;
@@ -25,19 +25,6 @@ const WORKER_GRACE_NS: u64 = 10_000_000_000;
 /// How much of that a session may compute before it is stopped, and how often it is told.
 const STOP_AFTER_NS: u64 = 2_000_000_000;
 const STOP_EVERY_NS: u64 = 200_000_000;
-
-/// What had not ended when a run was over.
-#[derive(Debug, Default)]
-pub(super) struct Left {
-    /// Events of the window.
-    pub(super) unfinished: u32,
-    /// Requests without an answer, and how long the oldest of them has waited.
-    pub(super) unanswered: u32,
-    pub(super) longest_wait_ns: u64,
-    pub(super) counts: Counts,
-    /// When the last session ended.
-    pub(super) stopped_ns: u64,
-}
 
 /// One interval, as far as the workers have handed it over.
 struct OpenInterval {

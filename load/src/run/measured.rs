@@ -1,5 +1,6 @@
 //! The progress that a run reports, and its result: plain data.
 
+use super::messages::Counts;
 use crate::outcome::{ProcessDelta, ThreadTimes};
 use crate::record::{Latency, Reading, Tally};
 use crate::talk::dialect::SessionFacts;
@@ -285,6 +286,19 @@ impl ArmSum {
             sum,
         }
     }
+}
+
+/// What had not ended when a run was over.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    /// Events of the window.
+    pub(super) unfinished: u32,
+    /// Requests without an answer, and how long the oldest of them has waited.
+    pub(super) unanswered: u32,
+    pub(super) longest_wait_ns: u64,
+    pub(super) counts: Counts,
+    /// When the last session ended.
+    pub(super) stopped_ns: u64,
 }
 
 /// The figures of a window or slice at its end, without events that ended after it.

@@ -5,11 +5,11 @@
 //! entered and loaded only after every query of the slice was answered. If what an arm asks has an
 //! end, its slice is all of it, to the end of the last event.
 
-use super::control::{Controller, Left};
+use super::control::Controller;
 use super::job::{ArmJob, At, Hops};
 use super::look::{self, LookedAt, Looking};
 use super::measured::{
-    ArmSum, Ended, Inside, Measured, MeasuredArm, MeasuredSlice, MeasuredVisit, Progress,
+    ArmSum, Ended, Inside, Left, Measured, MeasuredArm, MeasuredSlice, MeasuredVisit, Progress,
 };
 use super::messages::Command;
 use super::processes::{Counters, Processes};
