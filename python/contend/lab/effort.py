@@ -68,7 +68,8 @@ ENOUGH = 10
 """Events that a block has of each level at least."""
 
 LONG_S = 1.0
-"""Of slices that are as long as this a context has one block in each repeat at first."""
+"""Of slices that are as long as this a context has one block in each repeat at first, and if no
+time is given no more rounds than it takes to have `ENOUGH`."""
 
 LONGER = 4
 """Times as long as those that no answer fitted into."""
@@ -248,7 +249,9 @@ class Effort:
         """More of a repeat's slices go where they scatter more: the answer for a level as a whole
         is narrowest if their numbers are as their standard deviations (Neyman 1934)."""
         if not is_open(self._experiment):
-            return self._rounds_of_work(context) if self._has_end else self.rounds
+            if self._has_end:
+                return self._rounds_of_work(context)
+            return self._fewest_rounds if self.is_long else self.rounds
         if self.observations.repeats < PILOT_REPEATS or is_of_treatments(self._experiment):
             # Of treatments no mean over all is asked for, but one against the other.
             return self.rounds

@@ -113,6 +113,12 @@ def test_a_mix_is_cut_for_its_longest_kind(make: MakeBench) -> None:
     assert all(slices["slice_s"] == pytest.approx(10.0) for slices in server.slices)
 
 
+def test_what_is_long_has_few_rounds_if_no_time_is_given(make: MakeBench) -> None:
+    server = make("SELECT SLEEP(3);")
+    server.bench.play()
+    assert {slices["rounds"] for slices in server.slices} == {2}
+
+
 def test_what_is_long_has_one_block_of_each_context(make: MakeBench) -> None:
     server = make("SELECT SLEEP(3);", 'at_most = "20m"')
     server.bench.play()
