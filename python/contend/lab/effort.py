@@ -227,6 +227,8 @@ class Effort:
         """
         self.observations.learn(self.observations.context(run), times)
         self._plan()
+        if self.is_long and not is_open(self._experiment):
+            self.rounds = self._fewest_rounds
         slowest_s = self.observations.slowest_s
         slice_s = RESPONSES * slowest_s
         if slice_s <= SLICE_S:
@@ -249,9 +251,7 @@ class Effort:
         """More of a repeat's slices go where they scatter more: the answer for a level as a whole
         is narrowest if their numbers are as their standard deviations (Neyman 1934)."""
         if not is_open(self._experiment):
-            if self._has_end:
-                return self._rounds_of_work(context)
-            return self._fewest_rounds if self.is_long else self.rounds
+            return self._rounds_of_work(context) if self._has_end else self.rounds
         if self.observations.repeats < PILOT_REPEATS or is_of_treatments(self._experiment):
             # Of treatments no mean over all is asked for, but one against the other.
             return self.rounds
