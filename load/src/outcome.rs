@@ -127,8 +127,9 @@ pub struct Slice {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_begun: Option<u64>,
     pub queries: u64,
-    /// Queries that were answered inside the slice, whichever event they are of; `qps` counts
-    /// these.
+    /// Queries that were answered inside the slice, whichever event they are of. `qps` counts
+    /// these, and those that were under way at an edge of the slice by the part of their time that
+    /// lay inside.
     pub answered: u64,
     pub rows: u64,
     pub bytes_sent: u64,
@@ -203,14 +204,15 @@ pub struct Done {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<KindFigures>,
     /// Those of `events` that ended after the window. `events`, `queries` and the latencies include
-    /// them; `answered` and `qps` do not.
+    /// them; `answered` does not.
     #[serde(default)]
     pub drained: Drained,
     /// Statements of these events that were answered, whatever their class.
     pub queries: u64,
     /// Statements that were answered inside the window, whichever event they are of: those of
     /// events of the warm-up that ended inside it too, and not those of `drained`. `qps` counts
-    /// these.
+    /// these, and those that were under way at an edge of the window by the part of their time
+    /// that lay inside.
     #[serde(default)]
     pub answered: u64,
     pub rows: u64,

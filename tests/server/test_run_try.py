@@ -57,6 +57,21 @@ def test_statements_sets_and_writes(lab: Lab) -> None:
     assert {one["name"] for one in (records[0].done or {})["classes"]} == {"query1", "query2"}
 
 
+def test_statements_that_are_longer_than_a_slice_have_their_rate(lab: Lab) -> None:
+    """A sleep is never too short, so two connections ask 6.67 times a second at most."""
+    done = lab.contend(
+        *("try", "sort_buffer_size=256K,1M", "--sql", "SELECT SLEEP(0.3)", "--data", "1000"),
+        *("--connections", "2", "--for", "20s", "--server", lab.server, "--out", lab.out),
+    )
+    assert done.returncode == 0, done.stderr
+    plan = next(line for line in done.stderr.splitlines() if "statements take up to" in line)
+    assert "20 s has room for about" in plan
+    for record in lab.records():
+        assert record.done is not None
+        assert 3.0 < record.done["qps"] <= 2 / 0.3
+        assert record.plan["load"]["slices"]["slice_s"] >= 5 * 0.3
+
+
 def test_a_gate_ends_with_its_exit_code(lab: Lab) -> None:
     """A level that sleeps fifty times as long fails, one that changes nothing passes; both say so
     in every form. The limit is wide enough for a busy machine."""

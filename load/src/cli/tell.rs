@@ -175,6 +175,7 @@ impl OutcomeWriter {
         let arm = self.arms.get(usize::from(slice.arm));
         let whole = tally.whole();
         let answered = tally.answered_before(&slice.drained);
+        let in_parts = tally.answered_in_parts(&slice.drained);
         Slice {
             index: slice.index,
             arm: arm.map(|arm| arm.name.clone()).unwrap_or_default(),
@@ -196,7 +197,7 @@ impl OutcomeWriter {
             rows: tally.rows(),
             bytes_sent: tally.bytes_sent(),
             bytes_received: tally.bytes_received(),
-            qps: ratio(answered as f64, slice.duration_s),
+            qps: ratio(in_parts, slice.duration_s),
             latency_us: whole.response.percentiles_us(),
             latency_hdr_ns: whole.response.encode(),
             errors: figures::with_hints(&tally.errors),
@@ -272,6 +273,7 @@ impl OutcomeWriter {
         let (whole, drained) = (tally.whole(), measured.drained.whole());
         let measured_s = measured.measured_ns as f64 / 1e9;
         let answered = tally.answered_before(&measured.drained);
+        let in_parts = tally.answered_in_parts(&measured.drained);
         let (of_schedule, after_thinking) = match tally.is_open() {
             true => (whole.open.as_ref(), None),
             false => (None, whole.open.as_ref()),
@@ -299,7 +301,7 @@ impl OutcomeWriter {
             bytes_sent: tally.bytes_sent(),
             bytes_received: tally.bytes_received(),
             answered,
-            qps: ratio(answered as f64, measured_s),
+            qps: ratio(in_parts, measured_s),
             arrival: if tally.is_open() {
                 "open-loop"
             } else {
@@ -348,7 +350,7 @@ pub fn host_figures(measured: &Measured) -> HostFigures {
         events: whole.events,
         failed: whole.failed,
         queries: tally.queries(),
-        qps: ratio(tally.answered_before(&measured.drained) as f64, seconds),
+        qps: ratio(tally.answered_in_parts(&measured.drained), seconds),
         latency_us: whole.response.percentiles_us(),
         lag_us: whole.open.as_ref().map(|open| open.lag.percentiles_us()),
         not_begun: due.map(|due| due.saturating_sub(tally.begun)),

@@ -15,6 +15,9 @@ pub struct Tally {
     /// Queries answered in this time that belong to events of the warm-up. No other count includes
     /// them.
     pub carried: u64,
+    /// Of queries that were under way at an edge of the window: what is to be added to those that
+    /// were answered inside it, so that each counts by the part of its time that lay inside.
+    pub cut: f64,
     /// Connections that were lost and opened again.
     pub reconnects: u64,
     /// Time from losing a connection to having it again, over all connections.
@@ -241,6 +244,13 @@ impl Tally {
         answered(self).saturating_sub(answered(drained))
     }
 
+    /// As [`Self::answered_before`], with each query that was under way at an edge of the window by
+    /// the part of its time that lay inside: of long queries in a short window the whole ones are
+    /// too few or too many by one on every connection.
+    pub fn answered_in_parts(&self, drained: &Self) -> f64 {
+        (self.answered_before(drained) as f64 + self.cut).max(0.0)
+    }
+
     /// Adds another worker's, or another interval's, figures.
     pub fn merge(&mut self, other: &Self) {
         // Taken apart by name, so that a new figure cannot be forgotten here.
@@ -248,6 +258,7 @@ impl Tally {
             shape: _,
             begun,
             carried,
+            cut,
             reconnects,
             outage_ns,
             connect,
@@ -258,6 +269,7 @@ impl Tally {
         } = other;
         self.begun += begun;
         self.carried += carried;
+        self.cut += cut;
         self.reconnects += reconnects;
         self.outage_ns += outage_ns;
         merge_some(&mut self.connect, connect.as_deref(), Latency::merge);

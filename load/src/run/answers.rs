@@ -144,6 +144,20 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let time_ns = || now_ns.saturating_sub(engine.sent_ns(token).unwrap_or(now_ns));
         let node = connection.at.node;
         self.books.add_query(seat, class, node, &query, time_ns);
+        if connection.asked_ns < self.edges.timeline.open_ns
+            || self.edges.phase >= WorkerPhase::Closed
+        {
+            self.count_cut(connection.asked_ns);
+        }
+    }
+
+    /// A query was answered that may have been under way at an edge of the window.
+    #[cold]
+    fn count_cut(&mut self, asked_ns: u64) {
+        if self.edges.phase >= WorkerPhase::Measure {
+            let cut = self.edges.timeline.cut(asked_ns, self.reactor.now_ns());
+            self.books.add_cut(cut);
+        }
     }
 
     /// The server answered with an error.

@@ -172,6 +172,12 @@ impl Books {
         }
     }
 
+    /// A query that was under way at an edge of the window was answered.
+    #[cold]
+    pub(super) fn add_cut(&mut self, cut: f64) {
+        self.tally.cut += cut;
+    }
+
     #[inline(never)]
     fn add_query_of_node(&mut self, node: usize, query: &Query, time_ns: u64) {
         if let Some(node) = self.tally.nodes.get_mut(node) {

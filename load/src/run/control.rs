@@ -3,7 +3,7 @@
 
 use super::edges::Timeline;
 use super::job::Setup;
-use super::measured::{Ended, Inside, Measured, Progress, Queue};
+use super::measured::{Ended, Inside, Left, Measured, Progress, Queue};
 use super::messages::{Command, Counts, Mailbox, Report};
 use super::processes::Processes;
 use super::slow::SlowEvent;
@@ -25,19 +25,6 @@ const WORKER_GRACE_NS: u64 = 10_000_000_000;
 /// How much of that a session may compute before it is stopped, and how often it is told.
 const STOP_AFTER_NS: u64 = 2_000_000_000;
 const STOP_EVERY_NS: u64 = 200_000_000;
-
-/// What had not ended when a run was over.
-#[derive(Debug, Default)]
-pub(super) struct Left {
-    /// Events of the window.
-    pub(super) unfinished: u32,
-    /// Requests without an answer, and how long the oldest of them has waited.
-    pub(super) unanswered: u32,
-    pub(super) longest_wait_ns: u64,
-    pub(super) counts: Counts,
-    /// When the last session ended.
-    pub(super) stopped_ns: u64,
-}
 
 /// One interval, as far as the workers have handed it over.
 struct OpenInterval {
@@ -170,7 +157,12 @@ impl<'a> Controller<'a> {
         let closed = processes.read();
         self.phase("end", self.timeline.close_ns);
         self.wait_for_close()?;
-        let left = self.release()?;
+        // What is under way counts by the part of its time that lay inside, so it is waited for.
+        let drain_ns = match self.ended {
+            Ended::Time => self.setup.drain_ns.max(self.setup.answers_ns),
+            Ended::Events | Ended::Signal => self.setup.drain_ns,
+        };
+        let left = self.release(drain_ns)?;
         let (client, server, node_servers) = closed.used_since(&opened).alone();
         Ok(Measured {
             client,
@@ -232,10 +224,11 @@ impl<'a> Controller<'a> {
         self.tell(Command::Begin(self.timeline, arm));
     }
 
-    /// Ends the sessions; returns what was left unanswered then.
-    pub(super) fn release(&mut self) -> Result<Left, Failure> {
-        self.tell(Command::Release);
-        self.wait_for_end()
+    /// Ends the sessions, those that have begun something after `drain_ns` at most; returns what was
+    /// left unanswered then.
+    pub(super) fn release(&mut self, drain_ns: u64) -> Result<Left, Failure> {
+        self.tell(Command::Release(drain_ns));
+        self.wait_for_end(drain_ns)
     }
 
     /// The result of the run, except the counters of processes and the length of the window.
@@ -348,8 +341,8 @@ impl<'a> Controller<'a> {
         (inside, drained)
     }
 
-    fn wait_for_end(&mut self) -> Result<Left, Failure> {
-        let limit_ns = (clock::now_ns() + WORKER_GRACE_NS).saturating_add(self.setup.drain_ns);
+    fn wait_for_end(&mut self, drain_ns: u64) -> Result<Left, Failure> {
+        let limit_ns = (clock::now_ns() + WORKER_GRACE_NS).saturating_add(drain_ns);
         let (mut ended, mut left) = (0, Left::default());
         while ended < self.workers() {
             match self.next_before(limit_ns)? {
@@ -368,6 +361,10 @@ impl<'a> Controller<'a> {
                     self.drained.merge(&tally);
                     left.unanswered += unanswered;
                     left.longest_wait_ns = left.longest_wait_ns.max(longest_wait_ns);
+                }
+                // Whoever wants it to end waits no longer than if it had ended so.
+                Report::Signal if drain_ns > self.setup.drain_ns => {
+                    self.tell(Command::Release(self.setup.drain_ns));
                 }
                 report => self.take(report)?,
             }

@@ -41,6 +41,17 @@ impl Timeline {
             end_ns
         }
     }
+
+    /// What a query adds to those that are counted as answered inside the window, so that it counts
+    /// by the part of its time that lay inside.
+    pub fn cut(&self, asked_ns: u64, answered_ns: u64) -> f64 {
+        let is_inside = (self.open_ns..self.close_ns).contains(&answered_ns);
+        let inside_ns = answered_ns
+            .min(self.close_ns)
+            .saturating_sub(asked_ns.max(self.open_ns));
+        let took_ns = answered_ns.saturating_sub(asked_ns).max(1);
+        inside_ns as f64 / took_ns as f64 - f64::from(u8::from(is_inside))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -175,6 +186,22 @@ mod tests {
         close_ns: 320,
         interval_ns: 100,
     };
+
+    #[test]
+    fn a_query_counts_by_the_part_of_its_time_inside() {
+        let cuts = [
+            ((50, 150), -0.5),
+            ((150, 200), 0.0),
+            ((100, 319), 0.0),
+            ((300, 340), 0.5),
+            ((0, 1_000), 0.22),
+            ((10, 90), 0.0),
+            ((330, 340), 0.0),
+        ];
+        for ((asked_ns, answered_ns), cut) in cuts {
+            assert_eq!(TIMELINE.cut(asked_ns, answered_ns), cut);
+        }
+    }
 
     /// The phases that end at these times, and intervals.
     fn crossed(edges: &mut Edges, times_ns: &[u64]) -> Vec<Vec<WorkerPhase>> {

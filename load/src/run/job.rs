@@ -228,6 +228,8 @@ pub struct Setup {
     pub setup_timeout_ns: u64,
     /// Time limit, after the load, for what sessions have begun.
     pub drain_ns: u64,
+    /// The same after a window that ended by the clock, if it is longer.
+    pub answers_ns: u64,
     /// Close and open each connection after so many events.
     pub reconnect_every: Option<u64>,
     /// Extra connections, which ask nothing. Each has a seat of its own.
@@ -265,6 +267,7 @@ impl Setup {
             },
             setup_timeout_ns: SETUP_TIMEOUT_NS,
             drain_ns: DRAIN_NS,
+            answers_ns: 0,
             reconnect_every: None,
             idle_seats: 0,
             storm: false,

@@ -1,5 +1,6 @@
 //! The progress that a run reports, and its result: plain data.
 
+use super::messages::Counts;
 use crate::outcome::{ProcessDelta, ThreadTimes};
 use crate::record::{Latency, Reading, Tally};
 use crate::talk::dialect::SessionFacts;
@@ -207,7 +208,8 @@ impl ArmSum {
         self.slices += 1;
         self.whole += u32::from(slice.ended == Ended::Events);
         let is_empty = slice.tally.events() == slice.drained.events();
-        self.empty_in_a_row = match is_empty && slice.drained.events() > 0 {
+        let is_answered = slice.drained.events() > 0 || slice.tally.carried > 0;
+        self.empty_in_a_row = match is_empty && is_answered {
             true => self.empty_in_a_row + 1,
             false => 0,
         };
@@ -250,7 +252,8 @@ impl ArmSum {
         self.sum.tally.whole().response.quantile_ns(0.99)
     }
 
-    /// How many of the last slices, in a row, had only events that ended after the slice.
+    /// How many of the last slices, in a row, had only events that began before the slice or ended
+    /// after it.
     pub(super) fn empty_in_a_row(&self) -> u32 {
         self.empty_in_a_row
     }
@@ -283,6 +286,19 @@ impl ArmSum {
             sum,
         }
     }
+}
+
+/// What had not ended when a run was over.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    /// Events of the window.
+    pub(super) unfinished: u32,
+    /// Requests without an answer, and how long the oldest of them has waited.
+    pub(super) unanswered: u32,
+    pub(super) longest_wait_ns: u64,
+    pub(super) counts: Counts,
+    /// When the last session ended.
+    pub(super) stopped_ns: u64,
 }
 
 /// The figures of a window or slice at its end, without events that ended after it.

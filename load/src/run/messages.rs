@@ -19,8 +19,9 @@ pub enum Command {
     NoteSlow(u64),
     /// Close the window at this time at the latest.
     CloseBy(u64),
-    /// Both edges were measured: end the sessions, then the connections.
-    Release,
+    /// Both edges were measured: end the sessions, those that have begun something after so many ns
+    /// at most, then the connections.
+    Release(u64),
 }
 
 /// What each seat of a worker has counted by itself, by its index; empty unless sessions count.
@@ -154,9 +155,9 @@ mod tests {
     #[test]
     fn a_command_rings_the_bell() {
         let mailbox = Mailbox::new().unwrap();
-        mailbox.put(Command::Release);
+        mailbox.put(Command::Release(7));
         mailbox.put(Command::CloseBy(5));
-        assert_eq!(mailbox.take(), [Command::Release, Command::CloseBy(5)]);
+        assert_eq!(mailbox.take(), [Command::Release(7), Command::CloseBy(5)]);
         assert!(mailbox.take().is_empty());
         let mut count = [0u8; 8];
         use std::io::Read as _;

@@ -12,6 +12,9 @@ use crate::workload::{Tongue, Workload};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// Answers after a window are waited for as long as the window was, and no longer than this.
+const ANSWERS_S: f64 = 60.0;
+
 /// What is asked in an arm, and the events that its connections share.
 pub type ArmAsks = (Arc<dyn Workload>, Arc<Dispenser>);
 
@@ -60,6 +63,7 @@ pub fn job_of(
             idle_seats: load.idle_connections,
             storm: load.storm,
             answer_timeout_ns: load.answer_timeout_s.map(seconds_ns),
+            answers_ns: seconds_ns(load.measure_s.min(ANSWERS_S)),
             looks_first: true,
             ..Setup::new(arms, load.connections)
         },

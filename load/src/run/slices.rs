@@ -5,11 +5,11 @@
 //! entered and loaded only after every query of the slice was answered. If what an arm asks has an
 //! end, its slice is all of it, to the end of the last event.
 
-use super::control::{Controller, Left};
+use super::control::Controller;
 use super::job::{ArmJob, At, Hops};
 use super::look::{self, LookedAt, Looking};
 use super::measured::{
-    ArmSum, Ended, Inside, Measured, MeasuredArm, MeasuredSlice, MeasuredVisit, Progress,
+    ArmSum, Ended, Inside, Left, Measured, MeasuredArm, MeasuredSlice, MeasuredVisit, Progress,
 };
 use super::messages::Command;
 use super::processes::{Counters, Processes};
@@ -22,14 +22,14 @@ use std::time::Duration;
 
 /// Time from the command to begin until the slice begins.
 const BEGIN_IN_NS: u64 = 200_000;
-/// How long the answers after a slice, and the statements on entering an arm, may take.
+/// How long the answers after a slice, and the statements on entering an arm, may take at least.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often the watched processes are looked at while they come to rest, and how much of a CPU they
 /// use together if they have.
 const REST_STEP_NS: u64 = 5_000_000;
 const AT_REST: f64 = 0.05;
-/// The run ends after so many slices of an arm in a row whose events all ended after the slice.
-/// One such slice may be chance.
+/// The run ends after so many slices of an arm in a row into which no event fitted. One such slice
+/// may be chance.
 const EMPTY_MAX: u32 = 3;
 /// The random stream for the order of the arms; no other long stream of a seed has this number.
 const ORDER_STREAM: u64 = (1 << 50) + 1;
@@ -53,7 +53,7 @@ impl Controller<'_> {
             if warmup_ns > 0 && self.ended != Ended::Signal {
                 self.enter(&mut controls, arm)?;
                 self.begin(arm, clock::now_ns() + BEGIN_IN_NS, warmup_ns, 0);
-                self.end_visit(arm)?;
+                self.end_visit(arm, PATIENCE)?;
             }
         }
         let sums = (0..self.setup.copies()).map(|arm| ArmSum::new(&self.setup.tally(arm)));
@@ -112,7 +112,7 @@ impl Controller<'_> {
                 }
             }
         }
-        let left = self.release()?;
+        let left = self.release(self.setup.drain_ns)?;
         // All events of a measured slice have ended. A slice that a signal cut off is in no figure.
         let sum = self.sum(Left {
             unfinished: 0,
@@ -236,7 +236,9 @@ impl Controller<'_> {
         let look = looking.map(Looking::end);
         self.listen_until(|controller| controller.timeline.close_ns)?;
         let closed = processes.read_cpu();
-        let (inside, drained) = self.end_visit(place.arm)?;
+        // Statements may take as long as those for which the slice was made so long.
+        let patience = Duration::from_nanos(hops.slice_ns).max(PATIENCE);
+        let (inside, drained) = self.end_visit(place.arm, patience)?;
         let left = processes.read();
         let look = look.map(|look| match &connections {
             Some(connections) => {
@@ -287,10 +289,10 @@ impl Controller<'_> {
 
     /// Waits until the window of an arm is closed and all its events have ended. Returns the
     /// figures of those that ended inside the window, and of those that ended after it.
-    fn end_visit(&mut self, arm: u16) -> Result<(Inside, Tally), Failure> {
+    fn end_visit(&mut self, arm: u16, patience: Duration) -> Result<(Inside, Tally), Failure> {
         self.listen_until(|controller| controller.timeline.close_ns)?;
         self.wait_for_close()?;
-        let limit_ns = clock::now_ns() + clock::nanoseconds(PATIENCE);
+        let limit_ns = clock::now_ns() + clock::nanoseconds(patience);
         if !self.wait_until_drained(limit_ns)? {
             return Err(self.setup.named(
                 first_of(arm),
@@ -298,7 +300,7 @@ impl Controller<'_> {
                     hint: Some("see what the server is busy with: SHOW PROCESSLIST".to_owned()),
                     ..Failure::plain(format!(
                         "not every query was answered within {} s after its slice",
-                        PATIENCE.as_secs()
+                        patience.as_secs()
                     ))
                 },
             ));
@@ -312,7 +314,7 @@ fn too_short(hops: Hops) -> Failure {
     Failure {
         hint: Some("make load.slices.slice_s longer than an answer takes".to_owned()),
         ..Failure::plain(format!(
-            "slices of {} s are too short: no event ended inside one, all were answered after it",
+            "slices of {} s are too short: no event both began and ended inside one",
             seconds(hops.slice_ns)
         ))
     }

@@ -309,7 +309,7 @@ fn what_was_set_up_does_not_wake_the_worker_in_the_window() {
     mailbox.put(Command::Begin(timeline, 0));
     assert!(matches!(next(), Report::Opened { .. }));
     mailbox.put(Command::CloseBy(clock::now_ns()));
-    mailbox.put(Command::Release);
+    mailbox.put(Command::Release(SECOND_NS / 10));
     while !matches!(next(), Report::Ended { .. }) {}
     thread.join().unwrap().unwrap();
     // The alarms of connecting and asking were a minute.

@@ -332,7 +332,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
                     self.edges.close_by(at_ns);
                     self.cross_edges();
                 }
-                Command::Release => self.release(),
+                Command::Release(drain_ns) => self.release(drain_ns),
             }
         }
     }
@@ -354,8 +354,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     }
 
     /// Lets the sessions end. Those that wait for nothing end at once; the others have `drain_ns`.
-    fn release(&mut self) {
-        let limit_ns = self.reactor.now_ns().saturating_add(self.setup.drain_ns);
+    fn release(&mut self, drain_ns: u64) {
+        let limit_ns = self.reactor.now_ns().saturating_add(drain_ns);
         self.edges.release(limit_ns);
         for seat in 0..self.seats.len() {
             self.finish_if_free(seat);

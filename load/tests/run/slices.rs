@@ -350,19 +350,49 @@ fn a_statement_that_fails_on_entering_is_told_with_its_arm() {
 
 #[test]
 fn a_slice_that_no_answer_fits_in_is_refused() {
+    for settle_s in [0.0, 0.02] {
+        let seen = Arc::new(Seen::default());
+        let mut slow = Watched::of(&seen);
+        slow.pause = Duration::from_millis(300);
+        let two = two("slices-slow", [slow, Watched::of(&seen)]);
+        let mut plan = in_slices(&two, "auto");
+        plan["load"]["slices"]["settle_s"] = json!(settle_s);
+        let failure = failure(&run(&plan));
+        let message = failure["message"].as_str().unwrap();
+        assert!(
+            message.starts_with("arm \"off\": slices of 0.1 s are too short"),
+            "{message}"
+        );
+        assert!(failure["hint"].as_str().unwrap().contains("slice_s"));
+    }
+}
+
+#[test]
+fn a_long_query_counts_by_the_part_of_its_time_inside() {
+    // A pause is never too short, so there are at most ten queries a second on each connection.
+    // Whole ones would be three in each slice, twelve a second.
+    let is_right = |figures: &Value, connections: f64| {
+        let each = figures["qps"].as_f64().unwrap() / connections;
+        assert!((5.0..=10.0).contains(&each), "{each} a second: {figures}");
+    };
     let seen = Arc::new(Seen::default());
-    let mut slow = Watched::of(&seen);
-    slow.pause = Duration::from_millis(300);
-    let two = two("slices-slow", [slow, Watched::of(&seen)]);
+    let slow = || Watched {
+        pause: Duration::from_millis(100),
+        ..Watched::of(&seen)
+    };
+    let two = two("slices-parts", [slow(), slow()]);
     let mut plan = in_slices(&two, "auto");
-    plan["load"]["slices"]["settle_s"] = json!(0);
-    let failure = failure(&run(&plan));
-    let message = failure["message"].as_str().unwrap();
-    assert!(
-        message.starts_with("arm \"off\": slices of 0.1 s are too short"),
-        "{message}"
-    );
-    assert!(failure["hint"].as_str().unwrap().contains("slice_s"));
+    let connections = plan["load"]["connections"].as_f64().unwrap();
+    plan["load"]["slices"] = json!({"slice_s": 0.25, "settle_s": 0.19, "rounds": 4});
+    let output = run(&plan);
+    slices(&output)
+        .iter()
+        .for_each(|slice| is_right(slice, connections));
+    is_right(&done(&output), connections);
+    let mut whole = crate::program::plan(&two.servers[0].socket, "auto");
+    whole["load"]["warmup_s"] = json!(0.19);
+    whole["load"]["measure_s"] = json!(0.25);
+    is_right(&done(&run(&whole)), connections);
 }
 
 #[test]

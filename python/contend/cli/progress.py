@@ -239,5 +239,7 @@ def _outcome(event: events.RunEnded) -> str:
         marks = ", ".join(sorted({str(warning["code"]) for warning in record.warnings}))
         seconds = metric_of(SECONDS).value(record)
         took = f"{seconds:.3g} s, " if seconds is not None else ""
-        return f"{took}{record.done['qps']:,.0f} q/s" + (f"  [{marks}]" if marks else "")
+        qps = record.done["qps"]
+        rate = f"{qps:,.0f}" if qps >= 100 else format_count(qps)
+        return f"{took}{rate} q/s" + (f"  [{marks}]" if marks else "")
     return f"{record.status}: {(record.error or {}).get('message', '')}"

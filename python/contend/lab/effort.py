@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -64,6 +64,13 @@ MOST_SHARE = 2
 RESPONSES = 5
 """A slice holds so many answers, one after the other, of each connection."""
 
+ENOUGH = 10
+"""Events that a block has of each level at least."""
+
+LONG_S = 1.0
+"""Of slices that are as long as this a context has one block in each repeat at first, and if no
+time is given no more rounds than it takes to have `ENOUGH`."""
+
 LONGER = 4
 """Times as long as those that no answer fitted into."""
 
@@ -106,11 +113,14 @@ def short_of_repeats(experiment: Experiment, design: Design) -> str | None:
     least_s = Effort(experiment, design, lambda: 0.0).least_of_a_repeat_s
     if compare.repeats * least_s <= limit_s:
         return None
-    fit = max(1, int(limit_s / least_s))
+    return _too_few(limit_s, compare.repeats, least_s)
+
+
+def _too_few(limit_s: float, repeats: int, each_s: float) -> str:
+    fit = max(1, int(limit_s / each_s))
     return (
-        f"{format_duration(limit_s)} has room for about {fit} of {compare.repeats} repeats, and "
-        f"the answer may stay uncertain; {compare.repeats} take "
-        f"{format_duration(compare.repeats * least_s)} or more"
+        f"{format_duration(limit_s)} has room for about {fit} of {repeats} repeats, and the answer "
+        f"may stay uncertain; {repeats} take {format_duration(repeats * each_s)} or more"
     )
 
 
@@ -189,7 +199,7 @@ class Effort:
     def slices(self, run: Cell, cells: Sequence[CellSpec]) -> Slicing:
         """How the next block is cut; `run` is any of its runs, `cells` those of its levels."""
         context = self.observations.context(run)
-        usual = _usual(cells[0], self.observations.response_s.get(context, 0.0))
+        usual = _usual(cells[0], self.observations.response_s(context))
         if any(map(_writes, cells)):
             usual = replace(usual, rest_s=REST_S)
             if cells[0]["load.slice"] is None:
@@ -200,7 +210,42 @@ class Effort:
             # Their number was planned for slices of the usual length: a context whose answers take
             # long would have most of the time.
             rounds = max(1, round(rounds * SLICE_S / max(SLICE_S, usual.slice_s)))
+        response_s = self.observations.response_s(context)
+        if response_s > 0 and not self._has_end:
+            events = cells[0]["load.connections"] * usual.slice_s / response_s
+            rounds = max(rounds, math.ceil(round(ENOUGH / events, 3)))
         return replace(usual, rounds=rounds)
+
+    def learn(self, run: Cell, times: Mapping[str, float]) -> str | None:
+        """Plan with what statements take where `run` is made, in seconds by kind of event.
+
+        Returns:
+            What to say of it; None if slices are as short as ever.
+
+        Raises:
+            RequestError: the time that was given has no room for one repeat.
+        """
+        self.observations.learn(self.observations.context(run), times)
+        self._plan()
+        if self.is_long and not is_open(self._experiment):
+            self.rounds = self._fewest_rounds
+        slowest_s = self.observations.slowest_s
+        slice_s = RESPONSES * slowest_s
+        if slice_s <= SLICE_S:
+            return None
+        repeats, each_s = self._experiment.compare.repeats, self.least_of_a_repeat_s
+        all_s = repeats * each_s
+        takes = f"statements take up to {format_duration(slowest_s)}"
+        if each_s > self.left_s:
+            raise RequestError(
+                f"{format_duration(self.left_s)} is too short: {takes}, and one look at every cell "
+                f"takes {format_duration(each_s)}",
+                hint=f"Give it more time: {repeats} repeats take {format_duration(all_s)}.",
+            )
+        plan = f"{takes}, so each level is measured for {format_duration(slice_s)} at a time"
+        if all_s <= self.left_s:
+            return f"{plan}; {repeats} repeats take {format_duration(all_s)} or more"
+        return f"{plan}; {_too_few(self.left_s, repeats, each_s)}"
 
     def _rounds_of(self, context: CellKey) -> int:
         """More of a repeat's slices go where they scatter more: the answer for a level as a whole
@@ -265,10 +310,9 @@ class Effort:
             self._block_s.append(took_s - len(sliced.intervals) * round_s)
         elif self._design.in_slices and all(one.status == "failed" for one in records):
             # It may be that no answer fits into so short a slice.
-            response_s = self.observations.response_s
             context = self.observations.context(records[0].cell)
-            before_s = max(SLICE_S / RESPONSES, response_s.get(context, 0.0))
-            response_s[context] = LONGER * before_s
+            before_s = max(SLICE_S / RESPONSES, self.observations.response_s(context))
+            self.observations.learn(context, {"": LONGER * before_s})
 
     @property
     def matched(self) -> bool:
@@ -350,7 +394,7 @@ class Effort:
         compare = self._experiment.compare
         done = self.observations.repeats
         pilot = done < PILOT_REPEATS
-        self._blind = not self.observations.round_s
+        self._blind = not self.observations.round_s and self.observations.slowest_s == 0
         asked: dict[str, Any] = {
             "done": done,
             "units_min": compare.repeats,
@@ -370,7 +414,7 @@ class Effort:
             self.rounds, self.blocks = 1, 1
             return
         elif pilot:
-            self.blocks = blocks_at_first(self._experiment)
+            self.blocks = 1 if self.is_long else blocks_at_first(self._experiment)
             in_time = plan_for_time(None, self._costs(self.blocks), self.left_s, **asked)
             self.rounds = 1 if isinstance(in_time, TooShort) else in_time.repeats["round"]
             if self.rounds == 1:
@@ -400,9 +444,14 @@ class Effort:
         known = self.observations.round_s.get(self.observations.context(context))
         if known is not None:
             return known
+        if self._has_end:
+            return 0.0
         levels = len(self.observations.others) + 1
-        usual = self.slices(context, [self._at_baseline(context)])
-        return 0.0 if self._has_end else levels * usual.round_s
+        each_s = self.slices(context, [self._at_baseline(context)]).round_s
+        if not self.observations.is_timed(self.observations.context(context)):
+            # One that was not timed yet may take as long as the others.
+            each_s = max(each_s, (RESPONSES + 1) * self.observations.slowest_s)
+        return levels * each_s
 
     def _unit_s(self) -> float:
         """What one more repeat takes."""
@@ -419,7 +468,20 @@ class Effort:
         if not self._design.in_slices:
             return self._unit_s()
         costs = self._costs()
-        return float(costs.of_one({"unit": 1, "block": 1, "round": 1}))
+        return float(costs.of_one({"unit": 1, "block": 1, "round": self._fewest_rounds}))
+
+    @property
+    def is_long(self) -> bool:
+        """Whether slices are so long that a second block in a repeat would cost too much."""
+        return self._design.in_slices and RESPONSES * self.observations.slowest_s >= LONG_S
+
+    @property
+    def _fewest_rounds(self) -> int:
+        """With which a block of any context has enough events."""
+        if self.observations.slowest_s == 0 or self._has_end:
+            return 1
+        connections = min(cell["load.connections"] for cell in cell_specs(self._experiment))
+        return math.ceil(ENOUGH / (RESPONSES * int(connections)))
 
     def _at_baseline(self, context: Cell) -> CellSpec:
         return cell_spec(self._experiment, {**context, **self._experiment.compare.baseline})

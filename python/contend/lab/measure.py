@@ -23,6 +23,7 @@ from contend.settings.load import Slicing
 from contend.settings.profiler import PROFILER_HZ
 from contend.spec import CellSpec
 from contend.store import Planned, RunRecord
+from contend.units import format_duration
 
 
 def measure(
@@ -273,10 +274,15 @@ def now() -> str:
 
 
 def _require_answers(done: Done) -> None:
-    """A run of nothing but errors has no speed."""
+    """A run of nothing but errors has no speed, nor has one in which no answer was waited for."""
     errors = done["errors"]
-    if done["queries"] or not errors:
+    if done["queries"] or done["qps"] or (done.get("events") and not errors):
         return
+    if not errors:
+        raise LoadFailed(
+            f"nothing was answered in the {format_duration(done['measured_s'])} that were measured",
+            hint="Make load.measure, or load.slice, longer than an answer takes.",
+        )
     first = errors[0]
     raise LoadFailed(
         f"not one query was answered; the server says: {first['message']}",

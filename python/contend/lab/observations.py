@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ from contend.findings import (
     pairs_of,
     reading_of,
 )
+from contend.lab.timing import times_of
 from contend.metrics import metric_of
 from contend.spec import Cell, CellKey, Experiment, Level, cell_key, contexts, roles_of
 from contend.stats import Components, TableShape
@@ -56,13 +57,13 @@ class Observations:
         self._slices = next(
             (SliceRatios(path, level, self._metric) for path, level in baseline.items()), None
         )
-        self.response_s: dict[CellKey, float] = {}
-        """Median response time by context."""
+        self._times: dict[CellKey, dict[str, float]] = defaultdict(dict)
+        """Median seconds of each kind of event by context, of the slowest level."""
         self.round_s: dict[CellKey, float] = {}
         """What a round of slices took by context, with all that is done between them."""
         self.pause_s: dict[CellKey, float] = {}
         """What passed before each slice, in which nobody was measured."""
-        self._slowest: dict[CellKey, tuple[int, float]] = {}
+        self._of_block: dict[CellKey, tuple[int, Mapping[str, float]]] = {}
 
     @property
     def repeats(self) -> int:
@@ -101,7 +102,7 @@ class Observations:
                 self._runs[record.repeat][cell_key(record.cell)][record.block] = one
                 self._ratios.pop(record.repeat, None)
             if record.done is not None:
-                self._add_response(record, record.done["latency_us"]["p50"] / 1e6)
+                self._add_times(record, times_of(record.done))
         if self._slices is not None:
             self._slices.add(measured)
         self._add_rounds(one for one in measured if is_sliced(one))
@@ -119,14 +120,37 @@ class Observations:
             pauses_s = took_s - sum(one["duration_s"] for one in slices)
             self.pause_s[context] = max(0.0, pauses_s / len(slices))
 
-    def _add_response(self, record: RunRecord, response_s: float) -> None:
+    def response_s(self, context: CellKey) -> float:
+        """How long what is asked there takes, in seconds: the median of the slowest kind of event;
+        0 if it is not known."""
+        return max(self._times.get(context, {}).values(), default=0.0)
+
+    @property
+    def slowest_s(self) -> float:
+        """`response_s` of the slowest context that is known."""
+        return max(map(self.response_s, self._times), default=0.0)
+
+    def is_timed(self, context: CellKey) -> bool:
+        """Whether it is known how long what is asked there takes."""
+        return bool(self._times.get(context))
+
+    def learn(self, context: CellKey, times: Mapping[str, float]) -> None:
+        """How many seconds each kind of event takes there. A kind that did not come is as it was
+        before."""
+        known = self._times[context]
+        known.update({kind: took for kind, took in times.items() if took > 0})
+        if len(known) > 1:
+            # What was guessed before there were kinds.
+            known.pop("", None)
+
+    def _add_times(self, record: RunRecord, times: Mapping[str, float]) -> None:
         """The slowest level of the latest block of a context counts."""
         context = self.context(record.cell)
-        block, slowest_s = self._slowest.get(context, (0, 0.0))
+        block, of_block = self._of_block.get(context, (0, {}))
         if block == record.block:
-            response_s = max(response_s, slowest_s)
-        self._slowest[context] = record.block, response_s
-        self.response_s[context] = response_s
+            times = {kind: max(took, of_block.get(kind, 0.0)) for kind, took in times.items()}
+        self._of_block[context] = record.block, times
+        self.learn(context, times)
 
     @property
     def shape(self) -> TableShape:

@@ -10,11 +10,12 @@ from contend.calibration import Calibration
 from contend.errors import ContendError
 from contend.lab.design import MemoryLayout, entering, layout_of
 from contend.lab.effort import Effort
-from contend.lab.events import Listener
+from contend.lab.events import Listener, Notice
 from contend.lab.kinds_of_looks import LOOKS
 from contend.lab.look_block import BlockToLookAt
-from contend.lab.measure import arms_of, measure_in_slices
+from contend.lab.measure import arms_of, measure_in_slices, seed_of
 from contend.lab.testbed import Ready, Testbed
+from contend.lab.timing import TIMED_S_MAX, event_times, is_timed
 from contend.load import LoadDriver
 from contend.probed import Probes
 from contend.settings.load import ends_with_its_work
@@ -89,6 +90,8 @@ class SliceRunner:
                 self._testbeds[index].keep_data()
             cell = cell_spec(self._experiment, {**run.cell, **(having or {})})
             readies.append(self._testbeds[index].set(cell))
+        if having is None:
+            self._time(runs, readies)
         pids = {ready.observed.pid for ready in readies if ready.observed.pid is not None}
         return [
             replace(
@@ -101,6 +104,23 @@ class SliceRunner:
             )
             for index, ready in zip(indexes, readies, strict=True)
         ]
+
+    def _time(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> None:
+        """Find out how long statements take, where nobody knows and it may be long."""
+        cells = [cell_spec(self._experiment, run.cell) for run in runs]
+        context = self._effort.observations.context(runs[0].cell)
+        if self._effort.observations.is_timed(context) or not all(map(is_timed, cells)):
+            return
+        times = event_times(
+            arms_of(runs, cells, readies, self._entering(cells)),
+            self._load,
+            seed=seed_of(runs[0], cells[0]),
+            env={name: value for ready in readies for name, value in ready.env.items()},
+            limit_s=min(self._effort.left_s, TIMED_S_MAX),
+        )
+        self._come_back(cells)
+        if (said := self._effort.learn(runs[0].cell, times)) is not None:
+            self._listen(Notice(said))
 
     def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
         cells = [cell_spec(self._experiment, run.cell) for run in runs]

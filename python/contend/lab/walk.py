@@ -39,6 +39,7 @@ from contend.metrics import metric_of
 from contend.settings.treatments import TREATMENT, UNTREATED
 from contend.spec import (
     Cell,
+    CellKey,
     Experiment,
     Level,
     Planned,
@@ -106,6 +107,8 @@ class Schedule:
     def next(self) -> list[Planned]:
         """The runs that are made next: those of a block in slices, else one. None at the end,
         which is stored with its reason."""
+        if self.effort.is_long and is_open(self._experiment):
+            self._drop_second_blocks()
         run = next((each for each in self._planned if each.run not in self._ended), None)
         if run is None or run.repeat != self._repeat:
             if (why := self._why_over(run)) is not None:
@@ -131,6 +134,18 @@ class Schedule:
         if not self._design.in_slices:
             return [run]
         return [each for each in self._planned if each.block == run.block]
+
+    def _drop_second_blocks(self) -> None:
+        """The first repeat was planned before it was known that its slices are long."""
+        seen: dict[CellKey, int] = {}
+        second = []
+        for run in self._planned:
+            block = seen.setdefault(self.effort.observations.context(run.cell), run.block)
+            if run.repeat == 1 and run.block != block and run.run not in self._ended:
+                second.append(run)
+        if second:
+            self._folder.drop_planned(second)
+            self._planned = [run for run in self._planned if run not in second]
 
     def ended(self, records: Sequence[RunRecord]) -> None:
         """These runs were made and stored."""

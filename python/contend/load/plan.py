@@ -224,6 +224,11 @@ def _tables(cell: CellSpec) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value is not None}
 
 
+ANSWERS_S = 60.0
+"""After a window answers are waited for as long as it was, or this if that is less; after a slice
+so long at least."""
+
+
 def planned_s(plan: Plan) -> float:
     """How long a run of this plan lasts by its own clock at most, connecting not counted."""
     load = plan["load"]
@@ -232,3 +237,20 @@ def planned_s(plan: Plan) -> float:
         return warmup_s + float(load["measure_s"])
     slice_s = slices["slice_s"] + slices["settle_s"] + slices.get("rest_s", 0.0)
     return float(len(plan["arms"]) * (warmup_s + slices["rounds"] * slice_s))
+
+
+def answers_s(plan: Plan) -> float:
+    """How long contend-load waits for the last answers, of each slice or at the end."""
+    slices = plan["load"].get("slices")
+    if slices is None:
+        return min(float(plan["load"]["measure_s"]), ANSWERS_S)
+    return max(float(slices["slice_s"]), ANSWERS_S)
+
+
+def visit_s(plan: Plan) -> float:
+    """How long nothing is heard of a run in slices: until the end of the first, which is after the
+    warm-up of all arms. A statement takes as long as settling."""
+    load, slices = plan["load"], plan["load"].get("slices")
+    assert slices is not None
+    warmups_s = len(plan["arms"]) * (float(load.get("warmup_s", 0.0)) + slices["settle_s"])
+    return float(warmups_s + slices["settle_s"] + slices["slice_s"] + slices.get("rest_s", 0.0))

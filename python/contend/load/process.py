@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import selectors
 import signal
@@ -21,7 +22,7 @@ from typing import Any, Protocol, cast
 
 from contend.errors import WorkError
 from contend.interrupts import shielded
-from contend.load.plan import planned_s
+from contend.load.plan import answers_s, planned_s, visit_s
 from contend.outcome import Done, Outcome
 from contend.placement import Placed, Placement, look
 from contend.placement.groups import grouped
@@ -74,14 +75,21 @@ class LoadProcess:
             LoadFailed: the run was refused, broke, or did not end in its time.
         """
         connect_s = float(plan["server"].get("connect_timeout_s", 10.0))
-        limit_s = planned_s(plan) + connect_s + self.grace_s
+        patience_s = connect_s + answers_s(plan) + self.grace_s
+        in_slices = "slices" in plan["load"]
         last: dict[str, Any] | None = None
         with contextlib.ExitStack() as stack:
             asked = Placement() if placed is None else placed.placement
             placement = stack.enter_context(grouped(asked))
             child = stack.enter_context(Child([str(self.program), "run", "-"], env, placement))
             child.send(json.dumps(plan).encode())
-            for line in child.lines(limit_s=limit_s):
+            # After each slice there is a line, and nobody knows how long its last answers take.
+            lines = (
+                child.lines(silence_s=visit_s(plan) + patience_s)
+                if in_slices
+                else child.lines(limit_s=planned_s(plan) + patience_s)
+            )
+            for line in lines:
                 last = parse(line)
                 if placed is not None and last["type"] not in ("hello", "done", "error"):
                     # With its threads, which there are none of yet when it says hello.
@@ -218,12 +226,12 @@ class Child:
             stdin.write(data)
             stdin.flush()
 
-    def lines(self, *, limit_s: float, silence_s: float | None = None) -> Iterator[bytes]:
+    def lines(self, *, limit_s: float = math.inf, silence_s: float = math.inf) -> Iterator[bytes]:
         """The lines of standard output until it is closed.
 
         Args:
             limit_s: from now to the end.
-            silence_s: between two lines; None if only the end counts.
+            silence_s: between two lines.
 
         Raises:
             LoadFailed: the time is over.
@@ -239,7 +247,7 @@ class Child:
                 ready = selector.select(TICK_S)
                 now = time.monotonic()
                 heard = now if ready else heard
-                if now > started + limit_s or (silence_s and now > heard + silence_s):
+                if now > started + limit_s or now > heard + silence_s:
                     raise LoadFailed(
                         f"{PROGRAM} did not end in time and was stopped",
                         hint="The server may hang; its error log and process list may say why.",

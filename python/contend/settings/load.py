@@ -150,14 +150,14 @@ SLICES = tuple(
             Duration(),
             None,
             "how long a level is measured at a time, in slices (default: 100ms, or five times the "
-            "median response time if that is longer)",
+            "median response time of the slowest kind of event if that is longer)",
         ),
         Key(
             "settle",
             Duration(zero_allowed=True),
             None,
-            "load before each slice is measured (default: 20ms, or the median response time if "
-            "that is longer)",
+            "load before each slice is measured (default: 20ms, or the median response time of the "
+            "slowest kind of event if that is longer)",
         ),
     )
 )

@@ -155,6 +155,14 @@ class RunFolder:
             what="more of the plan",
         )
 
+    def drop_planned(self, planned: Sequence[Planned]) -> None:
+        """These runs are not to be made after all."""
+        self._write(
+            "DELETE FROM planned WHERE run = ?",
+            *((run.run,) for run in planned),
+            what="less of the plan",
+        )
+
     def finish(self, why: str) -> None:
         """Nothing more is to be measured, for this reason."""
         self._write(

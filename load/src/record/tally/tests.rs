@@ -20,6 +20,7 @@ fn filled() -> Tally {
     });
     tally.begun = 12;
     tally.carried = 14;
+    tally.cut = 0.25;
     tally.add_outage(1, 60);
     tally.connect.get_or_insert_default().record_ns(77);
     let kind = &mut tally.kinds[1];
@@ -58,7 +59,7 @@ fn merging_into_an_empty_one_gives_the_same() {
 fn merging_twice_doubles_every_figure() {
     let mut merged = filled();
     merged.merge(&filled());
-    assert_eq!((merged.begun, merged.carried), (24, 28));
+    assert_eq!((merged.begun, merged.carried, merged.cut), (24, 28, 0.5));
     assert_eq!((merged.reconnects, merged.outage_ns), (2, 120));
     let node = &merged.nodes[1];
     assert_eq!((node.reconnects, node.outage_ns), (2, 120));

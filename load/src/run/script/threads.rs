@@ -143,8 +143,8 @@ impl ScriptWorker {
                 // Its threads ask on their own, in no slice.
                 Command::NoteSlow(_) => {}
                 Command::CloseBy(at_ns) => self.edges.close_by(at_ns),
-                Command::Release => {
-                    let limit_ns = clock::now_ns().saturating_add(self.setup.drain_ns);
+                Command::Release(drain_ns) => {
+                    let limit_ns = clock::now_ns().saturating_add(drain_ns);
                     self.edges.release(limit_ns);
                 }
             }

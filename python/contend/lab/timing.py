@@ -1,0 +1,108 @@
+"""How long what is asked takes, found before slices are cut: a slice that no statement fits into
+says nothing.
+
+Only what a user wrote is timed. What contend asks of tables of its own takes microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from contend.load import ArmSpec, LoadDriver, LoadFailed, plan_in_slices
+from contend.outcome import Done
+from contend.settings.load import Slicing, ends_with_its_work
+from contend.settings.plan_keys import SCHEMA_OF, SCRIPT, STATEMENTS
+from contend.spec import CellSpec, is_file
+
+AGAIN_S = 0.5
+"""What takes no longer than this is asked again: the first time it may have found cold caches."""
+
+TIMES_AGAIN = 3
+
+
+TIMED_S_MAX = 600.0
+"""Whatever takes longer is not waited for."""
+
+
+def is_timed(cell: CellSpec) -> bool:
+    """Whether it is to be timed first."""
+    if cell["load.slice"] is not None or ends_with_its_work(cell.values):
+        return False
+    workload = cell["workload"]
+    if workload["kind"] == SCRIPT:
+        return is_file(workload["script"])
+    return workload["kind"] in STATEMENTS and workload["kind"] not in SCHEMA_OF
+
+
+def event_times(
+    arms: Sequence[ArmSpec],
+    load: LoadDriver,
+    *,
+    seed: int,
+    env: Mapping[str, str],
+    limit_s: float,
+) -> dict[str, float]:
+    """Seconds that an event of each kind takes in the slowest of the arms, on all connections at
+    once; empty if none ended within the limit, or the server refused it.
+
+    Args:
+        limit_s: for each arm and kind.
+    """
+
+    def ask(asked: Sequence[ArmSpec], rounds: int = 1) -> list[dict[str, float]]:
+        plan = plan_in_slices(asked, Slicing(limit_s, 0.0, rounds), seed=seed)
+        try:
+            whole = load.run(plan, env=env, on_event=lambda _event: None)
+        except LoadFailed:
+            # The block that is made next says what is wrong.
+            return []
+        return [times_of(arm["done"]) for arm in whole["arms"]]
+
+    def time(asked: Sequence[ArmSpec]) -> list[dict[str, float]]:
+        found = ask(asked)
+        if found and max(_slowest(found).values(), default=0.0) <= AGAIN_S:
+            return ask(asked, TIMES_AGAIN) or found
+        return found
+
+    once = [replace(arm, cell=_once(arm.cell)) for arm in arms]
+    found = time(once)
+    slowest = _slowest(found)
+    if len(slowest) > 1:
+        # A mix may have statements that come once in a thousand times.
+        for kind in slowest:
+            have = [arm for arm, times in zip(once, found, strict=True) if kind in times]
+            asked = [replace(arm, cell=_only(arm.cell, kind)) for arm in have]
+            slowest[kind] = _slowest(time(asked)).get(kind, slowest[kind])
+    return slowest
+
+
+def _slowest(of_arms: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """By kind, of all arms."""
+    found: dict[str, float] = {}
+    for times in of_arms:
+        for kind, seconds in times.items():
+            found[kind] = max(seconds, found.get(kind, 0.0))
+    return found
+
+
+def times_of(done: Done) -> dict[str, float]:
+    """Median seconds of each kind of event, 0 of one that did not come; by the name of the kind,
+    which is empty if there is only one."""
+    kinds = {kind["name"]: kind["latency_us"] for kind in done.get("kinds", ())}
+    found = {name: times["p50"] / 1e6 for name, times in kinds.items()}
+    if found or not done["latency_us"]["count"]:
+        return found
+    return {"": done["latency_us"]["p50"] / 1e6}
+
+
+def _once(cell: CellSpec) -> CellSpec:
+    """Each connection asks one event, and then waits for the others."""
+    return cell.having(
+        **{"load.events_each": 1, "load.warmup": 0.0, "load.arrival": {"kind": "closed"}}
+    )
+
+
+def _only(cell: CellSpec, kind: str) -> CellSpec:
+    """Of a mix this kind alone."""
+    return cell.having(workload={**cell["workload"], "shares": {kind: 100}})

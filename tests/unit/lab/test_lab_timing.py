@@ -1,0 +1,160 @@
+"""Statements that take long: timed first, then measured in slices that they fit into."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_load import percentiles
+from lab_in_slices import IN_SLICES, Bench, made_up
+
+from contend.errors import RequestError
+from contend.lab.events import Notice
+from contend.load import LoadFailed
+from contend.load.plan import planned_s
+
+MakeBench = Callable[..., Bench]
+
+MIX = "@quick weight 99\nSELECT SLEEP(0.001);\n@slow weight 1\nSELECT SLEEP(2);"
+
+
+def takes_s(text: str) -> dict[str, float]:
+    """What each kind of event takes, by the statements."""
+    names = re.findall(r"@(\w+)", text) or [""]
+    return dict(zip(names, map(float, re.findall(r"SLEEP\(([\d.]+)\)", text)), strict=True))
+
+
+class Sleeping:
+    """A server whose statements take as long as they say, on a bench.
+
+    Attributes:
+        timed: kinds that were timed alone, `all` for what is asked as a whole; in order.
+        slices: of each block: how long, settling, rounds.
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.timed: list[str] = []
+        self.slices: list[dict[str, float]] = []
+        bench.each_plan = self._answer
+
+    def _answer(self, plan: dict[str, Any]) -> None:
+        load, workload = plan["load"], plan["workload"]
+        times = takes_s(workload["text"])
+        only = next(iter(workload.get("shares", {})), None)
+        slices = load["slices"]
+        if "events_each" in load:
+            self.timed.append(only or "all")
+            # A mix seldom begins with what it seldom asks.
+            seen = {only or next(iter(times))}
+            took_s = max(times[kind] for kind in seen)
+            self.bench.clock.now_s += len(plan["arms"]) * slices["rounds"] * took_s
+            self.bench.clock.now_s -= planned_s(plan)
+        else:
+            self.slices.append(slices)
+            seen = set(times)
+            if slices["slice_s"] < max(times.values()):
+                raise LoadFailed("slices are too short")
+        known = {kind: seconds if kind in seen else 0.0 for kind, seconds in times.items()}
+        self.bench.changes = {
+            "latency_us": {**percentiles(10), "p50": 1e6 * max(known.values())},
+            "kinds": [
+                {"name": kind, "latency_us": {**percentiles(10), "p50": 1e6 * seconds}}
+                for kind, seconds in known.items()
+                if len(times) > 1
+            ],
+        }
+
+    def notices(self) -> list[str]:
+        return [one.text for one in self.bench.heard if isinstance(one, Notice)]
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeBench:
+    def made(text: str, said: str = "", **changes: str) -> Sleeping:
+        changes = {
+            'kind = "point_select"': f'kind = "sql"\ntext = """{text}"""',
+            "repeats = 2": f"repeats = 4\n{said}",
+            **changes,
+        }
+        return Sleeping(made_up(monkeypatch, Bench(tmp_path, IN_SLICES, **changes)))
+
+    return made
+
+
+@pytest.mark.parametrize("seconds", [0.01, 0.1, 0.3, 1.0, 3.0, 10.0])
+@pytest.mark.parametrize("said", ["", 'at_most = "40m"'])
+def test_slices_hold_five_answers_and_blocks_ten(
+    make: MakeBench, seconds: float, said: str
+) -> None:
+    server = make(f"SELECT SLEEP({seconds});", said)
+    server.bench.play()
+    records = server.bench.records()
+    assert {record.status for record in records} == {"ok"}
+    again = ["all", "all"] if seconds <= 0.5 else ["all"]
+    assert server.timed == 2 * again, "once for each number of connections"
+    for slices in server.slices:
+        assert slices["slice_s"] == pytest.approx(max(0.1, 5 * seconds))
+        assert slices["settle_s"] == pytest.approx(max(0.02, seconds))
+        assert slices["rounds"] * slices["slice_s"] / seconds >= 10 or seconds < 0.1
+    told = [text for text in server.notices() if "statements take up to" in text]
+    assert bool(told) == (seconds > 0.02)
+
+
+def test_a_mix_is_cut_for_its_longest_kind(make: MakeBench) -> None:
+    server = make(MIX, 'at_most = "20m"')
+    server.bench.play()
+    assert {record.status for record in server.bench.records()} == {"ok"}
+    of_context = ["all", "all", "quick", "quick", "slow"]
+    assert server.timed == 2 * of_context
+    assert all(slices["slice_s"] == pytest.approx(10.0) for slices in server.slices)
+
+
+def test_what_is_long_has_few_rounds_if_no_time_is_given(make: MakeBench) -> None:
+    server = make("SELECT SLEEP(3);")
+    server.bench.play()
+    assert {slices["rounds"] for slices in server.slices} == {2}
+
+
+def test_what_is_long_has_one_block_of_each_context(make: MakeBench) -> None:
+    server = make("SELECT SLEEP(3);", 'at_most = "20m"')
+    server.bench.play()
+    of_first = [record.cell["load.connections"] for record in server.bench.records()]
+    assert sorted(of_first[:4]) == [1, 1, 8, 8]
+
+
+def test_time_that_has_no_room_for_the_repeats_is_told_before_any(make: MakeBench) -> None:
+    server = make("SELECT SLEEP(3);", 'at_most = "5m"')
+    server.bench.play()
+    (first, *_) = server.notices()
+    assert first.startswith("statements take up to 3 s, so each level is measured for 15 s")
+    assert "5 min has room for about 2 of 4 repeats" in first
+
+
+def test_time_that_has_no_room_for_one_is_refused(make: MakeBench) -> None:
+    server = make("SELECT SLEEP(3);", 'at_most = "60s"')
+    with pytest.raises(RequestError, match="60 s is too short: statements take up to 3 s") as e:
+        server.bench.play()
+    assert "4 repeats take" in str(e.value.hint)
+    assert server.bench.records() == [] and server.slices == []
+
+
+def test_slices_that_the_experiment_says_are_not_timed(make: MakeBench) -> None:
+    server = make("SELECT SLEEP(0.3);", **{'warmup = "100ms"': 'slice = "2s"'})
+    server.bench.play()
+    assert server.timed == []
+    assert all(slices["slice_s"] == 2.0 for slices in server.slices)
+
+
+def test_statements_that_cannot_be_timed_are_told_by_their_block(make: MakeBench) -> None:
+    server = make("SELECT SLEEP(0.01);")
+
+    def refuse(plan: dict[str, Any]) -> None:
+        raise LoadFailed("no such table", code=1146)
+
+    server.bench.each_plan = refuse
+    with pytest.raises(RequestError, match="no such table"):
+        server.bench.play()
