@@ -2,7 +2,17 @@
 --
 -- LuaJIT does not check bytecode: what it did not make itself can end the process.
 
-local load_any, loadfile_any = load, loadfile
+local host = ...
+local load_any, load_from = load, loadfile
+
+-- Files are noted: what a plan runs is known by them.
+local function loadfile_any(path, ...)
+  local refused = path ~= nil and host.note_file(path)
+  if refused then
+    return nil, refused
+  end
+  return load_from(path, ...)
+end
 
 -- The same, but for the mode in the third place; the fourth argument means something even if it is nil.
 local function with_source(load_with)

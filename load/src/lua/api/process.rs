@@ -13,6 +13,7 @@ functions! {
     "sleep": sleep,
     "run_command": run_command,
     "note_blocking": note_blocking,
+    "note_file": note_file,
     "debug": debug,
 }
 
@@ -65,6 +66,18 @@ fn note_blocking(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
         }
     }
     0
+}
+
+/// `note_file(path)`: the script loads this file; why it must not, or nothing.
+fn note_file(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
+    let path = stack.text(1).unwrap_or_default();
+    match cx.run.loaded.note(&path) {
+        Ok(()) => 0,
+        Err(words) => {
+            stack.push_bytes(words.as_bytes());
+            1
+        }
+    }
 }
 
 /// `debug(text)`: one line, if it is shown.
