@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import signal
 import sqlite3
+from pathlib import Path
 
 import pytest
 from run_lab import Lab, as_json, interrupt
@@ -152,13 +155,61 @@ def test_a_script_prepares_its_own_tables_once(own: Lab) -> None:
 def test_an_edited_script_is_no_resumed_run(own: Lab) -> None:
     assert own.run().returncode == 0
     (own.folder / "mine.lua").write_text(MINE + "-- edited\n")
-    # A complete run has nothing to go on with; one that lacks runs must not go on.
-    with sqlite3.connect(own.out / "results.sqlite") as results:
-        results.execute("DELETE FROM runs WHERE run = (SELECT MAX(run) FROM runs)")
-        results.execute("DELETE FROM meta WHERE key = 'finished'")
+    lack_a_run(own)
     done = own.contend("run", "--resume", own.out)
     assert done.returncode == 2
     assert "mine.lua is not the script that this run began with" in done.stderr
+
+
+HELPER = "return {select = 'SELECT * FROM mine WHERE id = '}\n"
+
+
+def with_helper(lab: Lab, *, late: bool) -> Path:
+    """A module beside the script, loaded by its body or by its event."""
+    load = 'require("help")'
+    text = MINE.replace('"SELECT * FROM mine WHERE id = "', f"{load}.select")
+    (lab.folder / "mine.lua").write_text(text if late else f"{load}\n{text}")
+    helper = lab.folder / "help.lua"
+    helper.write_text(HELPER)
+    return helper
+
+
+def lack_a_run(lab: Lab) -> None:
+    """A complete run has nothing to go on with."""
+    with sqlite3.connect(lab.out / "results.sqlite") as results:
+        results.execute("DELETE FROM runs WHERE run = (SELECT MAX(run) FROM runs)")
+        results.execute("DELETE FROM meta WHERE key = 'finished'")
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["of the body", "of an event"])
+def test_a_module_is_named_and_with_another_no_run_is_resumed(own: Lab, *, late: bool) -> None:
+    helper = with_helper(own, late=late)
+    done = own.run()
+    assert done.returncode == 0, done.stderr
+    shown = own.contend("show", own.out, "--full").stdout
+    digest = hashlib.sha256(HELPER.encode()).hexdigest()
+    assert digest in re.sub(r"\s", "", shown)
+    lack_a_run(own)
+    helper.write_text(HELPER + "-- edited\n")
+    done = own.contend("run", "--resume", own.out)
+    assert done.returncode == 2
+    assert "help.lua is not the script that this run began with" in done.stderr
+    if not late:
+        assert (own.out / "scripts" / "help.lua").read_text() == HELPER
+    helper.write_text(HELPER)
+    assert own.contend("run", "--resume", own.out).returncode == 0
+
+
+def test_a_module_that_comes_before_the_one_of_the_run_is_no_resumed_run(own: Lab) -> None:
+    helper = with_helper(own, late=False)
+    (own.folder / "help").mkdir()
+    helper.rename(own.folder / "help" / "init.lua")
+    assert own.run().returncode == 0
+    lack_a_run(own)
+    helper.write_text(HELPER)
+    done = own.contend("run", "--resume", own.out)
+    assert done.returncode == 2
+    assert "help.lua is loaded now, and was not when this run began" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -230,10 +281,7 @@ def test_scripts_ask_several_tables(both: Lab) -> None:
 def test_a_file_beside_the_experiment_is_found_from_anywhere(own: Lab) -> None:
     elsewhere = own.folder / "elsewhere"
     elsewhere.mkdir()
-    helper = "return {select = 'SELECT * FROM mine WHERE id = '}\n"
-    (own.folder / "helper_of_mine.lua").write_text(helper)
-    text = MINE.replace('"SELECT * FROM mine WHERE id = "', 'require("helper_of_mine").select')
-    (own.folder / "mine.lua").write_text(text)
+    with_helper(own, late=True)
     there = own.beside(elsewhere)
     done = there.contend("run", own.file, "--out", own.out, "--server", own.server)
     assert done.returncode == 0, done.stderr

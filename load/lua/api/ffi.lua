@@ -97,11 +97,7 @@ for place = 3, 4 do
     if type(found) == "function" then
       host.note_blocking("the C module " .. name)
       -- The last loader finds a module in the library of the module it is part of.
-      local file = search_path(place == 4 and name:match("^[^.]*") or name, package.cpath)
-      local refused = file and host.note_file(file)
-      if refused then
-        return "\n\t" .. refused
-      end
+      host.note_file(search_path(place == 4 and name:match("^[^.]*") or name, package.cpath))
     end
     return found, extra
   end

@@ -5,12 +5,9 @@
 local host = ...
 local load_any, load_from = load, loadfile
 
--- Files are noted: what a plan runs is known by them.
+-- Files are noted: what was run is known by them.
 local function loadfile_any(path, ...)
-  local refused = path ~= nil and host.note_file(path)
-  if refused then
-    return nil, refused
-  end
+  host.note_file(path)
   return load_from(path, ...)
 end
 

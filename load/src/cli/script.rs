@@ -96,7 +96,7 @@ fn describe(script: &Planned) -> Result<Description, ScriptError> {
     Ok(Description {
         script: script.run.script.name.clone().unwrap_or_default(),
         bundled: script.run.script.bundled,
-        files: script.run.loaded.files(),
+        files: script.run.loaded.by_body(),
         prepare: main.command("prepare")?.is_some() || main.has_function("prepare")?,
         os_threads: script.wants_os_threads(),
         options: declared,

@@ -35,8 +35,10 @@ pub struct Loaded {
 
 #[derive(Debug, Default)]
 struct LoadedFiles {
-    paths: Vec<PathBuf>,
-    is_complete: bool,
+    by_body: Vec<PathBuf>,
+    /// By the functions that the body defines.
+    later: Vec<PathBuf>,
+    is_body_over: bool,
 }
 
 impl Loaded {
@@ -48,46 +50,46 @@ impl Loaded {
     }
 
     /// The files that the body of a plan's script has loaded, in that order.
-    pub fn files(&self) -> Vec<String> {
-        let paths = &self.lock().paths;
-        paths
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect()
+    pub fn by_body(&self) -> Vec<String> {
+        in_words(&self.lock().by_body)
     }
 
-    /// From now on no file is loaded that was not loaded before.
-    pub fn complete(&self) {
-        self.lock().is_complete = true;
+    /// Those that were loaded after it, and not by it.
+    pub fn later(&self) -> Vec<String> {
+        in_words(&self.lock().later)
+    }
+
+    /// The body has run for the first time.
+    pub fn end_body(&self) {
+        self.lock().is_body_over = true;
     }
 
     /// Notes a file that a script loads.
-    ///
-    /// # Errors
-    /// Words for why it must not be loaded.
-    pub fn note(&self, path: &str) -> Result<(), String> {
+    pub fn note(&self, path: &str) {
         // What is not there is said by whoever reads it.
         let Ok(path) = Path::new(path).canonicalize() else {
-            return Ok(());
+            return;
         };
-        let mut loaded = self.lock();
-        if self.search == Search::Sysbench || loaded.paths.contains(&path) {
-            return Ok(());
+        let mut files = self.lock();
+        if files.by_body.contains(&path) || files.later.contains(&path) {
+            return;
         }
-        if loaded.is_complete {
-            return Err(format!(
-                "{} is loaded after the script's body, too late to be known before the run; load \
-                 it at the top of the script",
-                path.display()
-            ));
+        match files.is_body_over {
+            true => files.later.push(path),
+            false => files.by_body.push(path),
         }
-        loaded.paths.push(path);
-        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, LoadedFiles> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn in_words(paths: &[PathBuf]) -> Vec<String> {
+    paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect()
 }
 
 /// The path of an environment variable, in which `;;` stands for `default`; else `default`.

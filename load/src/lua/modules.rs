@@ -91,10 +91,8 @@ unsafe extern "C-unwind" fn search(lua: *mut lua_State) -> c_int {
     stack.pop(2);
     match find(&name, &places) {
         Ok((chunk_name, source, _)) => {
-            let file = chunk_name.strip_prefix('@');
-            if let Some(Err(refused)) = file.map(|file| run.loaded.note(file)) {
-                stack.push_bytes(format!("\n\t{refused}").as_bytes());
-                return 1;
+            if let Some(file) = chunk_name.strip_prefix('@') {
+                run.loaded.note(file);
             }
             // A message of the compiler takes the function's place: `require` shows it.
             // SAFETY: the state is alive, and its stack nearly empty.

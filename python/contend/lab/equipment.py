@@ -30,6 +30,7 @@ from contend.lab.client import (
     check_workloads,
     choose_engine,
     prepare_tables,
+    script_files,
 )
 from contend.lab.conditions import Conditions
 from contend.lab.events import Listener, Notice, Relay
@@ -213,6 +214,7 @@ def _equipment(
     return Equipment(
         calibrate=functools.partial(calibrate_cells, program, **how),
         blocking_script=lambda experiment: blocking_script(experiment, program),
+        script_files=lambda experiment: script_files(experiment, program),
         choose_engine=functools.partial(choose_engine, program),
         cpus_together=functools.partial(cpus_together, program),
         memory_nodes=functools.partial(memory_nodes, program),

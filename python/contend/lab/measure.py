@@ -8,10 +8,12 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from contend import probes
 from contend.calibration import Calibration, shape_of
 from contend.errors import ContendError
+from contend.lab.client import script_facts
 from contend.lab.events import Listener, Pace
 from contend.lab.testbed import Ready
 from contend.load import ArmSpec, LoadDriver, LoadFailed, plan_in_slices, plan_of, plan_of_arm
@@ -65,7 +67,7 @@ def measure(
         done = load.run(plan, env=ready.env, on_event=on_event, placed=placed)
     seen = probes.changes(before, probes.look(ready.observed))
     _require_answers(done)
-    seen.update({**watch.seen(), **profile.seen(), **noted})
+    seen.update({**watch.seen(), **profile.seen(), **noted, **_loaded(done)})
     ready = _with_client(ready, placed)
     return _record(planned, ready, plan, done, started_at, intervals, seen, calibration)
 
@@ -134,7 +136,8 @@ def measure_in_slices(
             _of_level(probes.changes(before[index], after[index]), shared=shared)
             | (watches[index].seen() if watches else {})
             | profiles[index].seen()
-            | noted,
+            | noted
+            | _loaded(whole),
             calibration,
         )
         for index, (planned, ready, done) in enumerate(zip(block, readies, dones, strict=True))
@@ -190,6 +193,11 @@ def _of_level(seen: Probes, *, shared: bool) -> Probes:
         seen.pop("model", None)
         seen.pop("members", None)
     return seen
+
+
+def _loaded(done: Done) -> Probes:
+    files = done.get("files", ())
+    return {"loaded": script_facts(map(Path, files))} if files else {}
 
 
 def _generator(event: Hello) -> Generator:

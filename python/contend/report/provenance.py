@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from contend.facts import fact
@@ -154,8 +156,19 @@ def fact_groups(study: Study) -> tuple[FactGroup, ...]:
         FactGroup("Dataset", _seen(study, "dataset")),
         FactGroup("Warmed before each run", _seen(study, "warmed")),
         FactGroup("Load generator", _generator(study)),
+        FactGroup("Scripts", _scripts(study)),
     ]
     return (*(group for group in groups if group.facts), *host_groups(study.meta.facts))
+
+
+def _scripts(study: Study) -> tuple[tuple[str, str], ...]:
+    """The files that the workload's scripts were read from."""
+    loaded = (record.probes.get("loaded", []) for record in study.measured)
+    files = itertools.chain(study.meta.facts.get("scripts", []), *loaded)
+    found = (
+        (Path(file["path"]).name, f"{file['path']}, SHA-256 {file['sha256']}") for file in files
+    )
+    return tuple(dict.fromkeys(found))
 
 
 def summary_of(study: Study) -> tuple[tuple[str, str], ...]:

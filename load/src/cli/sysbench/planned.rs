@@ -103,7 +103,7 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
     });
     let main = super::state(&run, 0, &servers).map_err(|error| error.0)?;
     main.run_script().map_err(in_script)?;
-    run.loaded.complete();
+    run.loaded.end_body();
     let declared = main.declared_options().map_err(in_script)?;
     if let Some(declared) = &declared {
         unknown.extend(supplied(spec, declared, &unknown));

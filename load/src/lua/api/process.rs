@@ -68,16 +68,12 @@ fn note_blocking(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     0
 }
 
-/// `note_file(path)`: the script loads this file; why it must not, or nothing.
+/// `note_file(path)`: the script loads this file.
 fn note_file(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
-    let path = stack.text(1).unwrap_or_default();
-    match cx.run.loaded.note(&path) {
-        Ok(()) => 0,
-        Err(words) => {
-            stack.push_bytes(words.as_bytes());
-            1
-        }
+    if let Some(path) = stack.text(1) {
+        cx.run.loaded.note(&path);
     }
+    0
 }
 
 /// `debug(text)`: one line, if it is shown.
