@@ -67,6 +67,7 @@ from contend.spec import (
     is_open,
     planned_load_s,
     planned_runs,
+    prepared_with,
     to_dict,
 )
 from contend.store import RunFolder, redacted
@@ -154,6 +155,8 @@ def begin(
     require_time(experiment, design)
     if design.why:
         listen(Notice(f"levels are compared by runs, not in slices: {design.why}"))
+    if (told := prepared_with(experiment)) is not None:
+        listen(Notice(f"the script's prepare makes the tables of all runs with {told}"))
     if (short := short_of_repeats(experiment, design)) is not None:
         listen(Notice(short))
     equipment.check(experiment)
