@@ -334,7 +334,7 @@ class DatasetRecord(TypedDict, total=False):
 
     fresh: made for this run alone.
     rows, bytes: of all tables; bytes of None are not known.
-    tables: how many, of a dump.
+    tables: how many, of a dump or of a script.
     prepared: if a script made them: which, with its options.
     """
 

@@ -91,6 +91,56 @@ end
 """
 
 
+QUEUE = """
+[experiment]
+name = "queue"
+
+[workload]
+kind = "lua"
+script = "queue.lua"
+options = { jobs = 400 }
+
+[load]
+connections = 2
+warmup = "50ms"
+measure = "100ms"
+
+[factors]
+"workload.options.lock" = ["wait", "skip"]
+
+[compare]
+baseline = { "workload.options.lock" = "wait" }
+repeats = 2
+"""
+TAKES_JOBS = """
+sysbench.cmdline.options = {jobs = {"rows", 10}, lock = {"how a job is locked", "wait"}}
+function prepare()
+  local con = sysbench.sql.driver():connect()
+  con:query("CREATE TABLE jobs (id INT PRIMARY KEY, taken INT NOT NULL, KEY (taken))")
+  for id = 1, sysbench.opt.jobs do
+    con:query("INSERT INTO jobs VALUES (" .. id .. ", 0)")
+  end
+end
+function init()
+  local con = sysbench.sql.driver():connect()
+  local left = tonumber(con:query_row("SELECT COUNT(*) FROM jobs WHERE taken = 0"))
+  assert(left == sysbench.opt.jobs, "jobs left: " .. left)
+end
+function thread_init()
+  con = sysbench.sql.driver():connect()
+end
+function event()
+  local skip = sysbench.opt.lock == "skip" and " SKIP LOCKED" or ""
+  con:query("BEGIN")
+  local id = con:query_row("SELECT id FROM jobs WHERE taken = 0 LIMIT 1 FOR UPDATE" .. skip)
+  if id then
+    con:query("UPDATE jobs SET taken = 1 WHERE id = " .. id)
+  end
+  con:query("COMMIT")
+end
+"""
+
+
 @pytest.fixture
 def both(lab: Lab) -> Lab:
     lab.file.write_text(BOTH)
@@ -150,6 +200,39 @@ def test_a_script_prepares_its_own_tables_once(own: Lab) -> None:
     assert all(own.answered().values())
     kept = own.out / "scripts" / "mine.lua"
     assert kept.read_text() == MINE
+
+
+@pytest.fixture
+def queue(lab: Lab) -> Lab:
+    lab.file.write_text(QUEUE)
+    (lab.folder / "queue.lua").write_text(TAKES_JOBS)
+    return lab
+
+
+def test_each_run_of_a_queue_finds_it_full_and_says_how_much_it_took(queue: Lab) -> None:
+    done = queue.run()
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("the script makes its tables") == 1
+    assert "prepare makes the tables of all runs with its default lock" in done.stderr
+    assert "for all runs with its default lock" in " ".join(done.stdout.split())
+    records = queue.records()
+    # Each asserts in its init() that all jobs are left.
+    assert [record.status for record in records] == ["ok"] * 4
+    for record in records:
+        assert record.probes["dataset"]["rows"] == 400
+        assert record.probes["dataset"]["fresh"]
+        (mark,) = [mark for mark in record.warnings if mark["code"] == "data-drifts"]
+        assert "of the 400 that prepare had made" in mark["message"]
+    assert "data-drifts (4 of 4 runs)" in done.stdout
+    assert queue.servers_alive() == []
+
+
+def test_a_table_in_memory_is_no_table_to_copy(queue: Lab) -> None:
+    text = TAKES_JOBS.replace("KEY (taken))", "KEY (taken)) ENGINE = MEMORY")
+    (queue.folder / "queue.lua").write_text(text)
+    done = queue.run()
+    assert done.returncode == 1, done.stderr
+    assert "made jobs, a table of the engine MEMORY" in done.stderr
 
 
 def test_an_edited_script_is_no_resumed_run(own: Lab) -> None:
@@ -246,14 +329,26 @@ def test_a_prepare_that_fails_is_told_with_its_place(own: Lab) -> None:
     assert own.servers_alive() == []
 
 
-def test_an_event_that_fails_is_a_failed_run_with_file_and_line(own: Lab) -> None:
-    (own.folder / "mine.lua").write_text(MINE.replace("SELECT * FROM mine", "SELECT * FROM his"))
-    own.run()
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("SELECT * FROM mine", "SELECT * FROM his"),
+        ('con:query("SELECT * FROM mine', 'con:prepare("SELECT * FROM his'),
+    ],
+    ids=["asked", "prepared"],
+)
+def test_an_event_that_fails_is_a_failed_run_with_the_servers_words(
+    own: Lab, old: str, new: str
+) -> None:
+    (own.folder / "mine.lua").write_text(MINE.replace(old, new))
+    done = own.run()
     assert {record.status for record in own.records()} == {"failed"}
     error = own.records()[0].error or {}
     assert "mine.lua:16:" in error["message"]
+    assert "'sbtest.his' doesn't exist" in error["message"]
     assert (error["code"], error["sqlstate"]) == (1146, "42S02")
     assert error["statement"].startswith("SELECT * FROM his")
+    assert "; fill the table first" in " ".join(done.stdout.split())
 
 
 def test_scripts_ask_several_tables(both: Lab) -> None:

@@ -25,7 +25,15 @@ from contend.errors import ContendError, RequestError
 from contend.lab.events import ChangedExperiment, Listener, Notice, OtherEngine, StepProgress
 from contend.load import Address, Fleet, LoadFailed, ScriptProcess, ask_engine, plan_of
 from contend.probed import EngineFacts, ScriptFacts, SessionFacts
-from contend.spec import SCRIPT, SCRIPT_SCHEMA, CellSpec, Experiment, cell_specs, is_file
+from contend.spec import (
+    SCRIPT,
+    SCRIPT_SCHEMA,
+    CellSpec,
+    DataSpec,
+    Experiment,
+    cell_specs,
+    is_file,
+)
 from contend.store import Meta, RunFolder
 
 PATH = "load.engine"
@@ -188,13 +196,13 @@ def blocking_script(experiment: Experiment, program: Path) -> str | None:
     return None
 
 
-def prepare_tables(cell: CellSpec, address: Address, program: Path) -> None:
-    """Let the cell's script make its tables.
+def prepare_tables(cell: CellSpec, data: DataSpec, address: Address, program: Path) -> None:
+    """Let the script of these data make its tables, asked as the cell asks.
 
     Raises:
         LoadingFailed: it could not.
     """
-    told = {"kind": SCRIPT, **(cell.data.prepare or {})}
+    told = {"kind": SCRIPT, **(data.prepare or {})}
     plan = plan_of(cell.having(workload=told), address, seed=cell["load.seed"], watch_pid=None)
     try:
         ScriptProcess(program).prepare(plan)

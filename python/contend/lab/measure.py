@@ -236,6 +236,7 @@ def _record(
     ceiling = calibration.of(shape_of(plan)) if calibration is not None else None
     if calibration is not None and ceiling is not None:
         seen["calibration"] = probes.against_ceiling(calibration.record(ceiling), done)
+    seen = {**ready.probes, **seen}
     return RunRecord(
         run=planned.run,
         block=planned.block,
@@ -247,7 +248,7 @@ def _record(
         plan=plan,
         done=done,
         intervals=intervals,
-        probes={**ready.probes, **seen},
+        probes=seen,
         warnings=[*ready.warnings, *probes.warnings_of(done, seen, ready.expected)],
     )
 

@@ -17,6 +17,7 @@ from contend.lab.measure import arms_of, measure_in_slices
 from contend.lab.testbed import Ready, Testbed
 from contend.load import LoadDriver
 from contend.probed import Probes
+from contend.probes import DRIFT_MAX
 from contend.settings.load import ends_with_its_work
 from contend.settings.workload import writing_share
 from contend.spec import (
@@ -32,9 +33,6 @@ from contend.spec import (
     turn_of,
 )
 from contend.store import LookRecord, RunRecord
-
-DRIFT_MAX = 0.05
-"""Rows that may have changed, over all rows: with more, all levels get tables anew."""
 
 
 class SliceRunner:
