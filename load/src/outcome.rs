@@ -284,6 +284,9 @@ pub struct Done {
     /// Of a run with arms; all other figures are then of all arms together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arms: Vec<ArmFigures>,
+    /// The files that scripts loaded after their bodies had run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
     /// Each host, if several shared the load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostFigures>,

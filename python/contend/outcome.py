@@ -58,6 +58,7 @@ class Done(TypedDict):
     events: NotRequired[int]
     failed: NotRequired[int]
     fairness: float
+    files: NotRequired[list[str]]
     hosts: NotRequired[list[HostFigures]]
     kinds: NotRequired[list[KindFigures]]
     lag_us: NotRequired[Percentiles | None]

@@ -334,7 +334,7 @@ class DatasetRecord(TypedDict, total=False):
 
     fresh: made for this run alone.
     rows, bytes: of all tables; bytes of None are not known.
-    tables: how many, of a dump.
+    tables: how many, of a dump or of a script.
     prepared: if a script made them: which, with its options.
     """
 
@@ -426,6 +426,7 @@ class Probes(TypedDict, total=False):
     state: of the host, before and after.
     placement: of `server` and `client`, as the kernel said it, if it was asked for.
     profile: by a profiler, if it was asked for.
+    loaded: files that a script loaded after its body had run; those before it are of the session.
     """
 
     status: dict[str, int]
@@ -454,6 +455,7 @@ class Probes(TypedDict, total=False):
     state: HostState
     placement: dict[str, dict[str, str]]
     profile: ProfileRecord
+    loaded: list[ScriptFacts]
 
 
 class DesignFacts(TypedDict, total=False):
@@ -474,7 +476,7 @@ class EngineFacts(TypedDict, total=False):
 
 
 class ScriptFacts(TypedDict):
-    """A script that is a file."""
+    """A script that is a file, or a file that one loads."""
 
     path: str
     sha256: str

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import signal
 import sqlite3
+from pathlib import Path
 
 import pytest
 from run_lab import Lab, as_json, interrupt
@@ -88,6 +91,56 @@ end
 """
 
 
+QUEUE = """
+[experiment]
+name = "queue"
+
+[workload]
+kind = "lua"
+script = "queue.lua"
+options = { jobs = 400 }
+
+[load]
+connections = 2
+warmup = "50ms"
+measure = "100ms"
+
+[factors]
+"workload.options.lock" = ["wait", "skip"]
+
+[compare]
+baseline = { "workload.options.lock" = "wait" }
+repeats = 2
+"""
+TAKES_JOBS = """
+sysbench.cmdline.options = {jobs = {"rows", 10}, lock = {"how a job is locked", "wait"}}
+function prepare()
+  local con = sysbench.sql.driver():connect()
+  con:query("CREATE TABLE jobs (id INT PRIMARY KEY, taken INT NOT NULL, KEY (taken))")
+  for id = 1, sysbench.opt.jobs do
+    con:query("INSERT INTO jobs VALUES (" .. id .. ", 0)")
+  end
+end
+function init()
+  local con = sysbench.sql.driver():connect()
+  local left = tonumber(con:query_row("SELECT COUNT(*) FROM jobs WHERE taken = 0"))
+  assert(left == sysbench.opt.jobs, "jobs left: " .. left)
+end
+function thread_init()
+  con = sysbench.sql.driver():connect()
+end
+function event()
+  local skip = sysbench.opt.lock == "skip" and " SKIP LOCKED" or ""
+  con:query("BEGIN")
+  local id = con:query_row("SELECT id FROM jobs WHERE taken = 0 LIMIT 1 FOR UPDATE" .. skip)
+  if id then
+    con:query("UPDATE jobs SET taken = 1 WHERE id = " .. id)
+  end
+  con:query("COMMIT")
+end
+"""
+
+
 @pytest.fixture
 def both(lab: Lab) -> Lab:
     lab.file.write_text(BOTH)
@@ -149,16 +202,97 @@ def test_a_script_prepares_its_own_tables_once(own: Lab) -> None:
     assert kept.read_text() == MINE
 
 
+@pytest.fixture
+def queue(lab: Lab) -> Lab:
+    lab.file.write_text(QUEUE)
+    (lab.folder / "queue.lua").write_text(TAKES_JOBS)
+    return lab
+
+
+def test_each_run_of_a_queue_finds_it_full_and_says_how_much_it_took(queue: Lab) -> None:
+    done = queue.run()
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("the script makes its tables") == 1
+    assert "prepare makes the tables of all runs with its default lock" in done.stderr
+    assert "for all runs with its default lock" in " ".join(done.stdout.split())
+    records = queue.records()
+    # Each asserts in its init() that all jobs are left.
+    assert [record.status for record in records] == ["ok"] * 4
+    for record in records:
+        assert record.probes["dataset"]["rows"] == 400
+        assert record.probes["dataset"]["fresh"]
+        (mark,) = [mark for mark in record.warnings if mark["code"] == "data-drifts"]
+        assert "of the 400 that prepare had made" in mark["message"]
+    assert "data-drifts (4 of 4 runs)" in done.stdout
+    assert queue.servers_alive() == []
+
+
+def test_a_table_in_memory_is_no_table_to_copy(queue: Lab) -> None:
+    text = TAKES_JOBS.replace("KEY (taken))", "KEY (taken)) ENGINE = MEMORY")
+    (queue.folder / "queue.lua").write_text(text)
+    done = queue.run()
+    assert done.returncode == 1, done.stderr
+    assert "made jobs, a table of the engine MEMORY" in done.stderr
+
+
 def test_an_edited_script_is_no_resumed_run(own: Lab) -> None:
     assert own.run().returncode == 0
     (own.folder / "mine.lua").write_text(MINE + "-- edited\n")
-    # A complete run has nothing to go on with; one that lacks runs must not go on.
-    with sqlite3.connect(own.out / "results.sqlite") as results:
-        results.execute("DELETE FROM runs WHERE run = (SELECT MAX(run) FROM runs)")
-        results.execute("DELETE FROM meta WHERE key = 'finished'")
+    lack_a_run(own)
     done = own.contend("run", "--resume", own.out)
     assert done.returncode == 2
     assert "mine.lua is not the script that this run began with" in done.stderr
+
+
+HELPER = "return {select = 'SELECT * FROM mine WHERE id = '}\n"
+
+
+def with_helper(lab: Lab, *, late: bool) -> Path:
+    """A module beside the script, loaded by its body or by its event."""
+    load = 'require("help")'
+    text = MINE.replace('"SELECT * FROM mine WHERE id = "', f"{load}.select")
+    (lab.folder / "mine.lua").write_text(text if late else f"{load}\n{text}")
+    helper = lab.folder / "help.lua"
+    helper.write_text(HELPER)
+    return helper
+
+
+def lack_a_run(lab: Lab) -> None:
+    """A complete run has nothing to go on with."""
+    with sqlite3.connect(lab.out / "results.sqlite") as results:
+        results.execute("DELETE FROM runs WHERE run = (SELECT MAX(run) FROM runs)")
+        results.execute("DELETE FROM meta WHERE key = 'finished'")
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["of the body", "of an event"])
+def test_a_module_is_named_and_with_another_no_run_is_resumed(own: Lab, *, late: bool) -> None:
+    helper = with_helper(own, late=late)
+    done = own.run()
+    assert done.returncode == 0, done.stderr
+    shown = own.contend("show", own.out, "--full").stdout
+    digest = hashlib.sha256(HELPER.encode()).hexdigest()
+    assert digest in re.sub(r"\s", "", shown)
+    lack_a_run(own)
+    helper.write_text(HELPER + "-- edited\n")
+    done = own.contend("run", "--resume", own.out)
+    assert done.returncode == 2
+    assert "help.lua is not the script that this run began with" in done.stderr
+    if not late:
+        assert (own.out / "scripts" / "help.lua").read_text() == HELPER
+    helper.write_text(HELPER)
+    assert own.contend("run", "--resume", own.out).returncode == 0
+
+
+def test_a_module_that_comes_before_the_one_of_the_run_is_no_resumed_run(own: Lab) -> None:
+    helper = with_helper(own, late=False)
+    (own.folder / "help").mkdir()
+    helper.rename(own.folder / "help" / "init.lua")
+    assert own.run().returncode == 0
+    lack_a_run(own)
+    helper.write_text(HELPER)
+    done = own.contend("run", "--resume", own.out)
+    assert done.returncode == 2
+    assert "help.lua is loaded now, and was not when this run began" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -195,14 +329,26 @@ def test_a_prepare_that_fails_is_told_with_its_place(own: Lab) -> None:
     assert own.servers_alive() == []
 
 
-def test_an_event_that_fails_is_a_failed_run_with_file_and_line(own: Lab) -> None:
-    (own.folder / "mine.lua").write_text(MINE.replace("SELECT * FROM mine", "SELECT * FROM his"))
-    own.run()
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("SELECT * FROM mine", "SELECT * FROM his"),
+        ('con:query("SELECT * FROM mine', 'con:prepare("SELECT * FROM his'),
+    ],
+    ids=["asked", "prepared"],
+)
+def test_an_event_that_fails_is_a_failed_run_with_the_servers_words(
+    own: Lab, old: str, new: str
+) -> None:
+    (own.folder / "mine.lua").write_text(MINE.replace(old, new))
+    done = own.run()
     assert {record.status for record in own.records()} == {"failed"}
     error = own.records()[0].error or {}
     assert "mine.lua:16:" in error["message"]
+    assert "'sbtest.his' doesn't exist" in error["message"]
     assert (error["code"], error["sqlstate"]) == (1146, "42S02")
     assert error["statement"].startswith("SELECT * FROM his")
+    assert "; fill the table first" in " ".join(done.stdout.split())
 
 
 def test_scripts_ask_several_tables(both: Lab) -> None:
@@ -230,10 +376,7 @@ def test_scripts_ask_several_tables(both: Lab) -> None:
 def test_a_file_beside_the_experiment_is_found_from_anywhere(own: Lab) -> None:
     elsewhere = own.folder / "elsewhere"
     elsewhere.mkdir()
-    helper = "return {select = 'SELECT * FROM mine WHERE id = '}\n"
-    (own.folder / "helper_of_mine.lua").write_text(helper)
-    text = MINE.replace('"SELECT * FROM mine WHERE id = "', 'require("helper_of_mine").select')
-    (own.folder / "mine.lua").write_text(text)
+    with_helper(own, late=True)
     there = own.beside(elsewhere)
     done = there.contend("run", own.file, "--out", own.out, "--server", own.server)
     assert done.returncode == 0, done.stderr

@@ -89,12 +89,15 @@ function ffi.load(name, ...)
   return load_library(name, ...)
 end
 
+local search_path = package.searchpath
 for place = 3, 4 do
   local loader = package.loaders[place]
   package.loaders[place] = function(name)
     local found, extra = loader(name)
     if type(found) == "function" then
       host.note_blocking("the C module " .. name)
+      -- The last loader finds a module in the library of the module it is part of.
+      host.note_file(search_path(place == 4 and name:match("^[^.]*") or name, package.cpath))
     end
     return found, extra
   end

@@ -2,7 +2,14 @@
 --
 -- LuaJIT does not check bytecode: what it did not make itself can end the process.
 
-local load_any, loadfile_any = load, loadfile
+local host = ...
+local load_any, load_from = load, loadfile
+
+-- Files are noted: what was run is known by them.
+local function loadfile_any(path, ...)
+  host.note_file(path)
+  return load_from(path, ...)
+end
 
 -- The same, but for the mode in the third place; the fourth argument means something even if it is nil.
 local function with_source(load_with)

@@ -142,6 +142,14 @@ impl Scripts {
         names.join(", ")
     }
 
+    fn loaded_later(&self) -> Vec<String> {
+        let files = self
+            .read
+            .iter()
+            .flat_map(|script| script.run.loaded.later());
+        files.collect()
+    }
+
     fn want_os_threads(&self) -> bool {
         self.read.iter().any(Planned::wants_os_threads)
     }
@@ -159,7 +167,11 @@ fn measure(job: Job, log: LogFile, scripts: &Scripts) -> Result<ExitCode, Undone
         }
     };
     let outcome = match measured {
-        Ok(measured) => Outcome::Done(Box::new(writer.done(&measured))),
+        Ok(measured) => {
+            let mut done = writer.done(&measured);
+            done.files = scripts.loaded_later();
+            Outcome::Done(Box::new(done))
+        }
         Err(failure) => Outcome::Error(failure),
     };
     writer.write(&outcome);

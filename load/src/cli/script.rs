@@ -32,6 +32,8 @@ pub struct Arguments {
 struct Description {
     script: String,
     bundled: bool,
+    /// The other files that its body loads: modules, and what `dofile` and `loadfile` name.
+    files: Vec<String>,
     /// It has a command or a function of that name.
     prepare: bool,
     /// It gets a thread of the operating system for each of its own.
@@ -94,6 +96,7 @@ fn describe(script: &Planned) -> Result<Description, ScriptError> {
     Ok(Description {
         script: script.run.script.name.clone().unwrap_or_default(),
         bundled: script.run.script.bundled,
+        files: script.run.loaded.by_body(),
         prepare: main.command("prepare")?.is_some() || main.has_function("prepare")?,
         os_threads: script.wants_os_threads(),
         options: declared,

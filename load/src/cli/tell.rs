@@ -335,6 +335,7 @@ impl OutcomeWriter {
             most_served: served().max().unwrap_or_default(),
             scanned: words.and_then(|arm| arm.workload.scanned()),
             arms: Vec::new(),
+            files: Vec::new(),
             hosts: Vec::new(),
         }
     }

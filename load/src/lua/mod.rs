@@ -17,6 +17,7 @@ pub mod figures;
 mod fixed;
 mod heap;
 pub mod histogram;
+pub mod loaded;
 pub mod log;
 pub mod modules;
 pub mod native_stack;

@@ -5,6 +5,7 @@
 
 use super::chunks;
 use super::context::Context;
+use super::loaded::{Loaded, Search};
 use super::stack::Stack;
 use super::sys::lua_State;
 use std::ffi::c_int;
@@ -15,11 +16,12 @@ use std::path::Path;
 const SYSBENCH_FOLDER: &str = "/usr/share/sysbench";
 
 /// Sets `package.path` and `package.cpath`, and puts our search in the place of Lua's own.
-pub fn install(stack: &mut Stack<'_>) {
+pub fn install(stack: &mut Stack<'_>, loaded: &Loaded) {
+    let looked = loaded.search;
     stack.push_raw_global("package");
-    stack.push_bytes(path_of("LUA_PATH", &source_places()).as_bytes());
+    stack.push_bytes(looked.path("LUA_PATH", source_places).as_bytes());
     stack.set_field("path");
-    stack.push_bytes(path_of("LUA_CPATH", &library_places()).as_bytes());
+    stack.push_bytes(looked.path("LUA_CPATH", library_places).as_bytes());
     stack.set_field("cpath");
     stack.push_raw_field("loaders");
     stack.push_function(search);
@@ -30,7 +32,7 @@ pub fn install(stack: &mut Stack<'_>) {
 
 /// The script called `name` outside of the file system's own names: its chunk name and source.
 pub fn find_script(name: &str) -> Option<(String, Vec<u8>, bool)> {
-    let places = path_of("LUA_PATH", &source_places());
+    let places = Search::Sysbench.path("LUA_PATH", source_places);
     let (chunk_name, source, bundled) = find(name, &places).ok()?;
     Some((chunk_name, source, bundled))
 }
@@ -89,11 +91,19 @@ unsafe extern "C-unwind" fn search(lua: *mut lua_State) -> c_int {
     stack.pop(2);
     match find(&name, &places) {
         Ok((chunk_name, source, _)) => {
+            if let Some(file) = chunk_name.strip_prefix('@') {
+                run.loaded.note(file);
+            }
             // A message of the compiler takes the function's place: `require` shows it.
             // SAFETY: the state is alive, and its stack nearly empty.
             unsafe { run.chunks.push(lua, originals.dump, &chunk_name, &source) };
         }
-        Err(missing) => stack.push_bytes(missing.as_bytes()),
+        Err(mut missing) => {
+            if run.loaded.search == Search::Usual && std::env::var_os("LUA_PATH").is_some() {
+                missing.push_str("\n\tLUA_PATH is not read for the script of a plan");
+            }
+            stack.push_bytes(missing.as_bytes());
+        }
     }
     1
 }
@@ -120,14 +130,6 @@ fn library_places() -> String {
     }
     places.push_str("/usr/local/lib/lua/5.1/?.so;/usr/lib/lua/5.1/?.so");
     places
-}
-
-/// The path of an environment variable, in which `;;` stands for `default`; else `default`.
-fn path_of(variable: &str, default: &str) -> String {
-    match std::env::var(variable) {
-        Ok(path) => path.replace(";;", &format!(";{default};")),
-        Err(_) => default.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::chunks::Chunks;
 use super::database::Database;
 use super::figures::Figures;
+use super::loaded::Loaded;
 use super::log::Log;
 use super::options::ScriptOptions;
 use super::states::States;
@@ -81,6 +82,7 @@ pub struct Run {
     pub arguments: Vec<String>,
     pub command: Option<String>,
     pub script: LoadedScript,
+    pub loaded: Loaded,
     pub draws: Draws,
     pub database: Database,
     pub log: Arc<Log>,

@@ -77,7 +77,7 @@ impl State {
                 stack.call(1, 0)?;
             }
             stack.pop(1);
-            modules::install(stack);
+            modules::install(stack, &run.loaded);
             Ok(())
         })?;
         self.collect()

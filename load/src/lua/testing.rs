@@ -4,6 +4,7 @@
 use super::chunks::Chunks;
 use super::database::{DRIVER, Database};
 use super::figures::{Figures, ThreadFigures};
+use super::loaded::Loaded;
 use super::log::{Level, Log};
 use super::options::ScriptOptions;
 use super::run::{Compat, Draws, LoadedScript, Run, Stop};
@@ -31,6 +32,7 @@ pub fn run_of(source: &str, threads: usize) -> Arc<Run> {
             source: source.as_bytes().to_vec(),
             bundled: false,
         },
+        loaded: Loaded::default(),
         draws: Draws {
             seed: 1,
             default: Shape::Uniform,

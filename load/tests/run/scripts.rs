@@ -12,10 +12,11 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::ThreadId;
 
 /// Answers everything right.
-struct Kind;
+pub struct Kind;
 
 impl Script for Kind {
     fn answer(&self, to: &mut UnixStream, command: u8, _: &[u8], _: usize) -> bool {
@@ -34,7 +35,7 @@ end
 print("a word of the script's own")
 "#;
 
-fn of(folder: &Folder, text: &str, server: &Path) -> Value {
+pub fn of(folder: &Folder, text: &str, server: &Path) -> Value {
     let path = folder.0.join("mine.lua");
     std::fs::write(&path, text).unwrap();
     let mut plan = plan(server, "auto");
@@ -254,6 +255,88 @@ fn an_error_in_a_hook_is_the_outcome_with_file_and_line() {
     }
 }
 
+/// Refuses one kind of command.
+struct Refuses {
+    command: u8,
+    code: u16,
+    words: &'static str,
+}
+
+impl Script for Refuses {
+    fn answer(&self, to: &mut UnixStream, command: u8, _: &[u8], _: usize) -> bool {
+        let answer = if command == self.command {
+            fake::error(1, self.code, "42000", self.words)
+        } else {
+            fake::right_answer(command)
+        };
+        to.write_all(&answer).is_ok()
+    }
+}
+
+#[test]
+fn an_error_whose_words_only_a_fatal_line_has_is_told_with_them_once() {
+    let folder = Folder::new("lua-refused");
+    let full = Refuses {
+        command: 0x16,
+        code: 1461,
+        words: "Can't create more than max_prepared_stmt_count statements",
+    };
+    let server = FakeServer::start(&folder.0, full);
+    let text = "function thread_init()\n con = sysbench.sql.driver():connect()\n \
+                con:prepare('SELECT ?') end function event() end";
+    for os_threads in ["off", "on"] {
+        let mut plan = until_it_ends(of(&folder, text, &server.socket));
+        plan["workload"]["options"] = json!({"os_threads": os_threads});
+        let failure = failure(&run(&plan));
+        let said = failure["message"].as_str().unwrap();
+        let words =
+            "mine.lua:3: error 1461 (42000): Can't create more than max_prepared_stmt_count";
+        assert!(said.contains(words), "{said}");
+        assert_eq!(
+            (
+                &failure["code"],
+                &failure["sqlstate"],
+                &failure["statement"]
+            ),
+            (&json!(1461), &json!("42000"), &json!("SELECT ?"))
+        );
+        let hint = failure["hint"].as_str().unwrap();
+        assert!(hint.starts_with("raise max_prepared_stmt_count"), "{hint}");
+    }
+}
+
+/// Lets one in, and nobody after it.
+struct IsFull(u16, AtomicUsize);
+
+impl Script for IsFull {
+    fn greet(&self, to: &mut UnixStream) {
+        let is_first = self.1.fetch_add(1, Ordering::Relaxed) == 0;
+        let refusal = fake::error(0, self.0, "08004", "Too many connections");
+        let _ = to.write_all(&if is_first { fake::greeting() } else { refusal });
+    }
+
+    fn answer(&self, to: &mut UnixStream, command: u8, _: &[u8], _: usize) -> bool {
+        to.write_all(&fake::right_answer(command)).is_ok()
+    }
+}
+
+#[test]
+fn a_login_that_all_threads_are_refused_is_told_once() {
+    let text = "function thread_init()\n sysbench.sql.driver():connect() end function event() end";
+    // Another server's number says nothing of what helps: then the address does.
+    for (code, help) in [(1040, "max_connections"), (9040, "fake.sock")] {
+        let folder = Folder::new(&format!("lua-full-{code}"));
+        let server = FakeServer::start(&folder.0, IsFull(code, AtomicUsize::new(0)));
+        let failure = failure(&run(&of(&folder, text, &server.socket)));
+        let said = failure["message"].as_str().unwrap();
+        let words = format!("mine.lua:2: error {code} (08004): Too many connections");
+        assert!(said.contains(&words), "{said}");
+        assert_eq!(failure["code"], code);
+        let hint = failure["hint"].as_str().unwrap();
+        assert_eq!(hint.matches(help).count(), 1, "{hint}");
+    }
+}
+
 #[test]
 fn a_script_is_told_of_the_tables_unless_it_says_otherwise() {
     let folder = Folder::new("lua-tables");
@@ -347,7 +430,7 @@ fn threads_of_a_script_share_a_rate_and_a_limit_of_events() {
     }
 }
 
-fn script(plan: &Value, more: &[&str]) -> Output {
+pub fn script(plan: &Value, more: &[&str]) -> Output {
     let mut command = Command::new(PROGRAM);
     fed(command.args(["script", "-"]).args(more), &plan.to_string())
 }

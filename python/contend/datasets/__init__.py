@@ -1,6 +1,7 @@
 """Datasets: schema, fill and snapshot, addressed by content.
 
 build      making one with a private server
+prepared   what a script's own prepare makes, kept while the session lasts
 existing   making one on a server that is not contend's own
 dump       dumps of other programs, read statement by statement
 contents   a dump in a server
@@ -35,3 +36,4 @@ from contend.datasets.loading import (
     estimated_bytes,
     free_bytes,
 )
+from contend.datasets.prepared import provide_prepared

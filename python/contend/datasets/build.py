@@ -95,14 +95,15 @@ def provide(
         dataset = find(cache, key)
         if dataset is not None:
             try:
-                return _restored(dataset, into, tell)
+                return restored(dataset, into, tell)
             except SnapshotDamaged as damage:
                 tell.notice(f"the kept dataset {key} is damaged, so it is loaded again: {damage}")
         remove_tree(datasets_root(cache) / key)
-        return _restored(_build(source, cache=cache, program=program, tell=tell), into, tell)
+        return restored(_build(source, cache=cache, program=program, tell=tell), into, tell)
 
 
-def _restored(dataset: Dataset, into: Path, tell: Tell) -> Dataset:
+def restored(dataset: Dataset, into: Path, tell: Tell) -> Dataset:
+    """The dataset, after the folder `into` was made a copy of it."""
     done = 0
 
     def on_bytes(count: int) -> None:

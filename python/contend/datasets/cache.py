@@ -58,6 +58,7 @@ def key_inputs(
         "table_options": data.table_options,
         "layout": layout_options(options),
         "tables": data.tables,
+        **({} if data.prepare is None else {"prepare": dict(data.prepare)}),
         # Only those of the schema that say something: the others' datasets keep their names.
         **{name: value for name, value in data.own.items() if value is not None},
     }
@@ -83,6 +84,8 @@ def dataset_key(inputs: Mapping[str, Any]) -> str:
     text = json.dumps(inputs, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     schema = str(inputs["schema"]).replace(":", "-")
+    if "prepare" in inputs:
+        return f"{schema}-{digest}"
     return f"{schema}-{inputs['engine'].lower()}-{format_count(inputs['rows'])}-{digest}"
 
 

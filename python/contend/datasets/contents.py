@@ -131,7 +131,7 @@ def load_dump(server: PrivateServer, path: Path, rules: Rules, name: str, tell: 
     except DumpFailed as error:
         raise _in_words(server, error) from error
     with server.connect(read_timeout=LONG_S, write_timeout=LONG_S) as connection:
-        tables = tuple(_tables(connection, loaded.database))
+        tables = tuple(tables_of(connection, loaded.database))
     tell.progress(what, total, total, "bytes")
     if not tables:
         raise DumpRefused(f"{path} makes no table in {loaded.database}")
@@ -139,7 +139,7 @@ def load_dump(server: PrivateServer, path: Path, rules: Rules, name: str, tell: 
     return Contents(loaded.database, tables, digest, loaded.statements, dict(loaded.left_out))
 
 
-def _tables(connection: Connection[Any], database: str) -> Iterable[TableEntry]:
+def tables_of(connection: Connection[Any], database: str) -> Iterable[TableEntry]:
     """Every table with its rows, which are counted, and its statistics made anew: whatever the
     optimizer decides by must not depend on when they were made last."""
     tables = fetch(

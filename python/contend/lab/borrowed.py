@@ -289,7 +289,7 @@ class BorrowedUnderTest:
             self._differing = self._server.variables_that_differ()
         changed, self._may_be_changed = (
             self._may_be_changed,
-            self._may_be_changed or (self._will_write and bool(cell.data.table_names)),
+            self._may_be_changed or self._will_write,
         )
         # Statements of such a run may alter the tables.
         self._is_age_moot = self._may_be_changed or bool(cell["server.before_run"])

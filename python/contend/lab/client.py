@@ -11,6 +11,7 @@ are missing.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator
@@ -24,8 +25,16 @@ from contend.errors import ContendError, RequestError
 from contend.lab.events import ChangedExperiment, Listener, Notice, OtherEngine, StepProgress
 from contend.load import Address, Fleet, LoadFailed, ScriptProcess, ask_engine, plan_of
 from contend.probed import EngineFacts, ScriptFacts, SessionFacts
-from contend.spec import SCRIPT, SCRIPT_SCHEMA, CellSpec, Experiment, cell_specs, is_file
-from contend.store import Meta
+from contend.spec import (
+    SCRIPT,
+    SCRIPT_SCHEMA,
+    CellSpec,
+    DataSpec,
+    Experiment,
+    cell_specs,
+    is_file,
+)
+from contend.store import Meta, RunFolder
 
 PATH = "load.engine"
 _NOWHERE = Address(socket="/", database="sbtest", handler_socket={"socket": "/", "socket_wr": "/"})
@@ -187,13 +196,13 @@ def blocking_script(experiment: Experiment, program: Path) -> str | None:
     return None
 
 
-def prepare_tables(cell: CellSpec, address: Address, program: Path) -> None:
-    """Let the cell's script make its tables.
+def prepare_tables(cell: CellSpec, data: DataSpec, address: Address, program: Path) -> None:
+    """Let the script of these data make its tables, asked as the cell asks.
 
     Raises:
         LoadingFailed: it could not.
     """
-    told = {"kind": SCRIPT, **(cell.data.prepare or {})}
+    told = {"kind": SCRIPT, **(data.prepare or {})}
     plan = plan_of(cell.having(workload=told), address, seed=cell["load.seed"], watch_pid=None)
     try:
         ScriptProcess(program).prepare(plan)
@@ -205,31 +214,68 @@ def prepare_tables(cell: CellSpec, address: Address, program: Path) -> None:
         ) from error
 
 
-def script_facts(experiment: Experiment) -> list[ScriptFacts]:
-    """Path and checksum of every script that is a file."""
-    return [{"path": str(path), "sha256": _digest(path)} for path in _files(experiment)]
-
-
-def keep_scripts(experiment: Experiment, run_folder: Path) -> None:
-    """Copy the scripts into the run folder, so that it says what was run."""
-    for path in _files(experiment):
-        kept = run_folder / FOLDER / path.name
-        kept.parent.mkdir(exist_ok=True)
-        shutil.copyfile(path, kept)
-
-
-def require_same_scripts(facts: SessionFacts) -> None:
-    """Refuse to go on with a script that is not what the run began with.
+def script_files(experiment: Experiment, program: Path) -> list[Path]:
+    """The scripts that are files, each with the files that its body loads: modules, and what
+    `dofile` names.
 
     Raises:
-        ChangedExperiment: it was edited, or is gone.
+        RequestError: a script cannot be read.
     """
+    process = ScriptProcess(program)
+    found: dict[str, list[str]] = {}
+    for cell in _distinct(experiment):
+        script = str(cell.workload.parameters.get("script"))
+        if cell.workload.kind == SCRIPT and is_file(script) and script not in found:
+            plan = plan_of(cell, _NOWHERE, seed=0, watch_pid=None)
+            found[script] = process.describe(plan)["files"]
+    named = (name for script, loaded in found.items() for name in (script, *loaded))
+    return [Path(name) for name in dict.fromkeys(named)]
+
+
+def script_facts(files: Iterable[Path]) -> list[ScriptFacts]:
+    """Path and checksum of each of these."""
+    return [{"path": str(path), "sha256": _digest(path)} for path in files]
+
+
+def keep_scripts(facts: SessionFacts, run_folder: Path) -> None:
+    """Copy the scripts into the run folder, so that it says what was run."""
+    taken: set[str] = set()
     for script in facts.get("scripts", ()):
+        path = Path(script["path"])
+        # Files of two folders may have one name.
+        others = (f"{path.stem}-{number}{path.suffix}" for number in itertools.count(2))
+        name = next(one for one in itertools.chain([path.name], others) if one not in taken)
+        taken.add(name)
+        (run_folder / FOLDER).mkdir(exist_ok=True)
+        shutil.copyfile(path, run_folder / FOLDER / name)
+
+
+def require_same_scripts(folder: RunFolder, now: Callable[[], Iterable[Path]]) -> None:
+    """Refuse to go on with a script that is not what the runs so far were made with.
+
+    Args:
+        now: gives the files that the scripts load now.
+
+    Raises:
+        ChangedExperiment: one was edited, or is gone; or another one is loaded.
+    """
+    began_with = folder.meta().facts.get("scripts", [])
+    loaded = [one.probes.get("loaded", []) for one in folder.records(intervals=False)]
+    for script in itertools.chain(began_with, *loaded):
         path = Path(script["path"])
         if _digest(path) != script["sha256"]:
             raise ChangedExperiment(
                 f"{path} is not the script that this run began with",
-                hint=f"The run folder has a copy of it in {FOLDER}/; or start a new run.",
+                hint=f"The run folder has a copy of it in {FOLDER}/; or start a new run."
+                if script in began_with
+                else "Undo the edit, or start a new run.",
+            )
+    known = {script["path"] for script in began_with}
+    for path in now():
+        if str(path) not in known:
+            raise ChangedExperiment(
+                f"{path} is loaded now, and was not when this run began",
+                hint="Take it away, or start a new run.",
             )
 
 
@@ -243,12 +289,6 @@ def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
         if key not in seen:
             seen.add(key)
             yield cell
-
-
-def _files(experiment: Experiment) -> list[Path]:
-    asked = (cell.workload for cell in _distinct(experiment))
-    named = (str(workload.parameters["script"]) for workload in asked if workload.kind == SCRIPT)
-    return [Path(name) for name in dict.fromkeys(named) if is_file(name)]
 
 
 def _digest(path: Path) -> str:

@@ -17,6 +17,7 @@ from contend.datasets import (
     find_import,
     mark_changed,
     provide,
+    provide_prepared,
     require_imports,
     workspace,
 )
@@ -30,6 +31,7 @@ from contend.lab.client import (
     check_workloads,
     choose_engine,
     prepare_tables,
+    script_files,
 )
 from contend.lab.conditions import Conditions
 from contend.lab.events import Listener, Notice, Relay
@@ -40,7 +42,6 @@ from contend.lab.shared_host import SharedHost
 from contend.lab.testbed import Testbed
 from contend.lab.trial import rehearse_options, try_starts
 from contend.load import (
-    Address,
     Cluster,
     Fleet,
     Lines,
@@ -128,8 +129,13 @@ def private_equipment(
                         if member.server.data_folder == into
                     )
                     if data.schema == SCRIPT_SCHEMA:
-                        server.initialise(layout_options(options))
-                        return None
+                        return provide_prepared(
+                            DatasetSource(data, binary, options),
+                            lambda address: prepare_tables(cell, data, address, program),
+                            into,
+                            work=work,
+                            tell=tell,
+                        )
                     if server.kind.computes_rows:
                         server.initialise()
                         return computed(data, into)
@@ -147,15 +153,13 @@ def private_equipment(
                 deployment = deployment_of(cell.values, make)
                 return PrivateProgram(deployment, identity(binary), fill_folder)
 
-            def prepare(cell: CellSpec, address: Address) -> None:
-                if cell.data.schema == SCRIPT_SCHEMA:
-                    tell.notice("the script makes its tables (prepare)")
-                    prepare_tables(cell, address, program)
-
             def testbed(number: int) -> Testbed:
                 return Testbed(
                     PrivateUnderTest(
-                        lambda cell: program_of(cell, number), prepare, load, MemberLines(program)
+                        lambda cell: program_of(cell, number),
+                        lambda _cell, _address: None,
+                        load,
+                        MemberLines(program),
                     ),
                     listen,
                     lines=Lines(program),
@@ -213,6 +217,7 @@ def _equipment(
     return Equipment(
         calibrate=functools.partial(calibrate_cells, program, **how),
         blocking_script=lambda experiment: blocking_script(experiment, program),
+        script_files=lambda experiment: script_files(experiment, program),
         choose_engine=functools.partial(choose_engine, program),
         cpus_together=functools.partial(cpus_together, program),
         memory_nodes=functools.partial(memory_nodes, program),

@@ -8,10 +8,12 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from contend import probes
 from contend.calibration import Calibration, shape_of
 from contend.errors import ContendError
+from contend.lab.client import script_facts
 from contend.lab.events import Listener, Pace
 from contend.lab.testbed import Ready
 from contend.load import ArmSpec, LoadDriver, LoadFailed, plan_in_slices, plan_of, plan_of_arm
@@ -66,7 +68,7 @@ def measure(
         done = load.run(plan, env=ready.env, on_event=on_event, placed=placed)
     seen = probes.changes(before, probes.look(ready.observed))
     _require_answers(done)
-    seen.update({**watch.seen(), **profile.seen(), **noted})
+    seen.update({**watch.seen(), **profile.seen(), **noted, **_loaded(done)})
     ready = _with_client(ready, placed)
     return _record(planned, ready, plan, done, started_at, intervals, seen, calibration)
 
@@ -135,7 +137,8 @@ def measure_in_slices(
             _of_level(probes.changes(before[index], after[index]), shared=shared)
             | (watches[index].seen() if watches else {})
             | profiles[index].seen()
-            | noted,
+            | noted
+            | _loaded(whole),
             calibration,
         )
         for index, (planned, ready, done) in enumerate(zip(block, readies, dones, strict=True))
@@ -193,6 +196,11 @@ def _of_level(seen: Probes, *, shared: bool) -> Probes:
     return seen
 
 
+def _loaded(done: Done) -> Probes:
+    files = done.get("files", ())
+    return {"loaded": script_facts(map(Path, files))} if files else {}
+
+
 def _generator(event: Hello) -> Generator:
     return {"version": event["program_version"], "engine": event["engine"]}
 
@@ -229,6 +237,7 @@ def _record(
     ceiling = calibration.of(shape_of(plan)) if calibration is not None else None
     if calibration is not None and ceiling is not None:
         seen["calibration"] = probes.against_ceiling(calibration.record(ceiling), done)
+    seen = {**ready.probes, **seen}
     return RunRecord(
         run=planned.run,
         block=planned.block,
@@ -240,7 +249,7 @@ def _record(
         plan=plan,
         done=done,
         intervals=intervals,
-        probes={**ready.probes, **seen},
+        probes=seen,
         warnings=[*ready.warnings, *probes.warnings_of(done, seen, ready.expected)],
     )
 

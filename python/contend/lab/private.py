@@ -54,8 +54,8 @@ ONE_NODE = (
 )
 
 Provide = Callable[[DataSpec, Mapping[str, Level], Path], Dataset | None]
-"""Put the dataset for (data, server options) into the empty data folder of a server; none, and a
-data folder without tables, if a script makes them."""
+"""Put the dataset for (data, server options) into the empty data folder of a server; none where
+what runs there makes the tables."""
 
 Prepare = Callable[[CellSpec, Address], None]
 """Make the tables that the data folder lacks, on the server that runs."""
@@ -445,7 +445,7 @@ class PrivateUnderTest:
 
     def _about_data(self, cell: CellSpec) -> DatasetRecord:
         if self._dataset is None:
-            return {"prepared": dict(cell.data.prepare or {})}
+            return {}
         about: DatasetRecord = {
             "key": self._dataset.key,
             # Made for this run alone, which may write to it.
@@ -454,6 +454,8 @@ class PrivateUnderTest:
             "rows": self._dataset.rows,
             "bytes": self._dataset.bytes,
         }
+        if cell.data.prepare is not None:
+            about["prepared"] = dict(cell.data.prepare)
         if self._dataset.tables:
             about["tables"] = len(self._dataset.tables)
         return about

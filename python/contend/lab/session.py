@@ -67,6 +67,7 @@ from contend.spec import (
     is_open,
     planned_load_s,
     planned_runs,
+    prepared_with,
     to_dict,
 )
 from contend.store import RunFolder, redacted
@@ -89,6 +90,7 @@ class Equipment:
         check: refuses what is wrong with the experiment's scripts, before anything is started.
         check_hosts: refuses more hosts than there are, in each session.
         blocking_script: names a script of the experiment that needs threads of its own.
+        script_files: names every file that the experiment's scripts load.
         choose_engine: says which engine of the load generator all cells get.
         cpus_together: says how much all CPUs do at once, in what one does alone.
         memory_nodes: says how far each node's memory is from each node.
@@ -108,6 +110,7 @@ class Equipment:
     check: Callable[[Experiment], None] = lambda _experiment: None
     check_hosts: Callable[[Experiment], None] = lambda _experiment: None
     blocking_script: Callable[[Experiment], str | None] = lambda _experiment: None
+    script_files: Callable[[Experiment], list[Path]] = lambda _experiment: []
     choose_engine: ChooseEngine = lambda _experiment: {}
     cpus_together: Callable[[], float | None] = lambda: None
     memory_nodes: Callable[[], NodeMatrix | None] = lambda: None
@@ -152,6 +155,8 @@ def begin(
     require_time(experiment, design)
     if design.why:
         listen(Notice(f"levels are compared by runs, not in slices: {design.why}"))
+    if (told := prepared_with(experiment)) is not None:
+        listen(Notice(f"the script's prepare makes the tables of all runs with {told}"))
     if (short := short_of_repeats(experiment, design)) is not None:
         listen(Notice(short))
     equipment.check(experiment)
@@ -167,7 +172,7 @@ def begin(
         facts["sessions"] = sessions.facts(listen)
     with RunFolder.create(path, _kept(experiment, equipment), planned, facts) as folder:
         try:
-            keep_scripts(experiment, path)
+            keep_scripts(facts, path)
             _conduct(
                 with_engine(experiment, engine.get("engine")),
                 folder,
@@ -245,7 +250,7 @@ def resume(
         if is_over and not looks:
             listen(Notice(f"{path} is complete already: nothing is left to run"))
             return
-        require_same_scripts(folder.meta().facts)
+        require_same_scripts(folder, lambda: equipment.script_files(stored))
         require_same_tables(path, folder.meta().facts, stored.base.data)
         refuse_settings(stored, own=equipment.own)
         if equipment.own:
@@ -451,7 +456,7 @@ def _facts(
     with contextlib.suppress(LoadFailed):
         if nodes := equipment.memory_nodes():
             facts["memory_nodes"] = nodes
-    if scripts := script_facts(experiment):
+    if scripts := script_facts(equipment.script_files(experiment)):
         facts["scripts"] = scripts
     return facts
 

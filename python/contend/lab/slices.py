@@ -18,6 +18,7 @@ from contend.lab.testbed import Ready, Testbed
 from contend.lab.timing import TIMED_S_MAX, event_times, is_timed
 from contend.load import LoadDriver
 from contend.probed import Probes
+from contend.probes import DRIFT_MAX
 from contend.settings.load import ends_with_its_work
 from contend.settings.workload import writing_share
 from contend.spec import (
@@ -33,9 +34,6 @@ from contend.spec import (
     turn_of,
 )
 from contend.store import LookRecord, RunRecord
-
-DRIFT_MAX = 0.05
-"""Rows that may have changed, over all rows: with more, all levels get tables anew."""
 
 
 class SliceRunner:

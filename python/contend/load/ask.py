@@ -96,7 +96,8 @@ class ScriptProcess:
         self.program = program
 
     def describe(self, plan: Mapping[str, Any]) -> dict[str, Any]:
-        """What the script is: whether it is bundled, has a prepare, and which options it takes.
+        """What the script is: whether it is bundled, has a prepare, which files its body loads, and
+        which options it takes.
 
         Raises:
             RequestError: there is no such script, it has a mistake, or an option is none of its.

@@ -13,12 +13,13 @@ could have answered more than it was asked):
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from contend.metrics.read import THREAD_SHARE_MAX
 from contend.outcome import Done
 from contend.probed import CalibrationRecord, CeilingRecord, DelayLine, Probes, RunWarning
+from contend.spec import is_file
 
 CEILING_SHARE_MAX = 0.5
 """Below half of its ceiling the client does not limit what the server reaches."""
@@ -103,6 +104,9 @@ class Expected:
     cache_counter: str | None = None
     files_cached: bool = False
 
+
+DRIFT_MAX = 0.05
+"""Rows that may have changed, over all rows: with more, tables are not what they were."""
 
 LINE_LATE_US_MAX = 20.0
 """A delay line that has a CPU when it needs one is not later than this at the median."""
@@ -209,6 +213,34 @@ def files_not_cached(done: Done, _probes: Probes, expected: Expected) -> list[Ru
     )
 
 
+def data_drifts(_done: Done, probes: Probes, _expected: Expected) -> list[RunWarning]:
+    """Of a script that made its tables itself: nobody else knows what it does to them."""
+    dataset = probes.get("dataset", {})
+    rows = dataset.get("rows", 0)
+    changed = _rows_changed(probes.get("status", {}))
+    if not is_file(str(dataset.get("prepared", {}).get("script", ""))):
+        return []
+    if changed <= DRIFT_MAX * rows:
+        return []
+    share = f", {changed / rows:.0%} of the {rows:,} that prepare had made" if rows else ""
+    return _marked(
+        "data-drifts",
+        f"the script changed {changed:,} rows, warm-up included{share}: its later events may be "
+        "different work, as when a queue is empty",
+    )
+
+
+def _rows_changed(status: Mapping[str, int]) -> int:
+    """Rows that were inserted, updated or deleted."""
+    # Where nobody counts rows of temporary tables apart, the handlers' counters include them.
+    names = (
+        ("Handler_write", "Handler_update", "Handler_delete")
+        if "Handler_tmp_write" in status
+        else ("Innodb_rows_inserted", "Innodb_rows_updated", "Innodb_rows_deleted")
+    )
+    return sum(status.get(name, 0) for name in names)
+
+
 def host_disturbed(_done: Done, probes: Probes, _expected: Expected) -> list[RunWarning]:
     return list(probes.get("host", {}).get("disturbances", ()))
 
@@ -246,6 +278,7 @@ CHECKS: tuple[Check, ...] = (
     overloaded,
     cache_not_warm,
     files_not_cached,
+    data_drifts,
     host_disturbed,
     line_late,
 )

@@ -68,6 +68,9 @@ def failures_of(study: Study) -> tuple[Notice, ...]:
             continue
         error = record.error or {}
         message = str(error.get("message") or "no reason was recorded")
+        if error.get("code") is not None and error.get("hint"):
+            # What helps against the server's error.
+            message += f"; {error['hint']}"
         if record.run in measured:
             message += " (measured at a later attempt)"
         gathered[record.status, message].append(record)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from contend.facts import fact
@@ -12,7 +14,7 @@ from contend.report.model import FactGroup, TextTable
 from contend.report.naming import Naming
 from contend.report.words import cell_phrase
 from contend.settings.server import KIND, MODEL
-from contend.spec import SCRIPT_SCHEMA, DataSpec, Level, imported_name
+from contend.spec import SCRIPT_SCHEMA, Experiment, Level, imported_name, prepared_with
 from contend.store import LabSession, RunRecord
 from contend.units import format_count, format_size
 
@@ -154,15 +156,25 @@ def fact_groups(study: Study) -> tuple[FactGroup, ...]:
         FactGroup("Dataset", _seen(study, "dataset")),
         FactGroup("Warmed before each run", _seen(study, "warmed")),
         FactGroup("Load generator", _generator(study)),
+        FactGroup("Scripts", _scripts(study)),
     ]
     return (*(group for group in groups if group.facts), *host_groups(study.meta.facts))
+
+
+def _scripts(study: Study) -> tuple[tuple[str, str], ...]:
+    """The files that the workload's scripts were read from."""
+    loaded = (record.probes.get("loaded", []) for record in study.measured)
+    files = itertools.chain(study.meta.facts.get("scripts", []), *loaded)
+    found = (
+        (Path(file["path"]).name, f"{file['path']}, SHA-256 {file['sha256']}") for file in files
+    )
+    return tuple(dict.fromkeys(found))
 
 
 def summary_of(study: Study) -> tuple[tuple[str, str], ...]:
     """What was measured, where and when, in a few words each."""
     facts = study.meta.facts
     dataset = dict(_seen(study, "dataset"))
-    data = study.experiment.base.data
     cpus, memory = fact(facts, "cpu.count"), fact(facts, "memory.total_bytes")
     machine = [
         str(fact(facts, "cpu.model") or ""),
@@ -171,7 +183,7 @@ def summary_of(study: Study) -> tuple[tuple[str, str], ...]:
     ]
     found = [
         ("Server", _servers(study)),
-        ("Data", _data(data, dataset)),
+        ("Data", _data(study.experiment, dataset)),
         ("Load", _load(study)),
         ("Machine", ", ".join(part for part in machine if part)),
         ("Measured", _begun(study)),
@@ -200,9 +212,11 @@ def about_server(study: Study) -> str:
     return f"{said} It took these options, which have no effect on it: {options}." if idle else said
 
 
-def _data(data: DataSpec, dataset: Mapping[str, str]) -> str:
+def _data(experiment: Experiment, dataset: Mapping[str, str]) -> str:
+    data = experiment.base.data
     if data.schema == SCRIPT_SCHEMA:
-        return "made by the script's prepare"
+        told = prepared_with(experiment)
+        return f"made by the script's prepare{f', for all runs with {told}' if told else ''}"
     if imported_name(data.schema) is not None:
         known = (dataset.get("engine"), _rows_of(dataset), dataset.get("tables"))
         engine, rows, tables = (part or "?" for part in known)

@@ -36,8 +36,13 @@ def factor_label(path: str) -> Said:
     return Said.written(rest[-2] if is_kind else (rest or [section])[-1])
 
 
+SCRIPT_WIDTH = 40
+"""A script's path that is longer is told by its end: tables have room for no more."""
+
+
 def level_label(level: Level) -> Said:
-    """A level as a reader writes it: `on`, `20M`, `512M`; `none` if it is empty."""
+    """A level as a reader writes it: `on`, `20M`, `512M`; `none` if it is empty; a long path of a
+    script from some folder on: `…/queues/skip_locked.lua`."""
     if level == "":
         return Said("none")
     if isinstance(level, bool):
@@ -46,7 +51,20 @@ def level_label(level: Level) -> Said:
         for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
             if level % size == 0:
                 return Said("{}{}", Given(level // size), unit)
+    if isinstance(level, str) and level.endswith(".lua") and len(level) > SCRIPT_WIDTH:
+        return Said.written(_end_of_path(level))
     return Said.written(str(level))
+
+
+def _end_of_path(path: str) -> str:
+    """The file with as many of its folders as there is room for, and one at least: of two scripts
+    that are compared, both may have the same name."""
+    *folders, end = path.split("/")
+    end = "/".join([*folders[-1:], end])
+    folders = folders[:-1]
+    while folders and len(f"…/{folders[-1]}/{end}") <= SCRIPT_WIDTH:
+        end = f"{folders.pop()}/{end}"
+    return f"…/{end}" if folders else end
 
 
 def is_counted(path: str) -> bool:

@@ -215,8 +215,7 @@ class WorkloadSetting(Setting):
 
     def apply(self, target: Target, cell: Values) -> None:
         workload = cell[self.path]
-        # Tables of a script's own are the script's to look after; its prepare may take hours.
-        if cell["data.schema"] != SCRIPT_SCHEMA and may_write(workload["kind"], workload):
+        if may_write(workload["kind"], workload):
             target.expect_writes()
 
 

@@ -5,6 +5,7 @@ from contend.settings.options import layout_options
 from contend.settings.plan_keys import SCRIPT, STATEMENTS
 from contend.settings.schemas import SCRIPT_SCHEMA, imported_name
 from contend.settings.values import Level, Refused
+from contend.spec.build_workload import prepared_with
 from contend.spec.cell import cell_spec, cell_specs, cells
 from contend.spec.document import hide_in_comments
 from contend.spec.keys import MetricNames, without_metric

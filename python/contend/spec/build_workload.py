@@ -13,10 +13,12 @@ from contend.settings.tables import Named, Tagged
 from contend.settings.values import Key, Level, Refused
 from contend.spec.document import Document
 from contend.spec.keys import SCRIPT_OPTIONS_PREFIX, resolve
-from contend.spec.model import Factor, WorkloadSpec
+from contend.spec.model import Experiment, Factor, WorkloadSpec
 from contend.spec.scripts import (
     BUNDLED,
+    IN_PLACE_OF_PREPARE,
     is_file,
+    of_prepare,
     option_key,
     option_names,
     reference,
@@ -40,7 +42,8 @@ def check_script(document: Document, values: Values, factors: tuple[Factor, ...]
     levels = {factor.path: factor.levels for factor in factors}
     workload = values["workload"]
     if SCRIPT in _kinds(workload["kind"], levels):
-        _check_options(document, _scripts(workload, levels), levels)
+        has_tables = values["data.schema"] != SCRIPT_SCHEMA
+        _check_options(document, _scripts(workload, levels), levels, has_tables=has_tables)
 
 
 def with_data_of_script(
@@ -71,6 +74,21 @@ def with_data_of_script(
     if silent and kinds == (SCRIPT,) and all(is_file(script) for script in scripts):
         return {**values, "data.schema": SCRIPT_SCHEMA}
     return values if values["data.tables"] is not None else {**values, "data.tables": 1}
+
+
+def prepared_with(experiment: Experiment) -> str | None:
+    """What the script's `prepare` is told of the options that are factors, whose levels only the
+    runs have; None if it is told all alike, or makes no tables."""
+    base = experiment.base.values
+    if base["data.schema"] != SCRIPT_SCHEMA:
+        return None
+    options = {name.replace("-", "_"): value for name, value in base["workload"]["options"].items()}
+    said = []
+    for factor in experiment.factors:
+        if factor.path.startswith(SCRIPT_OPTIONS_PREFIX):
+            name = factor.path.removeprefix(SCRIPT_OPTIONS_PREFIX)
+            said.append(f"{name} = {options[name]}" if name in options else f"its default {name}")
+    return " and ".join(said) or None
 
 
 def script_files(workload: WorkloadSpec, factors: Iterable[Factor]) -> tuple[str, ...]:
@@ -164,8 +182,14 @@ def _check_options(
     document: Document,
     scripts: tuple[str, ...],
     levels: Levels,
+    *,
+    has_tables: bool,
 ) -> None:
-    """Options belong to the scripts, and their values are such as they take."""
+    """Options belong to the scripts, their values are such as they take, and a run reads them.
+
+    Args:
+        has_tables: contend makes the tables, and no prepare.
+    """
     for script in scripts:
         if not is_file(script) and script not in BUNDLED:
             varied = "workload.script" in levels
@@ -186,12 +210,15 @@ def _check_options(
             _check_reference(document, place, path)
         else:
             _check_option(document, place, f"workload.options.{name}", normal, value, scripts)
+            if has_tables:
+                _refuse_of_prepare(document, place, normal, scripts)
     for factor, values in levels.items():
         if factor.startswith(SCRIPT_OPTIONS_PREFIX):
             name = factor.removeprefix(SCRIPT_OPTIONS_PREFIX)
             for value in values:
                 what = f'a level of factor "{factor}"'
                 _check_option(document, ("factors", factor), what, name, value, scripts)
+            _refuse_of_prepare(document, ("factors", factor), name, scripts)
 
 
 def _check_option(
@@ -214,6 +241,18 @@ def _check_option(
             key.kind.read(value)
         except Refused as refused:
             document.refuse(place, f"{what} {refused.reason}", hint=refused.hint)
+
+
+def _refuse_of_prepare(
+    document: Document, place: tuple[str, ...], name: str, scripts: tuple[str, ...]
+) -> None:
+    """Refuse an option that no run reads: its levels would differ in nothing."""
+    if all(of_prepare(name, script) for script in scripts):
+        document.refuse(
+            place,
+            f'only the prepare of {" and ".join(scripts)} reads option "{name}", and no run does',
+            hint=f"Use {IN_PLACE_OF_PREPARE[name]}, which shapes the tables that contend makes.",
+        )
 
 
 def _check_reference(document: Document, place: tuple[str, ...], path: str) -> None:

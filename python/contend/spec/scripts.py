@@ -101,7 +101,7 @@ EVERY = (
 """What every script takes beside its own options."""
 
 _COMMON = (
-    _key("auto_inc", _SWITCH, True, "the server numbers new rows"),
+    _key("auto_inc", _SWITCH, True, "the server numbers new rows; prepare, and oltp_insert"),
     _key("create_secondary", _SWITCH, True, "prepare: make an index on k"),
     _key("create_table_options", Text(), "", "prepare: more for CREATE TABLE; with compat 1.1"),
     _key("delete_inserts", _NUMBER, 1, "pairs of a DELETE and an INSERT in a transaction"),
@@ -143,6 +143,24 @@ BUNDLED: Mapping[str, tuple[Key, ...]] = {
     "select_random_ranges": (*_COMMON, *_RANGES),
 }
 """Bundled script -> the options that it declares."""
+
+IN_PLACE_OF_PREPARE = {
+    "auto_inc": "setup",
+    "create_secondary": "setup",
+    "create_table_options": "data.table_options",
+    "mysql_storage_engine": "data.engine",
+    "secondary": "setup",
+}
+"""Options of bundled scripts that only `prepare` reads, and the key of the same for contend's own
+tables."""
+
+
+def of_prepare(name: str, script: str) -> bool:
+    """Only the `prepare` of a bundled script reads the option."""
+    if is_file(script) or (script, name) == ("oltp_insert", "auto_inc"):
+        return False
+    return name in IN_PLACE_OF_PREPARE
+
 
 ELSEWHERE = {
     "events": "a script in the lab runs for load.measure",

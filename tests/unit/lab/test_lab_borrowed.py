@@ -221,11 +221,12 @@ def test_runs_after_one_that_may_have_written_are_marked(bench: Bench) -> None:
     assert [data.rows for data in bench.spoiled] == [1000, 2000]
 
 
-def test_tables_of_a_script_s_own_carry_no_mark(bench: Bench) -> None:
+def test_runs_after_one_of_a_script_that_may_have_written_are_marked(bench: Bench) -> None:
     cell = bench.cell().having(data__schema="script", workload={"kind": "lua", "script": "/x.lua"})
     testbed = bench.testbed()
-    for _ in range(2):
-        assert not testbed.set(cell).warnings
+    assert not testbed.set(cell).warnings
+    assert [mark["code"] for mark in testbed.set(cell).warnings] == ["data-changed"]
+    # They are not contend's to mark.
     assert bench.spoiled == []
 
 

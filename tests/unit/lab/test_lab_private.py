@@ -14,7 +14,6 @@ from contend.lab.conditions import Conditions, Connect
 from contend.lab.events import Event
 from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.testbed import Testbed
-from contend.load import Address
 from contend.servers.deployment import alone
 from contend.servers.errors import OptionRejected
 from contend.spec import CellSpec, DataSpec, Level, cell_spec
@@ -27,10 +26,9 @@ class Bench:
         self.server = FakeServer(tmp_path)
         self.provided: list[DataSpec] = []
         self.refuses: ContendError | None = None
-        self.prepared: list[Address] = []
         program = PrivateProgram(alone(self.server), IDENTITY, self.provide)
         self.heard: list[Event] = []
-        place = PrivateUnderTest(lambda _cell: program, self.prepare, NoLoad())
+        place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
         self.place = place
         self.testbed = Testbed(place, self.heard.append)
         self.tiny = experiment(tmp_path)
@@ -41,10 +39,6 @@ class Bench:
             raise self.refuses
         self.provided.append(data)
         return dataset(data, into)
-
-    def prepare(self, _cell: CellSpec, address: Address) -> None:
-        assert self.server.running
-        self.prepared.append(address)
 
     def cell(self, segments: int = 0, connections: int = 1, **server: object) -> CellSpec:
         cell = cell_spec(
@@ -109,20 +103,6 @@ def test_the_first_cell_fills_and_starts_the_server(bench: Bench) -> None:
     assert ready.watch_pid == 4711
 
 
-def test_a_script_makes_its_tables_once_in_a_folder_without_any(bench: Bench) -> None:
-    made = {"data.schema": "script", "data.prepare": {"script": "/x.lua", "options": {}}}
-    for connections in (1, 8):
-        cell = bench.cell(connections=connections).having(**made)
-        ready = bench.testbed.set(cell)
-    assert len(bench.provided) == len(bench.prepared) == 1
-    assert bench.prepared[0].database == "sbtest"
-    assert ready.probes["warmed"] is None
-    # After a crash the folder is a fresh one.
-    bench.server.kill()
-    bench.testbed.set(cell)
-    assert len(bench.prepared) == 2
-
-
 def writing(cell: CellSpec, kind: str = "update_index", **parameters: object) -> CellSpec:
     return cell.having(workload={"kind": kind, **parameters})
 
@@ -139,12 +119,16 @@ def test_what_may_have_been_written_to_is_made_anew(bench: Bench) -> None:
     assert len(loads) == 3
 
 
-def test_a_script_s_own_tables_are_left_to_it(bench: Bench) -> None:
-    made = {"data.schema": "script", "data.prepare": {"script": "/x.lua", "options": {}}}
+@pytest.mark.parametrize(("script", "copies"), [("/x.lua", 2), ("oltp_read_only", 1)])
+def test_what_a_script_made_is_copied_anew_if_it_may_write(
+    bench: Bench, script: str, copies: int
+) -> None:
+    prepare = {"script": script, "options": {"size": 50}}
+    cell = writing(bench.cell(), "lua", script=script, options={})
     for _ in range(2):
-        cell = writing(bench.cell(), "lua", script="/x.lua", options={})
-        bench.testbed.set(cell.having(**made))
-    assert len(bench.prepared) == 1
+        ready = bench.testbed.set(cell.having(**{"data.schema": "script", "data.prepare": prepare}))
+        assert ready.probes["dataset"]["prepared"] == prepare
+    assert len(bench.provided) == copies
 
 
 def test_every_table_is_warmed(bench: Bench) -> None:

@@ -288,6 +288,27 @@ class TestChecks:
         marks = warnings_of({**DONE, **done}, seen, expected)
         assert [mark["code"] for mark in marks] == codes
 
+    @pytest.mark.parametrize(
+        ("script", "status", "is_marked"),
+        [
+            ("/q.lua", {"Handler_tmp_write": 0, "Handler_update": 51}, True),
+            ("/q.lua", {"Handler_tmp_write": 0, "Handler_update": 50}, False),
+            # Of MySQL the handlers' counters have rows of temporary tables too.
+            ("/q.lua", {"Innodb_rows_deleted": 51, "Handler_write": 9}, True),
+            ("/q.lua", {"Innodb_rows_deleted": 9, "Handler_write": 51}, False),
+            ("oltp_read_write", {"Handler_tmp_write": 0, "Handler_update": 51}, False),
+            (None, {"Handler_tmp_write": 0, "Handler_update": 51}, False),
+        ],
+    )
+    def test_a_script_that_changes_its_tables_has_one(
+        self, script: str | None, status: dict[str, int], *, is_marked: bool
+    ) -> None:
+        dataset: dict[str, Any] = {"rows": 1000}
+        if script is not None:
+            dataset["prepared"] = {"script": script, "options": {}}
+        marks = warnings_of(DONE, {"dataset": dataset, "status": status}, Expected())
+        assert [mark["code"] for mark in marks] == ["data-drifts"] * is_marked
+
     def test_failed_queries_are_told_with_the_commonest(self) -> None:
         other = {**ERROR, "code": 1205, "count": 40, "message": "Lock wait"}
         (mark,) = warnings_of({**DONE, "errors": [ERROR, other]}, {}, Expected())

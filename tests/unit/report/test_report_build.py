@@ -372,3 +372,23 @@ def test_servers_of_one_kind_are_told_apart_by_their_names(tmp_path: Path) -> No
 def test_an_empty_level_is_called_none() -> None:
     assert level_label("") == "none"
     assert cell_phrase({"server.wrap": ""}) == "wrap = none"
+
+
+@pytest.mark.parametrize(
+    ("path", "label"),
+    [
+        ("oltp_read_only", "oltp_read_only"),
+        ("scripts/queue.lua", "scripts/queue.lua"),
+        (
+            "/home/me/of/a/study/of/queues/skip/queue.lua",
+            "…/me/of/a/study/of/queues/skip/queue.lua",
+        ),
+        # One folder at least tells two of the same name apart.
+        (f"/home/me/{'before' * 6}/queue.lua", f"…/{'before' * 6}/queue.lua"),
+        (f"{'q' * 50}.lua", f"{'q' * 50}.lua"),
+        (f"s/{'q' * 50}.lua", f"s/{'q' * 50}.lua"),
+        ("/a/path/of/a/server/that/is/no/script/mariadbd", None),
+    ],
+)
+def test_a_long_path_of_a_script_is_told_by_its_end(path: str, label: str | None) -> None:
+    assert level_label(path) == (label or path)

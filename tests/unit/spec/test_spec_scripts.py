@@ -21,6 +21,7 @@ from contend.spec import (
     cell_spec,
     cells,
     from_dict,
+    prepared_with,
     to_dict,
 )
 from contend.spec.scripts import BUNDLED, EVERY, Number, Switch
@@ -74,6 +75,39 @@ def test_each_option_may_be_a_factor(load: Load) -> None:
     assert told == [{"random_points": points} for points in (10, 100, 10, 100)]
 
 
+@pytest.mark.parametrize(
+    ("name", "levels", "instead"),
+    [
+        ("mysql_storage_engine", '["innodb", "myisam"]', "data.engine"),
+        ("create_secondary", "[true, false]", "setup"),
+        ("auto_inc", "[true, false]", "setup"),
+    ],
+)
+def test_an_option_that_no_run_reads_is_no_factor(
+    load: Load, name: str, levels: str, instead: str
+) -> None:
+    text = POINTS + f'"workload.options.{name}" = {levels}\n'
+    # The tables are made once, whoever makes them.
+    for data in ("rows = 500", 'schema = "script"'):
+        with pytest.raises(SpecError, match=f'option "{name}", and no run does') as caught:
+            load(text.replace("rows = 500", data))
+        assert f"Use {instead}" in (caught.value.hint or "")
+
+
+def test_an_option_that_no_run_reads_says_nothing_of_tables_that_contend_makes(load: Load) -> None:
+    text = """
+[workload]
+kind = "lua"
+script = "oltp_read_only"
+options = { create_secondary = false }
+"""
+    with pytest.raises(SpecError, match="and no run does"):
+        load(text)
+    load(f'{text}[data]\nschema = "script"\n')
+    # Its events read this one.
+    load(text.replace("oltp_read_only", "oltp_insert").replace("create_secondary", "auto_inc"))
+
+
 def test_an_option_may_be_set_on_the_command_line(load: Load) -> None:
     experiment = load(POINTS, sets=["workload.options.random_points=5", "data.tables=3"])
     cell = cells_of(experiment)[0]
@@ -124,6 +158,7 @@ options = { size = 7, words = "many" }
         experiment = load(self.TEXT)
         assert experiment.base.data.schema == SCRIPT_SCHEMA
         told = cells_of(experiment)
+        assert prepared_with(experiment) == "words = many"
         # As the file has them, whatever the cell's levels are.
         assert {json.dumps(cell.data.prepare) for cell in told} == {
             json.dumps(

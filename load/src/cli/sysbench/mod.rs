@@ -23,6 +23,7 @@ use crate::cli::output::{end_with_the_pipe, remark};
 use crate::cli::secrets;
 use crate::lua::chunks::Chunks;
 use crate::lua::figures::Figures;
+use crate::lua::loaded::Loaded;
 use crate::lua::log::{Level, Log, write_stdout};
 use crate::lua::native_stack::{LastWords, STACK_OVERFLOW};
 use crate::lua::options::{
@@ -145,6 +146,7 @@ fn serve(arguments: &[String], log: &Arc<Log>) -> Result<u8, Halt> {
             .collect(),
         command: line.command.clone(),
         script,
+        loaded: Loaded::default(),
         dispenser: Arc::new(dispenser(&settings, draws.seed)),
         draws,
         database,

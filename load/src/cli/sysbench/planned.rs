@@ -10,6 +10,7 @@ use crate::cli::nearest::nearest_of;
 use crate::cli::output::arm_last_words;
 use crate::lua::chunks::{self, Chunks};
 use crate::lua::figures::Figures;
+use crate::lua::loaded::{Loaded, Search};
 use crate::lua::log::{Level, Log};
 use crate::lua::options::{BadValue, Declared, OptionType, normal_name, parse};
 use crate::lua::run::{Compat, LoadedScript, Run, Stop};
@@ -51,6 +52,10 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
     if !script.bundled {
         go_beside(&spec.script)?;
     }
+    let search = match script.bundled {
+        true => Search::Bundled,
+        false => Search::Usual,
+    };
     let given = given_options(spec)?;
     let mut line = CommandLine {
         // The options given for the script come after these, and win.
@@ -83,6 +88,7 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
             .collect(),
         command: line.command.clone(),
         script,
+        loaded: Loaded::new(search),
         dispenser: Arc::new(dispenser_of(plan, Share::WHOLE)),
         draws,
         database,
@@ -97,6 +103,7 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
     });
     let main = super::state(&run, 0, &servers).map_err(|error| error.0)?;
     main.run_script().map_err(in_script)?;
+    run.loaded.end_body();
     let declared = main.declared_options().map_err(in_script)?;
     if let Some(declared) = &declared {
         unknown.extend(supplied(spec, declared, &unknown));

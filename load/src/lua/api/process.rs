@@ -13,6 +13,7 @@ functions! {
     "sleep": sleep,
     "run_command": run_command,
     "note_blocking": note_blocking,
+    "note_file": note_file,
     "debug": debug,
 }
 
@@ -63,6 +64,14 @@ fn note_blocking(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
         if !names.contains(&name) {
             names.push(name);
         }
+    }
+    0
+}
+
+/// `note_file(path)`: the script loads this file.
+fn note_file(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
+    if let Some(path) = stack.text(1) {
+        cx.run.loaded.note(&path);
     }
     0
 }

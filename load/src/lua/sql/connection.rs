@@ -118,6 +118,7 @@ impl Connection {
     }
 
     fn say_refused(&self, run: &Run, error: &ServerError) {
+        record(run, error, CONNECTING.as_bytes());
         let place = match run.database.endpoints.get(self.endpoint) {
             Some(crate::lua::database::Endpoint::Socket(path)) => {
                 format!("socket '{}'", path.display())
@@ -248,7 +249,7 @@ impl Connection {
             match self.connect(session) {
                 Ok(()) => session.figures.count(Counter::Reconnects),
                 Err(error) => {
-                    record(session.run, &error, b"(connect)");
+                    record(session.run, &error, CONNECTING.as_bytes());
                     session.io.sleep(pause);
                     pause = (pause * 2).min(RECONNECT_PAUSE_MAX);
                 }
@@ -489,7 +490,11 @@ fn class_of(answered: &Answered) -> Counter {
 /// Longest part of a statement that is kept as an example beside its error.
 const EXAMPLE_BYTES_MAX: usize = 512;
 
-fn record(run: &Run, error: &ServerError, sql: &[u8]) {
+/// In the place of a statement where a login was refused.
+pub const CONNECTING: &str = "(connect)";
+
+/// Counts an error, and keeps the server's words.
+pub(super) fn record(run: &Run, error: &ServerError, sql: &[u8]) {
     let mut errors = run.errors.lock().unwrap_or_else(PoisonError::into_inner);
     errors.record(error.code, error.sqlstate(), &error.message, || {
         String::from_utf8_lossy(sql.get(..EXAMPLE_BYTES_MAX).unwrap_or(sql)).into_owned()

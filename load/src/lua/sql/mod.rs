@@ -11,7 +11,7 @@ mod prepared;
 mod statement;
 
 pub use bulk::Bulk;
-pub use connection::{CallFailed, Connection, OfThread};
+pub use connection::{CONNECTING, CallFailed, Connection, OfThread};
 pub use faces::{ConnectionFace, DriverFace, HandleKind, ResultFace, RowValue, StatementFace};
 pub use param::{Param, ParamKind, RawBind};
 pub use statement::ScriptStatement;

@@ -84,6 +84,7 @@ impl Connection {
             Err(error) => error,
         };
         self.keep_error(&error);
+        connection::record(session.run, &error, sql);
         session.run.log.fatal("mysql_stmt_prepare() failed");
         session.run.log.fatal(&format!(
             "MySQL error: {} \"{}\"",

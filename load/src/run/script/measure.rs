@@ -2,11 +2,13 @@
 
 use super::{Servers, threads};
 use crate::lua::run::Run;
+use crate::lua::sql::CONNECTING;
 use crate::lua::{State, thread};
-use crate::outcome::Failure;
+use crate::outcome::{Failure, one_line};
 use crate::record::{Counter, Reading};
 use crate::run::job::Job;
 use crate::run::measured::{Measured, Progress};
+use crate::talk::failure::hint;
 use std::sync::{Arc, PoisonError};
 
 /// A script of a plan, with the state of the functions that are called once.
@@ -89,6 +91,9 @@ fn reconnects(counts: &[(u32, Reading)]) -> u64 {
         .sum()
 }
 
+/// What scripts are told of an error whose words only a fatal message has, and of a refused login.
+const WITHOUT_WORDS: [&str; 2] = ["SQL API error", "connection creation failed"];
+
 /// Why the script failed: its own words, and the server's error behind them.
 pub fn failure_of(run: &Run) -> Failure {
     let said = run.log.fatal_messages();
@@ -103,17 +108,41 @@ pub fn failure_of(run: &Run) -> Failure {
     let ignored = |code: u16| run.database.ignore.has(code);
     let error = errors.into_iter().find(|error| !ignored(error.code));
     let name = run.script.name.as_deref().unwrap_or_default();
+    let mut words = message.map_or("it did not say why", |words| words.trim_end());
+    let mut cause = String::new();
+    if let Some(error) = &error
+        && let Some(unsaid) = WITHOUT_WORDS
+            .iter()
+            .find(|unsaid| words.ends_with(**unsaid))
+    {
+        words = words.strip_suffix(unsaid).unwrap_or(words);
+        let of_server = one_line(&error.message);
+        cause = format!("error {} ({}): {of_server}", error.code, error.sqlstate);
+    }
+    let known = error.as_ref().and_then(|error| hint(error.code));
+    let is_said = error
+        .as_ref()
+        .is_some_and(|error| error.statement != CONNECTING);
     Failure {
-        message: format!(
-            "the script {name} failed: {}",
-            message.map_or("it did not say why", |words| words.trim_end())
-        ),
-        hint: match (&error, before) {
-            (Some(_), _) | (None, []) => None,
-            (None, before) => Some(before.join("; ")),
+        message: format!("the script {name} failed: {words}{cause}"),
+        hint: match known {
+            Some(hint) => Some(hint.to_owned()),
+            None if is_said => None,
+            None => once_each(before),
         },
         code: error.as_ref().map(|error| error.code),
         sqlstate: error.as_ref().map(|error| error.sqlstate.clone()),
         statement: error.map(|error| error.statement),
     }
+}
+
+/// The messages as one: all threads may say the same.
+fn once_each(messages: &[String]) -> Option<String> {
+    let mut once: Vec<&str> = Vec::new();
+    for message in messages {
+        if !once.contains(&message.as_str()) {
+            once.push(message);
+        }
+    }
+    (!once.is_empty()).then(|| once.join("; "))
 }
