@@ -171,7 +171,7 @@ pub fn read_known(
         match parse(known.kind, given.value.as_deref()) {
             Ok(value) => options.set(known.name, value),
             Err(BadValue::Number) => return Err(Refused::Number(bad_number(given))),
-            Err(BadValue::Bool) => return Err(Refused::Option(invalid_option(given))),
+            Err(BadValue::Bool) => return Err(Refused::Option(invalid_option(given, compat))),
         }
     }
     Ok((options, unknown))
@@ -182,11 +182,14 @@ pub fn bad_number(given: &Given) -> Wrong {
     format!("Invalid value for the '{}' option: '{value}'", given.name)
 }
 
-pub fn invalid_option(given: &Given) -> Wrong {
-    format!(
-        "invalid option: {}",
-        secrets::cut(&given.text, secret_in(&given.text))
-    )
+pub fn invalid_option(given: &Given, compat: Compat) -> Wrong {
+    let shown = secrets::cut(&given.text, secret_in(&given.text));
+    let other = compat.other();
+    let takes = |known: &table::Known| parse(known.kind, given.value.as_deref()).is_ok();
+    match table::named(other, &given.name).is_some_and(takes) {
+        true => format!("invalid option: {shown} (--compat={} has it)", other.name()),
+        false => format!("invalid option: {shown}"),
+    }
 }
 
 /// The byte of a word at which a password begins; the word's length if the password is not in it.
@@ -273,6 +276,9 @@ mod tests {
             wrong,
             Refused::Option("invalid option: --debug=maybe".to_owned())
         );
+        let wrong = read_known(&parsed(&["--mysql-ssl=required"]), Compat::V1_0).unwrap_err();
+        let words = "invalid option: --mysql-ssl=required (--compat=1.1 has it)";
+        assert_eq!(wrong, Refused::Option(words.to_owned()));
     }
 
     #[test]
