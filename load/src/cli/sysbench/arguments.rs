@@ -1,6 +1,7 @@
 //! Takes a command line apart: options, the test, the command.
 
 use super::table::{self, Whose};
+use crate::cli::byte_order_mark::without_mark;
 use crate::cli::secrets;
 use crate::lua::options::{BadValue, OptionType, OptionValue, ScriptOptions, normal_name, parse};
 use crate::lua::run::Compat;
@@ -106,7 +107,8 @@ impl CommandLine {
         };
         let text = std::fs::read_to_string(&path)
             .map_err(|error| format!("{path}: {}", failure::words(&error)))?;
-        let mut given: Vec<Given> = text.lines().filter_map(config_line).collect();
+        let lines = without_mark(&text).lines();
+        let mut given: Vec<Given> = lines.filter_map(config_line).collect();
         given.append(&mut self.given);
         self.given = given;
         Ok(())
@@ -324,6 +326,12 @@ mod tests {
         assert_eq!(config_line("--events=4").unwrap().name, "events");
         assert_eq!(config_line("debug").unwrap().value, None);
         assert_eq!(config_line("# threads=3"), None);
+        let path = std::env::temp_dir().join(format!("contend-config-{}", std::process::id()));
+        std::fs::write(&path, "\u{feff}threads=3\n").unwrap();
+        let mut line = parsed(&[&format!("--config-file={}", path.display())]);
+        line.add_config_file().unwrap();
+        assert_eq!(line.last("threads").unwrap().value.as_deref(), Some("3"));
+        std::fs::remove_file(path).unwrap();
     }
 
     proptest! {

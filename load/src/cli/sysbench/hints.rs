@@ -2,12 +2,11 @@
 
 use super::table;
 use crate::cli::nearest::nearest_of;
+use crate::cli::stray::{with_minus_signs, without_dashes};
 use crate::lua::chunks;
 use crate::lua::options::{OptionType, normal_name};
 use crate::lua::run::{Compat, LoadedScript};
 
-/// Dashes that editors and web pages make of the two of an option; and one of them alone.
-const DASHES: [char; 6] = ['-', '–', '—', '−', '‐', '‑'];
 /// Tests of 0.4 and 0.5 whose names are others today.
 const SUCCESSORS: [(&str, &str); 7] = [
     ("oltp", "oltp_read_write"),
@@ -36,29 +35,21 @@ pub fn of_words(arguments: &[String]) -> Option<String> {
 }
 
 fn of_word(word: &str, before: &str) -> Option<String> {
-    let (name, value) = match word.split_once('=') {
-        Some((name, _)) => (name, "=…"),
-        None => (word, ""),
-    };
-    let bare = name.trim_start_matches(DASHES);
-    if bare.is_empty() {
-        return None;
+    let one_dash = || word.strip_prefix('-').filter(|bare| !bare.is_empty());
+    if let Some(bare) = without_dashes(word).or_else(one_dash) {
+        let is_known = |name: &str| known(name).is_some();
+        return Some(with_minus_signs(word, bare, is_known));
     }
-    if bare.len() < name.len() {
-        return Some(format!(
-            "\"{name}{value}\" is not an option: write it with two minus signs, --{bare}{value}"
-        ));
-    }
-    if value.is_empty() {
+    let Some((name, _)) = word.split_once('=') else {
         let option = before.strip_prefix("--")?;
-        return is_value_due(option).then(|| {
+        let is_due = known(option).is_some_and(|known| known.kind != OptionType::Bool);
+        return is_due.then(|| {
             format!("put the value of --{option} behind an equals sign: --{option}=VALUE")
         });
-    }
-    let option = [bare.to_owned(), format!("mysql-{bare}")]
-        .into_iter()
-        .find(|option| known(option).is_some());
-    let option = option.unwrap_or_else(|| bare.to_owned());
+    };
+    let names = [name.to_owned(), format!("mysql-{name}")];
+    let option = names.iter().find(|name| known(name).is_some());
+    let option = option.map_or(name, String::as_str);
     Some(format!("\"{name}=…\" is not an option: write --{option}=…"))
 }
 
@@ -66,11 +57,6 @@ fn known(option: &str) -> Option<&'static table::Known> {
     let name = normal_name(option);
     let mut versions = [Compat::V1_0, Compat::V1_1].into_iter();
     versions.find_map(|compat| table::named(compat, &name))
-}
-
-/// An option of sysbench that is nothing without a value.
-fn is_value_due(option: &str) -> bool {
-    known(option).is_some_and(|known| known.kind != OptionType::Bool)
 }
 
 /// About a test that is nowhere.
@@ -121,8 +107,11 @@ mod tests {
                 vec!["password=SECRET", "oltp_insert", "run"],
                 "--mysql-password=…",
             ),
-            (vec!["oltp_insert", "–threads=4", "run"], "--threads=…"),
-            (vec!["oltp_insert", "-threads=4", "run"], "--threads=…"),
+            (
+                vec!["oltp_insert", "–threads=4", "run"],
+                "\"–threads\" is not",
+            ),
+            (vec!["oltp_insert", "-threads=4", "run"], "--threads"),
             (
                 vec!["--threads", "4", "oltp_insert", "run"],
                 "--threads=VALUE",
