@@ -45,6 +45,13 @@ REFUSED = [
     ("-a -y 2,3", "--number-int-cols=2,3"),
     ("-a -x0 -y0", "a table needs columns"),
     ("--defaults-file=nosuch.cnf", "Could not open required defaults file"),
+    ("–concurrency=10 –iterations=2 -a", "two minus signs, --concurrency"),
+    ("-a -p 3306", "a port behind -P"),
+    ("-a -P 888 0", '"0" belongs to no option'),
+    ("-a --csv out.csv", "--csv=VALUE"),
+    ("-q select 1", '"1" belongs to no option'),
+    ("-q x -- -a", '"-a" belongs to no option'),
+    ("-a user=sb", "write --user=…"),
 ]
 
 
@@ -69,6 +76,14 @@ def test_help_and_version_need_nothing(option: str, load_program: Path, folder: 
     done = peer.run([str(load_program), "mysqlslap"], [option], folder)
     assert (done.code, done.err) == (0, "")
     assert "Ver 1.0 (contend-load " in done.out
+
+
+def test_a_byte_order_mark_is_no_part_of_a_statement(load_program: Path, tmp_path: Path) -> None:
+    (tmp_path / "marked.sql").write_text("\ufeffselect 1;\nselect 2;\n", "utf-8")
+    (tmp_path / "marked.cnf").write_text("\ufeff[mysqlslap]\nquery=marked.sql\n", "utf-8")
+    line = ["--defaults-file=marked.cnf", "--only-print", "--delimiter=;"]
+    done = peer.run([str(load_program), "mysqlslap"], line, tmp_path)
+    assert (done.out, done.err, done.code) == ("select 1;\nselect 2;\n", "", 0)
 
 
 def test_it_answers_to_a_link(load_program: Path, tmp_path: Path) -> None:

@@ -171,9 +171,35 @@ def test_the_time_ends_a_run_whose_server_hangs(
         out, err = child.communicate(timeout=60)
     finally:
         os.kill(server.pid, signal.SIGCONT)
-    assert child.returncode == 0, out
-    assert "4 thread(s) still waited for the server" in err
+    assert child.returncode == 1, out
+    assert "4 of 4 thread(s) had not ended" in err
     assert "General statistics:" in out and "Threads fairness:" in out
+
+
+@pytest.mark.parametrize("name", [name for name in BUNDLED if name != "oltp_common"])
+def test_a_bundled_script_takes_the_oltp_common_of_sysbench_itself(
+    name: str, load_program: Path, server: PrivateServer, sysbench: str, tmp_path: Path
+) -> None:
+    theirs = Path(sysbench).resolve().parents[1] / "share" / "sysbench" / "oltp_common.lua"
+    (tmp_path / "oltp_common.lua").write_text('print("theirs")\n' + theirs.read_text())
+    words = [name, *TABLES, "--events=3", "--time=0", "--mysql-ignore-errors=1062", "run"]
+    done = peer.run(command(load_program, server), words, folder=tmp_path)
+    assert done.code == 0, done
+    assert "theirs\n" in done.out
+    assert re.search(r"^ +total number of events: +3$", done.out, re.MULTILINE), done
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("sysbench 1.0.20 (using LuaJIT)\n", "run"), ("", "run"), ("", "prepare")],
+)
+def test_a_file_that_was_taken_for_a_bundled_script_is_named(
+    text: str, word: str, load_program: Path, server: PrivateServer, tmp_path: Path
+) -> None:
+    (tmp_path / "oltp_read_write").write_text(text)
+    done = peer.run(command(load_program, server), ["oltp_read_write", word], folder=tmp_path)
+    assert done.code == 1, done
+    assert 'the file "oltp_read_write" in the current folder' in done.err
 
 
 def test_a_rate_beyond_what_can_be_served_is_survived_and_said(

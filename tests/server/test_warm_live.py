@@ -221,7 +221,8 @@ def test_a_hot_list_comes_first_and_says_what_is_not_there(
     one_shop: PrivateServer, warm: Any, tmp_path: Path
 ) -> None:
     hot = tmp_path / "hot"
-    hot.write_text("# the shop window\norders.customer\nshop.gone  # dropped last year\n")
+    text = "orders.customer\n# the shop window\nshop.gone  # dropped last year\n"
+    hot.write_text(text, encoding="utf-8-sig")
     code, out, _ = warm(one_shop, "--dry-run", "--hot", str(hot))
     assert code == 0
     assert re.findall(r"^  shop\.(\S+) +(\S+)", out, re.M)[0] == ("orders", "customer")

@@ -10,5 +10,7 @@ function event()
   local number = sysbench.rand.uniform(1, sysbench.opt.tables)
   param[number].deletes[1]:set(sysbench.rand.default(1, sysbench.opt.table_size))
   stmt[number].deletes:execute()
-  check_reconnect()
+  if check_reconnect then
+    check_reconnect()
+  end
 end

@@ -35,5 +35,7 @@ function event()
       get_pad_value()
     )
   )
-  check_reconnect()
+  if check_reconnect then
+    check_reconnect()
+  end
 end

@@ -10,5 +10,7 @@ end
 
 function event()
   execute_point_selects()
-  check_reconnect()
+  if check_reconnect then
+    check_reconnect()
+  end
 end

@@ -8,5 +8,7 @@ end
 
 function event()
   execute_index_updates()
-  check_reconnect()
+  if check_reconnect then
+    check_reconnect()
+  end
 end

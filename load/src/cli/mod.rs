@@ -6,6 +6,7 @@
 
 mod arrivals;
 mod asks;
+mod byte_order_mark;
 mod clock;
 mod cpus;
 mod engine;
@@ -26,6 +27,7 @@ mod schema;
 mod script;
 mod secrets;
 mod service_time;
+mod stray;
 mod sysbench;
 mod tell;
 

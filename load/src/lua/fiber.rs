@@ -384,11 +384,11 @@ impl ThreadIo for FiberIo {
         self.asked_since = true;
     }
 
-    fn event_ended(&mut self, _due: Instant, times: EventTimes, figures: &ThreadFigures) {
+    fn event_ended(&mut self, due: Instant, times: EventTimes, figures: &ThreadFigures) {
         if !self.counts {
             return figures.leave();
         }
-        figures.finish(times.response_ns);
+        figures.finish(due, times.response_ns);
         // A script with a loop of its own may have several events in one turn.
         if let Some(earlier) = self.ended.replace(times) {
             self.wait(Step::EventMore(earlier));

@@ -7,11 +7,15 @@
 
 use crate::record::{COUNTERS, Counter, Reading};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 /// One thread's counters. Lines of the cache are not shared between threads.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(align(128))]
 pub struct ThreadFigures {
+    /// What the end of the last event is counted from, and when that was; 0: none has ended.
+    since: Instant,
+    ended_ns: AtomicU64,
     counters: [AtomicU64; COUNTERS],
     time_ns: AtomicU64,
     time_ns_max: AtomicU64,
@@ -26,6 +30,21 @@ pub struct ThreadFigures {
 }
 
 impl ThreadFigures {
+    fn new(since: Instant) -> Self {
+        Self {
+            since,
+            ended_ns: AtomicU64::new(0),
+            counters: Default::default(),
+            time_ns: AtomicU64::new(0),
+            time_ns_max: AtomicU64::new(0),
+            time_ns_min: AtomicU64::new(0),
+            begun: AtomicU64::new(0),
+            in_event: AtomicBool::new(false),
+            running: AtomicBool::new(false),
+            ran_to_the_end: AtomicBool::new(false),
+        }
+    }
+
     #[inline]
     pub fn add(&self, counter: usize, count: u64) {
         if let Some(cell) = self.counters.get(counter) {
@@ -57,10 +76,12 @@ impl ThreadFigures {
         self.in_event.store(false, Relaxed);
     }
 
-    /// An event has ended after `time_ns`.
+    /// An event has ended that was due at this time, `time_ns` after it.
     #[inline]
-    pub fn finish(&self, time_ns: u64) {
+    pub fn finish(&self, due: Instant, time_ns: u64) {
         self.count(Counter::Events);
+        let due_ns = due.saturating_duration_since(self.since).as_nanos() as u64;
+        self.ended_ns.store(due_ns + time_ns, Relaxed);
         self.time_ns
             .store(self.time_ns.load(Relaxed).wrapping_add(time_ns), Relaxed);
         if time_ns > self.time_ns_max.load(Relaxed) {
@@ -106,9 +127,10 @@ pub struct Figures {
 
 impl Figures {
     pub fn new(threads: usize) -> Self {
+        let since = Instant::now();
         Self {
-            threads: (0..threads).map(|_| ThreadFigures::default()).collect(),
-            aside: ThreadFigures::default(),
+            threads: (0..threads).map(|_| ThreadFigures::new(since)).collect(),
+            aside: ThreadFigures::new(since),
         }
     }
 
@@ -126,6 +148,29 @@ impl Figures {
             .collect()
     }
 
+    /// When the last event of all threads ended that counts.
+    pub fn last_end(&self) -> Option<Instant> {
+        let ended = |thread: &ThreadFigures| {
+            let ended_ns = thread.ended_ns.load(Relaxed);
+            (ended_ns > 0).then(|| thread.since + Duration::from_nanos(ended_ns))
+        };
+        self.threads.iter().filter_map(ended).max()
+    }
+
+    /// Threads that have begun and not ended.
+    pub fn left(&self) -> u32 {
+        let runs = |thread: &&ThreadFigures| thread.running.load(Relaxed);
+        self.threads.iter().filter(runs).count() as u32
+    }
+
+    /// True if one of the threads was to go on with events when the time was over.
+    pub fn were_cut_off(&self) -> bool {
+        let was = |thread: &ThreadFigures| {
+            thread.ran_to_the_end.load(Relaxed) || thread.in_event.load(Relaxed)
+        };
+        self.threads.iter().any(was)
+    }
+
     /// Events of all threads that have begun.
     pub fn begun(&self) -> u64 {
         let threads = self.threads.iter();
@@ -139,13 +184,17 @@ mod tests {
 
     #[test]
     fn a_thread_counts_its_events_and_their_times() {
-        let figures = ThreadFigures::default();
-        assert_eq!(figures.read().time_ns_min, None);
+        let all = Figures::new(2);
+        let figures = all.of(1);
+        assert_eq!((figures.read().time_ns_min, all.last_end()), (None, None));
+        let due = figures.since + Duration::from_secs(1);
         for time_ns in [30, 0, 20] {
             figures.enter();
-            assert_eq!(figures.read().in_event, 1);
-            figures.finish(time_ns);
+            assert_eq!((figures.read().in_event, all.were_cut_off()), (1, true));
+            figures.finish(due, time_ns);
         }
+        assert_eq!(all.last_end(), Some(due + Duration::from_nanos(20)));
+        assert!(!all.were_cut_off());
         let reading = figures.read();
         assert_eq!(reading.of(Counter::Events), 3);
         assert_eq!((reading.time_ns, reading.in_event), (50, 0));
@@ -153,12 +202,13 @@ mod tests {
 
     #[test]
     fn extremes_are_those_since_the_last_reading() {
-        let figures = ThreadFigures::default();
+        let due = Instant::now();
+        let figures = ThreadFigures::new(due);
         let extremes = |reading: Reading| (reading.time_ns_min, reading.time_ns_max);
-        figures.finish(30);
-        figures.finish(10);
+        figures.finish(due, 30);
+        figures.finish(due, 10);
         assert_eq!(extremes(figures.read()), (Some(10), 30));
-        figures.finish(20);
+        figures.finish(due, 20);
         assert_eq!(extremes(figures.read()), (Some(20), 20));
         assert_eq!(extremes(figures.read()), (None, 0));
     }

@@ -31,6 +31,13 @@ impl Compat {
         }
     }
 
+    pub fn other(self) -> Self {
+        match self {
+            Self::V1_0 => Self::V1_1,
+            Self::V1_1 => Self::V1_0,
+        }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::V1_0 => "1.0",

@@ -422,7 +422,8 @@ impl<'a> Controller<'a> {
                     let open_ns = self.timeline.open_ns.saturating_sub(self.timeline.begin_ns);
                     self.due_opened = self.due.as_mut().map_or(0, |due| due.open(open_ns));
                     let counts = &std::mem::take(&mut self.counts_opened);
-                    (self.progress)(Progress::Opened { counts });
+                    let at = clock::instant_of(self.timeline.open_ns);
+                    (self.progress)(Progress::Opened { at, counts });
                 }
             }
             Report::Drained {

@@ -18,6 +18,7 @@ mod program;
 mod refusals;
 mod retries;
 mod rubbish;
+mod script_ends;
 mod script_files;
 mod scripts;
 mod slices;

@@ -233,7 +233,7 @@ def _hot(file: Path | None) -> list[str]:
     if file is None:
         return []
     try:
-        text = file.read_text("utf-8")
+        text = file.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise RequestError(f"the hot list {file} cannot be read: {reason}.") from error

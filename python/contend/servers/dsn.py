@@ -55,7 +55,7 @@ _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "\\": "\\", "s": " "}
 def read_option_file(path: Path) -> dict[str, str]:
     """The connection's options in the file. Later lines win, as the clients have it."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise DsnError(f"there is no option file {path}.") from None
     except (OSError, UnicodeDecodeError) as error:

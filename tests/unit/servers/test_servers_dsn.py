@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from contend.servers import Dsn
-from contend.servers.dsn import Password, parse_option_file, passwords
+from contend.servers.dsn import Password, parse_option_file, passwords, read_option_file
 from contend.servers.errors import DsnError
 
 
@@ -146,6 +146,12 @@ port=3311
         "skip_ssl": "",
         "port": "3311",
     }
+
+
+def test_the_byte_order_mark_of_an_option_file_is_no_part_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "my.cnf"
+    path.write_text("[client]\nuser=me\n", encoding="utf-8-sig")
+    assert read_option_file(path) == {"user": "me"}
 
 
 names = st.text(min_size=1, max_size=12).filter(

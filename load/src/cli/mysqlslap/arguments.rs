@@ -2,7 +2,7 @@
 //!
 //! `--name=value`, `--name value`, `-nvalue`; `_` is as good as `-`; a name may be shortened as
 //! long as one option is meant; `--skip-`, `--disable-`, `--enable-`, `--loose-` and `--maximum-`
-//! may stand in front. Words that are no options are passed over.
+//! may stand in front.
 
 use super::options::{OPTIONS, SlapOption, SlapWhose, Takes};
 use crate::cli::nearest::nearest_of;
@@ -23,6 +23,8 @@ pub struct SlapGiven {
 pub struct SlapOptions {
     given: Vec<SlapGiven>,
     pub warnings: Vec<String>,
+    /// The places of the words that belong to no option.
+    pub strays: Vec<usize>,
 }
 
 impl SlapOptions {
@@ -117,12 +119,14 @@ pub fn parse(
     };
     while let Some((place, word)) = reader.words.next() {
         if word == "--" {
+            // No option stands behind it.
+            reader.line.strays.extend(place + 1..words.len());
             break;
         }
         match (word.strip_prefix("--"), word.strip_prefix('-')) {
             (Some(long), _) => reader.long(place, long)?,
             (None, Some(letters)) if !letters.is_empty() => reader.letters(place, letters)?,
-            _ => {}
+            _ => reader.line.strays.push(place),
         }
     }
     Ok(reader.line)
@@ -201,6 +205,36 @@ fn meaning_of_whole(normal: &str) -> OptionMeaning {
     }
 }
 
+/// Whether a name without its dashes means one option.
+pub fn is_known(name: &str) -> bool {
+    matches!(meaning(name).0, OptionMeaning::Exactly(_))
+}
+
+/// The option in this word, if it has no value and takes one only directly behind it.
+pub fn maybe_text(word: &str) -> Option<&'static SlapOption> {
+    let found = match word.strip_prefix("--") {
+        Some(long) => match meaning(long).0 {
+            OptionMeaning::Exactly(known) | OptionMeaning::ByBegin(known) => Some(known),
+            _ => None,
+        },
+        None => {
+            let letters = word.strip_prefix('-')?;
+            let mut known = letters.chars().map(of_letter);
+            let last = known.next_back()??;
+            let takes_nothing =
+                |known: &SlapOption| matches!(known.takes, Takes::Nothing | Takes::Switch);
+            known
+                .all(|known| known.is_some_and(takes_nothing))
+                .then_some(last)
+        }
+    };
+    found.filter(|known| known.takes == Takes::MaybeText)
+}
+
+fn of_letter(letter: char) -> Option<&'static SlapOption> {
+    OPTIONS.iter().find(|known| known.letter == Some(letter))
+}
+
 /// The byte of a word at which a password begins, or may begin: nobody knows what the value of an
 /// option is that we do not know. It is the word's length if the password is not in it.
 pub fn secret_in(word: &str) -> Option<usize> {
@@ -226,8 +260,8 @@ pub fn secret_in(word: &str) -> Option<usize> {
     // Letters in front of -p take no value: -vpSECRET.
     let letters = word.strip_prefix('-')?;
     let takes_value = |letter: char| {
-        let known = OPTIONS.iter().find(|known| known.letter == Some(letter));
-        known.is_some_and(|known| !matches!(known.takes, Takes::Nothing | Takes::Switch))
+        of_letter(letter)
+            .is_some_and(|known| !matches!(known.takes, Takes::Nothing | Takes::Switch))
     };
     let at = letters.find(takes_value)?;
     letters.get(at..)?.starts_with('p').then_some(at + 2)
@@ -291,7 +325,7 @@ impl Reader<'_> {
     fn letters(&mut self, place: usize, word: &str) -> Result<(), SlapRefusal> {
         let mut rest = word.chars();
         while let Some(letter) = rest.next() {
-            let Some(known) = OPTIONS.iter().find(|known| known.letter == Some(letter)) else {
+            let Some(known) = of_letter(letter) else {
                 return refuse(UNKNOWN_OPTION, format!("unknown option '-{letter}'"));
             };
             let behind = Some(rest.as_str().to_owned()).filter(|behind| !behind.is_empty());
@@ -462,6 +496,9 @@ mod tests {
             read("-asc2 stray -- --foo", true).map(|all| all.len()),
             Ok(3)
         );
+        let words = ["-asc2", "stray", "-F", ";", "-", "--", "--foo"].map(str::to_owned);
+        let strays = parse(&words, 0, true).map(|line| line.strays);
+        assert_eq!(strays, Ok(vec![1, 4, 6]));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Which option files and groups are read, and the words in them.
 
 use super::option_file::{self, OptionLine, WrongOptionFile};
+use crate::cli::byte_order_mark::without_mark;
 use crate::talk::failure;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -154,7 +155,7 @@ impl FoundFile<'_> {
             }
             Err(_) => return Ok(()),
         };
-        let entries = option_file::read(&text).map_err(|wrong| match wrong {
+        let entries = option_file::read(without_mark(&text)).map_err(|wrong| match wrong {
             WrongOptionFile::NoGroup(line) => format!(
                 "error: Found option without preceding group in config file: {shown} \
                  at line: {line}"

@@ -21,6 +21,7 @@ mod run;
 mod servers;
 mod settings;
 mod split;
+mod stray;
 mod texts;
 mod values;
 
@@ -117,6 +118,14 @@ fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), SlapHa
     if options.has("version") {
         print(&help::version(program));
         return Ok(());
+    }
+    match (options.strays.as_slice(), strict) {
+        // mysqlslap swallows two.
+        ([] | [_] | [_, _], true) | ([], false) => {}
+        (_, true) => return Err(SlapHalt::Request("Too many arguments".to_owned())),
+        ([place, ..], false) => {
+            return Err(SlapHalt::Request(stray::refusal(&words.words, *place)));
+        }
     }
     let settings = SlapSettings::new(&options, strict).map_err(SlapHalt::Request)?;
     let password = match options.has("password") && options.text("password").is_none() {

@@ -3,6 +3,7 @@
 use super::arguments::SlapOptions;
 use super::auto::Auto;
 use super::split::{Split, as_mysqlslap, split};
+use crate::cli::byte_order_mark::without_mark;
 use crate::talk::failure;
 use crate::workload::client_list::Text;
 use std::fs::OpenOptions;
@@ -110,5 +111,9 @@ fn text_of(name: &str, given: &str, strict: bool) -> Result<(String, String), St
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
         format!("--{name}={given}: line {line} is not UTF-8; convert the file (iconv -t UTF-8)")
     })?;
+    let text = match strict {
+        true => text,
+        false => without_mark(&text).to_owned(),
+    };
     Ok((text, format!("--{name}={given}")))
 }

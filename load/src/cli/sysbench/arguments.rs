@@ -1,6 +1,7 @@
 //! Takes a command line apart: options, the test, the command.
 
 use super::table::{self, Whose};
+use crate::cli::byte_order_mark::without_mark;
 use crate::cli::secrets;
 use crate::lua::options::{BadValue, OptionType, OptionValue, ScriptOptions, normal_name, parse};
 use crate::lua::run::Compat;
@@ -106,7 +107,8 @@ impl CommandLine {
         };
         let text = std::fs::read_to_string(&path)
             .map_err(|error| format!("{path}: {}", failure::words(&error)))?;
-        let mut given: Vec<Given> = text.lines().filter_map(config_line).collect();
+        let lines = without_mark(&text).lines();
+        let mut given: Vec<Given> = lines.filter_map(config_line).collect();
         given.append(&mut self.given);
         self.given = given;
         Ok(())
@@ -171,7 +173,7 @@ pub fn read_known(
         match parse(known.kind, given.value.as_deref()) {
             Ok(value) => options.set(known.name, value),
             Err(BadValue::Number) => return Err(Refused::Number(bad_number(given))),
-            Err(BadValue::Bool) => return Err(Refused::Option(invalid_option(given))),
+            Err(BadValue::Bool) => return Err(Refused::Option(invalid_option(given, compat))),
         }
     }
     Ok((options, unknown))
@@ -182,11 +184,14 @@ pub fn bad_number(given: &Given) -> Wrong {
     format!("Invalid value for the '{}' option: '{value}'", given.name)
 }
 
-pub fn invalid_option(given: &Given) -> Wrong {
-    format!(
-        "invalid option: {}",
-        secrets::cut(&given.text, secret_in(&given.text))
-    )
+pub fn invalid_option(given: &Given, compat: Compat) -> Wrong {
+    let shown = secrets::cut(&given.text, secret_in(&given.text));
+    let other = compat.other();
+    let takes = |known: &table::Known| parse(known.kind, given.value.as_deref()).is_ok();
+    match table::named(other, &given.name).is_some_and(takes) {
+        true => format!("invalid option: {shown} (--compat={} has it)", other.name()),
+        false => format!("invalid option: {shown}"),
+    }
 }
 
 /// The byte of a word at which a password begins; the word's length if the password is not in it.
@@ -273,6 +278,9 @@ mod tests {
             wrong,
             Refused::Option("invalid option: --debug=maybe".to_owned())
         );
+        let wrong = read_known(&parsed(&["--mysql-ssl=required"]), Compat::V1_0).unwrap_err();
+        let words = "invalid option: --mysql-ssl=required (--compat=1.1 has it)";
+        assert_eq!(wrong, Refused::Option(words.to_owned()));
     }
 
     #[test]
@@ -318,6 +326,12 @@ mod tests {
         assert_eq!(config_line("--events=4").unwrap().name, "events");
         assert_eq!(config_line("debug").unwrap().value, None);
         assert_eq!(config_line("# threads=3"), None);
+        let path = std::env::temp_dir().join(format!("contend-config-{}", std::process::id()));
+        std::fs::write(&path, "\u{feff}threads=3\n").unwrap();
+        let mut line = parsed(&[&format!("--config-file={}", path.display())]);
+        line.add_config_file().unwrap();
+        assert_eq!(line.last("threads").unwrap().value.as_deref(), Some("3"));
+        std::fs::remove_file(path).unwrap();
     }
 
     proptest! {

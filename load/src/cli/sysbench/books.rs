@@ -30,6 +30,17 @@ impl ReportFigures {
         }
     }
 
+    /// Adds the stretch behind this one.
+    pub fn go_on(&mut self, next: &Self) {
+        for (ours, theirs) in self.threads.iter_mut().zip(&next.threads) {
+            ours.go_on(theirs);
+        }
+        self.sum.go_on(&next.sum);
+        self.latency.merge(&next.latency);
+        self.interval_s += next.interval_s;
+        (self.total_s, self.queue_length) = (next.total_s, next.queue_length);
+    }
+
     pub fn percentile_s(&self, percentile: u32) -> f64 {
         match percentile {
             0 => 0.0,
@@ -194,6 +205,11 @@ mod tests {
         let second = books.interval();
         assert_eq!((second.sum.of(Counter::Read), second.interval_s), (3, 1.5));
         assert_eq!((second.total_s, second.queue_length), (2.5, 3));
+        let mut both = first.clone();
+        both.go_on(&second);
+        assert_eq!((both.sum.of(Counter::Read), both.sum.time_ns), (5, 40));
+        assert_eq!((both.threads[1].queries(), both.interval_s), (5, 2.5));
+        assert_eq!((both.latency.count(), both.total_s), (2, 2.5));
         let checkpoint = books.checkpoint();
         assert_eq!(checkpoint.sum.of(Counter::Read), 5);
         assert_eq!(

@@ -2,7 +2,8 @@
 
 use super::arguments::{Given, Wrong};
 use super::settings::Settings;
-use super::{EXIT_DONE, EXIT_FAILED, Halt, events, fatal, settle_options};
+use super::{EXIT_DONE, EXIT_FAILED, Halt, events, fatal, hints, settle_options};
+use crate::cli::secrets;
 use crate::lua::options::Declared;
 use crate::lua::run::Run;
 use crate::lua::{Called, Sharing, State, thread};
@@ -22,7 +23,9 @@ pub fn serve(
 ) -> Result<u8, Halt> {
     let servers = servers.map_err(Halt::Fatal)?;
     let main = super::state(run, 0, &servers).map_err(|error| Halt::Fatal(error.0))?;
-    main.run_script().map_err(|error| Halt::Fatal(error.0))?;
+    let hint = || hints::of_script(&run.script);
+    main.run_script()
+        .map_err(|error| Halt::Fatal(error.0).with_hint(hint()))?;
     let declared = settle_options(run, &main, unknown)?;
     let Some(command) = run.command.clone() else {
         return Ok(EXIT_DONE);
@@ -40,7 +43,11 @@ pub fn serve(
         None if COMMON.contains(&command.as_str()) => {
             common(&main, run, &command, declared.as_deref())
         }
-        None => Err(Halt::Usage(format!("Unknown command: {command}"))),
+        None => {
+            let shown = secrets::hidden(&command);
+            let hint = hints::of_words(run.arguments.get(1..).unwrap_or_default());
+            Err(Halt::Usage(format!("Unknown command: {shown}")).with_hint(hint))
+        }
     }
 }
 
@@ -73,6 +80,7 @@ fn common(
         }
         Ok(Called::Missing) => Err(Halt::Usage(format!(
             "'{name}' test does not implement the '{command}' command."
-        ))),
+        ))
+        .with_hint(hints::of_script(&run.script))),
     }
 }

@@ -4,7 +4,7 @@ use super::extras::Extras;
 use super::report::{self, Form};
 use super::settings::{OsThreads, Settings};
 use super::watch::{CUMULATIVE, DueReports, Reporter};
-use super::{EXIT_DONE, EXIT_FAILED, EXIT_FORCED, Halt};
+use super::{EXIT_DONE, EXIT_FAILED, EXIT_FORCED, Halt, hints};
 use crate::cli::output::remark;
 use crate::lua::fiber::NOT_READY;
 use crate::lua::log::{Level, Log, write_stdout};
@@ -23,6 +23,8 @@ use std::time::{Duration, Instant};
 
 /// A queue of more than one such part of a second's events is no chance of the last moment.
 const OVERLOAD_OF_RATE: u64 = 10;
+/// A report hook has the drain time, and at least this.
+const HOOK_TIME_MIN: Duration = Duration::from_secs(1);
 /// Longest wait for one answer while threads begin.
 const SETUP_ANSWER_S: f64 = 3600.0;
 
@@ -38,9 +40,10 @@ pub fn serve(
     main.has_hook(CUMULATIVE).map_err(raised)?;
     if !main.has_function("event").map_err(raised)? {
         let name = run.script.short_name();
-        return Err(Halt::Fatal(format!(
-            "cannot find the event() function in {name}"
-        )));
+        return Err(
+            Halt::Fatal(format!("cannot find the event() function in {name}"))
+                .with_hint(hints::of_script(&run.script)),
+        );
     }
     let extras = Extras::open(settings).map_err(Halt::Fatal)?;
     thread::call_if_there(&main, run, "init").map_err(|_| Halt::Said)?;
@@ -58,6 +61,7 @@ pub fn serve(
     let mut init_timeout = Some(after_init_timeout(run, settings)?);
     let mut forced = None;
     let mut watch = None;
+    let (mut opened, mut closed) = (None, None);
     let on_threads = wants_os_threads(run, settings).then_some(&servers);
     let job = job_of(run, settings, &servers);
     let ran = script::run(run, on_threads, job, &mut |progress| match progress {
@@ -76,11 +80,17 @@ pub fn serve(
             watch = Some(DueReports::new(&reporter, settings, &main, &servers));
             forced = after_forced_shutdown(&reporter, run, settings);
         }
-        Progress::Opened { counts } if !settings.warmup.is_zero() => {
-            reporter.books().begin(counts);
+        Progress::Phase {
+            name: "end", at, ..
+        } => closed = Some(at),
+        Progress::Opened { at, counts } => {
+            opened = Some(at);
+            // Without one threads may have begun already, and everything they did counts.
+            if !settings.warmup.is_zero() {
+                reporter.books().begin(counts);
+            }
         }
-        // Without a warm-up threads may have begun already, and everything they did counts.
-        Progress::Opened { .. } | Progress::Phase { .. } | Progress::Slice(_) => {}
+        Progress::Phase { .. } | Progress::Slice(_) => {}
         Progress::Interval {
             start_s,
             duration_s,
@@ -99,41 +109,53 @@ pub fn serve(
         }
     });
     drop(forced);
-    // The end of a report's state may close what its hook has opened, and no other report may come
-    // before that.
-    drop(watch);
-    match ran {
-        Err(failure) => {
-            let message = one_line(&failure.message);
-            let words = match failure.hint {
-                Some(hint) if failure.message != NOT_READY => format!("{message} ({hint})"),
-                _ => message.into_owned(),
-            };
-            return Err(Halt::Fatal(words));
-        }
-        Ok(measured) => {
-            if measured.unanswered > 0 {
-                remark(&format!(
-                    "WARNING: {} thread(s) still waited for the server when the time was over and \
-                     the drain time ({} s) too; their last events are in no figure.",
-                    measured.unanswered,
-                    settings.drain.as_secs()
-                ));
-            }
-            let end_s = measured.ended_after_ns as f64 / 1e9;
-            let waiting = measured.queue.closed.last().copied().unwrap_or(0);
-            let times = times_of(&measured.drained);
-            let mut books = reporter.books();
-            books.take(end_s, &measured.counts, &times, waiting);
-        }
+    let now = Instant::now();
+    if let Some(watch) = watch {
+        let limit = closed.unwrap_or(now) + settings.drain;
+        watch.end(limit.max(now + HOOK_TIME_MIN));
     }
+    let measured = ran.map_err(|failure| {
+        let message = one_line(&failure.message);
+        Halt::Fatal(match failure.hint {
+            Some(hint) if failure.message != NOT_READY => format!("{message} ({hint})"),
+            _ => message.into_owned(),
+        })
+    })?;
+    let left = run.figures.left().max(measured.unanswered);
+    if left > 0 {
+        remark(&format!(
+            "WARNING: {left} of {} thread(s) had not ended when the time was over and the drain \
+             time ({} s) too; their last events are in no figure.",
+            settings.threads,
+            settings.drain.as_secs()
+        ));
+    }
+    let end_s = total_s(run, opened.unwrap_or(now), closed.unwrap_or(now));
+    let waiting = measured.queue.closed.last().copied().unwrap_or(0);
+    let times = times_of(&measured.drained);
+    (reporter.books()).take(end_s, &measured.counts, &times, waiting);
     if run.stop.has_failed() {
         // As under sysbench there is no report then, but the script's end is called.
         let _ = thread::call_if_there(&main, run, "done");
         return Ok(EXIT_FAILED);
     }
-    conclude(&main, run, settings, &reporter);
-    Ok(EXIT_DONE)
+    let all_hang = left >= settings.threads;
+    conclude(&main, run, settings, &reporter, all_hang);
+    match all_hang || reporter.has_failed() {
+        true => Ok(EXIT_FAILED),
+        false => Ok(EXIT_DONE),
+    }
+}
+
+/// From the begin of the window to the end of the last event. As long as there were threads to
+/// begin events, the time until the end of the window was theirs.
+fn total_s(run: &Run, opened: Instant, closed: Instant) -> f64 {
+    let end = match run.figures.last_end() {
+        None => closed,
+        Some(last) if run.figures.were_cut_off() => last.max(closed),
+        Some(last) => last,
+    };
+    end.saturating_duration_since(opened).as_secs_f64()
 }
 
 /// How long the events took that a tally has.
@@ -142,19 +164,24 @@ fn times_of(tally: &Tally) -> Cow<'_, Latency> {
     kind.map_or_else(Cow::default, |kind| Cow::Borrowed(&kind.response))
 }
 
-fn conclude(main: &State, run: &Run, settings: &Settings, reporter: &Reporter) {
+fn conclude(main: &State, run: &Arc<Run>, settings: &Settings, reporter: &Reporter, hangs: bool) {
     run.log.say(Level::Info, "Done.\n");
+    let whole = reporter.books().whole();
+    reporter.extras().conclude(run, settings, &whole);
     let mut figures = reporter.books().checkpoint();
     // All have ended.
     figures.sum.running = 0;
     if settings.histogram && run.log.shows(Level::Notice) {
         write_stdout(&format!("{}\n", report::histogram(&figures.latency)));
     }
-    reporter.say_cumulative(Some(main), &figures);
+    let limit = give_up_after(run, settings, "report_cumulative");
+    reporter.say_cumulative(main, &figures);
+    drop(limit);
+    // A server that lets all threads wait lets the script's end wait too.
+    let limit = hangs.then(|| give_up_after(run, settings, "done"));
     // A failure of done() is said, and changes nothing any more.
     let _ = thread::call_if_there(main, run, "done");
-    let whole = reporter.books().whole();
-    reporter.extras().conclude(run, settings, &whole);
+    drop(limit);
     let waiting = whole.queue_length;
     if waiting > u64::from(settings.threads).max(settings.rate / OVERLOAD_OF_RATE) {
         remark(&format!(
@@ -163,6 +190,19 @@ fn conclude(main: &State, run: &Run, settings: &Settings, reporter: &Reporter) {
             settings.threads
         ));
     }
+}
+
+/// Ends the program unless a function of the script comes back within the drain time.
+fn give_up_after(run: &Arc<Run>, settings: &Settings, function: &'static str) -> Option<Alarm> {
+    let limit = settings.drain.max(HOOK_TIME_MIN);
+    let run = Arc::clone(run);
+    let fire = move || {
+        let seconds = limit.as_secs();
+        let error = ScriptError(format!("it had not come back after {seconds} s"));
+        thread::say_failed(&run, function, &error);
+        std::process::exit(i32::from(EXIT_FAILED));
+    };
+    Alarm::set("give-up", limit, fire).ok()
 }
 
 /// Says if the threads get one of the operating system each because of what the script calls.
@@ -293,7 +333,7 @@ fn after_forced_shutdown(
             books.checkpoint()
         };
         // The script's own report belongs to a state that another thread is in.
-        reporter.say_cumulative(None, &figures);
+        reporter.say_whole(&figures);
         std::process::exit(i32::from(EXIT_FORCED));
     };
     Alarm::set("forced-shutdown", after, fire).ok()

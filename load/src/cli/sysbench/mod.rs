@@ -10,6 +10,8 @@ mod command;
 mod events;
 mod extras;
 mod help;
+mod hints;
+mod hook_thread;
 pub(super) mod planned;
 mod report;
 mod script;
@@ -53,6 +55,30 @@ pub(crate) enum Halt {
     Fatal(String),
     /// It was said already.
     Said,
+    /// One of these, and what helps.
+    Hinted(Box<Halt>, String),
+}
+
+impl Halt {
+    fn with_hint(self, hint: Option<String>) -> Self {
+        match hint {
+            Some(hint) => Self::Hinted(Box::new(self), hint),
+            None => self,
+        }
+    }
+
+    /// Says it, without the passwords of the command line.
+    fn say(&self, log: &Log, arguments: &[String]) {
+        match self {
+            Self::Usage(words) => remark(&arguments::hidden(words, arguments)),
+            Self::Fatal(words) => log.fatal(&arguments::hidden(words, arguments)),
+            Self::Said => {}
+            Self::Hinted(halt, hint) => {
+                halt.say(log, arguments);
+                remark(&format!("hint: {}", arguments::hidden(hint, arguments)));
+            }
+        }
+    }
 }
 
 /// Runs a command line, without the name of the program.
@@ -64,13 +90,10 @@ pub fn main(arguments: &[String]) -> ExitCode {
 
 fn run(arguments: &[String]) -> u8 {
     let log = Arc::new(Log::new(verbosity(arguments)));
-    match serve(arguments, &log) {
-        Ok(code) => return code,
-        Err(Halt::Usage(words)) => remark(&arguments::hidden(&words, arguments)),
-        Err(Halt::Fatal(words)) => log.fatal(&arguments::hidden(&words, arguments)),
-        Err(Halt::Said) => {}
-    }
-    EXIT_FAILED
+    serve(arguments, &log).unwrap_or_else(|halt| {
+        halt.say(&log, arguments);
+        EXIT_FAILED
+    })
 }
 
 /// Messages may be due before the options are known to be right.
@@ -88,7 +111,9 @@ fn verbosity(arguments: &[String]) -> u8 {
 }
 
 fn serve(arguments: &[String], log: &Arc<Log>) -> Result<u8, Halt> {
-    let mut line = CommandLine::parse(arguments).map_err(Halt::Usage)?;
+    let hint = || hints::of_words(arguments);
+    let wrong = |words| Halt::Usage(words).with_hint(hint());
+    let mut line = CommandLine::parse(arguments).map_err(wrong)?;
     let compat = line.compat().map_err(Halt::Usage)?;
     if line.is_on("help") {
         write_stdout(&help::usage(compat));
@@ -133,7 +158,10 @@ fn serve(arguments: &[String], log: &Arc<Log>) -> Result<u8, Halt> {
                  Use sysbench itself for it."
             )));
         }
-        Found::Missing(words) => return Err(Halt::Fatal(words)),
+        Found::Missing(words) => {
+            let of_test = line.test.as_deref().and_then(hints::of_test);
+            return Err(Halt::Fatal(words).with_hint(hint().or(of_test)));
+        }
     };
     arm_last_words(script.short_name());
     let servers = servers::servers(&known, &database, compat);
@@ -198,9 +226,10 @@ fn take_test_option(line: &mut CommandLine, mut unknown: Vec<Given>) -> Vec<Give
     unknown
 }
 
+/// Parsers in the wild know no comma here.
 fn say_header(log: &Log, compat: Compat) {
     log.notice(&format!(
-        "sysbench {} (contend-load {}, using bundled LuaJIT {})\n",
+        "sysbench {} (contend-load {} using bundled LuaJIT {})\n",
         compat.version(),
         env!("CARGO_PKG_VERSION"),
         crate::lua::luajit_version()
@@ -226,7 +255,7 @@ pub(crate) fn settle_options(
         }
         None => {
             if let Some(given) = unknown.first() {
-                return Err(Halt::Usage(arguments::invalid_option(given)));
+                return Err(Halt::Usage(arguments::invalid_option(given, run.compat)));
             }
         }
     }
@@ -265,12 +294,14 @@ fn read_declared(
     for given in unknown {
         let mut known = declared.iter();
         let Some(option) = known.find(|option| normal_name(&option.name) == given.name) else {
-            return Err(Halt::Usage(arguments::invalid_option(given)));
+            return Err(Halt::Usage(arguments::invalid_option(given, run.compat)));
         };
         match parse(option.kind, given.value.as_deref()) {
             Ok(value) => options.set(&option.name, value),
             Err(BadValue::Number) => return Err(Halt::Usage(arguments::bad_number(given))),
-            Err(BadValue::Bool) => return Err(Halt::Usage(arguments::invalid_option(given))),
+            Err(BadValue::Bool) => {
+                return Err(Halt::Usage(arguments::invalid_option(given, run.compat)));
+            }
         }
         let text = given.value.as_deref().unwrap_or("");
         let accepts = state.accepts(&option.name, text);

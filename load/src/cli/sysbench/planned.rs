@@ -119,7 +119,7 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
             super::Halt::Usage(words) | super::Halt::Fatal(words) => {
                 format!("workload.options: {words}")
             }
-            super::Halt::Said => format!("workload.script: {said}"),
+            super::Halt::Said | super::Halt::Hinted(..) => format!("workload.script: {said}"),
         }
     })?;
     thread::show_options(&main, &run).map_err(in_script)?;

@@ -26,8 +26,12 @@ pub fn database(options: &ScriptOptions) -> Result<Database, Wrong> {
     let ports = options.list("mysql_port").iter().map(port);
     let ports = ports.collect::<Result<Vec<_>, _>>()?;
     let ignored = options.list("mysql_ignore_errors").iter();
-    let ignore = IgnoredErrors::parse(ignored.map(String::as_str))
-        .map_err(|item| format!("Invalid value for --mysql-ignore-errors: '{item}'"))?;
+    let ignored = ignored.map(String::as_str).filter(|item| !is_none(item));
+    let ignore = IgnoredErrors::parse(ignored).map_err(|item| {
+        format!(
+            "Invalid value for --mysql-ignore-errors: '{item}' (say numbers of errors, all or none)"
+        )
+    })?;
     let emulate_statements = match options.text("db_ps_mode") {
         "auto" => false,
         "disable" => true,
@@ -53,6 +57,11 @@ pub fn database(options: &ScriptOptions) -> Result<Database, Wrong> {
         emulate_statements,
         ..Database::default()
     })
+}
+
+/// `none` and `none0`, which scripts give to have no error ignored: to sysbench any word is error 0.
+fn is_none(item: &str) -> bool {
+    matches!(item, "none" | "none0")
 }
 
 /// How to reach the servers of the database settings.
@@ -102,14 +111,15 @@ pub fn servers(
 }
 
 fn tls(options: &ScriptOptions, compat: Compat) -> Result<Tls, Wrong> {
-    let mode = match (compat, options.text("mysql_ssl")) {
+    let given = options.text("mysql_ssl");
+    let mode = match (compat, given.to_ascii_lowercase().as_str()) {
         (Compat::V1_0, _) if options.flag("mysql_ssl") => TlsMode::Required,
         (Compat::V1_0, _) | (_, "disabled") => TlsMode::Disabled,
         (_, "preferred") => TlsMode::Preferred,
         (_, "required") => TlsMode::Required,
         (_, "verify_ca") => TlsMode::VerifyCa,
         (_, "verify_identity") => TlsMode::VerifyIdentity,
-        (_, other) => return Err(format!("Invalid value for --mysql-ssl: '{other}'")),
+        (_, _) => return Err(format!("Invalid value for --mysql-ssl: '{given}'")),
     };
     Ok(Tls {
         mode,
@@ -166,6 +176,15 @@ mod tests {
     }
 
     #[test]
+    fn no_error_is_ignored_by_the_words_for_it() {
+        for word in ["none", "none0", "0", ""] {
+            let word = format!("--mysql-ignore-errors={word}");
+            let database = database(&options(&[&word], Compat::V1_0)).unwrap();
+            assert!(!database.ignore.has(1213), "{word}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_meant_is_refused() {
         for words in [
             "--mysql-port=x",
@@ -189,6 +208,10 @@ mod tests {
         assert_eq!(
             mode("--mysql-ssl=verify_ca", Compat::V1_1),
             TlsMode::VerifyCa
+        );
+        assert_eq!(
+            mode("--mysql-ssl=REQUIRED", Compat::V1_1),
+            TlsMode::Required
         );
     }
 }

@@ -236,6 +236,12 @@ pub fn draws(options: &ScriptOptions, compat: Compat) -> Result<Draws, Wrong> {
         ("pareto", _) => pareto,
         ("special", Compat::V1_0) => special,
         ("zipfian", Compat::V1_1) => zipfian,
+        ("special" | "zipfian", _) => {
+            let other = compat.other().name();
+            return Err(format!(
+                "Invalid random numbers distribution: {name} (--compat={other} has it)."
+            ));
+        }
         _ => return Err(format!("Invalid random numbers distribution: {name}.")),
     };
     let seed = match options.int("rand_seed") {
@@ -337,6 +343,14 @@ mod tests {
         }
         assert!(settings(&["--percentile=0", "--histogram"]).is_err());
         assert!(draws(&options(&["--rand-type=foo"]), Compat::V1_0).is_err());
+        for (name, compat, other) in [
+            ("zipfian", Compat::V1_0, "1.1"),
+            ("special", Compat::V1_1, "1.0"),
+        ] {
+            let options = options(&[&format!("--rand-type={name}")]);
+            let message = draws(&options, compat).unwrap_err();
+            assert!(message.contains(&format!("--compat={other}")), "{message}");
+        }
         assert!(draws(&options(&["--rand-pareto-h=2"]), Compat::V1_0).is_err());
     }
 

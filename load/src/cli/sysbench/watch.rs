@@ -2,19 +2,26 @@
 
 use super::books::{ReportBooks, ReportFigures};
 use super::extras::Extras;
+use super::hook_thread::HookThread;
 use super::report::{self, Form};
 use super::settings::Settings;
+use crate::cli::output::remark;
 use crate::lua::log::{Level, write_stdout};
 use crate::lua::run::Run;
-use crate::lua::{ScriptError, State, thread};
+use crate::lua::{State, thread};
 use crate::record::Counter;
 use crate::run::script::Servers;
 use std::collections::VecDeque;
 use std::ffi::CStr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 const INTERMEDIATE: &CStr = c"report_intermediate";
 pub const CUMULATIVE: &CStr = c"report_cumulative";
+
+/// Numbers that a hook is called with, by their names.
+type HookNumbers = Vec<(&'static str, f64)>;
 
 /// What reporters share.
 #[derive(Debug)]
@@ -23,6 +30,8 @@ pub struct Reporter {
     form: Form,
     books: Mutex<ReportBooks>,
     extras: Mutex<Extras>,
+    /// A whole report could not be made.
+    failed: AtomicBool,
 }
 
 impl Reporter {
@@ -32,7 +41,12 @@ impl Reporter {
             run,
             form,
             extras: Mutex::new(extras),
+            failed: AtomicBool::new(false),
         }
+    }
+
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Relaxed)
     }
 
     pub fn books(&self) -> MutexGuard<'_, ReportBooks> {
@@ -51,14 +65,14 @@ impl Reporter {
         }
     }
 
-    fn say_interval(&self, state: Option<&State>, precise: bool) {
+    /// To the hook, or if it cannot be called in sysbench's form.
+    fn say_interval(&self, hook: Option<&HookThread>, precise: bool) {
         let figures = self.books().interval();
         self.extras().add_interval(&figures);
-        let form = self.form();
-        if let Some(state) = state {
-            let numbers = interval_numbers(&form, &figures);
-            return call_hook(state, &self.run, INTERMEDIATE, &numbers);
+        if hook.is_some_and(|hook| hook.tell(figures.clone())) {
+            return;
         }
+        let form = self.form();
         let (log, second, digits) = (&self.run.log, figures.total_s, usize::from(precise));
         log.stamp(second, digits, &report::interval(&form, &figures));
         if form.rate {
@@ -66,21 +80,39 @@ impl Reporter {
         }
     }
 
-    fn say_checkpoint(&self, state: Option<&State>) {
+    fn say_checkpoint(&self, hook: Option<&HookThread>) {
         let figures = self.books().checkpoint();
         self.run.log.stamp(figures.total_s, 0, "Checkpoint report:");
-        self.say_cumulative(state, &figures);
+        if !hook.is_some_and(|hook| hook.tell(figures.clone())) {
+            self.say_whole(&figures);
+        }
     }
 
     /// The whole report, by the script's hook or in sysbench's form.
-    pub fn say_cumulative(&self, state: Option<&State>, figures: &ReportFigures) {
-        let form = self.form();
-        if let Some(state) = state.filter(|state| has_hook(state, &self.run, CUMULATIVE)) {
-            let numbers = cumulative_numbers(&form, figures);
-            return call_hook(state, &self.run, CUMULATIVE, &numbers);
+    pub fn say_cumulative(&self, state: &State, figures: &ReportFigures) {
+        if has_hook(state, &self.run, CUMULATIVE) {
+            let numbers = cumulative_numbers(&self.form(), figures);
+            return self.call_hook(state, CUMULATIVE, &numbers);
         }
+        self.say_whole(figures);
+    }
+
+    /// That it fails is said, and noted where a whole report is missing then.
+    fn call_hook(&self, state: &State, hook: &CStr, numbers: &HookNumbers) {
+        if let Err(error) = state.call_hook(hook, numbers) {
+            thread::say_failed(&self.run, &hook.to_string_lossy(), &error);
+            self.note_missing(hook);
+        }
+    }
+
+    fn note_missing(&self, hook: &CStr) {
+        self.failed.fetch_or(hook == CUMULATIVE, Relaxed);
+    }
+
+    /// The whole report in sysbench's form.
+    pub fn say_whole(&self, figures: &ReportFigures) {
         if self.run.log.shows(Level::Notice) {
-            write_stdout(&format!("{}\n", report::cumulative(&form, figures)));
+            write_stdout(&format!("{}\n", report::cumulative(&self.form(), figures)));
         }
     }
 }
@@ -93,14 +125,7 @@ fn has_hook(state: &State, run: &Run, hook: &CStr) -> bool {
     })
 }
 
-fn call_hook(state: &State, run: &Run, hook: &CStr, numbers: &[(&str, f64)]) {
-    if let Err(error) = state.call_hook(hook, numbers) {
-        let name = hook.to_string_lossy();
-        thread::say_failed(run, &name, &error);
-    }
-}
-
-fn common_numbers(form: &Form, figures: &ReportFigures) -> Vec<(&'static str, f64)> {
+fn common_numbers(form: &Form, figures: &ReportFigures) -> HookNumbers {
     let of = |counter: Counter| figures.sum.of(counter) as f64;
     vec![
         ("threads_running", figures.sum.running.into()),
@@ -116,7 +141,7 @@ fn common_numbers(form: &Form, figures: &ReportFigures) -> Vec<(&'static str, f6
     ]
 }
 
-fn interval_numbers(form: &Form, figures: &ReportFigures) -> Vec<(&'static str, f64)> {
+fn interval_numbers(form: &Form, figures: &ReportFigures) -> HookNumbers {
     let mut numbers = common_numbers(form, figures);
     numbers.push(("queue_length", figures.queue_length as f64));
     // Without a rate nobody counts those, says sysbench.
@@ -125,7 +150,7 @@ fn interval_numbers(form: &Form, figures: &ReportFigures) -> Vec<(&'static str, 
     numbers
 }
 
-fn cumulative_numbers(form: &Form, figures: &ReportFigures) -> Vec<(&'static str, f64)> {
+fn cumulative_numbers(form: &Form, figures: &ReportFigures) -> HookNumbers {
     let mut numbers = common_numbers(form, figures);
     numbers.push(("latency_min", figures.min_s()));
     numbers.push(("latency_max", figures.max_s()));
@@ -136,15 +161,15 @@ fn cumulative_numbers(form: &Form, figures: &ReportFigures) -> Vec<(&'static str
 
 /// The reports that the settings ask for while the run goes on.
 pub struct DueReports<'a> {
-    reporter: &'a Reporter,
+    reporter: &'a Arc<Reporter>,
     /// Seconds; 0: no report of intervals. When the next ends.
     every_s: f64,
     next_s: f64,
     /// In seconds, those to come.
     checkpoints: VecDeque<u64>,
-    /// States for the hooks that the script has set.
-    intermediate: Option<State>,
-    cumulative: Option<State>,
+    /// Where the hooks run that the script has set.
+    intermediate: Option<HookThread>,
+    cumulative: Option<HookThread>,
 }
 
 /// Two sums of the same times are as close.
@@ -152,23 +177,30 @@ const SAME_S: f64 = 1e-6;
 
 impl<'a> DueReports<'a> {
     pub fn new(
-        reporter: &'a Reporter,
+        reporter: &'a Arc<Reporter>,
         settings: &Settings,
         main: &State,
         servers: &Servers,
     ) -> Self {
         let every_s = settings.interval.as_secs_f64();
-        let state = |is_due: bool, hook| {
-            let is_wanted = is_due && has_hook(main, &reporter.run, hook);
-            is_wanted.then(|| report_state(&reporter.run, servers))?
+        type Numbers = fn(&Form, &ReportFigures) -> HookNumbers;
+        let started = |is_due: bool, hook: &'static CStr, merges, numbers: Numbers| {
+            if !is_due || !has_hook(main, &reporter.run, hook) {
+                return None;
+            }
+            let of = Arc::clone(reporter);
+            HookThread::start(&reporter.run, servers, merges, move |state, figures| {
+                of.call_hook(state, hook, &numbers(&of.form(), figures));
+            })
         };
+        let has_checkpoints = !settings.checkpoints.is_empty();
         Self {
             reporter,
             every_s,
             next_s: every_s,
             checkpoints: settings.checkpoints.iter().copied().collect(),
-            intermediate: state(every_s > 0.0, INTERMEDIATE),
-            cumulative: state(!settings.checkpoints.is_empty(), CUMULATIVE),
+            intermediate: started(every_s > 0.0, INTERMEDIATE, true, interval_numbers),
+            cumulative: started(has_checkpoints, CUMULATIVE, false, cumulative_numbers),
         }
     }
 
@@ -186,19 +218,32 @@ impl<'a> DueReports<'a> {
             self.checkpoints.pop_front();
             self.reporter.say_checkpoint(self.cumulative.as_ref());
         }
-        if self.checkpoints.is_empty() {
+        if self.checkpoints.is_empty()
+            && let Some(hook) = &mut self.cumulative
+        {
             // As under sysbench: what its end has to say comes after the last checkpoint.
-            self.cumulative = None;
+            hook.close();
         }
     }
-}
 
-/// A state for hooks: the script in it, its thread number behind those of the workers.
-fn report_state(run: &Arc<Run>, servers: &Servers) -> Option<State> {
-    let made = || -> Result<State, ScriptError> {
-        let state = super::state(run, run.figures.threads.len() as u32, servers)?;
-        thread::begin(&state, run)?;
-        Ok(state)
-    };
-    made().inspect_err(|error| run.log.fatal(&error.0)).ok()
+    /// Waits for the hooks that are being called; those that have not come back by `limit` are
+    /// given up. The end of a hook's state may close what the hook has opened, and no other report
+    /// may come before that.
+    pub fn end(self, limit: Instant) {
+        let hooks = [
+            (INTERMEDIATE, self.intermediate),
+            (CUMULATIVE, self.cumulative),
+        ];
+        for (name, hook) in hooks {
+            if hook.is_none_or(|hook| hook.end(limit)) {
+                continue;
+            }
+            self.reporter.note_missing(name);
+            remark(&format!(
+                "WARNING: {} had not come back when the time was over and the drain time too: it \
+                 is given up.",
+                name.to_string_lossy()
+            ));
+        }
+    }
 }

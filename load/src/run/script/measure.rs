@@ -33,7 +33,7 @@ pub fn measure(
     }
     let mut before = 0;
     let mut tell = |progress: Progress<'_>| {
-        if let Progress::Opened { counts } = &progress {
+        if let Progress::Opened { counts, .. } = &progress {
             before = reconnects(counts);
         }
         tell(progress);

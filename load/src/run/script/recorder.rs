@@ -50,7 +50,7 @@ impl Recorder {
         if let Some(kind) = tally.kinds.first_mut() {
             kind.record_ns(times.response_ns, times.lag_ns);
         }
-        figures.finish(times.response_ns);
+        figures.finish(due, times.response_ns);
     }
 
     /// Adds to `sum` what was recorded since the last cut. Returns what `look` sees meanwhile: no
