@@ -10,7 +10,7 @@ import pytest
 from contend.servers import PrivateServer, ServerBinary, Truncated
 from contend.servers.errors import OptionRejected
 from contend.servers.kinds import refuse_unknown
-from contend.servers.variables import rehearse
+from contend.servers.variables import rehearse, set_one
 
 Factory = Callable[..., PrivateServer]
 
@@ -100,6 +100,18 @@ def test_a_change_is_rehearsed_and_nothing_is_changed(
             with pytest.raises(OptionRejected, match=said):
                 rehearse(connection, name, value)
     assert server.variables().get(name) == before
+
+
+def test_a_running_server_is_not_sent_elsewhere(
+    any_binary: ServerBinary, shared_server: Factory
+) -> None:
+    server = shared_server(any_binary)
+    before = server.variables()["general_log_file"]
+    with server.connect() as connection:
+        for ask in (rehearse, set_one):
+            with pytest.raises(OptionRejected, match="outside the server's own folder"):
+                ask(connection, "general_log_file", "/nowhere/all.log")
+    assert server.variables()["general_log_file"] == before
 
 
 def test_mariadb_says_of_a_value_too_what_it_would_do(
