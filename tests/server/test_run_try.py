@@ -108,6 +108,23 @@ def test_one_that_was_interrupted_is_taken_up_by_contend_run(lab: Lab) -> None:
     [
         (["key_cache_segmnts=0,32"], 2, ["no option key_cache_segmnts", '"key_cache_segments"']),
         (["key_cache_segments=0,100"], 2, ["key_cache_segments: requested 100, effective 64"]),
+        (["loose_nosuch=1,2"], 2, ["would ignore loose_nosuch"]),
+        (["--a", "", "--b", "key_buffer=1"], 2, ["Write the whole name: key_buffer_size"]),
+        (
+            ["--a", "", "--b", "innodb_flush_method=O_DIRECT"],
+            2,
+            ["the sets a and b are the same to mariadb", "innodb_flush_method is O_DIRECT"],
+        ),
+        (
+            ["--a", "", "--b", "key_buffer_size=134217728 loose_skip_slow_query_log=1"],
+            2,
+            ["key_buffer_size is 134217728, slow_query_log is OFF"],
+        ),
+        (
+            ["innodb_stats_method=NULLS_equal,0"],
+            2,
+            ["innodb_stats_method = NULLS_equal and 0 are the same to mariadb"],
+        ),
         (
             ["innodb_flush_method=maybe,O_DIRECT"],
             2,

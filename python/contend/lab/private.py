@@ -339,6 +339,10 @@ class PrivateUnderTest:
 
     # --- what the record needs ---
 
+    def variables(self) -> dict[str, str]:
+        """Every variable of the server that is asked."""
+        return self._server.variables()
+
     def ready(self, cell: CellSpec) -> Ready:
         program = self._program
         assert program is not None
@@ -441,7 +445,7 @@ class PrivateUnderTest:
         if cell["server.use"] is None or state in self._told:
             return {}
         self._told.add(state)
-        return self._server.variables()
+        return self.variables()
 
     def _about_data(self, cell: CellSpec) -> DatasetRecord:
         if self._dataset is None:

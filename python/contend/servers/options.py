@@ -43,7 +43,10 @@ RESERVED = frozenset(
 """Options that contend itself sets for a private server."""
 
 _LOOSE = "loose_"
-_PREFIXES = ("skip_", "disable_", "enable_", "maximum_")
+_LIMIT = "maximum_"
+"""Before the name of a variable it says what sessions may give it at most."""
+
+_PREFIXES = ("skip_", "disable_", "enable_", _LIMIT)
 """With one of them before its name an option is another order to the same."""
 
 _PARTS = re.compile(r"[;,=]|(?<!:):(?!:|//)")
@@ -189,10 +192,18 @@ def truncations(
     """
     by_name = {change.name: change for change in adjusted}
     for name, value in options.items():
-        seen = truncation(name, value, variables.get(name.removeprefix("loose_")))
+        seen = truncation(name, value, variables.get(readings(name)[0]))
         if seen is not None:
             by_name[name] = seen
     return list(by_name.values())
+
+
+def variable_of(name: str, variables: Mapping[str, str]) -> str | None:
+    """The variable that shows what an option did; None if none does."""
+    plain = readings(name)[0]
+    if plain.startswith(_LIMIT) and plain not in variables:
+        return None
+    return next((one for one in readings(name) if one in variables), None)
 
 
 def same_value(one: str, other: str) -> bool:
