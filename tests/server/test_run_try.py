@@ -45,7 +45,8 @@ def test_it_answers_on_every_kind_of_server(lab: Lab, any_binary: ServerBinary) 
 def test_statements_sets_and_writes(lab: Lab) -> None:
     statement = "UPDATE sbtest SET k = k + 1 WHERE id = {id:uniform(1, 1000)}"
     done = lab.contend(
-        *("try", "--a", "", "--b", "innodb_flush_log_at_trx_commit=2", "--sql", statement),
+        *("try", "--a", "", "--b", "innodb_flush_log_at_trx_commit = 2 log-bin"),
+        *("--sql", statement),
         *("--sql", "SELECT MAX(k) FROM sbtest WHERE id < 100", "--writes", "--data", "1000"),
         *("--connections", "2,4", "--for", "4s", "--server", lab.server, "--out", lab.out),
     )
@@ -109,6 +110,7 @@ def test_one_that_was_interrupted_is_taken_up_by_contend_run(lab: Lab) -> None:
         (["key_cache_segmnts=0,32"], 2, ["no option key_cache_segmnts", '"key_cache_segments"']),
         (["key_cache_segments=0,100"], 2, ["key_cache_segments: requested 100, effective 64"]),
         (["loose_nosuch=1,2"], 2, ["would ignore loose_nosuch"]),
+        (["--a", "", "--b", "skip-name-resolve"], 2, ["skip_name_resolve is ON"]),
         (["--a", "", "--b", "key_buffer=1"], 2, ["Write the whole name: key_buffer_size"]),
         (
             ["--a", "", "--b", "innodb_flush_method=O_DIRECT"],

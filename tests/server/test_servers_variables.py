@@ -25,6 +25,19 @@ def test_a_value_cut_at_start_is_told(
     assert server.variables()["key_cache_segments"] == "64"
 
 
+def test_a_flag_stands_alone_where_it_can(
+    any_binary: ServerBinary, private_server: Factory
+) -> None:
+    """`--ansi=1` is refused, and so is `--sync-binlog` alone."""
+    server = private_server(any_binary, start=False)
+    flags = ("ansi", "log_bin", "slow_query_log", "sync_binlog", "loose_event_scheduler")
+    assert server.start(dict.fromkeys(flags, True)) == []
+    got = server.variables()
+    assert [got[name] for name in ("log_bin", "slow_query_log")] == ["ON", "ON"]
+    assert (got["sync_binlog"], got["event_scheduler"]) == ("1", "ON")
+    assert "ANSI" in got["sql_mode"]
+
+
 def test_a_value_cut_while_running_is_told(
     mariadb_binary: ServerBinary, private_server: Factory
 ) -> None:

@@ -151,9 +151,10 @@ class PrivateUnderTest:
         """A fresh copy of the data, also after the server died, because a crash may have hurt the
         old, and after a run that may have written: the next must find what this one found."""
         program = self._program_of(cell)
+        entry = program.deployment.entry
         # What can never be said is said before minutes of loading.
         for options in (launch.options, *launch.by_kind.values()):
-            program.deployment.entry.kind.option_arguments(options)
+            entry.kind.option_arguments(options, entry.binary)
         self._stale = True
         self.close()
         self._program = program

@@ -104,10 +104,13 @@ def _is_outside(part: str) -> bool:
     return bool(_HOME.match(place)) or os.path.normpath(place).split("/")[0] == ".."
 
 
-def as_arguments(options: Mapping[str, Value]) -> list[str]:
+def as_arguments(options: Mapping[str, Value], valued: frozenset[str] = frozenset()) -> list[str]:
     """The options as command line arguments.
 
-    `skip_…` options are flags: true gives the flag, false leaves it out.
+    True gives a flag, or 1 if the option needs a value; false 0, but leaves a `skip_…` option out.
+
+    Args:
+        valued: the options that need a value.
 
     Raises:
         OptionRejected: one is contend's own, or names a place outside the server's folder.
@@ -122,8 +125,10 @@ def as_arguments(options: Mapping[str, Value]) -> list[str]:
             )
         refuse_outside(normal, value)
         option = "--" + normal.replace("_", "-")
-        if normal.startswith("skip_") and isinstance(value, bool):
-            arguments += [option] if value else []
+        if value is False and normal.startswith("skip_"):
+            continue
+        if value is True and readings(normal)[0] not in valued:
+            arguments.append(option)
         else:
             arguments.append(f"{option}={as_text(value)}")
     return arguments

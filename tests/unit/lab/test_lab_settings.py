@@ -291,6 +291,14 @@ class TestRedoLogFolder:
             REDO_LOG_FOLDER.key.kind.read("log")
 
 
+def test_options_that_lay_files_out_do_so_by_any_spelling() -> None:
+    options: dict[str, Level] = {"loose-innodb-page-size": "8K", "innodb_undo_tablespaces": 3}
+    assert layout_options({**options, "sort_buffer_size": 1}) == {
+        "innodb_page_size": "8K",
+        "innodb_undo_tablespaces": 3,
+    }
+
+
 class TestWarm:
     @pytest.mark.parametrize(("how", "filled"), [("index", 1), ("as-found", 0)])
     def test_how_says_whether_caches_are_filled(

@@ -30,14 +30,19 @@ def test_options_become_arguments() -> None:
             "skip_external_locking": False,
             "hot.key_buffer_size": 1024,
             "init_file": "",
-        }
+            "loose_sync_binlog": True,
+            "event_scheduler": False,
+        },
+        frozenset({"sync_binlog"}),
     ) == [
         "--key-buffer-size=512M",
         "--query-cache-type=0",
-        "--slow-query-log=1",
+        "--slow-query-log",
         "--skip-log-bin",
         "--hot.key-buffer-size=1024",
         "--init-file=",
+        "--loose-sync-binlog=1",
+        "--event-scheduler=0",
     ]
 
 
