@@ -213,6 +213,24 @@ def test_what_a_running_server_does_not_take(
     assert {n: v for n, v in after.items() if before[n] != v and n not in MOVING} == {}
 
 
+@pytest.mark.parametrize(
+    "where", ["server.options.general_log_file", "server.globals.general_log_file"]
+)
+def test_a_running_server_is_not_sent_elsewhere(lab: Lab, running: Theirs, where: str) -> None:
+    """Nor by a run; a place that it has already is no change."""
+    running.takes_password(lab)
+    how = ("--server", running.dsn, "--yes", "--set")
+    done = lab.run(*how, f"{where}=/nowhere/all.log")
+    assert done.returncode == 2, done.stderr
+    assert "outside the server's own folder" in done.stderr
+    assert not lab.out.exists()
+    assert running.sql("SHOW DATABASES LIKE 'mine'") == [], "nothing was loaded"
+    if "options" in where:
+        done = lab.run(*how, f"server.options.tmpdir={running.value('tmpdir')}", *how[-1:],
+                       "server.options.back_log=7")  # fmt: skip
+        assert "would have to be restarted to change back_log," in done.stderr
+
+
 MOVING = {"timestamp", "rand_seed1", "rand_seed2", "gtid_binlog_pos", "last_insert_id"}
 """Variables that are other ones at every look."""
 

@@ -26,7 +26,13 @@ from contend.probed import ServerIdentity
 from contend.servers.client import StatementFailed
 from contend.servers.errors import OptionRejected, ReadOnly
 from contend.servers.existing import ExistingServer
-from contend.servers.options import as_text, normal_name, same_value, variable_of
+from contend.servers.options import (
+    as_text,
+    normal_name,
+    refuse_outside,
+    same_value,
+    variable_of,
+)
 from contend.servers.variables import read_all, rehearse
 from contend.settings import SETTINGS, launch_of
 from contend.settings.model_server import is_model
@@ -37,6 +43,9 @@ TRIED = tuple(setting for setting in SETTINGS if setting.tried)
 _SETUP = "setup"
 _OPTIONS = "server.options."
 _STATEMENTS = (_SETUP, "server.globals", "server.session", "server.before_run")
+
+_SHOWN = 60
+"""So many characters of a value are shown: an optimizer_switch has a thousand."""
 
 ProgramOf = Callable[[CellSpec], PrivateProgram]
 
@@ -157,7 +166,8 @@ def _refuse_same(experiment: Experiment, one: Start, other: Start) -> None:
         variable = variable_of(name, there)
         if variable is None or there[variable] != here.get(variable):
             return
-        alike.append(f"{variable} is {there[variable] or repr('')}")
+        value = there[variable] or "''"
+        alike.append(f"{variable} is {value if len(value) <= _SHOWN else f'{value[:_SHOWN]}…'}")
     path = next(iter(experiment.compare.baseline))
     name = path.removeprefix(_OPTIONS)
     levels = [
@@ -220,7 +230,8 @@ def _digest(cell: CellSpec, program_of: ProgramOf) -> str:
 
 
 def rehearse_options(server: ExistingServer, experiment: Experiment, *, exact: bool) -> None:
-    """Refuse an option that the server would not take; nothing on it is changed.
+    """Refuse an option that the server would not take, and variables that name places outside its
+    folder; nothing on it is changed.
 
     Args:
         exact: a value that the server would change is refused too.
@@ -229,9 +240,13 @@ def rehearse_options(server: ExistingServer, experiment: Experiment, *, exact: b
         RequestError: it has no such variable, does not change it while it runs, or refuses or
             changes the value.
     """
+    cells = list(cell_specs(experiment))
+    for cell in cells:
+        for name, value in (*cell["server.globals"].items(), *cell["server.session"].items()):
+            refuse_outside(name, value)
     wanted = {
         (normal_name(name), type(value), value)
-        for cell in cell_specs(experiment)
+        for cell in cells
         for name, value in cell["server.options"].items()
         if normal_name(name) not in NO_MATTER
     }
