@@ -57,15 +57,27 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
     A path such as `workload.point` is close to `workload.points`, and so is the bare `points`.
     """
-    known = list(names)
-    folded = {k.lower().replace("-", "_"): k for k in known}
+    folded = {k.lower().replace("-", "_"): k for k in names}
     wanted = name.lower().replace("-", "_")
-    close = difflib.get_close_matches(wanted, folded, n=1, cutoff=0.6)
-    if close:
-        return folded[close[0]]
     tails = {k.rsplit(".", 1)[-1]: original for k, original in folded.items()}
-    close = difflib.get_close_matches(wanted.rsplit(".", 1)[-1], tails, n=1, cutoff=0.75)
-    return tails[close[0]] if close else None
+    for word, known, cutoff in ((wanted, folded, 0.6), (wanted.rsplit(".", 1)[-1], tails, 0.75)):
+        for close in difflib.get_close_matches(word, known, n=3, cutoff=cutoff):
+            if _are_alike(word, close):
+                return known[close]
+    return None
+
+
+def _are_alike(one: str, other: str) -> bool:
+    """Whether names that are close as wholes are so without the words that both begin and end with:
+    a long `innodb_` makes no two options alike. One may have words more."""
+    words, others = one.split("_"), other.split("_")
+    for at in (0, -1):
+        while words and others and words[at] == others[at]:
+            del words[at], others[at]
+    rest = "_".join(words), "_".join(others)
+    if not all(rest) or rest == (one, other):
+        return True
+    return difflib.SequenceMatcher(None, *rest).ratio() >= 0.7
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str | None:

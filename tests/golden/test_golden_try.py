@@ -49,6 +49,7 @@ def test_try_print(transcript: Say) -> None:
         "--sql 'SELECT c FROM sbtest WHERE k < {k:uniform(1, 100)}' --sql 'SELECT 1' --print"
     )
     transcript("--a '' --b 'key_cache_segments=32 key_buffer_size=64M' --print")
+    transcript("--a skip-log-bin --b 'log_bin sync_binlog = 0' --print")
     transcript("--server mariadb,mysql@sid --workload oltp_read_only --data 1M --for 5m --print")
 
 
@@ -66,6 +67,9 @@ def test_try_refused(transcript: Say) -> None:
         "sort_buffer_size=256K,",
         "\"sql_mode='ANSI,''\"",
         "datadir=/a,/b",
+        "log_bin=a,/b",
+        "--a '' --b 'binlog-ignore-db=a binlog-ignore-db=b'",
+        "--a '' --b my.cnf",
         "--a sort_buffer_size=4M",
         "--a sort_buffer_size=256K --b sort_buffer_size=262144",
         "--a sort_buffer_size=1M --b '' sort_buffer_size=4M",

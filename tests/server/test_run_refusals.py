@@ -47,6 +47,18 @@ pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
             ["datadir", "is set by contend itself"],
             id="reserved-option",
         ),
+        pytest.param(
+            OPTIONS,
+            'log_bin = "/nowhere/bin" }',
+            ["log_bin = /nowhere/bin", "outside the server's own folder"],
+            id="option-elsewhere",
+        ),
+        pytest.param(
+            OPTIONS,
+            'sync_binlog = 1 }\nglobals = { general_log_file = "/nowhere/log" }',
+            ["general_log_file = /nowhere/log", "outside the server's own folder"],
+            id="global-elsewhere",
+        ),
     ],
 )
 def test_an_experiment_that_cannot_run(lab: Lab, old: str, new: str, words: list[str]) -> None:
@@ -116,7 +128,7 @@ def test_a_folder_that_has_something_in_it(lab: Lab) -> None:
 
 
 def test_a_server_that_does_not_start(lab: Lab) -> None:
-    lab.edit("key_cache_segments = 0 }", 'key_cache_segments = 0, tmpdir = "/nowhere/at/all" }')
+    lab.edit(OPTIONS, f'innodb_data_home_dir = "nowhere", {OPTIONS}')
     done = lab.run()
     assert done.returncode == 1
     assert "did not start" in done.stderr

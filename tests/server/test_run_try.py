@@ -45,7 +45,8 @@ def test_it_answers_on_every_kind_of_server(lab: Lab, any_binary: ServerBinary) 
 def test_statements_sets_and_writes(lab: Lab) -> None:
     statement = "UPDATE sbtest SET k = k + 1 WHERE id = {id:uniform(1, 1000)}"
     done = lab.contend(
-        *("try", "--a", "", "--b", "innodb_flush_log_at_trx_commit=2", "--sql", statement),
+        *("try", "--a", "", "--b", "innodb_flush_log_at_trx_commit = 2 log-bin"),
+        *("--sql", statement),
         *("--sql", "SELECT MAX(k) FROM sbtest WHERE id < 100", "--writes", "--data", "1000"),
         *("--connections", "2,4", "--for", "4s", "--server", lab.server, "--out", lab.out),
     )
@@ -123,6 +124,24 @@ def test_one_that_was_interrupted_is_taken_up_by_contend_run(lab: Lab) -> None:
     [
         (["key_cache_segmnts=0,32"], 2, ["no option key_cache_segmnts", '"key_cache_segments"']),
         (["key_cache_segments=0,100"], 2, ["key_cache_segments: requested 100, effective 64"]),
+        (["loose_nosuch=1,2"], 2, ["would ignore loose_nosuch"]),
+        (["--a", "", "--b", "skip-name-resolve"], 2, ["skip_name_resolve is ON"]),
+        (["--a", "", "--b", "key_buffer=1"], 2, ["Write the whole name: key_buffer_size"]),
+        (
+            ["--a", "", "--b", "innodb_flush_method=O_DIRECT"],
+            2,
+            ["the sets a and b are the same to mariadb", "innodb_flush_method is O_DIRECT"],
+        ),
+        (
+            ["--a", "", "--b", "key_buffer_size=134217728 loose_skip_slow_query_log=1"],
+            2,
+            ["key_buffer_size is 134217728, slow_query_log is OFF"],
+        ),
+        (
+            ["innodb_stats_method=NULLS_equal,0"],
+            2,
+            ["innodb_stats_method = NULLS_equal and 0 are the same to mariadb"],
+        ),
         (
             ["innodb_flush_method=maybe,O_DIRECT"],
             2,
@@ -131,9 +150,9 @@ def test_one_that_was_interrupted_is_taken_up_by_contend_run(lab: Lab) -> None:
         (["sort_buffer_size=lots,4M"], 2, ["(the baseline)", "refuses the value 'lots'"]),
         (["sort_buffer_size=256K,10"], 2, ["sort_buffer_size: requested 10, effective 1024"]),
         (
-            ["innodb_data_home_dir=/nowhere/at/all,."],
+            ["innodb_data_home_dir=nowhere,."],
             1,
-            ["with innodb_data_home_dir = /nowhere/at/all (the baseline)", "did not start", "  | "],
+            ["with innodb_data_home_dir = nowhere (the baseline)", "did not start", "  | "],
         ),
         (
             ["sort_buffer_size=256K,4M", "--sql", "SELECT c FROM nothere"],
@@ -191,6 +210,7 @@ def running(shared_server: Factory, mariadb_binary: ServerBinary) -> Theirs:
         ("sort_bufer_size=1M,2M", ["has no variable sort_bufer_size", '"sort_buffer_size"']),
         ("sort_buffer_size=lots,4M", ["refuses the value 'lots' for sort_buffer_size"]),
         ("key_cache_segments=0,100", ["changes key_cache_segments = 100"]),
+        ("general_log_file=a.log,/nowhere/b.log", ["outside the server's own folder"]),
     ],
 )
 def test_what_a_running_server_does_not_take(
@@ -207,6 +227,24 @@ def test_what_a_running_server_does_not_take(
     assert running.sql("SHOW DATABASES LIKE 'mine'") == [], "nothing was loaded"
     after = running.server.variables()
     assert {n: v for n, v in after.items() if before[n] != v and n not in MOVING} == {}
+
+
+@pytest.mark.parametrize(
+    "where", ["server.options.general_log_file", "server.globals.general_log_file"]
+)
+def test_a_running_server_is_not_sent_elsewhere(lab: Lab, running: Theirs, where: str) -> None:
+    """Nor by a run; a place that it has already is no change."""
+    running.takes_password(lab)
+    how = ("--server", running.dsn, "--yes", "--set")
+    done = lab.run(*how, f"{where}=/nowhere/all.log")
+    assert done.returncode == 2, done.stderr
+    assert "outside the server's own folder" in done.stderr
+    assert not lab.out.exists()
+    assert running.sql("SHOW DATABASES LIKE 'mine'") == [], "nothing was loaded"
+    if "options" in where:
+        done = lab.run(*how, f"server.options.tmpdir={running.value('tmpdir')}", *how[-1:],
+                       "server.options.back_log=7")  # fmt: skip
+        assert "would have to be restarted to change back_log," in done.stderr
 
 
 MOVING = {"timestamp", "rand_seed1", "rand_seed2", "gtid_binlog_pos", "last_insert_id"}

@@ -9,8 +9,8 @@ import pytest
 
 from contend.servers import PrivateServer, ServerBinary, Truncated
 from contend.servers.errors import OptionRejected
-from contend.servers.kinds import refuse_unknown
-from contend.servers.variables import rehearse
+from contend.servers.kinds import refuse_ignored, refuse_unknown
+from contend.servers.variables import rehearse, set_one
 
 Factory = Callable[..., PrivateServer]
 
@@ -23,6 +23,19 @@ def test_a_value_cut_at_start_is_told(
         Truncated("key_cache_segments", "100", "64")
     ]
     assert server.variables()["key_cache_segments"] == "64"
+
+
+def test_a_flag_stands_alone_where_it_can(
+    any_binary: ServerBinary, private_server: Factory
+) -> None:
+    """`--ansi=1` is refused, and so is `--sync-binlog` alone."""
+    server = private_server(any_binary, start=False)
+    flags = ("ansi", "log_bin", "slow_query_log", "sync_binlog", "loose_event_scheduler")
+    assert server.start(dict.fromkeys(flags, True)) == []
+    got = server.variables()
+    assert [got[name] for name in ("log_bin", "slow_query_log")] == ["ON", "ON"]
+    assert (got["sync_binlog"], got["event_scheduler"]) == ("1", "ON")
+    assert "ANSI" in got["sql_mode"]
 
 
 def test_a_value_cut_while_running_is_told(
@@ -62,7 +75,7 @@ def test_a_switch_in_words_that_mean_nothing_is_told(
     ("change", "words"),
     [
         ({"no_such_thing": 1}, "has no variable no_such_thing"),
-        ({"datadir": "/x"}, "cannot change datadir while it runs"),
+        ({"datadir": "x"}, "cannot change datadir while it runs"),
         ({"max_connections": "many"}, "refuses the value 'many' for max_connections"),
         ({"default_storage_engine": "Bogus"}, "did not set default_storage_engine"),
         ({"max_connections; DROP": 1}, "is not the name of a server option"),
@@ -102,6 +115,18 @@ def test_a_change_is_rehearsed_and_nothing_is_changed(
     assert server.variables().get(name) == before
 
 
+def test_a_running_server_is_not_sent_elsewhere(
+    any_binary: ServerBinary, shared_server: Factory
+) -> None:
+    server = shared_server(any_binary)
+    before = server.variables()["general_log_file"]
+    with server.connect() as connection:
+        for ask in (rehearse, set_one):
+            with pytest.raises(OptionRejected, match="outside the server's own folder"):
+                ask(connection, "general_log_file", "/nowhere/all.log")
+    assert server.variables()["general_log_file"] == before
+
+
 def test_mariadb_says_of_a_value_too_what_it_would_do(
     mariadb_binary: ServerBinary, shared_server: Factory
 ) -> None:
@@ -114,8 +139,9 @@ def test_mariadb_says_of_a_value_too_what_it_would_do(
 @pytest.mark.parametrize(
     "name",
     [
-        *("sort_buffer_size", "sort-buffer-size", "skip_name_resolve", "skip_log_bin", "loose_x"),
-        *("log_bin", "sort_buffer_si", "disable_log_bin", "hot.key_buffer_size", "ansi"),
+        *("sort_buffer_size", "sort-buffer-size", "skip_name_resolve", "skip_log_bin", "ansi"),
+        *("log_bin", "disable_log_bin", "hot.key_buffer_size", "loose_nosuch"),
+        "loose_skip_log_bin",
     ],
 )
 def test_a_program_knows_its_options(any_binary: ServerBinary, name: str) -> None:
@@ -133,6 +159,42 @@ def test_what_a_program_does_not_know_is_refused_with_the_nearest(
         refuse_unknown(any_binary, ["sort_buffer_size", name])
     assert caught.value.hint == f'Did you mean "{meant}"?'
     refuse_unknown(any_binary, ["plugin_load_add", name])
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("key_buffer", "Write the whole name: key_buffer_size."),
+        ("loose_key_buffer", "Write the whole name: key_buffer_size."),
+        ("skip_slow_query_lo", 'Did you mean "slow_query_log"?'),
+        ("innodb_page_siz", "Write the whole name: innodb_page_size."),
+        ("innodb_support_xa", "--verbose --help` lists all."),
+    ],
+)
+def test_the_beginning_of_a_name_is_none(any_binary: ServerBinary, name: str, hint: str) -> None:
+    """MariaDB takes it, and a record, a dataset and the read-back value would go by other names."""
+    with pytest.raises(OptionRejected, match=f"has no option {name}") as caught:
+        refuse_unknown(any_binary, [name])
+    assert hint in (caught.value.hint or "")
+
+
+def test_nor_is_it_where_plugins_have_options(any_binary: ServerBinary) -> None:
+    refuse_unknown(any_binary, ["plugin_load_add", "rocksdb_block_cache_size"])
+    with pytest.raises(OptionRejected, match="has no option innodb_page_siz"):
+        refuse_unknown(any_binary, ["plugin_load_add", "innodb_page_siz"])
+
+
+def test_what_every_server_would_ignore_is_refused(
+    mariadb_binary: ServerBinary, mysql_binary: ServerBinary
+) -> None:
+    both = [mariadb_binary, mysql_binary]
+    refuse_ignored(both, ["loose_query_cache_type", "sort_buffer_size", "loose_skip_log_bin"])
+    refuse_ignored(both, ["loose_nosuch", "plugin_load_add"])
+    with pytest.raises(OptionRejected, match="would ignore loose_nosuch"):
+        refuse_ignored(both, ["loose_nosuch"])
+    with pytest.raises(OptionRejected, match="would ignore loose_query") as caught:
+        refuse_ignored([mysql_binary], ["loose_query_cache_type"])
+    assert caught.value.hint == "Leave it out."
 
 
 def test_only_what_differs_is_listed(any_binary: ServerBinary, private_server: Factory) -> None:

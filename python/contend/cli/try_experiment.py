@@ -394,7 +394,8 @@ def _in_words(level: Level, sets: Mapping[str, Mapping[str, Level]]) -> str:
 
 
 def _inside(values: Mapping[str, Level]) -> str:
-    return " ".join(f"{one}={as_text(v)}" for one, v in values.items()) or "the defaults"
+    words = (one if v is True else f"{one}={as_text(v)}" for one, v in values.items())
+    return " ".join(words) or "the defaults"
 
 
 def _refuse_what_is_no_text(args: argparse.Namespace) -> None:

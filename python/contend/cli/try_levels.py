@@ -18,6 +18,11 @@ from contend.spec import Level
 _QUOTES = "'\""
 _WHOLE = re.compile(r"-?(0|[1-9]\d{0,19})")
 _REAL = re.compile(r"-?\d{1,20}\.\d{1,20}")
+_FLAG = re.compile(r"(--)?[A-Za-z][\w-]*")
+_AROUND_EQUALS = re.compile(
+    r"""('[^']*'|"(?:\\.|[^"\\])*"|\\.)|[ \t]+=[ \t]*|=[ \t]+(?![\w.-]+[ \t]*=)""", re.DOTALL
+)
+"""Blanks, as option files may have them, and what is in quotes, where they stay."""
 
 SHELL = (
     "A level with a comma, or an empty one, is put in quotes that the shell does not take away: "
@@ -27,14 +32,21 @@ SHELL = (
 
 def option_levels(text: str) -> tuple[str, tuple[Level, ...]]:
     """`NAME=LEVEL,…`: the option's name, and its levels; raises RequestError."""
-    name, levels = _parted(text)
-    return name, tuple(level_of(one) for one in split_levels(levels, text))
+    name, equals, levels = text.partition("=")
+    if not equals:
+        raise RequestError(
+            f"{text!r} is no option with values",
+            hint="Write an option of the server with two values, the first the baseline: "
+            "sort_buffer_size=256K,4M.",
+        )
+    return normal_name(name), tuple(level_of(one) for one in split_levels(levels, text))
 
 
 def option_set(text: str) -> dict[str, Level]:
-    """`NAME=VALUE NAME=VALUE`: the options of a set; quotes as a shell has them."""
+    """`NAME=VALUE NAME = VALUE FLAG`: the options of a set, a flag as true; quotes as a shell has
+    them. Raises RequestError."""
     try:
-        words = shlex.split(text)
+        words = shlex.split(_AROUND_EQUALS.sub(lambda found: found[1] or "=", text))
     except ValueError as error:
         raise RequestError(
             f"{text!r} cannot be split into options: {str(error).lower()}",
@@ -42,10 +54,19 @@ def option_set(text: str) -> dict[str, Level]:
         ) from None
     found: dict[str, Level] = {}
     for word in words:
-        name, value = _parted(word)
+        name, equals, value = word.partition("=")
+        if not equals and not _FLAG.fullmatch(word):
+            raise RequestError(
+                f"{word!r} in {text!r} is not an option",
+                hint="Write NAME=VALUE, or NAME alone for a flag. Option files are not read.",
+            )
+        name = normal_name(name)
         if name in found:
-            raise RequestError(f"{text!r} names {name} twice")
-        found[name] = level_of(value)
+            raise RequestError(
+                f"{text!r} names {name} twice",
+                hint="Give each option once: a server is started with one value of it.",
+            )
+        found[name] = level_of(value) if equals else True
     return found
 
 
@@ -84,17 +105,6 @@ def as_typed(name: str, levels: Sequence[Level]) -> str:
 def _quoted(level: str) -> str:
     is_plain = level and level == level.strip() and "," not in level and level[0] not in _QUOTES
     return level if is_plain else "'{}'".format(level.replace("'", "''"))
-
-
-def _parted(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise RequestError(
-            f"{text!r} is no option with values",
-            hint="Write an option of the server with two values, the first the baseline: "
-            "sort_buffer_size=256K,4M.",
-        )
-    return normal_name(name), value
 
 
 def _level_at(text: str, at: int, of: str) -> tuple[str, int]:

@@ -56,7 +56,7 @@ from contend.servers import PrivateServer, ServerBinary
 from contend.servers.deployment import alone
 from contend.servers.dsn import passwords
 from contend.servers.existing import ExistingServer
-from contend.servers.kinds import refuse_unknown
+from contend.servers.kinds import refuse_ignored, refuse_unknown
 from contend.servers.topologies import deployment_of
 from contend.settings import launch_of
 from contend.settings.cluster import BACKEND
@@ -171,7 +171,7 @@ def private_equipment(
                 yield [stack.enter_context(testbed(number)) for number in range(count)]
 
     def check(experiment: Experiment) -> None:
-        _refuse_unknown_options(experiment, binaries)
+        _refuse_unknown_options(experiment, binaries, exact=exact)
         check_workloads(experiment, program)
         require_imports(cache, experiment)
         with workspace(cache) as work:
@@ -227,15 +227,20 @@ def _equipment(
     )
 
 
-def _refuse_unknown_options(experiment: Experiment, binaries: Mapping[str, ServerBinary]) -> None:
-    seen = set()
+def _refuse_unknown_options(
+    experiment: Experiment, binaries: Mapping[str, ServerBinary], *, exact: bool
+) -> None:
+    seen: dict[tuple[ServerBinary, frozenset[str]], None] = {}
     for cell in cell_specs(experiment):
-        launch = launch_of(cell.values)
         binary = binaries[server_name(cell)]
-        names = frozenset(launch.options_of(binary.kind))
-        if (binary, names) not in seen:
-            seen.add((binary, names))
-            refuse_unknown(binary, sorted(names))
+        seen[binary, frozenset(launch_of(cell.values).options_of(binary.kind))] = None
+    for binary, names in seen:
+        refuse_unknown(binary, sorted(names))
+    if exact:
+        refuse_ignored(
+            list(dict.fromkeys(binary for binary, _names in seen)),
+            sorted({name for _binary, names in seen for name in names}),
+        )
 
 
 def borrowed_equipment(

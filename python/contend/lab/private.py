@@ -151,9 +151,10 @@ class PrivateUnderTest:
         """A fresh copy of the data, also after the server died, because a crash may have hurt the
         old, and after a run that may have written: the next must find what this one found."""
         program = self._program_of(cell)
+        entry = program.deployment.entry
         # What can never be said is said before minutes of loading.
         for options in (launch.options, *launch.by_kind.values()):
-            program.deployment.entry.kind.option_arguments(options)
+            entry.kind.option_arguments(options, entry.binary)
         self._stale = True
         self.close()
         self._program = program
@@ -339,6 +340,10 @@ class PrivateUnderTest:
 
     # --- what the record needs ---
 
+    def variables(self) -> dict[str, str]:
+        """Every variable of the server that is asked."""
+        return self._server.variables()
+
     def ready(self, cell: CellSpec) -> Ready:
         program = self._program
         assert program is not None
@@ -441,7 +446,7 @@ class PrivateUnderTest:
         if cell["server.use"] is None or state in self._told:
             return {}
         self._told.add(state)
-        return self._server.variables()
+        return self.variables()
 
     def _about_data(self, cell: CellSpec) -> DatasetRecord:
         if self._dataset is None:

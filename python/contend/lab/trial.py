@@ -9,10 +9,12 @@ night. What was accepted once is not tried again.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from contend.errors import ContendError, RequestError, did_you_mean
 from contend.lab.borrowed import NO_MATTER, needs_restart
@@ -20,18 +22,30 @@ from contend.lab.events import Listener, Notice
 from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.testbed import Testbed
 from contend.load import Address, FillProcess, LoadProcess
+from contend.probed import ServerIdentity
 from contend.servers.client import StatementFailed
 from contend.servers.errors import OptionRejected, ReadOnly
 from contend.servers.existing import ExistingServer
-from contend.servers.options import as_text, normal_name, same_value
+from contend.servers.options import (
+    as_text,
+    normal_name,
+    refuse_outside,
+    same_value,
+    variable_of,
+)
 from contend.servers.variables import read_all, rehearse
-from contend.settings import SETTINGS
+from contend.settings import SETTINGS, launch_of
 from contend.settings.model_server import is_model
+from contend.settings.options import PROFILE
 from contend.spec import SCRIPT_SCHEMA, CellSpec, Experiment, Level, cell_specs, imported_name
 
 TRIED = tuple(setting for setting in SETTINGS if setting.tried)
 _SETUP = "setup"
+_OPTIONS = "server.options."
 _STATEMENTS = (_SETUP, "server.globals", "server.session", "server.before_run")
+
+_SHOWN = 60
+"""So many characters of a value are shown: an optimizer_switch has a thousand."""
 
 ProgramOf = Callable[[CellSpec], PrivateProgram]
 
@@ -50,7 +64,8 @@ def try_starts(
     Args:
         program_of: the server of a cell, whose folder is empty.
         kept: a folder that remembers what was accepted, and what the server made of it.
-        exact: a compared value that the server changes is refused.
+        exact: a compared value that the server changes is refused, and levels that it does not
+            tell apart.
 
     Raises:
         RequestError: an option, a wrapper or a statement is refused.
@@ -61,8 +76,15 @@ def try_starts(
     if wanted:
         _try(experiment, wanted, program_of, load=load, listen=listen)
     if exact:
-        for file in cells:
-            _refuse_changed(file.read_text("utf-8"))
+        starts = [
+            (cell, program_of(cell).identity, json.loads(file.read_text("utf-8")))
+            for file, cell in cells.items()
+        ]
+        for _cell, _identity, seen in starts:
+            _refuse_changed(seen["changed"])
+        for one, other in itertools.combinations(starts, 2):
+            if _differ_as_compared(experiment, one[0], other[0]) and one[1] == other[1]:
+                _refuse_same(experiment, one, other)
 
 
 def _try(
@@ -100,16 +122,62 @@ def _try(
                 ) from error
             file.parent.mkdir(parents=True, exist_ok=True)
             changed = [one["message"] for one in marks if one["code"] == "option-truncated"]
-            file.write_text("\n".join(changed), "utf-8")
+            seen = {"changed": changed, "variables": place.variables()}
+            file.write_text(json.dumps(seen), "utf-8")
 
 
-def _refuse_changed(changed: str) -> None:
+def _refuse_changed(changed: Sequence[str]) -> None:
     """What a server takes otherwise than it was asked would go by a wrong name in the answer."""
     if changed:
         raise RequestError(
-            f"the server changes {', '.join(changed.splitlines())}",
+            f"the server changes {', '.join(changed)}",
             hint="Name values that it takes as they are.",
         )
+
+
+Start = tuple[CellSpec, ServerIdentity, Mapping[str, Any]]
+"""A cell, its server, and what was kept of the trial."""
+
+
+def _differ_as_compared(experiment: Experiment, one: CellSpec, other: CellSpec) -> bool:
+    """Whether two cells differ in nothing but the options that are compared."""
+    path = next(iter(experiment.compare.baseline), "")
+    name = path.removeprefix(_OPTIONS)
+
+    def rest(cell: CellSpec) -> list[object]:
+        options = {n: value for n, value in cell["server.options"].items() if n != name}
+        left_out = (path, "server.options")
+        return [options, *(cell[each.path] for each in TRIED if each.path not in left_out)]
+
+    return path in (PROFILE.path, f"{_OPTIONS}{name}") and rest(one) == rest(other)
+
+
+def _refuse_same(experiment: Experiment, one: Start, other: Start) -> None:
+    """Levels whose options leave the server with the same variables would be compared for
+    nothing. What an option without a variable does nobody sees, so it counts as a difference."""
+    kind = one[1]["kind"]
+    cells = one[0], other[0]
+    options, others = (launch_of(cell.values).options_of(kind) for cell in cells)
+    there, here = one[2]["variables"], other[2]["variables"]
+    alike = []
+    for name in options | others:
+        if name in options and name in others and options[name] == others[name]:
+            continue
+        variable = variable_of(name, there)
+        if variable is None or there[variable] != here.get(variable):
+            return
+        value = there[variable] or "''"
+        alike.append(f"{variable} is {value if len(value) <= _SHOWN else f'{value[:_SHOWN]}…'}")
+    path = next(iter(experiment.compare.baseline))
+    name = path.removeprefix(_OPTIONS)
+    levels = [
+        str(cell[path]) if name == path else as_text(cell["server.options"][name]) for cell in cells
+    ]
+    raise RequestError(
+        f"{'the sets' if name == path else f'{name} ='} {' and '.join(levels)} are the same to "
+        f"{kind} {one[1]['version']}: with both {', '.join(alike) or 'no option differs'}",
+        hint="Name values that it tells apart; one of these may be its default.",
+    )
 
 
 def _with_levels(experiment: Experiment, cell: CellSpec) -> str:
@@ -122,7 +190,7 @@ def _with_levels(experiment: Experiment, cell: CellSpec) -> str:
         value, inside = cell[setting.path], factor.path.removeprefix(setting.path).strip(".")
         level = value.get(inside) if inside else value
         is_baseline = experiment.compare.baseline.get(factor.path) == level
-        name = factor.path.removeprefix("server.options.")
+        name = factor.path.removeprefix(_OPTIONS)
         levels.append(f"{name} = {level}{' (the baseline)' if is_baseline else ''}")
     return f"with {', '.join(levels)}" if levels else ""
 
@@ -157,15 +225,13 @@ def _asked(cell: CellSpec) -> str:
 
 def _digest(cell: CellSpec, program_of: ProgramOf) -> str:
     identity = dict(program_of(cell).identity)
-    # 2: the file has what the server changed.
-    return hashlib.sha256(f"2 {identity} {_asked(cell)}".encode()).hexdigest()
-
-
-_OPTIONS = "server.options."
+    # 3: the file has what the server changed, and all of its variables.
+    return hashlib.sha256(f"3 {identity} {_asked(cell)}".encode()).hexdigest()
 
 
 def rehearse_options(server: ExistingServer, experiment: Experiment, *, exact: bool) -> None:
-    """Refuse an option that the server would not take; nothing on it is changed.
+    """Refuse an option that the server would not take, and variables that name places outside its
+    folder; nothing on it is changed.
 
     Args:
         exact: a value that the server would change is refused too.
@@ -174,9 +240,13 @@ def rehearse_options(server: ExistingServer, experiment: Experiment, *, exact: b
         RequestError: it has no such variable, does not change it while it runs, or refuses or
             changes the value.
     """
+    cells = list(cell_specs(experiment))
+    for cell in cells:
+        for name, value in (*cell["server.globals"].items(), *cell["server.session"].items()):
+            refuse_outside(name, value)
     wanted = {
         (normal_name(name), type(value), value)
-        for cell in cell_specs(experiment)
+        for cell in cells
         for name, value in cell["server.options"].items()
         if normal_name(name) not in NO_MATTER
     }

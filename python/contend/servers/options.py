@@ -5,6 +5,7 @@ A name may be written with dashes or underscores; inside contend it has undersco
 
 from __future__ import annotations
 
+import os.path
 import re
 from collections.abc import Iterable, Mapping
 from typing import Literal
@@ -35,10 +36,24 @@ RESERVED = frozenset(
         "port",
         "skip_networking",
         "socket",
+        "tmpdir",
         "user",
     }
 )
 """Options that contend itself sets for a private server."""
+
+_LOOSE = "loose_"
+_LIMIT = "maximum_"
+"""Before the name of a variable it says what sessions may give it at most."""
+
+_PREFIXES = ("skip_", "disable_", "enable_", _LIMIT)
+"""With one of them before its name an option is another order to the same."""
+
+_PARTS = re.compile(r"[;,=]|(?<!:):(?!:|//)")
+"""Between the parts of a value; a colon of `::1` or `tcp://` is none."""
+
+_FILE = re.compile("file://", re.IGNORECASE)
+_HOME = re.compile(r"~[\w.-]*(/|\Z)")
 
 
 def normal_name(name: str) -> str:
@@ -52,22 +67,68 @@ def normal_name(name: str) -> str:
     return text
 
 
-def as_arguments(options: Mapping[str, Value]) -> list[str]:
+def readings(name: str) -> tuple[str, ...]:
+    """The options that a server may take a name for: that of the whole name, and with `skip_` or
+    its like that of the rest. `loose_`, which has it ignore a name that it does not know, is off.
+    """
+    plain = name.removeprefix(_LOOSE)
+    return (plain, *(plain.removeprefix(one) for one in _PREFIXES if plain.startswith(one)))
+
+
+def is_loose(name: str) -> bool:
+    """Whether a server ignores the name if it does not know it."""
+    return name.startswith(_LOOSE)
+
+
+def refuse_outside(name: str, value: Value) -> None:
+    """Refuse a value that names a place outside the server's data folder, whatever its option is
+    for: files of others would be written to, or read, and stay behind.
+
+    A part of the value, between `:`, `;`, `,` and `=`, is such a place if it begins with `/` (not
+    `/*`, a comment of SQL) or `~`, or leaves the folder by `..`.
+
+    Raises:
+        OptionRejected: it does.
+    """
+    if isinstance(value, str) and any(map(_is_outside, _PARTS.split(value))):
+        raise OptionRejected(
+            f"{name} = {value}: a place outside the server's own folder is refused.",
+            hint="Give a file name without a folder; the file is then in the server's data folder.",
+        )
+
+
+def _is_outside(part: str) -> bool:
+    place = _FILE.sub("", part.strip(), count=1)
+    if place.startswith("/"):
+        return not place.startswith("/*")
+    return bool(_HOME.match(place)) or os.path.normpath(place).split("/")[0] == ".."
+
+
+def as_arguments(options: Mapping[str, Value], valued: frozenset[str] = frozenset()) -> list[str]:
     """The options as command line arguments.
 
-    `skip_…` options are flags: true gives the flag, false leaves it out.
+    True gives a flag, or 1 if the option needs a value; false 0, but leaves a `skip_…` option out.
+
+    Args:
+        valued: the options that need a value.
+
+    Raises:
+        OptionRejected: one is contend's own, or names a place outside the server's folder.
     """
     arguments = []
     for name, value in options.items():
         normal = normal_name(name)
-        if normal in RESERVED:
+        if any(one in RESERVED for one in readings(normal)):
             raise OptionRejected(
                 f"the option {normal} of a private server is set by contend itself.",
                 hint="Leave it out; a private server has its own folder, socket and port.",
             )
+        refuse_outside(normal, value)
         option = "--" + normal.replace("_", "-")
-        if normal.startswith("skip_") and isinstance(value, bool):
-            arguments += [option] if value else []
+        if value is False and normal.startswith("skip_"):
+            continue
+        if value is True and readings(normal)[0] not in valued:
+            arguments.append(option)
         else:
             arguments.append(f"{option}={as_text(value)}")
     return arguments
@@ -94,7 +155,12 @@ def as_sql(value: Value) -> str:
 
 
 def assignment(name: str, value: Value, scope: Literal["GLOBAL", "SESSION"] = "GLOBAL") -> str:
-    """The statement that gives a dynamic variable a value."""
+    """The statement that gives a dynamic variable a value.
+
+    Raises:
+        OptionRejected: it names a place outside the server's folder.
+    """
+    refuse_outside(name, value)
     return f"SET {scope} {normal_name(name)} = {as_sql(value)}"
 
 
@@ -131,10 +197,18 @@ def truncations(
     """
     by_name = {change.name: change for change in adjusted}
     for name, value in options.items():
-        seen = truncation(name, value, variables.get(name.removeprefix("loose_")))
+        seen = truncation(name, value, variables.get(readings(name)[0]))
         if seen is not None:
             by_name[name] = seen
     return list(by_name.values())
+
+
+def variable_of(name: str, variables: Mapping[str, str]) -> str | None:
+    """The variable that shows what an option did; None if none does."""
+    plain = readings(name)[0]
+    if plain.startswith(_LIMIT) and plain not in variables:
+        return None
+    return next((one for one in readings(name) if one in variables), None)
 
 
 def same_value(one: str, other: str) -> bool:

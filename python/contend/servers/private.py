@@ -158,7 +158,7 @@ class PrivateServer:
             options: those that shape the data folder, such as `innodb_page_size`. `start` must
                 be given them as well.
         """
-        arguments = self.kind.option_arguments(options or {})
+        arguments = self.kind.option_arguments(options or {}, self.binary)
         self.claim()
         lock = self.folder.lock()
         try:
@@ -212,7 +212,7 @@ class PrivateServer:
         self.folder.require_version(self.binary.kind, self.binary.version)
         check_runs_here(self.binary.program)
         self.options = {normal_name(name): value for name, value in (options or {}).items()}
-        arguments = [*self.arguments, *self.kind.option_arguments(self.options)]
+        arguments = [*self.arguments, *self.kind.option_arguments(self.options, self.binary)]
         if self.confined:
             arguments = [*self.kind.confinement, *arguments]
         for attempt in range(_PORT_ATTEMPTS):

@@ -34,6 +34,7 @@ from contend.servers.options import (
 
 _TIMEOUT_S = 60
 _EXPLAINED = re.compile(r"^ +(?:-\S, )?--([a-z][a-z0-9_-]*)", re.MULTILINE)
+_VALUED = re.compile(rf"{_EXPLAINED.pattern}=", re.MULTILINE)
 _RULE = re.compile(r"^-{5,} -{5,}$", re.MULTILINE)
 # As the server itself spells these in its tables.
 _SPELLINGS = {"(No default value)": "", "TRUE": "ON", "FALSE": "OFF"}
@@ -47,6 +48,12 @@ def program_defaults(binary: ServerBinary) -> dict[str, str]:
 def program_options(binary: ServerBinary) -> frozenset[str]:
     """The name of every option that the program takes; empty if it does not tell."""
     return parse_options(_help(binary.argv))
+
+
+def valued_options(binary: ServerBinary) -> frozenset[str]:
+    """The name of every option that the program does not take without a value; empty if it does
+    not tell."""
+    return frozenset(name.replace("-", "_") for name in _VALUED.findall(_help(binary.argv)))
 
 
 @lru_cache(maxsize=8)

@@ -88,12 +88,42 @@ def test_a_set_is_words_as_a_shell_has_them() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("a = 2", {"a": 2}),
+        ("a =2\tb= 3\n c\t=\t4", {"a": 2, "b": 3, "c": 4}),
+        ("a = 'x = y'  b=\"p = q\"", {"a": "x = y", "b": "p = q"}),
+        ("sql_mode = '' b=1", {"sql_mode": "", "b": 1}),
+        ("sql_mode='' skip-x", {"sql_mode": "", "skip_x": True}),
+        ("optimizer_switch = mrr=on", {"optimizer_switch": "mrr=on"}),
+        ("a= b = 1", {"a": "", "b": 1}),
+        ("--skip-name-resolve log_bin a=1", {"skip_name_resolve": True, "log_bin": True, "a": 1}),
+        ("init_connect=it\\'s\\ a\\ =\\ 1", {"init_connect": "it's a = 1"}),
+    ],
+)
+def test_a_set_may_be_lines_of_an_option_file(text: str, options: dict[str, Level]) -> None:
+    read = option_set(text)
+    assert read == options
+    assert [type(one) for one in read.values()] == [type(one) for one in options.values()]
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
-    [("a='1", "cannot be split"), ("a=1 a=2", "names a twice"), ("a", "no option with values")],
+    [
+        ("a='1", "cannot be split"),
+        ("a=1 a=2", "names a twice"),
+        ("a-b=1 a_b", "names a_b twice"),
+        ("[mysqld]", "is not an option"),
+        ("/etc/my.cnf", "is not an option"),
+        ("my.cnf", "is not an option"),
+        ("a=1 2", "'2' in 'a=1 2' is not an option"),
+        ("=1", "not the name of a server option"),
+    ],
 )
 def test_what_is_no_set_is_refused(text: str, words: str) -> None:
-    with pytest.raises(RequestError, match=words):
+    with pytest.raises(RequestError, match=words) as caught:
         option_set(text)
+    assert "two values" not in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fake_connection import FakeConnection, Rows
+from unrun_server import UNRUN
 
 from contend.calibration import Calibration
 from contend.datasets import Dataset
@@ -100,6 +101,7 @@ class FakeServer:
 
     def __init__(self, folder: Path) -> None:
         self.kind = KINDS["mariadb"]
+        self.binary = UNRUN
         self.data_folder = folder / "data"
         self.log_path = folder / "server.log"
         self.socket = folder / "s"

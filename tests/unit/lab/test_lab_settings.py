@@ -291,6 +291,14 @@ class TestRedoLogFolder:
             REDO_LOG_FOLDER.key.kind.read("log")
 
 
+def test_options_that_lay_files_out_do_so_by_any_spelling() -> None:
+    options: dict[str, Level] = {"loose-innodb-page-size": "8K", "innodb_undo_tablespaces": 3}
+    assert layout_options({**options, "sort_buffer_size": 1}) == {
+        "innodb_page_size": "8K",
+        "innodb_undo_tablespaces": 3,
+    }
+
+
 class TestWarm:
     @pytest.mark.parametrize(("how", "filled"), [("index", 1), ("as-found", 0)])
     def test_how_says_whether_caches_are_filled(
@@ -360,6 +368,19 @@ class TestTrial:
             with pytest.raises(RequestError, match="requested 0, effective 64"):
                 self.try_it(strict, made, exact=True)
         assert len(strict.server.launches) == starts, "what was tried is remembered"
+
+    def test_levels_that_leave_the_server_the_same_are_refused_if_it_is_to_be_exact(
+        self, strict: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made = tiny(tmp_path, in_place="restart")
+        seen = iter(({"key_cache_segments": "0"}, {"key_cache_segments": "32"}))
+        monkeypatch.setattr(strict.server, "variables", lambda: next(seen))
+        self.try_it(strict, made, exact=True)
+        monkeypatch.setattr(strict.server, "variables", lambda: {"key_cache_segments": "7"})
+        made = tiny(tmp_path, in_place="restart", **{"64M": "65M"})
+        self.try_it(strict, made)
+        with pytest.raises(RequestError, match="segments = 0 and 32 are the same to mariadb"):
+            self.try_it(strict, made, exact=True)
 
     @pytest.mark.parametrize("refused", ["CREATE a", "DROP a"])
     def test_statements_are_tried_on_a_few_rows(

@@ -35,7 +35,7 @@ BINARY = ServerBinary(
 
 
 def test_its_variables_go_to_the_command_line_and_what_has_no_effect_does_not() -> None:
-    assert MODEL.option_arguments(OPTIONS) == [
+    assert MODEL.option_arguments(OPTIONS, BINARY) == [
         *("--variable=key_buffer_size=512M", "--variable=key_cache_segments=32")
     ]
     assert MODEL.without_effect(OPTIONS) == ["query_cache_type"]

@@ -12,6 +12,7 @@ from contend.servers.options import (
     Value,
     as_arguments,
     as_sql,
+    assignment,
     normal_name,
     size_in_bytes,
     truncation,
@@ -29,21 +30,73 @@ def test_options_become_arguments() -> None:
             "skip_external_locking": False,
             "hot.key_buffer_size": 1024,
             "init_file": "",
-        }
+            "loose_sync_binlog": True,
+            "event_scheduler": False,
+        },
+        frozenset({"sync_binlog"}),
     ) == [
         "--key-buffer-size=512M",
         "--query-cache-type=0",
-        "--slow-query-log=1",
+        "--slow-query-log",
         "--skip-log-bin",
         "--hot.key-buffer-size=1024",
         "--init-file=",
+        "--loose-sync-binlog=1",
+        "--event-scheduler=0",
     ]
 
 
-@pytest.mark.parametrize("name", ["datadir", "--datadir", "Socket", "pid-file", "skip-networking"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("datadir", "--datadir", "Socket", "pid-file", "skip-networking", "tmpdir"),
+        *("loose-datadir", "skip_log_error", "loose_disable_port"),
+    ],
+)
 def test_what_contend_sets_itself_is_refused(name: str) -> None:
     with pytest.raises(OptionRejected, match="set by contend itself"):
         as_arguments({name: "x"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("log_bin", "/var/lib/mysql/bin"),
+        ("loose_log_bin", " /var/lib/mysql/bin"),
+        ("general_log_file", "~/all.log"),
+        ("general_log_file", "~mysql/all.log"),
+        ("innodb_undo_directory", "../undo"),
+        ("innodb_undo_directory", "here/../../undo"),
+        ("innodb_undo_directory", ".."),
+        ("innodb_data_file_path", "ibdata1:12M;/dev/sdb1:3Gnewraw"),
+        ("slave_load_tmpdir", "here:/tmp"),
+        ("file_key_management_filekey", "FILE:/etc/keys"),
+        ("made_up", "file:///etc/keys"),
+        ("wsrep_provider_options", "gcache.size=1M;gcache.dir=/var"),
+        ("debug", "d:t:o,/tmp/trace"),
+        ("plugin_dir", "/usr/lib/mysql/plugin"),
+        ("ssl_ca", "/etc/ssl/ca.pem"),
+    ],
+)
+def test_a_place_outside_the_folder_is_refused_whatever_the_option(name: str, value: str) -> None:
+    with pytest.raises(OptionRejected, match="outside the server's own folder"):
+        as_arguments({name: value})
+    for scope in ("GLOBAL", "SESSION"):
+        with pytest.raises(OptionRejected, match="outside the server's own folder"):
+            assignment(name, value, scope)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("all.log", "logs/all.log", "./undo", "a/../b", ".", "...", "", "ibdata1:12M:autoextend"),
+        *("Europe/Berlin", "+00:00", "SET @a = 1/2", "SELECT 1; /* why */ SELECT 2", "SET @a='/b'"),
+        *('+ -><()~*:""&|', "wait/io/file/%=ON", "::1,::/0,10.0.0.0/8", "mrr=on,icp=off"),
+        *("gcomm://127.0.0.1:4567", "gmcast.listen_addr=tcp://127.0.0.1:1;socket.ssl=NO", "a~/b"),
+    ],
+)
+def test_other_values_are_not_taken_for_one(value: str) -> None:
+    assert as_arguments({"x": value}) == [f"--x={value}"]
 
 
 @pytest.mark.parametrize("name", ["", "a b", "x;y", "1x", "a=b", "a.b.c", "ключ"])

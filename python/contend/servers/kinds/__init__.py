@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from contend.errors import did_you_mean
 from contend.servers.binary import ServerBinary
@@ -11,13 +11,10 @@ from contend.servers.errors import OptionRejected
 from contend.servers.kinds.base import Kind
 from contend.servers.kinds.model import ModelKind
 from contend.servers.kinds.mysqld import MariaDb, MySql
-from contend.servers.options import normal_name
+from contend.servers.options import is_loose, normal_name, readings
 
 KINDS: dict[str, Kind] = {kind.name: kind for kind in (MariaDb(), MySql(), ModelKind())}
 """By their names."""
-
-_PREFIXES = ("skip_", "disable_", "enable_", "maximum_")
-"""With one of them before its name an option is another order to the same."""
 
 _LISTED = 30
 """Of so few options all are named."""
@@ -26,23 +23,28 @@ _OF_PLUGINS = ("plugin_load", "plugin_load_add", "early_plugin_load")
 
 
 def refuse_unknown(binary: ServerBinary, names: Iterable[str]) -> None:
-    """Refuse an option that the program does not have, with the nearest that it has.
+    """Refuse an option that the program does not have, with the nearest that it has. The beginning
+    of a name is none, though MariaDB takes it: contend goes by the whole names.
 
-    What a plugin brings along only the server itself knows, once it has loaded it.
+    What a plugin brings along only the server itself knows, once it has loaded it, and what begins
+    with `loose_` it may ignore; see `refuse_ignored`.
 
     Raises:
         OptionRejected: the program has no such option.
     """
     normal = [normal_name(name) for name in names]
     known = KINDS[binary.kind].known_options(binary)
-    if not known or binary.extras or any(name in _OF_PLUGINS for name in normal):
-        return
     for name in normal:
-        if name.startswith("loose_") or "." in name or _is_known(name, known):
+        if has_option(binary, name):
+            continue
+        begun = sorted(one for way in readings(name) for one in known if one.startswith(way))
+        if not begun and (is_loose(name) or _has_plugins(binary, normal)):
             continue
         raise OptionRejected(
             f"{binary.kind} {binary.version} has no option {name}.",
-            hint=did_you_mean(name, known)
+            hint=f"Write the whole name: {begun[0]}."
+            if len(begun) == 1
+            else did_you_mean(readings(name)[0], known)
             or (
                 f"It takes {', '.join(sorted(known))}."
                 if len(known) <= _LISTED
@@ -51,7 +53,34 @@ def refuse_unknown(binary: ServerBinary, names: Iterable[str]) -> None:
         )
 
 
-def _is_known(name: str, known: frozenset[str]) -> bool:
-    # A server takes the beginning of a name too, if no other name begins so.
-    ways = (name, *(name.removeprefix(one) for one in _PREFIXES))
-    return any(way in known for way in ways) or any(one.startswith(name) for one in known)
+def refuse_ignored(binaries: Sequence[ServerBinary], names: Iterable[str]) -> None:
+    """Refuse an option that begins with `loose_` and that none of the programs has: all of them
+    would ignore it.
+
+    Raises:
+        OptionRejected: there is one.
+    """
+    normal = [normal_name(name) for name in names]
+    for name in normal:
+        if not is_loose(name) or any(
+            has_option(binary, name) or _has_plugins(binary, normal) for binary in binaries
+        ):
+            continue
+        known = {one for binary in binaries for one in KINDS[binary.kind].known_options(binary)}
+        servers = " and ".join(f"{binary.kind} {binary.version}" for binary in binaries)
+        plain = readings(name)[0]
+        raise OptionRejected(
+            f"{servers} would ignore {name}: there is no option {plain}.",
+            hint=did_you_mean(plain, known) or "Leave it out.",
+        )
+
+
+def has_option(binary: ServerBinary, name: str) -> bool:
+    """Whether the program has that option by its whole name; also if it does not tell."""
+    known = KINDS[binary.kind].known_options(binary)
+    return not known or "." in name or any(way in known for way in readings(name))
+
+
+def _has_plugins(binary: ServerBinary, names: Iterable[str]) -> bool:
+    """Whether options may be there that the program does not tell."""
+    return bool(binary.extras) or any(readings(name)[0] in _OF_PLUGINS for name in names)

@@ -73,7 +73,7 @@ class Kind(Protocol):
         """What it is told so that it serves there and nowhere else."""
         ...
 
-    def option_arguments(self, options: Mapping[str, Value]) -> list[str]:
+    def option_arguments(self, options: Mapping[str, Value], binary: ServerBinary) -> list[str]:
         """The server's options as arguments.
 
         Raises:

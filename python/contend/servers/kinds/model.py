@@ -46,7 +46,8 @@ class ModelKind:
         port = [] if site.port is None else [f"--port={site.port}"]
         return [f"--socket={site.socket}", *port, f"--truth={truth_beside(site.log)}"]
 
-    def option_arguments(self, options: Mapping[str, Value]) -> list[str]:
+    def option_arguments(self, options: Mapping[str, Value], binary: ServerBinary) -> list[str]:
+        del binary
         named = {normal_name(name): as_text(value) for name, value in options.items()}
         return [f"--variable={n}={text}" for n, text in named.items() if n not in WITHOUT_EFFECT]
 

@@ -18,7 +18,13 @@ from contend.servers.binary import ServerBinary
 from contend.servers.errors import UnusableServer
 from contend.servers.kinds.base import Initialisation, Site
 from contend.servers.options import Value, as_arguments
-from contend.servers.variables import Differing, differing, program_defaults, program_options
+from contend.servers.variables import (
+    Differing,
+    differing,
+    program_defaults,
+    program_options,
+    valued_options,
+)
 
 
 class _Mysqld:
@@ -43,8 +49,9 @@ class _Mysqld:
             *network,
         ]
 
-    def option_arguments(self, options: Mapping[str, Value]) -> list[str]:
-        return as_arguments(options)
+    def option_arguments(self, options: Mapping[str, Value], binary: ServerBinary) -> list[str]:
+        has_flags = any(value is True for value in options.values())
+        return as_arguments(options, valued_options(binary) if has_flags else frozenset())
 
     def known_options(self, binary: ServerBinary) -> frozenset[str]:
         return program_options(binary)

@@ -214,6 +214,8 @@ class Galera:
                 hint="Get one that has: `contend server get mariadb+galera`.",
             )
         node.environment = {**node.environment, "PATH": _with_transfer(node)}
+        provider = f"--wsrep-provider={library}"
+        node.arguments = (*(one for one in node.arguments if one != provider), provider)
         group, transfer = self._ports[number]
         asked = ";".join(
             (
@@ -237,7 +239,6 @@ class Galera:
             "binlog_format": "ROW",
             "innodb_autoinc_lock_mode": 2,
             "wsrep_on": "ON",
-            "wsrep_provider": str(library),
             "wsrep_provider_options": asked,
             "wsrep_cluster_name": "contend",
             "wsrep_cluster_address": f"gcomm://{addresses}",
