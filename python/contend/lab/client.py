@@ -207,12 +207,12 @@ def prepare_tables(cell: CellSpec, address: Address, program: Path) -> None:
 
 def script_facts(experiment: Experiment) -> list[ScriptFacts]:
     """Path and checksum of every script that is a file."""
-    return [{"path": str(path), "sha256": _digest(path)} for path in _files(experiment)]
+    return [{"path": str(path), "sha256": _digest(path)} for path in script_files(experiment)]
 
 
 def keep_scripts(experiment: Experiment, run_folder: Path) -> None:
     """Copy the scripts into the run folder, so that it says what was run."""
-    for path in _files(experiment):
+    for path in script_files(experiment):
         kept = run_folder / FOLDER / path.name
         kept.parent.mkdir(exist_ok=True)
         shutil.copyfile(path, kept)
@@ -245,7 +245,8 @@ def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
             yield cell
 
 
-def _files(experiment: Experiment) -> list[Path]:
+def script_files(experiment: Experiment) -> list[Path]:
+    """Every script that is a file."""
     asked = (cell.workload for cell in _distinct(experiment))
     named = (str(workload.parameters["script"]) for workload in asked if workload.kind == SCRIPT)
     return [Path(name) for name in dict.fromkeys(named) if is_file(name)]

@@ -52,6 +52,7 @@ from contend.findings.tried import (
 from contend.host.tree import cpu_list
 from contend.lab.effort import BLOCK_S, ROUNDS_OF_TREATMENTS, SETTLE_S, SLICE_S, START_S
 from contend.lab.session import refuse_settings
+from contend.lab.stored import require_whole
 from contend.probed import TriedRecord, WhyFacts
 from contend.settings.treatments import TREATMENT, TREATMENTS, UNTREATED
 from contend.spec import CellSpec, Experiment, Factor, cell_specs, is_of_treatments, written
@@ -137,6 +138,9 @@ def require_here(study: Study, path: Path, command: str) -> None:
 
     Args:
         command: that wants to measure its pair again.
+
+    Raises:
+        ChangedExperiment: what it asked is not known.
     """
     then = (study.meta.facts.get("machine") or {}).get("id")
     now = (host.facts().get("machine") or {}).get("id")
@@ -157,6 +161,7 @@ def require_here(study: Study, path: Path, command: str) -> None:
             f"{path} is not finished, so nothing in it is decided yet",
             hint=f"`contend run --resume {path}` finishes it.",
         )
+    require_whole(path, study.meta)
 
 
 def _blocks_of(study: Study, pair: Pair) -> Iterable[list[tuple[RunRecord, RunRecord]]]:

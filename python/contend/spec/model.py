@@ -332,10 +332,10 @@ class Experiment:
         return self.base[path] is not None or any(f.path == path for f in self.factors)
 
 
-SPEC_FORMAT = 5
+SPEC_FORMAT = 6
 """Version of the stored form. A change that an older contend would misread raises it.
 2: the load names its engine. 3: the base is the value of each setting, by path; the metrics.
-4: what the levels are called. 5: the gate."""
+4: what the levels are called. 5: the gate. 6: nothing that looks like a password is hidden."""
 
 
 def to_dict(experiment: Experiment) -> dict[str, Any]:
