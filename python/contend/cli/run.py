@@ -183,7 +183,10 @@ class _ServerAction(argparse.Action):
 def _run(args: argparse.Namespace) -> int:
     if args.resume is None:
         return measure(_experiment(args), args)
-    return _shown(args, lambda program, display: _resume(args, program, display))
+    _refuse_beside_resume(args)
+    path = find_run(args.resume)
+    experiment = session.stored_experiment(path)
+    return _measured(experiment, args, lambda *shown: _resume(path, experiment, args, *shown))
 
 
 def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = False) -> int:
@@ -195,6 +198,20 @@ def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = F
         exact: a compared value that the server changes is refused, and no mark of its runs.
     """
 
+    def begin(program: Path, display: Display) -> Path:
+        path: Path = args.out if args.out is not None else _new_path(experiment.name)
+        equipment = equipment_for(args, experiment, path, program, display, exact=exact)
+        equipment = _with_doctor(equipment, args)
+        session.begin(experiment, path, equipment, display, looks=_looks(args))
+        return path
+
+    return _measured(experiment, args, begin)
+
+
+def _measured(
+    experiment: Experiment, args: argparse.Namespace, work: Callable[[Path, Display], Path]
+) -> int:
+    """Show the run folder that `work` fills, and then what its pair measured again says."""
     for wanted, command in ((args.why, "why"), (args.profile, "profile")):
         if wanted and args.json:
             raise RequestError(
@@ -202,21 +219,11 @@ def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = F
                 hint=f"`contend {command} RUN --json` prints as JSON what came of it.",
             )
     check_gate(args, has_gate=experiment.compare.fail_if_slower is not None)
-
-    def begin(program: Path, display: Display) -> Path:
-        path: Path = args.out if args.out is not None else _new_path(experiment.name)
-        equipment = equipment_for(args, experiment, path, program, display, exact=exact)
-        equipment = _with_doctor(equipment, args)
-        session.begin(experiment, path, equipment, display, looks=_looks(args))
-        measured.append(path)
-        return path
-
-    measured: list[Path] = []
-    code = _shown(args, begin)
+    path, code = _shown(args, work)
     if args.profile:
-        _look_again(lambda: _profiled(measured[0], args), code)
+        _look_again(lambda: _profiled(path, args), code)
     if args.why or (experiment.why and not args.json):
-        _look_again(lambda: _explained(measured[0], args), code)
+        _look_again(lambda: _explained(path, args), code)
     return code
 
 
@@ -251,19 +258,20 @@ def _profiled(path: Path, args: argparse.Namespace) -> None:
     profile(path, args, agreed=True)
 
 
-def _shown(args: argparse.Namespace, work: Callable[[Path, Display], Path]) -> int:
-    """Show the run folder that `work` fills."""
+def _shown(args: argparse.Namespace, work: Callable[[Path, Display], Path]) -> tuple[Path, int]:
+    """Show the run folder that `work` fills; which it is, and the exit code."""
     program = find_program()
     with display_on(console(stderr=True)) as display:
         path = work(program, display)
     with RunFolder.open(path) as folder:
         built = _show(folder, as_json=args.json)
-    return end_gate(
+    code = end_gate(
         args,
         built.gate,
         (built.answer.sentence, *built.answer.basis[:1]),
         measured=built.progress.is_measured,
     )
+    return path, code
 
 
 def _experiment(args: argparse.Namespace) -> Experiment:
@@ -286,7 +294,7 @@ def _experiment(args: argparse.Namespace) -> Experiment:
     return load_experiment(args.experiment, sets=sets, variant=_variant(args))
 
 
-def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
+def _refuse_beside_resume(args: argparse.Namespace) -> None:
     given = {
         "--set": args.set,
         "--for": args.time,
@@ -302,9 +310,11 @@ def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
                 f"{option} does not go with --resume: a run keeps the experiment it began with.",
                 hint=f"Leave {option} out, or start a new run without --resume.",
             )
-    path = find_run(args.resume)
-    experiment = session.stored_experiment(path)
-    check_gate(args, has_gate=experiment.compare.fail_if_slower is not None)
+
+
+def _resume(
+    path: Path, experiment: Experiment, args: argparse.Namespace, program: Path, display: Display
+) -> Path:
     before = {
         name: server["source"]
         for name, server in session.stored_servers(path).items()

@@ -7,13 +7,11 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from contend import host
 from contend.calibration import Calibration
 from contend.datasets import CONTENT_VERSION
 from contend.errors import ContendError, RequestError, WorkError
-from contend.files import read_file
 from contend.lab.client import (
     Calibrate,
     ChooseEngine,
@@ -28,7 +26,6 @@ from contend.lab.design import Design, choose_design, differs_in
 from contend.lab.effort import require_time, short_of_repeats
 from contend.lab.events import (
     Began,
-    ChangedExperiment,
     Interrupted,
     Listener,
     Notice,
@@ -41,6 +38,7 @@ from contend.lab.room import refuse_without_memory
 from contend.lab.sessions import sessions_of
 from contend.lab.shared_host import SharedHost
 from contend.lab.slices import SliceRunner
+from contend.lab.stored import kept, refuse_passwords, require_same_experiment
 from contend.lab.testbed import Testbed
 from contend.lab.walk import Runner, Schedule, SingleRunner, walk
 from contend.load import LoadDriver, LoadFailed
@@ -63,14 +61,12 @@ from contend.spec import (
     cell_spec,
     cell_specs,
     from_dict,
-    hide_in_comments,
     is_open,
     planned_load_s,
     planned_runs,
     prepared_with,
-    to_dict,
 )
-from contend.store import RunFolder, redacted
+from contend.store import RunFolder
 
 Identities = Mapping[str, ServerIdentity]
 """kind -> what is recorded of the server: kind, version, source."""
@@ -122,6 +118,10 @@ class Equipment:
     doctor: Callable[[], list[CheckRecord]] = list
     host: SharedHost | None = None
 
+    @property
+    def known_passwords(self) -> frozenset[str]:
+        return frozenset(password.reveal() for password in self.passwords)
+
 
 def begin(
     experiment: Experiment,
@@ -134,6 +134,9 @@ def begin(
 ) -> None:
     """Make the run folder `path`, every run of the experiment, and then these looks at causes;
     `about_why` is kept with its facts."""
+    refuse_passwords(
+        experiment, equipment.known_passwords, lambda: equipment.script_files(experiment)
+    )
     refuse_settings(experiment, own=equipment.own)
     if equipment.own:
         refuse_without_memory(experiment)
@@ -170,7 +173,8 @@ def begin(
         listen(Notice(words))
     if (sessions := sessions_of(equipment.history, experiment, facts)) is not None:
         facts["sessions"] = sessions.facts(listen)
-    with RunFolder.create(path, _kept(experiment, equipment), planned, facts) as folder:
+    stored = kept(experiment, equipment.known_passwords)
+    with RunFolder.create(path, stored, planned, facts) as folder:
         try:
             keep_scripts(facts, path)
             _conduct(
@@ -186,12 +190,6 @@ def begin(
             if not _is_past_first_block(folder):
                 shutil.rmtree(path, ignore_errors=True)
             raise
-
-
-def _kept(experiment: Experiment, equipment: Equipment) -> dict[str, Any]:
-    """The experiment as its run folder has it."""
-    known = [password.reveal() for password in equipment.passwords]
-    return to_dict(replace(experiment, source=hide_in_comments(experiment.source, known)))
 
 
 def _question(experiment: Experiment) -> str:
@@ -241,7 +239,7 @@ def resume(
     """
     with RunFolder.open(path, write=True) as folder:
         stored = from_dict(folder.meta().experiment)
-        _require_same_experiment(folder, stored, experiment, equipment)
+        require_same_experiment(folder, stored, experiment, equipment.known_passwords)
         _require_same_servers(folder, equipment.servers)
         design = _kept_design(folder)
         is_over = folder.meta().finished or (
@@ -392,24 +390,6 @@ def _stored(folder: RunFolder) -> str:
 def _is_past_first_block(folder: RunFolder) -> bool:
     first = folder.meta().planned[0].block
     return any(run.block != first for run in folder.ended())
-
-
-def _require_same_experiment(
-    folder: RunFolder, stored: Experiment, given: Experiment | None, equipment: Equipment
-) -> None:
-    file = folder.path / "experiment.toml"
-    if file.exists() and read_file(file).decode("utf-8", "replace") != stored.source:
-        raise ChangedExperiment(
-            f"{file} was edited since this run began",
-            hint="A run keeps the experiment it began with: undo the edit, or start a new run "
-            "with the edited file.",
-        )
-    if given is not None and redacted(_kept(given, equipment)) != _kept(stored, equipment):
-        raise ChangedExperiment(
-            f"{folder.path} is not a run of this experiment as it is now",
-            hint=f"`contend run --resume {folder.path}` continues it as it began; "
-            "leave --resume out to start a new run.",
-        )
 
 
 def _require_same_servers(folder: RunFolder, servers: Identities) -> None:

@@ -7,7 +7,13 @@ from contend.settings.schemas import SCRIPT_SCHEMA, imported_name
 from contend.settings.values import Level, Refused
 from contend.spec.build_workload import prepared_with
 from contend.spec.cell import cell_spec, cell_specs, cells
-from contend.spec.document import hide_in_comments
+from contend.spec.document import (
+    HIDDEN,
+    has_word,
+    hide_in_comments,
+    place_of_secret,
+    without_dsn_passwords,
+)
 from contend.spec.keys import MetricNames, without_metric
 from contend.spec.load import load_experiment, read_experiment, recipe_text, recipes
 from contend.spec.model import (

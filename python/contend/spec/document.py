@@ -11,11 +11,11 @@ import bisect
 import copy
 import re
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NoReturn
 
 from contend.settings.tables import Nested
-from contend.settings.values import Key, Refused, shown
+from contend.settings.values import Choice, Key, Refused, shown
 from contend.spec.keys import VARIANTS, PathTarget, resolve
 from contend.spec.model import SpecError
 
@@ -385,21 +385,79 @@ def with_overrides(document: Document, variant: str, sets: Sequence[str]) -> Doc
 
 
 _STRING_OR_COMMENT = re.compile(rf"(?:{STRING.pattern})|(?P<comment>#[^\n]*)", re.DOTALL)
-_HIDDEN = "***"
+HIDDEN = "***"
+"""Stands in a run folder where a password was."""
+
+_DSN_PASSWORD = re.compile(
+    # A password may hold any sign; the nearest end that leaves the text around it whole counts.
+    r"""(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)(?:[^\s"'/]+|[^\s"']+|\S+)@""",
+    re.IGNORECASE,
+)
+_ASSIGNED = re.compile(
+    r"""(\b(?:password|passwd|pwd|secret)["']?\s*[=:]\s*)(["'])(?!\2).+?\2""", re.IGNORECASE
+)
+"""`password = "…"`, as an experiment file has it."""
+
+
+def without_dsn_passwords(text: str) -> str:
+    """`text` with the passwords of addresses hidden: `mysql://root:***@host`."""
+    return _DSN_PASSWORD.sub(rf"\g<1>{HIDDEN}@", text)
 
 
 def hide_in_comments(text: str, secrets: Collection[str]) -> str:
-    """`text`, which must be valid TOML, with none of the secrets in its comments.
+    """`text`, which must be valid TOML, with none of the secrets in its comments, and nothing that
+    looks like a password.
 
-    Its keys and values stay as they are: a run needs them, and a weak password may be the same
-    word as one of them.
+    Its keys and values stay as they are: a run asks them, and so does its resume.
     """
     known = sorted(filter(None, secrets), key=len, reverse=True)
-    if not known:
-        return text
-    secret = re.compile("|".join(map(re.escape, known)))
 
     def hidden(part: re.Match[str]) -> str:
-        return secret.sub(_HIDDEN, part[0]) if part["comment"] else part[0]
+        comment = part["comment"]
+        if comment is None:
+            return part[0]
+        for secret in known:
+            comment = comment.replace(secret, HIDDEN)
+        return _ASSIGNED.sub(rf"\g<1>\g<2>{HIDDEN}\g<2>", without_dsn_passwords(comment))
 
     return _STRING_OR_COMMENT.sub(hidden, text)
+
+
+def place_of_secret(text: str, secrets: Collection[str]) -> str | None:
+    """Where `text`, which must be valid TOML, has one of the secrets as a word of a value:
+    `workload.text (line 8)`; None if it has none.
+
+    A value that is one of a few words of contend's own gives nothing away.
+    """
+    document = Document(text, "")
+    for path, value in _texts(document.tree, ()):
+        if has_word(value, secrets) and not _is_choice(path):
+            line = document.where(path).removeprefix(":")
+            return f"{'.'.join(map(str, path))} (line {line})"
+    return None
+
+
+def has_word(text: str, secrets: Collection[str]) -> bool:
+    """Whether one of the secrets is a word of the text."""
+    found = (rf"(?<!\w){re.escape(secret)}(?!\w)" for secret in secrets if secret)
+    return any(re.search(pattern, text) for pattern in found)
+
+
+def _texts(node: object, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(node, str):
+        yield path, node
+    elif isinstance(node, dict):
+        for key, value in node.items():
+            yield from _texts(value, (*path, key))
+    elif isinstance(node, list):
+        for index, value in enumerate(node):
+            yield from _texts(value, (*path, index))
+
+
+def _is_choice(path: Path) -> bool:
+    names = [name for name in path if isinstance(name, str)]
+    inner = names[1:] if names[0] in ("factors", *VARIANTS) else names
+    try:
+        return isinstance(resolve(".".join(inner)).key.kind, Choice)
+    except Refused:
+        return False

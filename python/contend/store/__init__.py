@@ -23,4 +23,4 @@ from contend.store.model import (
     RunRecord,
     StoreFailed,
 )
-from contend.store.schema import STORE_VERSION, redacted
+from contend.store.schema import STORE_VERSION

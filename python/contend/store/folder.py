@@ -22,8 +22,9 @@ from typing import Any, Self
 from contend import __version__
 from contend.files import read_file, require_own_files
 from contend.locks import Locked, is_locked, lock
+from contend.plan import Plan
 from contend.shape import require, require_moment
-from contend.spec import Planned
+from contend.spec import Cell, Level, Planned
 from contend.store import schema
 from contend.store.database import (
     RESULTS_NAME,
@@ -49,7 +50,6 @@ from contend.store.model import (
     RunStatus,
     StoreFailed,
 )
-from contend.store.schema import redacted
 from contend.store.shapes import require_facts
 
 LOCK_NAME = "lab.lock"
@@ -87,9 +87,9 @@ class RunFolder:
             path.mkdir(parents=True, exist_ok=True)
             held = _lock_folder(path)
             (path / "logs").mkdir(exist_ok=True)
-            source = redacted(str(experiment.get("source", "")))
+            source = str(experiment.get("source", ""))
             (path / "experiment.toml").write_text(source, "utf-8", "backslashreplace")
-            spec = json.dumps(redacted(experiment), ensure_ascii=False, indent=2)
+            spec = json.dumps(schema.storable(experiment), ensure_ascii=False, indent=2)
             (path / "spec.json").write_text(spec + "\n", "utf-8", "backslashreplace")
             _write_new_database(path, experiment, planned, facts)
             return cls(path, connect(path, write=True), held)
@@ -175,7 +175,7 @@ class RunFolder:
         """Note that the lab took up this folder again, and on what host."""
         self._write(
             "INSERT INTO sessions (started_at, facts) VALUES (?, ?)",
-            (_now(), schema.dump(facts)),
+            (_now(), schema.dump_report(facts)),
             what="the start of this session",
         )
 
@@ -189,6 +189,21 @@ class RunFolder:
         with self._reading():
             read = cache(schema.read_json)
             return [schema.run_from_row(row, read) for row in self._connection.execute(query)]
+
+    def asked(self) -> list[tuple[int, Cell, Plan]]:
+        """Of each cell the first run that was measured, and its plan. Reads no outcome."""
+        with self._reading():
+            rows = self._connection.execute(
+                "SELECT MIN(run), cell, plan FROM runs WHERE status = 'ok' GROUP BY cell"
+            )
+            return [
+                (
+                    require(run, int, "run"),
+                    require(schema.read_json(cell), dict[str, Level], f"run {run}", "cell"),
+                    require(schema.read_json(plan), Plan, f"run {run}", "plan"),
+                )
+                for run, cell, plan in rows
+            ]
 
     def ended(self) -> list[Ended]:
         """Which runs ended, in the order they ended. Reads no document, so it costs little."""
@@ -344,7 +359,8 @@ def _write_new_database(
             [schema.planned_row(run) for run in planned],
         )
         connection.execute(
-            "INSERT INTO sessions (started_at, facts) VALUES (?, ?)", (_now(), schema.dump(facts))
+            "INSERT INTO sessions (started_at, facts) VALUES (?, ?)",
+            (_now(), schema.dump_report(facts)),
         )
         connection.execute("COMMIT")
     finally:

@@ -12,45 +12,50 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from contend.shape import FLOAT_MAX, INT_MAX
-from contend.spec import Planned
+from contend.spec import HIDDEN, Planned, without_dsn_passwords
 from contend.store.model import LookRecord, RunRecord
 from contend.store.shapes import require_look, require_planned, require_run
 
 _SECRET_KEYS = frozenset({"password", "passwd", "pwd", "secret"})
-_HIDDEN = "***"
-_DSN_PASSWORD = re.compile(
-    # A password may hold any sign; the nearest end that leaves the text around it whole counts.
-    r"""(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)(?:[^\s"'/]+|[^\s"']+|\S+)@""",
-    re.IGNORECASE,
-)
-_ASSIGNED = re.compile(
-    rf"""(\b(?:{"|".join(sorted(_SECRET_KEYS))})["']?\s*[=:]\s*)(["'])(?!\2).+?\2""", re.IGNORECASE
-)
-"""`password = "…"`, as an experiment file has it."""
+_CONNECTION = "server"
+"""The table of a plan that says how a server is reached."""
 
 
-def redacted(document: Any) -> Any:
-    """A copy fit to be stored: secrets hidden, and null for numbers that JSON cannot say."""
-    if isinstance(document, str):
-        without = _DSN_PASSWORD.sub(rf"\g<1>{_HIDDEN}@", document)
-        return _ASSIGNED.sub(rf"\g<1>\g<2>{_HIDDEN}\g<2>", without)
+def storable(document: Any, *, within: str = "") -> Any:
+    """A copy fit to be stored: null for numbers that JSON cannot say, and no secret of a
+    connection. All else stays as it is: a resume asks it again.
+
+    Args:
+        within: the key whose value this is.
+    """
     if isinstance(document, float):
         return document if math.isfinite(document) else None
     if isinstance(document, Mapping):
+        secret = _SECRET_KEYS if within == _CONNECTION else frozenset()
         return {
-            str(key): _HIDDEN
-            if str(key).lower() in _SECRET_KEYS and isinstance(value, str) and value
-            else redacted(value)
+            str(key): HIDDEN
+            if str(key).lower() in secret and isinstance(value, str) and value
+            else storable(value, within=str(key))
             for key, value in document.items()
         }
     if isinstance(document, (list, tuple)):
-        return [redacted(item) for item in document]
+        return [storable(item) for item in document]
+    return document
+
+
+def _reported(document: Any) -> Any:
+    """What was said and seen, without the passwords of addresses in it."""
+    if isinstance(document, str):
+        return without_dsn_passwords(document)
+    if isinstance(document, Mapping):
+        return {key: _reported(value) for key, value in document.items()}
+    if isinstance(document, (list, tuple)):
+        return [_reported(item) for item in document]
     return document
 
 
@@ -110,7 +115,12 @@ def settings(connection: sqlite3.Connection) -> None:
 
 def dump(document: Any) -> str:
     """A document as text. ASCII, because a path of the host may hold what UTF-8 cannot say."""
-    return json.dumps(redacted(document), allow_nan=False, separators=(",", ":"))
+    return json.dumps(storable(document), allow_nan=False, separators=(",", ":"))
+
+
+def dump_report(document: Any) -> str:
+    """The same of what was said and seen: of errors, warnings, facts and probes."""
+    return dump(_reported(document))
 
 
 def read_json(text: Any) -> Any:
@@ -190,9 +200,9 @@ def run_row(record: RunRecord) -> tuple[Any, ...]:
         dump(record.plan),
         None if record.done is None else dump(record.done),
         dump(record.intervals),
-        dump(record.probes),
-        dump(record.warnings),
-        None if record.error is None else dump(record.error),
+        dump_report(record.probes),
+        dump_report(record.warnings),
+        None if record.error is None else dump_report(record.error),
     )
 
 

@@ -13,7 +13,8 @@ from contend.cli.main import main
 from contend.lab.session import Equipment
 from contend.servers import ServerBinary
 from contend.servers.errors import NoServer
-from contend.spec import Experiment
+from contend.spec import Experiment, load_experiment, to_dict
+from contend.store import RunFolder
 
 SMALL = """
 [experiment]
@@ -193,3 +194,46 @@ def test_a_run_keeps_the_time_that_it_began_with(
 ) -> None:
     assert main(["run", "--resume", str(machine.folder), "--for", "90s"]) == 2
     assert "--for does not go with --resume" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("of_file", "more", "tried"),
+    [
+        (False, [], []),
+        (True, [], ["why"]),
+        (False, ["--why"], ["why"]),
+        (True, ["--why", "--profile"], ["profile", "why"]),
+        (True, ["--json"], []),
+    ],
+)
+def test_a_resume_tries_what_a_run_would(
+    machine: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+    of_file: bool,
+    more: list[str],
+    tried: list[str],
+) -> None:
+    """--why, --profile, and `why = true` in the experiment that is resumed."""
+    file = machine.folder / "small.toml"
+    file.write_text(SMALL.replace("KIND", "mariadb"))
+    path = machine.folder / "out"
+    stored = to_dict(replace(load_experiment(str(file)), why=of_file))
+    RunFolder.create(path, stored, [], {}).close()
+    seen: list[str] = []
+    monkeypatch.setattr("contend.cli.run._shown", lambda _args, _work: (path, 4))
+    monkeypatch.setattr("contend.cli.run._explained", lambda *_: seen.append("why"))
+    monkeypatch.setattr("contend.cli.run._profiled", lambda *_: seen.append("profile"))
+    assert main(["run", "--resume", str(path), *more]) == 4
+    assert seen == tried
+
+
+@pytest.mark.parametrize("option", ["--why", "--profile"])
+def test_what_is_tried_after_a_resume_is_not_printed_as_json(
+    machine: Machine, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    file = machine.folder / "small.toml"
+    file.write_text(SMALL.replace("KIND", "mariadb"))
+    path = machine.folder / "out"
+    RunFolder.create(path, to_dict(load_experiment(str(file))), [], {}).close()
+    assert main(["run", "--resume", str(path), option, "--json"]) == 2
+    assert f"{option} does not go with --json" in capsys.readouterr().err

@@ -179,11 +179,6 @@ def test_what_is_resumed_is_counted_without_parsing_a_histogram(
     assert not [text for text in parsed if "latency_hdr_ns" in text]
 
 
-PASSWORD_EXPERIMENT = """\
-# Once asked on mysql://root:hunter2@db.example/test.
-""" + EXPERIMENT.replace("Does it help?", "Does mysql://root:hunter2@db.example/test help?")
-
-
 def test_hosts_that_are_not_there_cost_no_run_of_a_resume(bench: Bench) -> None:
     def refuse(_experiment: Experiment) -> None:
         raise RequestError("no Dask scheduler answers at tcp://10.0.0.1:8786")
@@ -199,17 +194,6 @@ def test_hosts_that_are_not_there_cost_no_run_of_a_resume(bench: Bench) -> None:
     with pytest.raises(RequestError, match="no Dask scheduler"):
         bench.begin_with(equipment)
     assert not bench.path.exists()
-
-
-def test_a_password_in_the_experiment_file_does_not_hinder_a_resume(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    bench.tiny = experiment(tmp_path, PASSWORD_EXPERIMENT)
-    with pytest.raises(Interrupted):
-        bench.begin(stop_at(4, KeyboardInterrupt()))
-    bench.resume(given=bench.tiny)
-    assert bench.runs() == list(range(1, 9))
-    for file in bench.path.rglob("*"):
-        assert not file.is_file() or b"hunter2" not in file.read_bytes()
 
 
 def test_a_password_in_a_comment_is_not_kept_and_does_not_hinder_a_resume(tmp_path: Path) -> None:
