@@ -556,6 +556,22 @@ def test_an_import_that_is_not_there_is_missed_before_anything_is_done(lab: Lab)
     assert not lab.out.exists()
 
 
+def test_a_dump_that_is_gone_is_missed_before_anything_is_done(lab: Lab) -> None:
+    """It has to be loaded again for a level whose files are laid out otherwise."""
+    dump = lab.folder / "shop.sql"
+    dump.write_text(shop())
+    done = lab.contend("data", "import", dump, "--name", "gone", "--server", lab.server)
+    assert done.returncode == 0, done.stderr
+    dump.unlink()
+    sizes = {"factor": "server.options.innodb_page_size", "baseline": '"16K"'}
+    text = ASKED.format(levels='["16K", "8K"]', **sizes)
+    lab.file.write_text(text.replace("import:shop", "import:gone"))
+    done = lab.run()
+    assert (done.returncode, lab.out.exists()) == (1, False), done.stderr
+    assert "there is no file" in done.stderr
+    assert "--name gone --replace" in done.stderr
+
+
 def test_no_file_of_this_machine_gets_into_the_tables(lab: Lab) -> None:
     secret = lab.folder / "secret"
     secret.write_text("secret")

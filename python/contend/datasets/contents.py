@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from pymysql.connections import Connection
 from contend.datasets.cache import TableEntry
 from contend.datasets.dump import DumpFailed, DumpRefused
 from contend.datasets.dump.load import Rules, load_into
+from contend.datasets.dump.look import dump_files
 from contend.datasets.loading import (
     DISK_FULL_CODES,
     FIXED_BYTES,
@@ -33,11 +33,6 @@ from contend.units import format_size
 _PACKED = (".gz", ".bz2", ".xz")
 _PACKED_RATIO = 5
 """How much longer a dump is unpacked, about."""
-
-_LIST_BYTES_MAX = 1 << 20
-"""A file that is longer holds rows, and does not only name the files that do."""
-
-_SOURCE = re.compile(rb"(?im)^[ \t]*(?:source|\\\.)[ \t]+(\S+)")
 
 _BYTES_PER_ROW = 100
 """Of a dump, about, to size the caches of the server that loads it."""
@@ -79,18 +74,9 @@ def files_bytes(path: Path) -> int:
     """How long a dump is on the disk, with the files that it names.
 
     Raises:
-        DumpRefused: there is no such file.
+        DumpRefused: see `dump_files`.
     """
-    if not path.is_file():
-        raise DumpRefused(
-            f"{path} is a folder, not a dump" if path.is_dir() else f"there is no file {path}"
-        )
-    size = int(path.stat().st_size)
-    if size > _LIST_BYTES_MAX:
-        return size
-    named = (name.decode("utf-8", "replace") for name in _SOURCE.findall(path.read_bytes()))
-    others = (path.parent / name.rstrip(";") for name in named)
-    return size + sum(int(other.stat().st_size) for other in others if other.is_file())
+    return sum(file.stat().st_size for file in dump_files(path))
 
 
 def dump_options(binary: ServerBinary, path: Path, rules: Rules, cache: Path) -> dict[str, Level]:

@@ -17,7 +17,7 @@ from contend.datasets import (
     find_import,
     mark_changed,
     provide,
-    require_imports,
+    require_import,
     workspace,
 )
 from contend.errors import ContendError
@@ -104,6 +104,13 @@ def private_equipment(
     host = SharedHost(listen, cache, touch=touch_host)
     load = Fleet(LoadProcess(program), Cluster(program, scheduler))
 
+    def source_of(
+        data: DataSpec, binary: ServerBinary, options: Mapping[str, Level]
+    ) -> DatasetSource:
+        name = imported_name(data.schema)
+        imported = None if name is None else find_import(cache, name)
+        return DatasetSource(data, binary, options, imported)
+
     @contextlib.contextmanager
     def open_testbeds(logs: Path, count: int) -> Iterator[list[Testbed]]:
         with contextlib.closing(load), workspace(cache) as work:
@@ -133,9 +140,7 @@ def private_equipment(
                     if server.kind.computes_rows:
                         server.initialise()
                         return computed(data, into)
-                    name = imported_name(data.schema)
-                    imported = None if name is None else find_import(cache, name)
-                    source = DatasetSource(data, binary, options, imported)
+                    source = source_of(data, binary, options)
                     return provide(source, into, cache=cache, program=program, tell=tell)
 
                 def make(member: str) -> PrivateServer:
@@ -169,7 +174,9 @@ def private_equipment(
     def check(experiment: Experiment) -> None:
         _refuse_unknown_options(experiment, binaries)
         check_workloads(experiment, program)
-        require_imports(cache, experiment)
+        for cell in cell_specs(experiment):
+            binary = binaries[server_name(cell)]
+            require_import(source_of(cell.data, binary, cell["server.options"]), cache)
         with workspace(cache) as work:
 
             @functools.cache

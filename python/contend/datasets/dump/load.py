@@ -15,20 +15,17 @@ from pymysql.connections import Connection
 
 from contend.datasets.dump import DumpFailed, DumpRefused
 from contend.datasets.dump.account import ACCOUNT, Account
+from contend.datasets.dump.look import COMPLETED, DUMPED, cut_off, dump_files, named_file
 from contend.datasets.dump.rules import Verdict, judge
 from contend.datasets.dump.split import SOURCE, DumpFile, Quotes, Splitter, Statement
 from contend.servers import PrivateServer
 from contend.servers.client import LONG_S, SYSTEM_DATABASES, fetch, quoted
 from contend.servers.errors import ConnectionLost
 
-_DUMPED = re.compile(rb"^-- (MySQL|MariaDB) dump ", re.MULTILINE)
 _OF_SERVER = re.compile(rb"^-- Server version[ \t]+(\S+)", re.MULTILINE)
-_COMPLETED = b"-- Dump completed"
-_TAIL_BYTES = 4096
 _SOURCES_MAX = 8
 """Files that lead to one another; more is a circle."""
 
-_CUT_OFF = "Copy it again from where it was made, or make it again."
 _ER_SYNTAX = 1064
 _OTHER = frozenset({1044, 1142, 1143, 1370})
 """Error codes for what may be of another database."""
@@ -141,7 +138,7 @@ class _Loader:
         self._loaded = DumpResult()
 
     def load(self, path: Path) -> DumpResult:
-        refuse_cut_off(path)
+        dump_files(path)
         self._file(path, path.name, ())
         if self._home is None:
             self._refuse_empty(path)
@@ -162,26 +159,15 @@ class _Loader:
             for statement in statements:
                 self._origin = self._origin or statements.head
                 if statement.command == SOURCE:
-                    self._source(path, statement, within)
+                    other = named_file(path, statement)
+                    named = statement.text.decode("utf-8", "replace")
+                    self._file(other, named, (*within, path))
                 else:
                     self._one(path, statement)
                 statements.quotes = self._quotes
-            if _DUMPED.search(statements.head) and _COMPLETED not in statements.tail:
+            if DUMPED.search(statements.head) and COMPLETED not in statements.tail:
                 raise cut_off(path)
             self._loaded.files.append((name, file.sha256))
-
-    def _source(self, path: Path, statement: Statement, within: tuple[Path, ...]) -> None:
-        named = statement.text.decode("utf-8", "replace")
-        other = path.parent / named
-        inside = not Path(named).is_absolute() and ".." not in Path(named).parts
-        if not (inside and other.is_file()):
-            where = "is not beside it" if inside else "is outside of its folder"
-            raise DumpRefused(
-                f"{path}, line {statement.line}: it reads {named}, which {where}",
-                hint=f"Put {Path(named).name} into {other.parent if inside else path.parent}"
-                + ("." if inside else ", and name it without its folder."),
-            )
-        self._file(other, named, (*within, path))
 
     def _count(self, count: int) -> None:
         self._bytes += count
@@ -372,24 +358,3 @@ class _Loader:
                 f"{path} has no database {wanted}", hint=f"It has {', '.join(self._seen)}."
             )
         raise DumpRefused(f"{path} holds no statement that makes a table")
-
-
-def refuse_cut_off(path: Path) -> None:
-    """Look at both ends of a dump that is not packed, before minutes of loading."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(_TAIL_BYTES)
-            size = file.seek(0, 2)
-            file.seek(max(0, size - _TAIL_BYTES))
-            tail = file.read()
-    except OSError:
-        return  # Who reads it says why it cannot be read.
-    if _DUMPED.search(head) and _COMPLETED not in tail:
-        raise cut_off(path)
-
-
-def cut_off(path: Path) -> DumpRefused:
-    return DumpRefused(
-        f'{path} is cut off: it begins as a dump and does not end with "-- Dump completed"',
-        hint=f"{_CUT_OFF} One that was made with --skip-comments says neither.",
-    )

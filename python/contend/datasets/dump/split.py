@@ -12,6 +12,7 @@ that is not closed in what was read so far. There the scan is taken up again whe
 from __future__ import annotations
 
 import bz2
+import contextlib
 import functools
 import gzip
 import hashlib
@@ -92,14 +93,19 @@ class DumpFile:
             buffered = io.BufferedReader(self._raw, 1 << 20)
             head = buffered.peek(32)
         except OSError as error:
-            raise _unreadable(path, error) from None
+            raise unreadable(path, error) from None
+        unpack = next((unpack for magic, unpack in _UNPACK if head.startswith(magic)), None)
+        self.packed = unpack is not None
+        self._file: Any = buffered
+        if unpack is not None:
+            self._file = unpack(buffered)
+            # What is wrong with the archive is said when it is read.
+            with contextlib.suppress(EOFError, OSError, zlib.error, lzma.LZMAError):
+                head = self._file.peek(32)
         for magic, what in _NOT_TEXT.items():
             if head.startswith(magic):
                 self._raw.close()
                 raise DumpRefused(f"{path} is {what}, not a dump in SQL", hint=_HINTS.get(what))
-        unpack = next((unpack for magic, unpack in _UNPACK if head.startswith(magic)), None)
-        self.packed = unpack is not None
-        self._file: io.BufferedIOBase = buffered if unpack is None else unpack(buffered)
         self._begun = False
 
     def read(self, size: int) -> bytes:
@@ -109,14 +115,14 @@ class DumpFile:
             DumpRefused: the file cannot be read, or its archive is damaged or cut off.
         """
         try:
-            data = self._file.read(size)
+            data: bytes = self._file.read(size)
         except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
             raise DumpRefused(
                 f"{self.path} is cut off or damaged: {error}",
                 hint="Copy it again from where it was made, or make it again.",
             ) from None
         except OSError as error:
-            raise _unreadable(self.path, error) from None
+            raise unreadable(self.path, error) from None
         if not self._begun:
             self._begun = True
             data = data.removeprefix(_BYTE_ORDER_MARK)
@@ -135,11 +141,9 @@ class DumpFile:
         self._raw.close()
 
 
-def _unreadable(path: Path, error: OSError) -> DumpRefused:
+def unreadable(path: Path, error: OSError) -> DumpRefused:
     if isinstance(error, FileNotFoundError):
         return DumpRefused(f"there is no file {path}")
-    if isinstance(error, IsADirectoryError):
-        return DumpRefused(f"{path} is a folder, not a dump")
     return DumpRefused(f"{path} cannot be read: {error.strerror or error}")
 
 
