@@ -8,7 +8,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import itertools
-import json
 import lzma
 import subprocess
 from collections.abc import Callable, Iterator
@@ -17,7 +16,6 @@ from typing import Any
 
 import pytest
 from needs import program
-from run_lab import Lab
 
 from contend.datasets import DumpFailed, DumpRefused, Rules
 from contend.datasets.dump.account import ACCOUNT
@@ -159,6 +157,7 @@ def test_tables_trigger_and_view_are_there_and_work(server: PrivateServer, load:
         ("INSERT INTO t VALUES ('a", {}, "ends within a quote that begins in line 1", "cut off"),
         ("CREATE TABLE t (a INT)", {}, "ends before the statement of line 1 does", "cut off"),
         (shop()[:900], {}, "is cut off: it begins as a dump", "--skip-comments"),
+        ("a: [Warning] Don't.\nSELECT 1;", {}, 'line 1: "a: [Warning] Don\'t." is a m', "Delete"),
     ],
 )
 def test_what_is_wrong_with_a_dump_is_said_with_its_line(
@@ -197,6 +196,23 @@ def test_what_is_refused_is_left_out_if_that_is_wanted(server: PrivateServer, lo
     loaded = load(text, skip_refused=True)
     assert dict(loaded.left_out) == {"beyond the database": 3}
     assert rows(server, loaded.database, "SELECT a FROM t") == [(1,)]
+
+
+def test_of_a_message_of_a_program_the_line_is_left_out(server: PrivateServer, load: Load) -> None:
+    """And never what stands behind it."""
+    insert = "INSERT INTO `customers`"
+    first, last = "mysqldump: [Warning] It's insecure.\n", "mysqldump: Got error: 1045"
+    text = shop().replace(insert, f"mariadb-dump: a message\n{insert}", 1)
+    loaded = load(first + text + last, skip_refused=True)
+    assert dict(loaded.left_out) == {"messages of programs": 3}
+    assert rows(server, loaded.database, "SELECT COUNT(*) FROM customers") == [(3,)]
+
+
+def test_a_message_within_a_statement_is_named(load: Load) -> None:
+    text = "CREATE TABLE t (a INT);\nINSERT INTO t VAmysqldump: Error: 'x'\nLUES (1);\n"
+    with pytest.raises(DumpFailed) as failed:
+        load(text, skip_refused=True)
+    assert "message of the program that made the dump" in str(failed.value.hint)
 
 
 @pytest.mark.parametrize("name", ["mysq_", "%", "mysq\\l", "\\%"])
@@ -480,105 +496,3 @@ def test_a_package_with_the_rights_of_whoever_calls_it_is_refused(
     )
     with pytest.raises(DumpRefused, match="package p would have the rights of whoever calls it"):
         load_into(shared_server(mariadb_binary, LOADS, confined=True), path, Rules(), "packages")
-
-
-ASKED = """
-[experiment]
-name = "own"
-question = "Does an index on what is summed help?"
-
-[server]
-options = {{ innodb_buffer_pool_size = "32M" }}
-
-[data]
-schema = "import:shop"
-
-[workload]
-kind = "sql"
-text = "SELECT SUM(cents) FROM orders WHERE customer_id = {{c:uniform(1, 2)}};"
-
-[load]
-warmup = "20ms"
-measure = "100ms"
-
-[factors]
-"{factor}" = {levels}
-
-[compare]
-baseline = {{ "{factor}" = {baseline} }}
-repeats = 2
-"""
-
-
-def test_an_import_is_measured_like_any_other_data(lab: Lab) -> None:
-    """From the dump to the report; the second import finds it kept."""
-    dump = lab.folder / "shop.sql"
-    dump.write_text(shop())
-    first = lab.contend("data", "import", dump, "--server", lab.server)
-    assert (first.returncode, first.stderr.count("importing shop.sql")) >= (0, 1)
-    assert "import:shop: 6 rows in 2 tables of shop" in first.stdout
-    assert "  orders: 3 rows, InnoDB" in first.stdout
-    again = lab.contend("data", "import", dump, "--server", lab.server)
-    assert "is kept already" in again.stdout
-    (kept,) = [
-        one
-        for one in json.loads(lab.contend("data", "list", "--json").stdout)["datasets"]
-        if one["inputs"]["schema"] == "import:shop"
-    ]
-    assert kept["rows"] == 6
-
-    text = ASKED.format(factor="load.connections", levels="[1, 2]", baseline=1)
-    text = f'setup = [{{ do = "CREATE INDEX c ON orders (cents)" }}]\n{text}'
-    lab.file.write_text(text)
-    assert lab.run().returncode == 0
-    assert all(count > 0 for count in lab.answered().values())
-    record = lab.records()[0]
-    about = record.probes["dataset"]
-    assert (about["engine"], about["rows"], about["tables"]) == ("InnoDB", 6, 2)
-    assert (record.probes["warmed"] or {})["cache"] is True
-    assert record.plan["server"]["database"] == "shop"
-    shown = lab.contend("show", lab.out, "--full").stdout
-    assert "import:shop: InnoDB, 6 rows in 2 tables" in shown
-
-    dump.write_text(shop().replace("100),", "101),"))
-    taken = lab.contend("data", "import", dump, "--server", lab.server)
-    assert (taken.returncode, "its content has changed since" in taken.stderr) == (2, True)
-    assert "--replace" in taken.stderr
-    replaced = lab.contend("data", "import", dump, "--server", lab.server, "--replace")
-    assert replaced.returncode == 0
-
-
-def test_an_import_that_is_not_there_is_missed_before_anything_is_done(lab: Lab) -> None:
-    text = ASKED.format(factor="load.connections", levels="[1, 2]", baseline=1)
-    lab.file.write_text(text.replace("import:shop", "import:shopp"))
-    done = lab.run()
-    assert (done.returncode, 'nothing was imported as "shopp"' in done.stderr) == (2, True)
-    assert not lab.out.exists()
-
-
-def test_a_dump_that_is_gone_is_missed_before_anything_is_done(lab: Lab) -> None:
-    """It has to be loaded again for a level whose files are laid out otherwise."""
-    dump = lab.folder / "shop.sql"
-    dump.write_text(shop())
-    done = lab.contend("data", "import", dump, "--name", "gone", "--server", lab.server)
-    assert done.returncode == 0, done.stderr
-    dump.unlink()
-    sizes = {"factor": "server.options.innodb_page_size", "baseline": '"16K"'}
-    text = ASKED.format(levels='["16K", "8K"]', **sizes)
-    lab.file.write_text(text.replace("import:shop", "import:gone"))
-    done = lab.run()
-    assert (done.returncode, lab.out.exists()) == (1, False), done.stderr
-    assert "there is no file" in done.stderr
-    assert "--name gone --replace" in done.stderr
-
-
-def test_no_file_of_this_machine_gets_into_the_tables(lab: Lab) -> None:
-    secret = lab.folder / "secret"
-    secret.write_text("secret")
-    secret.chmod(0o644)
-    dump = lab.folder / "sly.sql"
-    rows = f"(1),(2),(3),(4),(5),(6),(7),(IFNULL(LENGTH(LOAD_FILE('{secret}')),8))"
-    dump.write_text(f"CREATE TABLE t (a INT PRIMARY KEY);\nINSERT INTO t VALUES {rows};\n")
-    done = lab.contend("data", "import", dump, "--server", lab.server)
-    assert done.returncode == 0, done.stderr
-    assert "8 rows" in done.stdout

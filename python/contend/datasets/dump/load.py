@@ -16,8 +16,8 @@ from pymysql.connections import Connection
 from contend.datasets.dump import DumpFailed, DumpRefused
 from contend.datasets.dump.account import ACCOUNT, Account
 from contend.datasets.dump.look import COMPLETED, DUMPED, cut_off, dump_files, named_file
-from contend.datasets.dump.rules import Verdict, judge
-from contend.datasets.dump.split import SOURCE, DumpFile, Quotes, Splitter, Statement
+from contend.datasets.dump.rules import Verdict, in_words, judge
+from contend.datasets.dump.split import MESSAGE, SOURCE, DumpFile, Quotes, Splitter, Statement
 from contend.servers import PrivateServer
 from contend.servers.client import LONG_S, SYSTEM_DATABASES, fetch, quoted
 from contend.servers.errors import ConnectionLost
@@ -40,6 +40,9 @@ _NO_RIGHT = _OTHER | frozenset(
 """Error codes for what an account may not do, or nobody on this server."""
 
 _BEYOND = "beyond the database"
+_MESSAGES = "messages of programs"
+_MESSAGE_WITHIN = re.compile(r"near '\S*(?:mysqldump|mariadb-dump)(?:\.exe)?: ")
+"""What a server says of a statement that such a message stands in."""
 
 _QUOTES = (
     "SELECT FIND_IN_SET('NO_BACKSLASH_ESCAPES', @@SESSION.sql_mode),"
@@ -162,6 +165,8 @@ class _Loader:
                     other = named_file(path, statement)
                     named = statement.text.decode("utf-8", "replace")
                     self._file(other, named, (*within, path))
+                elif statement.command == MESSAGE:
+                    self._message(path, statement)
                 else:
                     self._one(path, statement)
                 statements.quotes = self._quotes
@@ -175,6 +180,16 @@ class _Loader:
         if now - self._told_s >= _TELL_S or count == 0:
             self._told_s = now
             self._on_bytes(self._bytes)
+
+    def _message(self, path: Path, statement: Statement) -> None:
+        """Leave out a line of a program's, and no more than the line, or raise DumpRefused."""
+        if not self._rules.skip_refused:
+            raise DumpRefused(
+                f'{path}, line {statement.line}: "{in_words(statement.text)}" is a message of a '
+                "program, not a statement",
+                hint="Delete that line, or leave it out with `--skip-refused`.",
+            )
+        self._loaded.left_out[_MESSAGES] += 1
 
     # --- statements ---
 
@@ -332,6 +347,8 @@ class _Loader:
                 f"The dump was made by {named[kind]} {version}, and this server is "
                 f"{named[self._kind]}: `--server {use}` loads it as it is."
             )
+        elif _MESSAGE_WITHIN.search(said):
+            hint = "A message of the program that made the dump stands in the statement: delete it."
         elif code == _ER_SYNTAX or "collation" in said.lower():
             hint = (
                 "If the dump was made by another server, or a newer one, load it there: "

@@ -149,6 +149,7 @@ def unreadable(path: Path, error: OSError) -> DumpRefused:
 
 CHUNK_BYTES = 1 << 20
 SOURCE = "source"
+MESSAGE = "message"
 
 _LINE_COMMENT = rb"(?:\#|--(?=[\x00-\x20]))[^\n]*+\n"
 _LAST_LINE_COMMENT = rb"(?:\#|--(?=[\x00-\x20]|\Z))[^\n]*+(?:\n|\Z)"
@@ -158,8 +159,15 @@ _NEVER_RUN = rb"/\*(?!M?!(?!999999))(?>.*?\*/)"
 writes one of version 999999 for its client alone."""
 
 _COMMAND = re.compile(rb"(?i)(delimiter|source|\\\.)(?:[ \t]+([^\r\n]*?)[ \t]*)?\r?(?:\n|\Z)")
-_MAYBE_COMMAND = re.compile(rb"(?i)(?:delimiter|source)\b|\\\.")
-_LONGEST_WORD = len(b"delimiter ")
+_PROGRAM = rb"(?:[a-z]:)?[\w./\\-]{1,60}:[ \t]"
+_MESSAGE = re.compile(
+    rb"(?i)(%b[ \t]*+(?!(?:begin|loop|while|repeat|for)\b|/\*)[^\r\n]+)\r?(?:\n|\Z)" % _PROGRAM
+)
+"""A line of a program's standard error, which a shell put there (`2>&1`): `mysqldump: [Warning] …`.
+No statement begins so, but one that has a label."""
+
+_MAYBE_COMMAND = re.compile(rb"(?i)(?:delimiter|source)\b|\\\.|%b" % _PROGRAM)
+_LONGEST_WORD = 64
 
 
 _IS_POSSESSIVE = sys.version_info >= (3, 11, 5)
@@ -227,12 +235,13 @@ def _body(delimiter: bytes, quotes: Quotes, *, last: bool) -> re.Pattern[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement without its delimiter, or one command of the client.
+    """One statement without its delimiter, one command of the client, or a line that is neither.
 
     Args:
         text: from its first word to its last.
         line: of its first word, from 1.
-        command: `source`, and `text` is the file; None for a statement.
+        command: `source`, and `text` is the file; `message`, and it is a line that a program wrote
+            to its standard error; None for a statement.
     """
 
     text: bytes
@@ -272,7 +281,8 @@ class Splitter:
         while self._skip_lead():
             statement = self._command() or self._statement()
             if statement is not None and statement.text:
-                self.tail = b""
+                if statement.command != MESSAGE:
+                    self.tail = b""
                 yield statement
 
     # --- the buffer ---
@@ -333,11 +343,15 @@ class Splitter:
             return None
         while b"\n" not in self._buffer[self._at :] and not self._ended:
             self._fill()
+        line = self._line
+        message = _MESSAGE.match(self._buffer, self._at)
+        if message is not None:
+            self._advance(message.end())
+            return Statement(message[1], line, MESSAGE)
         match = _COMMAND.match(self._buffer, self._at)
         if match is None:
             return None
         word, rest = match[1].lower(), match[2] or b""
-        line = self._line
         if word == b"delimiter":
             delimiter = rest.split()[0] if rest else b""
             if not delimiter or b"\\" in delimiter:
