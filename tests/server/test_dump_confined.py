@@ -49,6 +49,7 @@ class Watched:
     def __init__(self, server: PrivateServer, folder: Path) -> None:
         self.server = server
         self.folder = folder
+        self.made: set[str] = set()
         folder.mkdir(mode=0o777)
         folder.chmod(0o777)
         for name, text in (("bashrc", MINE), ("secret", SECRET)):
@@ -82,9 +83,13 @@ class Watched:
                     for table in ("user", "db", "tables_priv", "procs_priv")
                 },
                 "plugins": fetch(connection, "SHOW PLUGINS"),
-                "databases": fetch(
-                    connection, "SHOW DATABASES WHERE `Database` NOT RLIKE '^m[0-9]'"
-                ),
+                "databases": [
+                    name
+                    for (name,) in fetch(
+                        connection, "SHOW DATABASES WHERE `Database` NOT RLIKE '^m[0-9]'"
+                    )
+                    if name not in self.made
+                ],
                 "servers": fetch(connection, "SELECT * FROM mysql.servers"),
                 "functions": fetch(connection, "SELECT * FROM mysql.func"),
             }
@@ -116,7 +121,8 @@ def import_it(watched: Watched, dump: bytes, *, skip_refused: bool) -> tuple[str
     path.write_bytes(dump)
     try:
         loaded = load_into(watched.server, path, Rules(skip_refused=skip_refused), database)
-        return database, "left out" if loaded.left_out else "whole"
+        watched.made.add(loaded.database)
+        return loaded.database, "left out" if loaded.left_out else "whole"
     except DumpRefused as refused:
         return None, "beyond" if "nothing outside its database" in refused.message else "refused"
     except DumpFailed:

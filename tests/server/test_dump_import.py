@@ -101,6 +101,7 @@ def server(shared_server: Any, any_binary: ServerBinary) -> PrivateServer:
 def load(server: PrivateServer, tmp_path: Path) -> Iterator[Load]:
     """`load(text, **rules)`: what came of the dump, in a database of the test's own."""
     name = f"import_{next(NUMBERS)}"
+    made = {name}
 
     def do(text: str | Path, **rules: Any) -> DumpResult:
         path = tmp_path / "shop.sql"
@@ -108,11 +109,14 @@ def load(server: PrivateServer, tmp_path: Path) -> Iterator[Load]:
             path = text
         else:
             path.write_text(text, encoding="utf-8")
-        return load_into(server, path, Rules(**rules), name)
+        loaded = load_into(server, path, Rules(**rules), name)
+        made.add(loaded.database)
+        return loaded
 
     yield do
     with server.connect() as connection:
-        connection.query(f"DROP DATABASE IF EXISTS {name}")
+        for database in made:
+            connection.query(f"DROP DATABASE IF EXISTS {database}")
 
 
 def rows(server: PrivateServer, database: str, query: str) -> list[tuple[Any, ...]]:
@@ -123,7 +127,7 @@ def rows(server: PrivateServer, database: str, query: str) -> list[tuple[Any, ..
 
 def test_tables_trigger_and_view_are_there_and_work(server: PrivateServer, load: Load) -> None:
     loaded = load(shop())
-    assert loaded.database.startswith("import_")
+    assert loaded.database == "shop"
     assert rows(server, loaded.database, "SELECT id, name, orders FROM customers ORDER BY id") == [
         (0, "zero;'/*", 0),
         (1, "J\u00fcrgen\\", 2),
@@ -294,20 +298,18 @@ def test_files_that_a_dump_names_are_read_in_their_place(
     assert [name for name, _ in loaded.files] == ["load_a.dump", "shop.sql"]
 
 
+@pytest.mark.parametrize("any_binary", ["mariadb"], indirect=True)
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
 def test_a_packed_dump_is_unpacked_whatever_its_name(
-    shared_server: Any, mariadb_binary: ServerBinary, tmp_path: Path, pack: Callable[[bytes], bytes]
+    server: PrivateServer, load: Load, tmp_path: Path, pack: Callable[[bytes], bytes]
 ) -> None:
-    server: PrivateServer = shared_server(mariadb_binary, LOADS, confined=True)
-    name = f"packed_{pack.__module__.lstrip('_')}"
     path = tmp_path / "shop.sql.packed"
     packed = pack(shop().encode())
     path.write_bytes(packed)
-    load_into(server, path, Rules(), name)
-    assert rows(server, name, "SELECT COUNT(*) FROM orders") == [(3,)]
+    assert rows(server, load(path).database, "SELECT COUNT(*) FROM orders") == [(3,)]
     path.write_bytes(packed[: len(packed) // 2])
     with pytest.raises(DumpRefused, match="cut off or damaged"):
-        load_into(server, path, Rules(), f"{name}_cut")
+        load(path)
 
 
 def test_a_dump_of_mysql_says_which_server_can_load_it(
@@ -447,6 +449,73 @@ def require_it_works(server: PrivateServer, database: str) -> None:
         )
         more = "DEFINER" if "ROUTINES" in table else ""
         assert found == [(f"{ACCOUNT}@localhost{more}",)]
+
+
+@pytest.mark.parametrize("any_binary", ["mariadb", "mariadb_new"], indirect=True)
+def test_a_database_may_name_itself_in_its_own_dump(
+    server: PrivateServer, load: Load, tmp_path: Path
+) -> None:
+    """mariadb-dump writes the name into what uses a sequence, and never says USE."""
+    with server.connect() as connection:
+        connection.query("CREATE DATABASE myself")
+        connection.query("USE myself")
+        for statement in (
+            "CREATE SEQUENCE s",
+            "SELECT SETVAL(s, 41)",
+            "CREATE TABLE t (a INT PRIMARY KEY DEFAULT NEXTVAL(s), b INT)",
+            "CREATE TABLE log (a INT)",
+            "CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW INSERT INTO myself.log VALUES (1)",
+            "CREATE FUNCTION logged() RETURNS INT RETURN (SELECT COUNT(*) FROM myself.log)",
+        ):
+            connection.query(statement)
+    path = tmp_path / "backup.sql"
+    with path.open("wb") as file:
+        subprocess.run(
+            [program("mariadb-dump"), "--no-defaults", f"--socket={server.socket}", "--user=root",
+             "--routines", "myself"],
+            stdout=file,
+            check=True,
+        )  # fmt: skip
+    dumped = path.read_text()
+    assert ("DO SETVAL" in dumped, "\nUSE " in dumped) == (True, False)
+    with server.connect() as connection:
+        connection.query("DROP DATABASE myself")
+    loaded = load(path)
+    assert (loaded.database, dict(loaded.left_out)) == ("myself", {})
+    with server.connect("myself") as connection:
+        connection.query("INSERT INTO t (b) VALUES (1)")
+    assert rows(server, "myself", "SELECT a >= 42, logged() FROM t") == [(1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("head", "rules", "database"),
+    [
+        ("-- Host: localhost    Database: stock", {}, "stock"),
+        ("-- phpMyAdmin SQL Dump\n--\n-- Host: db:3306\n--\n-- Database: `stock`\r", {}, "stock"),
+        ("-- Host: localhost    Database: stock", {"database": "mine"}, "mine"),
+        ("-- Host: localhost    Database: stock\nCREATE DATABASE a;\nUSE a;", {}, "a"),
+        ("-- Host: localhost    Database: ", {}, "import_"),
+        ("-- Host: localhost    Database: Mysql", {}, "import_"),
+    ],
+)
+@pytest.mark.parametrize("any_binary", ["mariadb", "mysql"], indirect=True)
+def test_a_dump_that_names_no_database_has_that_of_its_head(
+    load: Load, head: str, rules: dict[str, str], database: str
+) -> None:
+    loaded = load(f"{head}\nCREATE TABLE t (a INT);\n", **rules)
+    assert loaded.database.startswith(database)
+
+
+@pytest.mark.parametrize("any_binary", ["mariadb"], indirect=True)
+def test_a_sequence_of_another_database_is_not_set(server: PrivateServer, load: Load) -> None:
+    with server.connect() as connection:
+        connection.query("CREATE DATABASE others")
+        connection.query("CREATE SEQUENCE others.s")
+    with pytest.raises(DumpRefused, match="line 2: DO SETVAL"):
+        load("CREATE SEQUENCE s;\nDO SETVAL(`others`.`s`, 1001, 0);\n")
+    assert rows(server, "others", "SELECT NEXTVAL(s)") == [(1,)]
+    with server.connect() as connection:
+        connection.query("DROP DATABASE others")
 
 
 @pytest.mark.parametrize("binary", ["mariadb", "mariadb_new"])

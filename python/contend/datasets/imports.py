@@ -26,7 +26,7 @@ from contend.servers import PrivateServer, ServerBinary
 from contend.settings.schemas import IMPORT_PREFIX
 from contend.spec import Level, layout_options
 
-IMPORT_VERSION = 2
+IMPORT_VERSION = 3
 """Raised when the same dump comes to mean other files."""
 
 AS_DUMPED = "as-dumped"

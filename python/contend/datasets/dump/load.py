@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pymysql
 from pymysql.connections import Connection
@@ -22,6 +22,10 @@ from contend.servers import PrivateServer
 from contend.servers.client import LONG_S, SYSTEM_DATABASES, fetch, quoted
 from contend.servers.errors import ConnectionLost
 
+_OF_DATABASE = re.compile(
+    rb"^-- (?:Host: .*[ \t])?Database: +`?([^`\r\n]+?)`?[ \t\r]*$", re.MULTILINE
+)
+"""As mysqldump, mariadb-dump and phpMyAdmin begin what they write of one database."""
 _OF_SERVER = re.compile(rb"^-- Server version[ \t]+(\S+)", re.MULTILINE)
 _SOURCES_MAX = 8
 """Files that lead to one another; more is a circle."""
@@ -95,7 +99,7 @@ def load_into(
 
     Args:
         server: confined.
-        name: of the database, if neither the dump nor the rules name one.
+        name: of the database, if neither the rules nor the dump name one.
         on_bytes: is told how many bytes of the files were read so far, now and then.
 
     Raises:
@@ -148,7 +152,7 @@ class _Loader:
         # Of a dump that commits by itself, or locks its tables to the end.
         for text in (b"COMMIT", b"UNLOCK TABLES"):
             self._query(f"{path}, at its end", text, text.decode())
-        self._loaded.database = self._home or self._name
+        self._loaded.database = self._home
         return self._loaded
 
     # --- files ---
@@ -211,7 +215,7 @@ class _Loader:
             self._loaded.left_out[verdict.about] += 1
         elif verdict.action == "run":
             if self._home is None and not verdict.sets:
-                self._settle(where, self._rules.database or self._name)
+                self._settle(where, self._unsaid())
             self._run(where, verdict.text, verdict.words)
             if verdict.requotes:
                 self._read_quotes(where, verdict.words)
@@ -231,7 +235,7 @@ class _Loader:
         name = verdict.name
         if verdict.action == "alter" and (not name or name == self._home):
             if self._elsewhere is None:
-                self._settle(where, self._home or self._rules.database or self._name)
+                self._settle(where, self._home or self._unsaid())
                 self._run(where, statement.text, verdict.words)
             return
         if not self._is_home(where, name, verdict):
@@ -276,6 +280,15 @@ class _Loader:
             hint=f"{take or '`--database NAME`'} takes the tables of that one and leaves the "
             "others out.",
         )
+
+    def _unsaid(self) -> str:
+        """The database of a dump with no statement that names one. What is in it may name it: a
+        trigger, a routine, the default of a column; so it is called as in the dump's head."""
+        named = _OF_DATABASE.search(self._origin)
+        own = named[1].decode("utf-8", "replace") if named else ""
+        if own.lower() in SYSTEM_DATABASES:
+            own = ""
+        return self._rules.database or own or self._name
 
     def _settle(self, where: str, name: str) -> None:
         """Make the database, if the dump does not, and go there."""
@@ -335,7 +348,7 @@ class _Loader:
             other = "; `--database NAME` says what the dump calls its own" if code in _OTHER else ""
             return DumpRefused(
                 f"{where}: {words} is refused: the account of an import may do nothing outside "
-                f"its database, {self._home or self._name}: {said[:300]} (error {code})",
+                f"its database, {self._home or self._unsaid()}: {said[:300]} (error {code})",
                 hint=f"`--skip-refused` leaves such statements out{other}.",
             )
         named = {"mariadb": "MariaDB", "mysql": "MySQL"}
@@ -368,7 +381,7 @@ class _Loader:
         kind = "mariadb" if "mariadb" in version.lower() else "mysql"
         return kind, version
 
-    def _refuse_empty(self, path: Path) -> None:
+    def _refuse_empty(self, path: Path) -> NoReturn:
         wanted = self._rules.database
         if wanted is not None and self._seen:
             raise DumpRefused(
