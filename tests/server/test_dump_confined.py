@@ -255,6 +255,16 @@ def test_a_confined_server_does_not_run_without_rights(
     assert not server.running
 
 
+def test_a_confined_server_runs_events_if_it_is_asked_to(
+    private_server: Any, any_binary: ServerBinary
+) -> None:
+    server = private_server(any_binary, start=False, confined=True)
+    for options, state in (({}, "OFF"), ({"event_scheduler": "ON"}, "ON")):
+        server.start(options)
+        assert server.variables()["event_scheduler"] == state
+        server.stop()
+
+
 RUN = """
 [experiment]
 name = "fires"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from run_lab import Lab
@@ -74,6 +75,33 @@ def test_an_import_is_measured_like_any_other_data(lab: Lab) -> None:
     assert "--replace" in taken.stderr
     replaced = lab.contend("data", "import", dump, "--server", lab.server, "--replace")
     assert replaced.returncode == 0
+
+
+VERSIONED = """
+CREATE TABLE price (id INT PRIMARY KEY, cents INT, KEY (cents)) WITH SYSTEM VERSIONING;
+INSERT INTO price VALUES (1, 1), (2, 2);
+UPDATE price SET cents = 3 WHERE id = 1;
+DELETE FROM price WHERE id = 2;
+CREATE EVENT later ON SCHEDULE EVERY 1 SECOND DO DELETE FROM price;
+"""
+
+
+def test_a_table_with_system_versioning_is_a_table(lab: Lab) -> None:
+    """It is counted and warmed; rows of earlier times are told apart. And events are named."""
+    dump = lab.folder / "versioned.sql"
+    dump.write_text(VERSIONED)
+    done = lab.contend("data", "import", dump, "--server", lab.server)
+    assert done.returncode == 0, done.stderr
+    assert "import:versioned: 1 rows in 1 tables" in done.stdout
+    assert "  price: 1 rows and 2 historic ones, InnoDB" in done.stdout
+    assert "Events: 1. They do not run" in done.stdout
+    text = ASKED.format(factor="load.connections", levels="[1, 2]", baseline=1)
+    text = text.replace("import:shop", "import:versioned")
+    lab.file.write_text(re.sub('text = ".*"', 'text = "SELECT cents FROM price;"', text))
+    assert lab.run().returncode == 0
+    about = lab.records()[0].probes
+    assert (about["dataset"]["rows"], about["dataset"]["tables"]) == (1, 1)
+    assert (about["warmed"] or {})["cache"] is True
 
 
 def test_an_import_that_is_not_there_is_missed_before_anything_is_done(lab: Lab) -> None:

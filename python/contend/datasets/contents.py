@@ -26,7 +26,7 @@ from contend.datasets.loading import (
     require_room,
 )
 from contend.servers import PrivateServer, ServerBinary
-from contend.servers.client import LONG_S, fetch, qualified
+from contend.servers.client import LONG_S, VERSIONED, fetch, qualified
 from contend.spec import DataSpec, Level
 from contend.units import format_size
 
@@ -40,8 +40,6 @@ _BYTES_PER_ROW = 100
 _OPTIONS: Mapping[str, Level] = {
     "max_allowed_packet": "1G",
     "net_read_timeout": 3600,
-    # An event of the dump writes at a time of its own.
-    "event_scheduler": "OFF",
     "local_infile": 0,
 }
 
@@ -57,6 +55,7 @@ class Contents:
         tables: all of them, with the rows that the server counts.
         digest: SHA-256 over names and contents of its files.
         left_out: how many were not, by what they are about.
+        events: how many there are. No server of ours runs them unless it is asked to.
     """
 
     database: str
@@ -64,6 +63,7 @@ class Contents:
     digest: str
     statements: int
     left_out: Mapping[str, int]
+    events: int
 
     @property
     def rows(self) -> int:
@@ -118,11 +118,13 @@ def load_dump(server: PrivateServer, path: Path, rules: Rules, name: str, tell: 
         raise _in_words(server, error) from error
     with server.connect(read_timeout=LONG_S, write_timeout=LONG_S) as connection:
         tables = tuple(_tables(connection, loaded.database))
+        events = _events(connection, loaded.database)
     tell.progress(what, total, total, "bytes")
     if not tables:
         raise DumpRefused(f"{path} makes no table in {loaded.database}")
     digest = hashlib.sha256(repr(loaded.files).encode()).hexdigest()
-    return Contents(loaded.database, tables, digest, loaded.statements, dict(loaded.left_out))
+    left_out = dict(loaded.left_out)
+    return Contents(loaded.database, tables, digest, loaded.statements, left_out, events)
 
 
 def _tables(connection: Connection[Any], database: str) -> Iterable[TableEntry]:
@@ -130,15 +132,27 @@ def _tables(connection: Connection[Any], database: str) -> Iterable[TableEntry]:
     optimizer decides by must not depend on when they were made last."""
     tables = fetch(
         connection,
-        "SELECT TABLE_NAME, ENGINE FROM information_schema.TABLES"
-        " WHERE TABLE_SCHEMA = %s AND TABLE_TYPE = 'BASE TABLE' ORDER BY TABLE_NAME",
-        (database,),
+        "SELECT TABLE_NAME, ENGINE, TABLE_TYPE FROM information_schema.TABLES"
+        " WHERE TABLE_SCHEMA = %s AND TABLE_TYPE IN ('BASE TABLE', %s) ORDER BY TABLE_NAME",
+        (database, VERSIONED),
     )
-    for name, engine in tables:
+    for name, engine, kind in tables:
         table = qualified(database, str(name))
         fetch(connection, f"ANALYZE TABLE {table}")
         ((rows,),) = fetch(connection, f"SELECT COUNT(*) FROM {table}")
-        yield TableEntry(str(name), str(engine), int(rows))
+        every = rows
+        if kind == VERSIONED:
+            ((every,),) = fetch(connection, f"SELECT COUNT(*) FROM {table} FOR SYSTEM_TIME ALL")
+        yield TableEntry(str(name), str(engine), int(rows), int(every) - int(rows))
+
+
+def _events(connection: Connection[Any], database: str) -> int:
+    ((count,),) = fetch(
+        connection,
+        "SELECT COUNT(*) FROM information_schema.EVENTS WHERE EVENT_SCHEMA = %s",
+        (database,),
+    )
+    return int(count)
 
 
 def _in_words(
