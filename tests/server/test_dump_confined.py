@@ -49,6 +49,7 @@ class Watched:
     def __init__(self, server: PrivateServer, folder: Path) -> None:
         self.server = server
         self.folder = folder
+        self.made: set[str] = set()
         folder.mkdir(mode=0o777)
         folder.chmod(0o777)
         for name, text in (("bashrc", MINE), ("secret", SECRET)):
@@ -82,9 +83,13 @@ class Watched:
                     for table in ("user", "db", "tables_priv", "procs_priv")
                 },
                 "plugins": fetch(connection, "SHOW PLUGINS"),
-                "databases": fetch(
-                    connection, "SHOW DATABASES WHERE `Database` NOT RLIKE '^m[0-9]'"
-                ),
+                "databases": [
+                    name
+                    for (name,) in fetch(
+                        connection, "SHOW DATABASES WHERE `Database` NOT RLIKE '^m[0-9]'"
+                    )
+                    if name not in self.made
+                ],
                 "servers": fetch(connection, "SELECT * FROM mysql.servers"),
                 "functions": fetch(connection, "SELECT * FROM mysql.func"),
             }
@@ -116,7 +121,8 @@ def import_it(watched: Watched, dump: bytes, *, skip_refused: bool) -> tuple[str
     path.write_bytes(dump)
     try:
         loaded = load_into(watched.server, path, Rules(skip_refused=skip_refused), database)
-        return database, "left out" if loaded.left_out else "whole"
+        watched.made.add(loaded.database)
+        return loaded.database, "left out" if loaded.left_out else "whole"
     except DumpRefused as refused:
         return None, "beyond" if "nothing outside its database" in refused.message else "refused"
     except DumpFailed:
@@ -247,6 +253,16 @@ def test_a_confined_server_does_not_run_without_rights(
         # Taken as the option itself, by servers that do not know another one of that name.
         server.start({"loose_skip_grant_tables": "1"})
     assert not server.running
+
+
+def test_a_confined_server_runs_events_if_it_is_asked_to(
+    private_server: Any, any_binary: ServerBinary
+) -> None:
+    server = private_server(any_binary, start=False, confined=True)
+    for options, state in (({}, "OFF"), ({"event_scheduler": "ON"}, "ON")):
+        server.start(options)
+        assert server.variables()["event_scheduler"] == state
+        server.stop()
 
 
 RUN = """

@@ -8,7 +8,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import itertools
-import json
 import lzma
 import subprocess
 from collections.abc import Callable, Iterator
@@ -17,7 +16,6 @@ from typing import Any
 
 import pytest
 from needs import program
-from run_lab import Lab
 
 from contend.datasets import DumpFailed, DumpRefused, Rules
 from contend.datasets.dump.account import ACCOUNT
@@ -103,6 +101,7 @@ def server(shared_server: Any, any_binary: ServerBinary) -> PrivateServer:
 def load(server: PrivateServer, tmp_path: Path) -> Iterator[Load]:
     """`load(text, **rules)`: what came of the dump, in a database of the test's own."""
     name = f"import_{next(NUMBERS)}"
+    made = {name}
 
     def do(text: str | Path, **rules: Any) -> DumpResult:
         path = tmp_path / "shop.sql"
@@ -110,11 +109,14 @@ def load(server: PrivateServer, tmp_path: Path) -> Iterator[Load]:
             path = text
         else:
             path.write_text(text, encoding="utf-8")
-        return load_into(server, path, Rules(**rules), name)
+        loaded = load_into(server, path, Rules(**rules), name)
+        made.add(loaded.database)
+        return loaded
 
     yield do
     with server.connect() as connection:
-        connection.query(f"DROP DATABASE IF EXISTS {name}")
+        for database in made:
+            connection.query(f"DROP DATABASE IF EXISTS {database}")
 
 
 def rows(server: PrivateServer, database: str, query: str) -> list[tuple[Any, ...]]:
@@ -125,7 +127,7 @@ def rows(server: PrivateServer, database: str, query: str) -> list[tuple[Any, ..
 
 def test_tables_trigger_and_view_are_there_and_work(server: PrivateServer, load: Load) -> None:
     loaded = load(shop())
-    assert loaded.database.startswith("import_")
+    assert loaded.database == "shop"
     assert rows(server, loaded.database, "SELECT id, name, orders FROM customers ORDER BY id") == [
         (0, "zero;'/*", 0),
         (1, "J\u00fcrgen\\", 2),
@@ -159,6 +161,7 @@ def test_tables_trigger_and_view_are_there_and_work(server: PrivateServer, load:
         ("INSERT INTO t VALUES ('a", {}, "ends within a quote that begins in line 1", "cut off"),
         ("CREATE TABLE t (a INT)", {}, "ends before the statement of line 1 does", "cut off"),
         (shop()[:900], {}, "is cut off: it begins as a dump", "--skip-comments"),
+        ("a: [Warning] Don't.\nSELECT 1;", {}, 'line 1: "a: [Warning] Don\'t." is a m', "Delete"),
     ],
 )
 def test_what_is_wrong_with_a_dump_is_said_with_its_line(
@@ -197,6 +200,23 @@ def test_what_is_refused_is_left_out_if_that_is_wanted(server: PrivateServer, lo
     loaded = load(text, skip_refused=True)
     assert dict(loaded.left_out) == {"beyond the database": 3}
     assert rows(server, loaded.database, "SELECT a FROM t") == [(1,)]
+
+
+def test_of_a_message_of_a_program_the_line_is_left_out(server: PrivateServer, load: Load) -> None:
+    """And never what stands behind it."""
+    insert = "INSERT INTO `customers`"
+    first, last = "mysqldump: [Warning] It's insecure.\n", "mysqldump: Got error: 1045"
+    text = shop().replace(insert, f"mariadb-dump: a message\n{insert}", 1)
+    loaded = load(first + text + last, skip_refused=True)
+    assert dict(loaded.left_out) == {"messages of programs": 3}
+    assert rows(server, loaded.database, "SELECT COUNT(*) FROM customers") == [(3,)]
+
+
+def test_a_message_within_a_statement_is_named(load: Load) -> None:
+    text = "CREATE TABLE t (a INT);\nINSERT INTO t VAmysqldump: Error: 'x'\nLUES (1);\n"
+    with pytest.raises(DumpFailed) as failed:
+        load(text, skip_refused=True)
+    assert "message of the program that made the dump" in str(failed.value.hint)
 
 
 @pytest.mark.parametrize("name", ["mysq_", "%", "mysq\\l", "\\%"])
@@ -278,20 +298,18 @@ def test_files_that_a_dump_names_are_read_in_their_place(
     assert [name for name, _ in loaded.files] == ["load_a.dump", "shop.sql"]
 
 
+@pytest.mark.parametrize("any_binary", ["mariadb"], indirect=True)
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
 def test_a_packed_dump_is_unpacked_whatever_its_name(
-    shared_server: Any, mariadb_binary: ServerBinary, tmp_path: Path, pack: Callable[[bytes], bytes]
+    server: PrivateServer, load: Load, tmp_path: Path, pack: Callable[[bytes], bytes]
 ) -> None:
-    server: PrivateServer = shared_server(mariadb_binary, LOADS, confined=True)
-    name = f"packed_{pack.__module__.lstrip('_')}"
     path = tmp_path / "shop.sql.packed"
     packed = pack(shop().encode())
     path.write_bytes(packed)
-    load_into(server, path, Rules(), name)
-    assert rows(server, name, "SELECT COUNT(*) FROM orders") == [(3,)]
+    assert rows(server, load(path).database, "SELECT COUNT(*) FROM orders") == [(3,)]
     path.write_bytes(packed[: len(packed) // 2])
     with pytest.raises(DumpRefused, match="cut off or damaged"):
-        load_into(server, path, Rules(), f"{name}_cut")
+        load(path)
 
 
 def test_a_dump_of_mysql_says_which_server_can_load_it(
@@ -433,6 +451,73 @@ def require_it_works(server: PrivateServer, database: str) -> None:
         assert found == [(f"{ACCOUNT}@localhost{more}",)]
 
 
+@pytest.mark.parametrize("any_binary", ["mariadb", "mariadb_new"], indirect=True)
+def test_a_database_may_name_itself_in_its_own_dump(
+    server: PrivateServer, load: Load, tmp_path: Path
+) -> None:
+    """mariadb-dump writes the name into what uses a sequence, and never says USE."""
+    with server.connect() as connection:
+        connection.query("CREATE DATABASE myself")
+        connection.query("USE myself")
+        for statement in (
+            "CREATE SEQUENCE s",
+            "SELECT SETVAL(s, 41)",
+            "CREATE TABLE t (a INT PRIMARY KEY DEFAULT NEXTVAL(s), b INT)",
+            "CREATE TABLE log (a INT)",
+            "CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW INSERT INTO myself.log VALUES (1)",
+            "CREATE FUNCTION logged() RETURNS INT RETURN (SELECT COUNT(*) FROM myself.log)",
+        ):
+            connection.query(statement)
+    path = tmp_path / "backup.sql"
+    with path.open("wb") as file:
+        subprocess.run(
+            [program("mariadb-dump"), "--no-defaults", f"--socket={server.socket}", "--user=root",
+             "--routines", "myself"],
+            stdout=file,
+            check=True,
+        )  # fmt: skip
+    dumped = path.read_text()
+    assert ("DO SETVAL" in dumped, "\nUSE " in dumped) == (True, False)
+    with server.connect() as connection:
+        connection.query("DROP DATABASE myself")
+    loaded = load(path)
+    assert (loaded.database, dict(loaded.left_out)) == ("myself", {})
+    with server.connect("myself") as connection:
+        connection.query("INSERT INTO t (b) VALUES (1)")
+    assert rows(server, "myself", "SELECT a >= 42, logged() FROM t") == [(1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("head", "rules", "database"),
+    [
+        ("-- Host: localhost    Database: stock", {}, "stock"),
+        ("-- phpMyAdmin SQL Dump\n--\n-- Host: db:3306\n--\n-- Database: `stock`\r", {}, "stock"),
+        ("-- Host: localhost    Database: stock", {"database": "mine"}, "mine"),
+        ("-- Host: localhost    Database: stock\nCREATE DATABASE a;\nUSE a;", {}, "a"),
+        ("-- Host: localhost    Database: ", {}, "import_"),
+        ("-- Host: localhost    Database: Mysql", {}, "import_"),
+    ],
+)
+@pytest.mark.parametrize("any_binary", ["mariadb", "mysql"], indirect=True)
+def test_a_dump_that_names_no_database_has_that_of_its_head(
+    load: Load, head: str, rules: dict[str, str], database: str
+) -> None:
+    loaded = load(f"{head}\nCREATE TABLE t (a INT);\n", **rules)
+    assert loaded.database.startswith(database)
+
+
+@pytest.mark.parametrize("any_binary", ["mariadb"], indirect=True)
+def test_a_sequence_of_another_database_is_not_set(server: PrivateServer, load: Load) -> None:
+    with server.connect() as connection:
+        connection.query("CREATE DATABASE others")
+        connection.query("CREATE SEQUENCE others.s")
+    with pytest.raises(DumpRefused, match="line 2: DO SETVAL"):
+        load("CREATE SEQUENCE s;\nDO SETVAL(`others`.`s`, 1001, 0);\n")
+    assert rows(server, "others", "SELECT NEXTVAL(s)") == [(1,)]
+    with server.connect() as connection:
+        connection.query("DROP DATABASE others")
+
+
 @pytest.mark.parametrize("binary", ["mariadb", "mariadb_new"])
 def test_routines_triggers_events_and_views_of_mariadb_dump_work(
     shared_server: Any, request: pytest.FixtureRequest, binary: str, tmp_path: Path
@@ -480,89 +565,3 @@ def test_a_package_with_the_rights_of_whoever_calls_it_is_refused(
     )
     with pytest.raises(DumpRefused, match="package p would have the rights of whoever calls it"):
         load_into(shared_server(mariadb_binary, LOADS, confined=True), path, Rules(), "packages")
-
-
-ASKED = """
-[experiment]
-name = "own"
-question = "Does an index on what is summed help?"
-
-[server]
-options = {{ innodb_buffer_pool_size = "32M" }}
-
-[data]
-schema = "import:shop"
-
-[workload]
-kind = "sql"
-text = "SELECT SUM(cents) FROM orders WHERE customer_id = {{c:uniform(1, 2)}};"
-
-[load]
-warmup = "20ms"
-measure = "100ms"
-
-[factors]
-"{factor}" = {levels}
-
-[compare]
-baseline = {{ "{factor}" = {baseline} }}
-repeats = 2
-"""
-
-
-def test_an_import_is_measured_like_any_other_data(lab: Lab) -> None:
-    """From the dump to the report; the second import finds it kept."""
-    dump = lab.folder / "shop.sql"
-    dump.write_text(shop())
-    first = lab.contend("data", "import", dump, "--server", lab.server)
-    assert (first.returncode, first.stderr.count("importing shop.sql")) >= (0, 1)
-    assert "import:shop: 6 rows in 2 tables of shop" in first.stdout
-    assert "  orders: 3 rows, InnoDB" in first.stdout
-    again = lab.contend("data", "import", dump, "--server", lab.server)
-    assert "is kept already" in again.stdout
-    (kept,) = [
-        one
-        for one in json.loads(lab.contend("data", "list", "--json").stdout)["datasets"]
-        if one["inputs"]["schema"] == "import:shop"
-    ]
-    assert kept["rows"] == 6
-
-    text = ASKED.format(factor="load.connections", levels="[1, 2]", baseline=1)
-    text = f'setup = [{{ do = "CREATE INDEX c ON orders (cents)" }}]\n{text}'
-    lab.file.write_text(text)
-    assert lab.run().returncode == 0
-    assert all(count > 0 for count in lab.answered().values())
-    record = lab.records()[0]
-    about = record.probes["dataset"]
-    assert (about["engine"], about["rows"], about["tables"]) == ("InnoDB", 6, 2)
-    assert (record.probes["warmed"] or {})["cache"] is True
-    assert record.plan["server"]["database"] == "shop"
-    shown = lab.contend("show", lab.out, "--full").stdout
-    assert "import:shop: InnoDB, 6 rows in 2 tables" in shown
-
-    dump.write_text(shop().replace("100),", "101),"))
-    taken = lab.contend("data", "import", dump, "--server", lab.server)
-    assert (taken.returncode, "its content has changed since" in taken.stderr) == (2, True)
-    assert "--replace" in taken.stderr
-    replaced = lab.contend("data", "import", dump, "--server", lab.server, "--replace")
-    assert replaced.returncode == 0
-
-
-def test_an_import_that_is_not_there_is_missed_before_anything_is_done(lab: Lab) -> None:
-    text = ASKED.format(factor="load.connections", levels="[1, 2]", baseline=1)
-    lab.file.write_text(text.replace("import:shop", "import:shopp"))
-    done = lab.run()
-    assert (done.returncode, 'nothing was imported as "shopp"' in done.stderr) == (2, True)
-    assert not lab.out.exists()
-
-
-def test_no_file_of_this_machine_gets_into_the_tables(lab: Lab) -> None:
-    secret = lab.folder / "secret"
-    secret.write_text("secret")
-    secret.chmod(0o644)
-    dump = lab.folder / "sly.sql"
-    rows = f"(1),(2),(3),(4),(5),(6),(7),(IFNULL(LENGTH(LOAD_FILE('{secret}')),8))"
-    dump.write_text(f"CREATE TABLE t (a INT PRIMARY KEY);\nINSERT INTO t VALUES {rows};\n")
-    done = lab.contend("data", "import", dump, "--server", lab.server)
-    assert done.returncode == 0, done.stderr
-    assert "8 rows" in done.stdout

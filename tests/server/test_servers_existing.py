@@ -12,7 +12,7 @@ import pytest
 from contend.servers import Dsn, ExistingServer, PrivateServer, ServerBinary
 from contend.servers.client import fetch, run_statement
 from contend.servers.errors import ConnectionRefused, StatementRefused, TableNotOurs, WrongLogin
-from contend.servers.marks import Mark, finished, table_mark
+from contend.servers.marks import Mark, finished, table_mark, tables_of
 from contend.servers.variables import set_global
 
 Factory = Callable[..., PrivateServer]
@@ -128,6 +128,19 @@ def test_a_table_of_somebody_is_refused_and_not_touched(
                 "CREATE TABLE shop.ours (a INT) COMMENT %s", (finished("shop", "ours", "k1"),)
             )
         assert table_mark(connection, "shop", "ours") == Mark("k1")
+
+
+def test_a_table_with_system_versioning_is_somebody_s(
+    theirs: PrivateServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever writes into all tables of a database asks for that one too."""
+    if theirs.binary.kind != "mariadb":
+        pytest.skip("only MariaDB has system versioning")
+    monkeypatch.setenv("CONTEND_PASSWORD", PASSWORD)
+    with existing(theirs).connect() as connection:
+        connection.query("CREATE DATABASE versioned")
+        connection.query("CREATE TABLE versioned.price (a INT) WITH SYSTEM VERSIONING")
+        assert tables_of(connection, "versioned") == {"price": None}
 
 
 def test_variables_that_differ_are_told_with_what_is_known(

@@ -202,6 +202,9 @@ def tricks() -> dict[str, Statements]:
             found[f"{name}, {how}"] = wrapped
     for how, wrapped in wraps(PAYLOADS["general log"], "DEFINER=root@localhost").items():
         found[f"root's {how}"] = wrapped
+    for name in ("mysql", "#mysql50#../../new", "%", "m_"):
+        head = f"-- Host: localhost    Database: {name}\n"
+        found[f"head, {name}"] = (head, *PAYLOADS["plugins"])
     return found
 
 

@@ -169,7 +169,8 @@ def add_import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-refused",
         action="store_true",
-        help="leave statements out that would reach beyond the dump's own database",
+        help="leave out statements that would reach beyond the dump's own database, and lines that "
+        "are messages of a program",
     )
     parser.add_argument(
         "--replace",
@@ -218,11 +219,17 @@ def _show(imported: Imported, server: str) -> None:
             "dump)."
         )
         for table in dataset.tables[:_TABLES_SHOWN]:
-            say(f"  {table.name}: {format_count(table.rows)} rows, {table.engine}")
+            of_old = f" and {format_count(table.historic)} historic ones" if table.historic else ""
+            say(f"  {table.name}: {format_count(table.rows)} rows{of_old}, {table.engine}")
         if len(dataset.tables) > _TABLES_SHOWN:
             say(f"  and {len(dataset.tables) - _TABLES_SHOWN} more")
+        if contents.events:
+            say(
+                f"Events: {contents.events}. They do not run, neither here nor in experiments with "
+                'these data, unless [server] options say event_scheduler = "ON".'
+            )
         for what, count in contents.left_out.items():
-            say(f"Left out: {count} statement{'' if count == 1 else 's'} ({what}).")
+            say(f"Left out ({what}): {count}.")
     say(f'Use it in an experiment: [data] schema = "import:{imported.what.name}".')
 
 

@@ -12,7 +12,7 @@ files      copying and checking files
 conditions checks of a schema: what its tables hold whatever was done to them
 """
 
-from contend.datasets.build import DatasetSource, provide
+from contend.datasets.build import DatasetSource, provide, require_import
 from contend.datasets.cache import (
     CONTENT_VERSION,
     Dataset,
@@ -27,7 +27,7 @@ from contend.datasets.cache import (
 from contend.datasets.dump import DumpFailed, DumpRefused
 from contend.datasets.dump.load import Rules
 from contend.datasets.existing import TablesSeen, drop_on, ensure_on, entrance, mark_changed
-from contend.datasets.imports import Imported, find_import, import_dump, require_imports
+from contend.datasets.imports import Imported, find_import, import_dump
 from contend.datasets.loading import (
     LoadingDeclined,
     LoadingFailed,

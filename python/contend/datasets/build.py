@@ -22,6 +22,8 @@ from contend.datasets.cache import (
     workspace,
 )
 from contend.datasets.contents import dump_options, load_dump
+from contend.datasets.dump import DumpRefused
+from contend.datasets.dump.look import dump_files
 from contend.datasets.files import SnapshotDamaged
 from contend.datasets.files import describe as describe_files
 from contend.datasets.loading import (
@@ -146,15 +148,31 @@ def _build_again(source: DatasetSource, imported: Import, *, cache: Path, tell: 
             )
         return Made(source.inputs, contents.rows, contents.database, contents.tables)
 
-    if not imported.file.is_file():
-        raise LoadingFailed(
-            f"{imported.file} is not there any more, and {imported.name} has to be loaded again, "
-            "for this server or these options",
-            hint="Put it back, or import it from where it is now: "
-            f"`contend data import FILE --name {imported.name} --replace`.",
-        )
+    _require_dump(imported)
     options = dump_options(source.binary, imported.file, imported.rules, cache)
     return make(source.binary, source.options, options, load, cache=cache, tell=tell, confined=True)
+
+
+def require_import(source: DatasetSource, cache: Path) -> None:
+    """Refuse a dataset of a dump that would have to be loaded again and cannot be.
+
+    Raises:
+        LoadingFailed: its files are missing, or are not what a dump is.
+    """
+    if source.imported is not None and find(cache, source.key) is None:
+        _require_dump(source.imported)
+
+
+def _require_dump(imported: Import) -> None:
+    try:
+        dump_files(imported.file)
+    except DumpRefused as refused:
+        raise LoadingFailed(
+            f"import:{imported.name} has to be loaded again, for this server or these options: "
+            f"{refused.message}",
+            hint="Put it back, or import it from where it is now: "
+            f"`contend data import FILE --name {imported.name} --replace`.",
+        ) from refused
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,11 +95,16 @@ MANIFEST_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class TableEntry:
-    """A table as the server that loaded it saw it."""
+    """A table as the server that loaded it saw it.
+
+    Args:
+        historic: rows that a table with system versioning keeps of earlier times.
+    """
 
     name: str
     engine: str
     rows: int
+    historic: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from pymysql.connections import Connection
 from contend.datasets.cache import TableEntry
 from contend.datasets.dump import DumpFailed, DumpRefused
 from contend.datasets.dump.load import Rules, load_into
+from contend.datasets.dump.look import dump_files
 from contend.datasets.loading import (
     DISK_FULL_CODES,
     FIXED_BYTES,
@@ -26,7 +26,7 @@ from contend.datasets.loading import (
     require_room,
 )
 from contend.servers import PrivateServer, ServerBinary
-from contend.servers.client import LONG_S, fetch, qualified
+from contend.servers.client import LONG_S, VERSIONED, fetch, qualified
 from contend.spec import DataSpec, Level
 from contend.units import format_size
 
@@ -34,19 +34,12 @@ _PACKED = (".gz", ".bz2", ".xz")
 _PACKED_RATIO = 5
 """How much longer a dump is unpacked, about."""
 
-_LIST_BYTES_MAX = 1 << 20
-"""A file that is longer holds rows, and does not only name the files that do."""
-
-_SOURCE = re.compile(rb"(?im)^[ \t]*(?:source|\\\.)[ \t]+(\S+)")
-
 _BYTES_PER_ROW = 100
 """Of a dump, about, to size the caches of the server that loads it."""
 
 _OPTIONS: Mapping[str, Level] = {
     "max_allowed_packet": "1G",
     "net_read_timeout": 3600,
-    # An event of the dump writes at a time of its own.
-    "event_scheduler": "OFF",
     "local_infile": 0,
 }
 
@@ -62,6 +55,7 @@ class Contents:
         tables: all of them, with the rows that the server counts.
         digest: SHA-256 over names and contents of its files.
         left_out: how many were not, by what they are about.
+        events: how many there are. No server of ours runs them unless it is asked to.
     """
 
     database: str
@@ -69,6 +63,7 @@ class Contents:
     digest: str
     statements: int
     left_out: Mapping[str, int]
+    events: int
 
     @property
     def rows(self) -> int:
@@ -79,18 +74,9 @@ def files_bytes(path: Path) -> int:
     """How long a dump is on the disk, with the files that it names.
 
     Raises:
-        DumpRefused: there is no such file.
+        DumpRefused: see `dump_files`.
     """
-    if not path.is_file():
-        raise DumpRefused(
-            f"{path} is a folder, not a dump" if path.is_dir() else f"there is no file {path}"
-        )
-    size = int(path.stat().st_size)
-    if size > _LIST_BYTES_MAX:
-        return size
-    named = (name.decode("utf-8", "replace") for name in _SOURCE.findall(path.read_bytes()))
-    others = (path.parent / name.rstrip(";") for name in named)
-    return size + sum(int(other.stat().st_size) for other in others if other.is_file())
+    return sum(file.stat().st_size for file in dump_files(path))
 
 
 def dump_options(binary: ServerBinary, path: Path, rules: Rules, cache: Path) -> dict[str, Level]:
@@ -131,28 +117,42 @@ def load_dump(server: PrivateServer, path: Path, rules: Rules, name: str, tell: 
     except DumpFailed as error:
         raise _in_words(server, error) from error
     with server.connect(read_timeout=LONG_S, write_timeout=LONG_S) as connection:
-        tables = tuple(tables_of(connection, loaded.database))
+        tables = tuple(counted_tables(connection, loaded.database))
+        events = _events(connection, loaded.database)
     tell.progress(what, total, total, "bytes")
     if not tables:
         raise DumpRefused(f"{path} makes no table in {loaded.database}")
     digest = hashlib.sha256(repr(loaded.files).encode()).hexdigest()
-    return Contents(loaded.database, tables, digest, loaded.statements, dict(loaded.left_out))
+    left_out = dict(loaded.left_out)
+    return Contents(loaded.database, tables, digest, loaded.statements, left_out, events)
 
 
-def tables_of(connection: Connection[Any], database: str) -> Iterable[TableEntry]:
+def counted_tables(connection: Connection[Any], database: str) -> Iterable[TableEntry]:
     """Every table with its rows, which are counted, and its statistics made anew: whatever the
     optimizer decides by must not depend on when they were made last."""
     tables = fetch(
         connection,
-        "SELECT TABLE_NAME, ENGINE FROM information_schema.TABLES"
-        " WHERE TABLE_SCHEMA = %s AND TABLE_TYPE = 'BASE TABLE' ORDER BY TABLE_NAME",
-        (database,),
+        "SELECT TABLE_NAME, ENGINE, TABLE_TYPE FROM information_schema.TABLES"
+        " WHERE TABLE_SCHEMA = %s AND TABLE_TYPE IN ('BASE TABLE', %s) ORDER BY TABLE_NAME",
+        (database, VERSIONED),
     )
-    for name, engine in tables:
+    for name, engine, kind in tables:
         table = qualified(database, str(name))
         fetch(connection, f"ANALYZE TABLE {table}")
         ((rows,),) = fetch(connection, f"SELECT COUNT(*) FROM {table}")
-        yield TableEntry(str(name), str(engine), int(rows))
+        every = rows
+        if kind == VERSIONED:
+            ((every,),) = fetch(connection, f"SELECT COUNT(*) FROM {table} FOR SYSTEM_TIME ALL")
+        yield TableEntry(str(name), str(engine), int(rows), int(every) - int(rows))
+
+
+def _events(connection: Connection[Any], database: str) -> int:
+    ((count,),) = fetch(
+        connection,
+        "SELECT COUNT(*) FROM information_schema.EVENTS WHERE EVENT_SCHEMA = %s",
+        (database,),
+    )
+    return int(count)
 
 
 def _in_words(

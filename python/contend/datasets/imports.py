@@ -18,15 +18,15 @@ from typing import Any
 from contend.datasets.build import Made, make
 from contend.datasets.cache import Dataset, dataset_key, find, locked
 from contend.datasets.contents import Contents, dump_options, files_bytes, load_dump
-from contend.datasets.dump.load import Rules, refuse_cut_off
+from contend.datasets.dump.load import Rules
 from contend.datasets.loading import Tell
 from contend.errors import RequestError, did_you_mean
 from contend.files import replace_file
 from contend.servers import PrivateServer, ServerBinary
-from contend.settings.schemas import IMPORT_PREFIX, imported_name
-from contend.spec import Experiment, Level, cell_specs, layout_options
+from contend.settings.schemas import IMPORT_PREFIX
+from contend.spec import Level, layout_options
 
-IMPORT_VERSION = 2
+IMPORT_VERSION = 3
 """Raised when the same dump comes to mean other files."""
 
 AS_DUMPED = "as-dumped"
@@ -107,18 +107,6 @@ def keep_import(cache: Path, imported: Import) -> None:
     replace_file(_path(cache, imported.name), json.dumps(document, indent=1) + "\n")
 
 
-def require_imports(cache: Path, experiment: Experiment) -> None:
-    """Refuse an experiment whose imports are not there.
-
-    Raises:
-        UnknownImport: nothing was imported under a name.
-    """
-    for schema in dict.fromkeys(str(cell["data.schema"]) for cell in cell_specs(experiment)):
-        name = imported_name(schema)
-        if name is not None:
-            find_import(cache, name)
-
-
 def _folder(cache: Path) -> Path:
     return cache / "imports"
 
@@ -161,7 +149,6 @@ def import_dump(
     """
     path = path.absolute()
     size, modified_ns = files_bytes(path), path.stat().st_mtime_ns
-    refuse_cut_off(path)
     with locked(
         cache,
         f"import-{name}",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from contend.datasets.build import DatasetSource, Made, make, restored
 from contend.datasets.cache import Dataset, find
-from contend.datasets.contents import tables_of
+from contend.datasets.contents import counted_tables
 from contend.datasets.loading import LoadingFailed, Tell, engine_options, require_room
 from contend.load import Address
 from contend.servers import PrivateServer
@@ -45,7 +45,7 @@ def provide_prepared(
     def load(server: PrivateServer) -> Made:
         prepare(Address(socket=str(server.socket), user="root", database=data.database))
         with server.connect(read_timeout=LONG_S, write_timeout=LONG_S) as connection:
-            tables = tuple(tables_of(connection, data.database))
+            tables = tuple(counted_tables(connection, data.database))
         for table in tables:
             if table.engine.upper() == "MEMORY":
                 raise LoadingFailed(

@@ -18,7 +18,7 @@ from contend.datasets import (
     mark_changed,
     provide,
     provide_prepared,
-    require_imports,
+    require_import,
     workspace,
 )
 from contend.errors import ContendError
@@ -105,6 +105,13 @@ def private_equipment(
     host = SharedHost(listen, cache, touch=touch_host)
     load = Fleet(LoadProcess(program), Cluster(program, scheduler))
 
+    def source_of(
+        data: DataSpec, binary: ServerBinary, options: Mapping[str, Level]
+    ) -> DatasetSource:
+        name = imported_name(data.schema)
+        imported = None if name is None else find_import(cache, name)
+        return DatasetSource(data, binary, options, imported)
+
     @contextlib.contextmanager
     def open_testbeds(logs: Path, count: int) -> Iterator[list[Testbed]]:
         with contextlib.closing(load), workspace(cache) as work:
@@ -139,9 +146,7 @@ def private_equipment(
                     if server.kind.computes_rows:
                         server.initialise()
                         return computed(data, into)
-                    name = imported_name(data.schema)
-                    imported = None if name is None else find_import(cache, name)
-                    source = DatasetSource(data, binary, options, imported)
+                    source = source_of(data, binary, options)
                     return provide(source, into, cache=cache, program=program, tell=tell)
 
                 def make(member: str) -> PrivateServer:
@@ -173,7 +178,9 @@ def private_equipment(
     def check(experiment: Experiment) -> None:
         _refuse_unknown_options(experiment, binaries, exact=exact)
         check_workloads(experiment, program)
-        require_imports(cache, experiment)
+        for cell in cell_specs(experiment):
+            binary = binaries[server_name(cell)]
+            require_import(source_of(cell.data, binary, cell["server.options"]), cache)
         with workspace(cache) as work:
 
             @functools.cache

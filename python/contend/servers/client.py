@@ -245,6 +245,8 @@ def close_quietly(connection: Connection[Any]) -> None:
 
 
 SYSTEM_DATABASES = frozenset({"mysql", "sys", "information_schema", "performance_schema"})
+VERSIONED = "SYSTEM VERSIONED"
+"""The TABLE_TYPE of a table that keeps the rows of earlier times; MariaDB has them."""
 
 
 def qualified(database: str, table: str) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from contend.servers.client import fetch, qualified
+from contend.servers.client import VERSIONED, fetch, qualified
 from contend.servers.errors import TableNotOurs
 
 CHANGED = "changed"
@@ -102,12 +102,15 @@ def tables_of(connection: Connection[Any], database: str) -> dict[str, Mark | No
     """All tables of a database by name, and the marks of those that contend made."""
     rows = fetch(
         connection,
-        "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_COMMENT FROM information_schema.TABLES"
-        " WHERE TABLE_SCHEMA = %s AND TABLE_TYPE = 'BASE TABLE'",
-        (database,),
+        "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_COMMENT, TABLE_TYPE FROM information_schema.TABLES"
+        " WHERE TABLE_SCHEMA = %s AND TABLE_TYPE IN ('BASE TABLE', %s)",
+        (database, VERSIONED),
     )
     named = [tuple(map(str, row)) for row in rows]
-    return {name: mark_of(comment, stored, name) for stored, name, comment in sorted(named)}
+    return {
+        name: None if kind == VERSIONED else mark_of(comment, stored, name)
+        for stored, name, comment, kind in sorted(named)
+    }
 
 
 def is_our_view(connection: Connection[Any], database: str, view: str) -> bool:

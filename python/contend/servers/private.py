@@ -90,8 +90,8 @@ class PrivateServer:
         self.arguments = tuple(arguments)
         self.placement = Placement()
         self.confined = False
-        """Its data hold statements of a stranger: it reaches no file outside of its folder, and
-        refuses to run without checking rights."""
+        """Its data hold statements of a stranger: it reaches no file outside of its folder, runs no
+        events unless its options say so, and refuses to run without checking rights."""
         self.redo_log_folder = ""
         """Where its redo log lies while it runs; empty for its data folder."""
         self.misplaced: tuple[str, ...] = ()

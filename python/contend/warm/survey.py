@@ -11,7 +11,7 @@ from typing import Any
 import pymysql
 from pymysql.connections import Connection
 
-from contend.servers.client import SYSTEM_DATABASES, fetch
+from contend.servers.client import SYSTEM_DATABASES, VERSIONED, fetch
 from contend.servers.existing import identify
 from contend.warm.model import FILES, PRIMARY, Cache, Column, Index, Survey, WarmTable
 from contend.warm.tablespaces import CLUSTERED_WITHOUT_KEY
@@ -73,7 +73,7 @@ def _why_not(kind: str, engine: str, caches: Mapping[str, Cache]) -> str | None:
         return "a view holds no rows of its own"
     if kind == "SEQUENCE":
         return "a sequence is one row"
-    if kind != "BASE TABLE":
+    if kind not in ("BASE TABLE", VERSIONED):
         return f"it is a {kind.lower()}"
     if not engine:
         return "the server cannot open it (CHECK TABLE says why)"

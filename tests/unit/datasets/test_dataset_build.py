@@ -9,7 +9,15 @@ from typing import Any, ClassVar
 import pytest
 from killed import in_a_process_of_its_own
 
-from contend.datasets import DatasetSource, build, list_datasets, loading, provide
+from contend.datasets import (
+    Dataset,
+    DatasetSource,
+    build,
+    list_datasets,
+    loading,
+    provide,
+    require_import,
+)
 from contend.datasets.dump.load import Rules
 from contend.datasets.imports import Import
 from contend.datasets.loading import EngineMissing, LoadingFailed, NoRoomForDataset
@@ -123,13 +131,19 @@ def binary(tmp_path: Path) -> ServerBinary:
 
 
 def test_a_dump_that_is_gone_is_asked_for(tmp_path: Path, binary: ServerBinary) -> None:
+    """Before a run, and if one needs it nevertheless; not if what it holds is kept."""
     imported = Import("shop", tmp_path / "shop.sql", 1, 1, "digest", Rules(), 100)
     source = DatasetSource(DataSpec(engine="InnoDB", rows=ROWS), binary, {}, imported)
-    with pytest.raises(LoadingFailed, match=r"shop\.sql is not there any more") as caught:
-        provide(
-            source, tmp_path / "data", cache=tmp_path, program=Path("contend-load"), tell=Heard()
-        )
-    assert "--name shop --replace" in str(caught.value.hint)
+    program = Path("contend-load")
+    with pytest.raises(LoadingFailed, match=r"import:shop .* there is no file .*shop\.sql") as gone:
+        require_import(source, tmp_path)
+    assert "--name shop --replace" in str(gone.value.hint)
+    with pytest.raises(LoadingFailed, match=r"there is no file .*shop\.sql"):
+        provide(source, tmp_path / "data", cache=tmp_path, program=program, tell=Heard())
+    kept = tmp_path / "datasets" / source.key
+    kept.mkdir(parents=True)
+    Dataset(kept, source.key, source.inputs, 100, "", 0.1, (), ()).write()
+    require_import(source, tmp_path)
 
 
 class Bench:

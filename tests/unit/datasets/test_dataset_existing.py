@@ -84,10 +84,10 @@ class FakeServer:
         elif "SELECT TABLE_SCHEMA, ENGINE FROM" in statement:
             yield ("mine", self.engine)
         elif "information_schema.TABLES" in statement:
-            asked = values[1:]
+            asked = values[1:] if "TABLE_NAME = %s" in statement else ()
             for name, comment in self.comments.items():
                 if not asked or name.lower() == asked[0].lower():
-                    yield ("mine", name, comment, "BASE TABLE")[: 4 if asked else 3]
+                    yield ("mine", name, comment, "BASE TABLE")
         elif statement.startswith("ALTER"):
             self.comments[statement.split("`")[3]] = values[0]
         elif statement.startswith("DROP TABLE"):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from contend.datasets.dump import DumpRefused
 from contend.datasets.dump import split as split_room
-from contend.datasets.dump.split import SOURCE, Quotes, Splitter, Statement
+from contend.datasets.dump.split import MESSAGE, SOURCE, Quotes, Splitter, Statement
 
 AS_USUAL = Quotes()
 
@@ -88,6 +88,48 @@ def test_a_dump_is_split_as_a_client_splits_it() -> None:
     assert found[3].text.endswith(b"END */")
     assert found[4].text == b"SELECT '$$', `$$` /* $$ */ $ 1"
     assert found[5].text == b"INSERT INTO t VALUES ('a''b;','\\\\'),(1-2/3)"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"mysqldump: [Warning] Using a password on the command line interface can be insecure.",
+        b"/usr/bin/mysqldump: Deprecated program name. It will be removed in a future release",
+        b"C:\\bin\\mysqldump.exe: Couldn't execute 'SHOW",
+        b"Warning: A partial dump from a server that has GTIDs; see the manual",
+        b"sh: 1: x: not found",
+        b"source: a program's",
+    ],
+)
+@pytest.mark.parametrize("step", [1, 1 << 20])
+def test_a_message_is_one_line_and_takes_nothing_with_it(line: bytes, step: int) -> None:
+    text = line + b"\r\nSELECT 1;\n" + line + b"\n-- a\nSELECT\n2;\n-- Dump completed\n" + line
+    made = splitter(text, step)
+    assert [(one.text, one.line, one.command) for one in made] == [
+        (line, 1, MESSAGE),
+        (b"SELECT 1", 2, None),
+        (line, 3, MESSAGE),
+        (b"SELECT\n2", 5, None),
+        (line, 8, MESSAGE),
+    ]
+    assert b"-- Dump completed" in made.tail
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        b"all: BEGIN NOT ATOMIC SELECT 1",
+        b"l:  loop LEAVE l",
+        b"l: /* x */ FOR i IN 1..2 DO SELECT i",
+        b"l: \nWHILE 1 DO SELECT 1",
+        b"INSERT INTO t VALUES (\nmysqldump: x",
+        b"SELECT '\nmysqldump: x\n'",
+        b"SET @a:= 1",
+    ],
+)
+@pytest.mark.parametrize("step", [1, 1 << 20])
+def test_a_statement_is_not_taken_for_a_message(statement: bytes, step: int) -> None:
+    assert split(statement + b";\n", step) == [Statement(statement, 1)]
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 5, 17, 64])

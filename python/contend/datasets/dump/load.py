@@ -8,27 +8,28 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pymysql
 from pymysql.connections import Connection
 
 from contend.datasets.dump import DumpFailed, DumpRefused
 from contend.datasets.dump.account import ACCOUNT, Account
-from contend.datasets.dump.rules import Verdict, judge
-from contend.datasets.dump.split import SOURCE, DumpFile, Quotes, Splitter, Statement
+from contend.datasets.dump.look import COMPLETED, DUMPED, cut_off, dump_files, named_file
+from contend.datasets.dump.rules import Verdict, in_words, judge
+from contend.datasets.dump.split import MESSAGE, SOURCE, DumpFile, Quotes, Splitter, Statement
 from contend.servers import PrivateServer
 from contend.servers.client import LONG_S, SYSTEM_DATABASES, fetch, quoted
 from contend.servers.errors import ConnectionLost
 
-_DUMPED = re.compile(rb"^-- (MySQL|MariaDB) dump ", re.MULTILINE)
+_OF_DATABASE = re.compile(
+    rb"^-- (?:Host: .*[ \t])?Database: +`?([^`\r\n]+?)`?[ \t\r]*$", re.MULTILINE
+)
+"""As mysqldump, mariadb-dump and phpMyAdmin begin what they write of one database."""
 _OF_SERVER = re.compile(rb"^-- Server version[ \t]+(\S+)", re.MULTILINE)
-_COMPLETED = b"-- Dump completed"
-_TAIL_BYTES = 4096
 _SOURCES_MAX = 8
 """Files that lead to one another; more is a circle."""
 
-_CUT_OFF = "Copy it again from where it was made, or make it again."
 _ER_SYNTAX = 1064
 _OTHER = frozenset({1044, 1142, 1143, 1370})
 """Error codes for what may be of another database."""
@@ -43,6 +44,9 @@ _NO_RIGHT = _OTHER | frozenset(
 """Error codes for what an account may not do, or nobody on this server."""
 
 _BEYOND = "beyond the database"
+_MESSAGES = "messages of programs"
+_MESSAGE_WITHIN = re.compile(r"near '\S*(?:mysqldump|mariadb-dump)(?:\.exe)?: ")
+"""What a server says of a statement that such a message stands in."""
 
 _QUOTES = (
     "SELECT FIND_IN_SET('NO_BACKSLASH_ESCAPES', @@SESSION.sql_mode),"
@@ -95,7 +99,7 @@ def load_into(
 
     Args:
         server: confined.
-        name: of the database, if neither the dump nor the rules name one.
+        name: of the database, if neither the rules nor the dump name one.
         on_bytes: is told how many bytes of the files were read so far, now and then.
 
     Raises:
@@ -141,14 +145,14 @@ class _Loader:
         self._loaded = DumpResult()
 
     def load(self, path: Path) -> DumpResult:
-        refuse_cut_off(path)
+        dump_files(path)
         self._file(path, path.name, ())
         if self._home is None:
             self._refuse_empty(path)
         # Of a dump that commits by itself, or locks its tables to the end.
         for text in (b"COMMIT", b"UNLOCK TABLES"):
             self._query(f"{path}, at its end", text, text.decode())
-        self._loaded.database = self._home or self._name
+        self._loaded.database = self._home
         return self._loaded
 
     # --- files ---
@@ -162,26 +166,17 @@ class _Loader:
             for statement in statements:
                 self._origin = self._origin or statements.head
                 if statement.command == SOURCE:
-                    self._source(path, statement, within)
+                    other = named_file(path, statement)
+                    named = statement.text.decode("utf-8", "replace")
+                    self._file(other, named, (*within, path))
+                elif statement.command == MESSAGE:
+                    self._message(path, statement)
                 else:
                     self._one(path, statement)
                 statements.quotes = self._quotes
-            if _DUMPED.search(statements.head) and _COMPLETED not in statements.tail:
+            if DUMPED.search(statements.head) and COMPLETED not in statements.tail:
                 raise cut_off(path)
             self._loaded.files.append((name, file.sha256))
-
-    def _source(self, path: Path, statement: Statement, within: tuple[Path, ...]) -> None:
-        named = statement.text.decode("utf-8", "replace")
-        other = path.parent / named
-        inside = not Path(named).is_absolute() and ".." not in Path(named).parts
-        if not (inside and other.is_file()):
-            where = "is not beside it" if inside else "is outside of its folder"
-            raise DumpRefused(
-                f"{path}, line {statement.line}: it reads {named}, which {where}",
-                hint=f"Put {Path(named).name} into {other.parent if inside else path.parent}"
-                + ("." if inside else ", and name it without its folder."),
-            )
-        self._file(other, named, (*within, path))
 
     def _count(self, count: int) -> None:
         self._bytes += count
@@ -189,6 +184,16 @@ class _Loader:
         if now - self._told_s >= _TELL_S or count == 0:
             self._told_s = now
             self._on_bytes(self._bytes)
+
+    def _message(self, path: Path, statement: Statement) -> None:
+        """Leave out a line of a program's, and no more than the line, or raise DumpRefused."""
+        if not self._rules.skip_refused:
+            raise DumpRefused(
+                f'{path}, line {statement.line}: "{in_words(statement.text)}" is a message of a '
+                "program, not a statement",
+                hint="Delete that line, or leave it out with `--skip-refused`.",
+            )
+        self._loaded.left_out[_MESSAGES] += 1
 
     # --- statements ---
 
@@ -210,7 +215,7 @@ class _Loader:
             self._loaded.left_out[verdict.about] += 1
         elif verdict.action == "run":
             if self._home is None and not verdict.sets:
-                self._settle(where, self._rules.database or self._name)
+                self._settle(where, self._unsaid())
             self._run(where, verdict.text, verdict.words)
             if verdict.requotes:
                 self._read_quotes(where, verdict.words)
@@ -230,7 +235,7 @@ class _Loader:
         name = verdict.name
         if verdict.action == "alter" and (not name or name == self._home):
             if self._elsewhere is None:
-                self._settle(where, self._home or self._rules.database or self._name)
+                self._settle(where, self._home or self._unsaid())
                 self._run(where, statement.text, verdict.words)
             return
         if not self._is_home(where, name, verdict):
@@ -275,6 +280,15 @@ class _Loader:
             hint=f"{take or '`--database NAME`'} takes the tables of that one and leaves the "
             "others out.",
         )
+
+    def _unsaid(self) -> str:
+        """The database of a dump with no statement that names one. What is in it may name it: a
+        trigger, a routine, the default of a column; so it is called as in the dump's head."""
+        named = _OF_DATABASE.search(self._origin)
+        own = named[1].decode("utf-8", "replace") if named else ""
+        if own.lower() in SYSTEM_DATABASES:
+            own = ""
+        return self._rules.database or own or self._name
 
     def _settle(self, where: str, name: str) -> None:
         """Make the database, if the dump does not, and go there."""
@@ -334,7 +348,7 @@ class _Loader:
             other = "; `--database NAME` says what the dump calls its own" if code in _OTHER else ""
             return DumpRefused(
                 f"{where}: {words} is refused: the account of an import may do nothing outside "
-                f"its database, {self._home or self._name}: {said[:300]} (error {code})",
+                f"its database, {self._home or self._unsaid()}: {said[:300]} (error {code})",
                 hint=f"`--skip-refused` leaves such statements out{other}.",
             )
         named = {"mariadb": "MariaDB", "mysql": "MySQL"}
@@ -346,6 +360,8 @@ class _Loader:
                 f"The dump was made by {named[kind]} {version}, and this server is "
                 f"{named[self._kind]}: `--server {use}` loads it as it is."
             )
+        elif _MESSAGE_WITHIN.search(said):
+            hint = "A message of the program that made the dump stands in the statement: delete it."
         elif code == _ER_SYNTAX or "collation" in said.lower():
             hint = (
                 "If the dump was made by another server, or a newer one, load it there: "
@@ -365,31 +381,10 @@ class _Loader:
         kind = "mariadb" if "mariadb" in version.lower() else "mysql"
         return kind, version
 
-    def _refuse_empty(self, path: Path) -> None:
+    def _refuse_empty(self, path: Path) -> NoReturn:
         wanted = self._rules.database
         if wanted is not None and self._seen:
             raise DumpRefused(
                 f"{path} has no database {wanted}", hint=f"It has {', '.join(self._seen)}."
             )
         raise DumpRefused(f"{path} holds no statement that makes a table")
-
-
-def refuse_cut_off(path: Path) -> None:
-    """Look at both ends of a dump that is not packed, before minutes of loading."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(_TAIL_BYTES)
-            size = file.seek(0, 2)
-            file.seek(max(0, size - _TAIL_BYTES))
-            tail = file.read()
-    except OSError:
-        return  # Who reads it says why it cannot be read.
-    if _DUMPED.search(head) and _COMPLETED not in tail:
-        raise cut_off(path)
-
-
-def cut_off(path: Path) -> DumpRefused:
-    return DumpRefused(
-        f'{path} is cut off: it begins as a dump and does not end with "-- Dump completed"',
-        hint=f"{_CUT_OFF} One that was made with --skip-comments says neither.",
-    )

@@ -12,6 +12,7 @@ that is not closed in what was read so far. There the scan is taken up again whe
 from __future__ import annotations
 
 import bz2
+import contextlib
 import functools
 import gzip
 import hashlib
@@ -92,14 +93,19 @@ class DumpFile:
             buffered = io.BufferedReader(self._raw, 1 << 20)
             head = buffered.peek(32)
         except OSError as error:
-            raise _unreadable(path, error) from None
+            raise unreadable(path, error) from None
+        unpack = next((unpack for magic, unpack in _UNPACK if head.startswith(magic)), None)
+        self.packed = unpack is not None
+        self._file: Any = buffered
+        if unpack is not None:
+            self._file = unpack(buffered)
+            # What is wrong with the archive is said when it is read.
+            with contextlib.suppress(EOFError, OSError, zlib.error, lzma.LZMAError):
+                head = self._file.peek(32)
         for magic, what in _NOT_TEXT.items():
             if head.startswith(magic):
                 self._raw.close()
                 raise DumpRefused(f"{path} is {what}, not a dump in SQL", hint=_HINTS.get(what))
-        unpack = next((unpack for magic, unpack in _UNPACK if head.startswith(magic)), None)
-        self.packed = unpack is not None
-        self._file: io.BufferedIOBase = buffered if unpack is None else unpack(buffered)
         self._begun = False
 
     def read(self, size: int) -> bytes:
@@ -109,14 +115,14 @@ class DumpFile:
             DumpRefused: the file cannot be read, or its archive is damaged or cut off.
         """
         try:
-            data = self._file.read(size)
+            data: bytes = self._file.read(size)
         except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
             raise DumpRefused(
                 f"{self.path} is cut off or damaged: {error}",
                 hint="Copy it again from where it was made, or make it again.",
             ) from None
         except OSError as error:
-            raise _unreadable(self.path, error) from None
+            raise unreadable(self.path, error) from None
         if not self._begun:
             self._begun = True
             data = data.removeprefix(_BYTE_ORDER_MARK)
@@ -135,16 +141,15 @@ class DumpFile:
         self._raw.close()
 
 
-def _unreadable(path: Path, error: OSError) -> DumpRefused:
+def unreadable(path: Path, error: OSError) -> DumpRefused:
     if isinstance(error, FileNotFoundError):
         return DumpRefused(f"there is no file {path}")
-    if isinstance(error, IsADirectoryError):
-        return DumpRefused(f"{path} is a folder, not a dump")
     return DumpRefused(f"{path} cannot be read: {error.strerror or error}")
 
 
 CHUNK_BYTES = 1 << 20
 SOURCE = "source"
+MESSAGE = "message"
 
 _LINE_COMMENT = rb"(?:\#|--(?=[\x00-\x20]))[^\n]*+\n"
 _LAST_LINE_COMMENT = rb"(?:\#|--(?=[\x00-\x20]|\Z))[^\n]*+(?:\n|\Z)"
@@ -154,8 +159,15 @@ _NEVER_RUN = rb"/\*(?!M?!(?!999999))(?>.*?\*/)"
 writes one of version 999999 for its client alone."""
 
 _COMMAND = re.compile(rb"(?i)(delimiter|source|\\\.)(?:[ \t]+([^\r\n]*?)[ \t]*)?\r?(?:\n|\Z)")
-_MAYBE_COMMAND = re.compile(rb"(?i)(?:delimiter|source)\b|\\\.")
-_LONGEST_WORD = len(b"delimiter ")
+_PROGRAM = rb"(?:[a-z]:)?[\w./\\-]{1,60}:[ \t]"
+_MESSAGE = re.compile(
+    rb"(?i)(%b[ \t]*+(?!(?:begin|loop|while|repeat|for)\b|/\*)[^\r\n]+)\r?(?:\n|\Z)" % _PROGRAM
+)
+"""A line of a program's standard error, which a shell put there (`2>&1`): `mysqldump: [Warning] …`.
+No statement begins so, but one that has a label."""
+
+_MAYBE_COMMAND = re.compile(rb"(?i)(?:delimiter|source)\b|\\\.|%b" % _PROGRAM)
+_LONGEST_WORD = 64
 
 
 _IS_POSSESSIVE = sys.version_info >= (3, 11, 5)
@@ -223,12 +235,13 @@ def _body(delimiter: bytes, quotes: Quotes, *, last: bool) -> re.Pattern[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement without its delimiter, or one command of the client.
+    """One statement without its delimiter, one command of the client, or a line that is neither.
 
     Args:
         text: from its first word to its last.
         line: of its first word, from 1.
-        command: `source`, and `text` is the file; None for a statement.
+        command: `source`, and `text` is the file; `message`, and it is a line that a program wrote
+            to its standard error; None for a statement.
     """
 
     text: bytes
@@ -268,7 +281,8 @@ class Splitter:
         while self._skip_lead():
             statement = self._command() or self._statement()
             if statement is not None and statement.text:
-                self.tail = b""
+                if statement.command != MESSAGE:
+                    self.tail = b""
                 yield statement
 
     # --- the buffer ---
@@ -329,11 +343,15 @@ class Splitter:
             return None
         while b"\n" not in self._buffer[self._at :] and not self._ended:
             self._fill()
+        line = self._line
+        message = _MESSAGE.match(self._buffer, self._at)
+        if message is not None:
+            self._advance(message.end())
+            return Statement(message[1], line, MESSAGE)
         match = _COMMAND.match(self._buffer, self._at)
         if match is None:
             return None
         word, rest = match[1].lower(), match[2] or b""
-        line = self._line
         if word == b"delimiter":
             delimiter = rest.split()[0] if rest else b""
             if not delimiter or b"\\" in delimiter:

@@ -58,7 +58,8 @@ class Kind(Protocol):
 
     @property
     def confinement(self) -> tuple[str, ...]:
-        """What it is told so that statements reach no file outside of its data folder."""
+        """What it is told, before its own options, so that statements reach no file outside of its
+        data folder and none runs by itself."""
         ...
 
     def base_arguments(self, data: Path, temporary: Path) -> list[str]:
