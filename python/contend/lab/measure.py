@@ -285,7 +285,7 @@ def now() -> str:
 def _require_answers(done: Done) -> None:
     """A run of nothing but errors has no speed, nor has one in which no answer was waited for."""
     errors = done["errors"]
-    if done["queries"] or done["qps"] or (done.get("events") and not errors):
+    if done["queries"] or (not errors and (done["qps"] or done.get("events"))):
         return
     if not errors:
         raise LoadFailed(
