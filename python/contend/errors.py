@@ -69,15 +69,19 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 def _are_alike(one: str, other: str) -> bool:
     """Whether names that are close as wholes are so without the words that both begin and end with:
-    a long `innodb_` makes no two options alike. One may have words more."""
+    a long `innodb_` makes no two options alike. One may have words more, or a letter be wrong."""
     words, others = one.split("_"), other.split("_")
     for at in (0, -1):
         while words and others and words[at] == others[at]:
             del words[at], others[at]
-    rest = "_".join(words), "_".join(others)
-    if not all(rest) or rest == (one, other):
+    rest, others_rest = "_".join(words), "_".join(others)
+    if not (rest and others_rest) or (rest, others_rest) == (one, other):
         return True
-    return difflib.SequenceMatcher(None, *rest).ratio() >= 0.7
+    return _likeness(rest, others_rest) >= 0.7 or _likeness(one, other) >= 0.9
+
+
+def _likeness(one: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, one, other).ratio()
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str | None:

@@ -9,7 +9,7 @@ from contend.errors import nearest
 OPTIONS = (
     *("innodb_buffer_pool_stats", "innodb_flush_log_at_trx_commit", "innodb_io_capacity"),
     *("innodb_read_only", "innodb_trx", "key_cache_segments", "max_connections"),
-    *("sort_buffer_size", "workload.points"),
+    *("sort_buffer_size", "workload.points", "server.knobs.delay_us", "server.knobs.stall_ms"),
 )
 
 
@@ -25,6 +25,7 @@ OPTIONS = (
         ("key_cache_segmnts", "key_cache_segments"),
         ("workload.point", "workload.points"),
         ("points", "workload.points"),
+        ("server.knobs.delay_ms", "server.knobs.delay_us"),
         ("innodb_thread_concurrency", None),
         ("innodb_support_xa", None),
         ("innodb_buffer_pool_instances", None),
