@@ -37,16 +37,18 @@ def factor_label(path: str) -> Said:
 
 
 def level_label(level: Level) -> Said:
-    """A level as a reader writes it: `on`, `20M`, `512M`; `none` if it is empty."""
+    """A level as a reader writes it: `on`, `512M`, `20,000,000`; `''` if it is empty. No two
+    levels have the same: text that reads like a number is in quotes."""
     if level == "":
-        return Said("none")
+        return Said("''")
     if isinstance(level, bool):
         return Said("on" if level else "off")
-    if isinstance(level, int) and abs(level) >= 100_000:
-        for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
-            if level % size == 0:
-                return Said("{}{}", Given(level // size), unit)
-    return Said.written(str(level))
+    if isinstance(level, str):
+        return Said.written(f'"{level}"' if _NUMBER.fullmatch(level) else level)
+    return Said.written(f"{level:,}" if abs(level) >= 100_000 else str(level))
+
+
+_NUMBER = re.compile(r"[-+]?[\d,]+(\.\d+)?([eE][-+]?\d+)?")
 
 
 def is_counted(path: str) -> bool:
