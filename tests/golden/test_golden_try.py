@@ -91,6 +91,7 @@ def test_try_refused(transcript: Say) -> None:
         "sort_buffer_size=256K,4M --connections many",
         "sort_buffer_size=256K,4M --for soon",
         "sort_buffer_size=256K,4M --until narrow",
+        "sort_buffer_size=256K,4M --metric tps",
         "sort_buffer_size=256K,4M --server mysql://me:secret@db/shop",
         "--server mariadb,mariadb",
         "sort_buffer_size=256K,4M --worklaod read_only",

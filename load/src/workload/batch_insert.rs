@@ -4,7 +4,7 @@ use super::native::{Carries, GoingOn, Kind, NextStep, OpenEvent, QueryText, Way,
 use super::over_tables::OverTables;
 use super::rows_keys::{keys_over_rows, number};
 use super::tables::{C, PAD};
-use super::told::{Told, native};
+use super::told::{EVENTS, Told, native};
 use super::{EventKind, Workload};
 use crate::plan::{Load, Protocol};
 use schemars::JsonSchema;
@@ -51,7 +51,7 @@ impl InsertBy {
 
 keys_over_rows! {
     /// Several new rows an event, numbered by the server, inserted in one of several ways.
-    Keys, "batch_insert", writes: true;
+    Keys, "batch_insert", writes: true, metric: EVENTS;
     {
         /// Rows of an event.
         #[serde(default = "number::<100>")]

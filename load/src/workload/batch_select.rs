@@ -3,7 +3,7 @@
 use super::native::{Carries, GoingOn, Kind, NextStep, QueryText, Way};
 use super::over_tables::OverTables;
 use super::rows_keys::{keys_over_rows, number};
-use super::told::{Told, native};
+use super::told::{EVENTS, Told, native};
 use super::{EventKind, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ impl SelectBy {
 keys_over_rows! {
     /// Several rows an event by their primary keys: `SELECT c FROM sbtest WHERE id = ?` so many
     /// times, in one of several ways.
-    Keys, "batch_select", writes: false;
+    Keys, "batch_select", writes: false, metric: EVENTS;
     {
         /// Rows of an event.
         #[serde(default = "number::<100>")]

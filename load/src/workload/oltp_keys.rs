@@ -4,7 +4,7 @@ use super::Workload;
 use super::native::Way;
 use super::oltp::{self, Oltp, OltpPart};
 use super::rows_keys::{keys_over_rows, number, wide, yes};
-use super::told::{Told, native};
+use super::told::{EVENTS, Told, native};
 use std::sync::Arc;
 
 /// Statements of one event.
@@ -61,7 +61,8 @@ macro_rules! transaction {
     ([$(#[$meta:meta])* $name:ident, $kind:literal, writes: $writes:literal] $keys:tt) => {
         keys_over_rows! {
             $(#[$meta])*
-            $name, $kind, writes: $writes, also: |own: &$name| check_statements(&own.parts());
+            $name, $kind, writes: $writes, metric: EVENTS,
+            also: |own: &$name| check_statements(&own.parts());
             $keys
         }
 

@@ -39,6 +39,7 @@ type Read = fn(&Map<String, Value>) -> Result<Box<dyn Told>, String>;
 pub struct Entry {
     pub kind: &'static str,
     writes: Option<bool>,
+    metric: &'static str,
     read: Read,
     schema: fn(&mut SchemaGenerator) -> Schema,
 }
@@ -48,6 +49,7 @@ impl Entry {
         Self {
             kind: K::KIND,
             writes: K::WRITES,
+            metric: K::METRIC,
             read: read_as::<K>,
             schema: K::json_schema,
         }
@@ -111,7 +113,8 @@ fn whole(value: &Value) -> Option<i128> {
 }
 
 /// The workload of a plan as JSON Schema, one variant a kind; definitions that it refers to are
-/// left in `generator`. `x-writes` says whether a kind changes rows; null: that depends.
+/// left in `generator`. `x-writes` says whether a kind changes rows; null: that depends. `x-metric`
+/// is what it is compared by unless an experiment says otherwise.
 pub fn schema(generator: &mut SchemaGenerator) -> Value {
     schema_of(KINDS, generator)
 }
@@ -132,6 +135,7 @@ fn schema_of(kinds: &[Entry], generator: &mut SchemaGenerator) -> Value {
                 variant.remove("title");
                 variant.remove("$schema");
                 variant.insert("x-writes".to_owned(), json!(entry.writes));
+                variant.insert("x-metric".to_owned(), json!(entry.metric));
             }
             variant
         })
@@ -216,6 +220,7 @@ mod tests {
         assert_eq!(made["description"], "Asks for a lucky number.");
         assert_eq!(made["properties"]["kind"]["const"], "made_up");
         assert_eq!(made["x-writes"], false);
+        assert_eq!(made["x-metric"], "qps");
         let luck = &made["properties"]["luck"];
         assert_eq!(luck["description"], "The number that brings luck.");
         assert_eq!((&luck["default"], &luck["minimum"]), (&json!(7), &json!(1)));

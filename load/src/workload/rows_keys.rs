@@ -5,11 +5,12 @@ use crate::plan::{Distribution, ITER_MAX, ZIPFIAN_EXP_MAX};
 use crate::random::{Sampler, Shape};
 
 /// Declares a kind and its keys: its own, and those of the tables it asks. `also` is a check of the
-/// kind's own.
+/// kind's own, `metric` what it is compared by, if not by queries a second.
 macro_rules! keys_over_rows {
     (
         $(#[$meta:meta])*
-        $name:ident, $kind:literal, writes: $writes:literal $(, also: $also:expr)?;
+        $name:ident, $kind:literal, writes: $writes:literal $(, metric: $metric:expr)?
+        $(, also: $also:expr)?;
         { $($(#[$field:meta])* $key:ident: $type:ty,)* }
     ) => {
         $(#[$meta])*
@@ -35,6 +36,7 @@ macro_rules! keys_over_rows {
         impl crate::workload::told::Keys for $name {
             const KIND: &'static str = $kind;
             const WRITES: Option<bool> = Some($writes);
+            $(const METRIC: &'static str = $metric;)?
 
             fn check(&self) -> Result<(), String> {
                 $($also(self)?;)?

@@ -40,6 +40,9 @@ pub trait Keys: Told + DeserializeOwned + JsonSchema + 'static {
     const KIND: &'static str;
     /// Its events leave other rows than they found; none: that depends on what it is told.
     const WRITES: Option<bool>;
+    /// What the lab compares if an experiment names no metric. Queries a second are right for
+    /// events of one query: what a transaction asked before it was rolled back would count too.
+    const METRIC: &'static str = "qps";
 
     /// What the ranges of single keys do not say.
     ///
@@ -50,6 +53,9 @@ pub trait Keys: Told + DeserializeOwned + JsonSchema + 'static {
     }
 }
 
+/// The metric of events that ended well, whole transactions among them.
+pub const EVENTS: &str = "events_per_s";
+
 /// A kind as a workload.
 pub fn native(kind: impl Kind, way: Way) -> Arc<dyn Workload> {
     Arc::new(Native::new(kind, way))
@@ -59,6 +65,7 @@ pub fn native(kind: impl Kind, way: Way) -> Arc<dyn Workload> {
 impl Keys for Script {
     const KIND: &'static str = "lua";
     const WRITES: Option<bool> = None;
+    const METRIC: &'static str = EVENTS;
 }
 
 impl Told for Script {

@@ -92,6 +92,12 @@ def add_try(parser: Parser) -> None:
         help=f"measure for so long (default: {TIME_USUAL}; a gate: "
         "until it is certain that nothing is slower, 10 min at most)",
     )
+    add(
+        "--metric",
+        metavar="NAME,…",
+        help="what is compared, such as response_us_p99; of several the first decides (default: "
+        "what the workload is compared by: new orders, transactions or queries)",
+    )
     add("--until", metavar="WIDTH", help="measure until the answer is so narrow, such as 2%%")
     add("--print", action="store_true", help="print the experiment file, and measure nothing")
     add("--out", metavar="DIR", type=Path, help="the run folder to make, as of `contend run`")

@@ -200,13 +200,16 @@ def _compare(args: argparse.Namespace, file: _File) -> str:
     is_open = args.time is None and args.until is None and args.fail_if_slower is None
     limit = TIME_USUAL if is_open else args.time
     until, at_most = (None if text is None else level_of(text) for text in (args.until, limit))
+    metrics = None if args.metric is None else split_levels(args.metric, f"--metric {args.metric}")
     file.tables["compare"] = {
         "baseline": {compared: file.factors[compared][0]},
+        "metric": metrics,
         "repeats": REPEATS,
         "until": until,
         "at_most": at_most,
         "fail_if_slower": None if args.fail_if_slower is None else level_of(args.fail_if_slower),
     }
+    file.origins["compare", "metric"] = f"--metric {args.metric}"
     file.origins["compare", "until"] = f"--until {args.until}"
     file.origins["compare", "at_most"] = f"--for {args.time}"
     file.origins["compare", "fail_if_slower"] = f"--fail-if-slower {args.fail_if_slower}"

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from contend.findings.study import Study, log_ratio, reading_of
-from contend.metrics import SECONDS, THROUGHPUT, Metric, metric_of
+from contend.metrics import EVENTS, SECONDS, THROUGHPUT, Metric, metric_of
 from contend.spec import CellKey, Level, cell_key, same_level
 from contend.stats import Components, estimate_components
 from contend.store import RunRecord
@@ -30,9 +30,9 @@ class _Scatter:
 
 @dataclass
 class SliceRatios:
-    """ln(level / baseline), with what each value lies in. Of throughput, and of the seconds of work
-    that has an end, there is one for each round of slices; of any other metric, which a block has
-    as a whole, one for each block.
+    """ln(level / baseline), with what each value lies in. Of queries or events a second, and of the
+    seconds of work that has an end, there is one for each round of slices; of any other metric,
+    which a block has as a whole, one for each block.
 
     Args:
         path: of the compared factor.
@@ -88,12 +88,18 @@ class SliceRatios:
         """By the number of the round."""
         if self.metric.name == THROUGHPUT:
             return {one["index"]: one["qps"] for one in run.intervals if one["qps"] > 0}
+        if self.metric.name == EVENTS:
+            return {
+                one["index"]: count / one["duration_s"]
+                for one in run.intervals
+                if (count := one["latency_us"].get("count", 0)) > 0
+            }
         whole = self.metric.value(run) is not None
         return {one["index"]: one["duration_s"] for one in run.intervals if whole}
 
     @property
     def _by_rounds(self) -> bool:
-        return self.metric.name in (THROUGHPUT, SECONDS)
+        return self.metric.name in (THROUGHPUT, EVENTS, SECONDS)
 
     def context_of(self, run: RunRecord) -> CellKey:
         """Where a run was made, whatever its level."""

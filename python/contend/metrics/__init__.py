@@ -8,7 +8,7 @@ Names end in their unit or say what they count: `qps`, `response_us_p99`,
 `event.NAME.response_us_p99`. docs/reference/metrics.md lists them for users.
 """
 
-from contend.metrics.model import SECONDS, THROUGHPUT, Metric, Run
+from contend.metrics.model import EVENTS, SECONDS, THROUGHPUT, Metric, Run
 from contend.metrics.names import (
     ALWAYS_SHOWN,
     COSTS,

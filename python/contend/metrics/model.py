@@ -25,6 +25,10 @@ class Run(Protocol):
 Read = Callable[[Run], float | None]
 
 THROUGHPUT = "qps"
+EVENTS = "events_per_s"
+"""Events that ended well, whole transactions among them: no query of one that was begun again
+counts."""
+
 SECONDS = "seconds"
 """Of work that ends by itself."""
 

@@ -9,7 +9,7 @@ from typing import Literal
 from contend.metrics import read
 from contend.metrics.counters import counter_metric, counters_in
 from contend.metrics.members import MEMBERS
-from contend.metrics.model import SECONDS, THROUGHPUT, Histogram, Metric, Read, Run
+from contend.metrics.model import EVENTS, SECONDS, THROUGHPUT, Histogram, Metric, Read, Run
 from contend.metrics.tpcc import TPCC
 from contend.outcome import ClassFigures, KindFigures, Percentiles
 
@@ -99,7 +99,7 @@ FIXED: dict[str, Metric] = {
             "rate",
         ),
         Metric(
-            "events_per_s",
+            EVENTS,
             "Event rate",
             "events/s",
             read.over(read.events, read.measured_s),
@@ -384,7 +384,7 @@ class UnknownMetric(Exception):
         self.known = known
 
 
-_ALSO_CALLED = {"latency": "response", "tps": "events_per_s", "throughput": THROUGHPUT}
+_ALSO_CALLED = {"latency": "response", "tps": EVENTS, "throughput": THROUGHPUT}
 """What others call some of them, so that a wrong name is answered with the right one."""
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from contend.facts import fact
 from contend.findings import Finding, Given, Said, Study, surest
-from contend.metrics import SECONDS, THROUGHPUT
+from contend.metrics import EVENTS, SECONDS, THROUGHPUT
 from contend.report.model import Layout, Panel
 from contend.report.provenance import cpu_count
 from contend.report.words import cell_phrase, estimate_text, gain_text, repeats_text, share_text
@@ -33,7 +33,7 @@ def bounds_of(
     CPUs were not measured."""
     cpus = cpu_count(study.meta.facts)
     best = surest(comparisons)
-    if cpus is None or study.metrics[0].name not in (THROUGHPUT, SECONDS):
+    if cpus is None or study.metrics[0].name not in (THROUGHPUT, EVENTS, SECONDS):
         return ()
     if best is None or best.tone != "better":
         return () if cause_told or not study.decides else _of_the_server(study, panels, cpus)

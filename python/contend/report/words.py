@@ -41,19 +41,21 @@ SCRIPT_WIDTH = 40
 
 
 def level_label(level: Level) -> Said:
-    """A level as a reader writes it: `on`, `20M`, `512M`; `none` if it is empty; a long path of a
-    script from some folder on: `…/queues/skip_locked.lua`."""
+    """A level as a reader writes it: `on`, `512M`, `20,000,000`; `''` if it is empty; a long path
+    of a script from some folder on: `…/queues/skip_locked.lua`. No two levels have the same: text
+    that reads like a number is in quotes."""
     if level == "":
-        return Said("none")
+        return Said("''")
     if isinstance(level, bool):
         return Said("on" if level else "off")
-    if isinstance(level, int) and abs(level) >= 100_000:
-        for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
-            if level % size == 0:
-                return Said("{}{}", Given(level // size), unit)
     if isinstance(level, str) and level.endswith(".lua") and len(level) > SCRIPT_WIDTH:
         return Said.written(_end_of_path(level))
-    return Said.written(str(level))
+    if isinstance(level, str):
+        return Said.written(f'"{level}"' if _NUMBER.fullmatch(level) else level)
+    return Said.written(f"{level:,}" if abs(level) >= 100_000 else str(level))
+
+
+_NUMBER = re.compile(r"[-+]?[\d,]+(\.\d+)?([eE][-+]?\d+)?")
 
 
 def _end_of_path(path: str) -> str:

@@ -105,6 +105,12 @@ def writes(schema: Mapping[str, Any]) -> dict[str, bool | None]:
     return {variant["properties"]["kind"]["const"]: variant["x-writes"] for variant in variants}
 
 
+def metrics(schema: Mapping[str, Any]) -> dict[str, str]:
+    """For each kind the metric that it is compared by if an experiment names none."""
+    variants = schema["$defs"]["Workload"]["oneOf"]
+    return {variant["properties"]["kind"]["const"]: variant["x-metric"] for variant in variants}
+
+
 def _key(
     schema: Mapping[str, Any], name: str, told: Mapping[str, Any], required: frozenset[str]
 ) -> Key:
@@ -205,6 +211,7 @@ DISTRIBUTION = tagged(_SCHEMA, "Distribution", "uniform")
 WORKLOAD = tagged(_SCHEMA, "Workload", "point_select")
 LOAD = load_keys(_SCHEMA)
 WRITES = writes(_SCHEMA)
+METRICS = metrics(_SCHEMA)
 
 SUPPLIED_OF: Mapping[str, frozenset[str]] = {
     variant["properties"]["kind"]["const"]: SUPPLIED & variant["properties"].keys()

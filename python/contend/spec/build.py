@@ -10,8 +10,10 @@ from pathlib import PurePath
 from typing import Any
 
 from contend.errors import did_you_mean
+from contend.metrics import EVENTS
 from contend.settings import SETTINGS
 from contend.settings.model import Setting
+from contend.settings.plan_keys import METRICS
 from contend.settings.tables import Tagged
 from contend.settings.values import AnyLevel, Level, Refused, attribute_name, shown
 from contend.spec.build_workload import (
@@ -58,7 +60,7 @@ def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Ex
         question=about["question"],
         base=CellSpec(values),
         factors=factors,
-        compare=_compare(document, factors),
+        compare=_compare(document, factors, str(values["workload"]["kind"])),
         published=read_published(document),
         words=read_words(document),
         explain=about["explain"],
@@ -76,8 +78,11 @@ GATE_TIME_S = 600.0
 """What a gate takes at most, if nobody says how long."""
 
 
-def _compare(document: Document, factors: tuple[Factor, ...]) -> CompareSpec:
-    compare = CompareSpec(**_fixed(document, "compare"), baseline=_baseline(document, factors))
+def _compare(document: Document, factors: tuple[Factor, ...], kind: str) -> CompareSpec:
+    given = _fixed(document, "compare")
+    if given["metric"] is None:
+        given["metric"] = (_metric_of_kinds(factors, kind),)
+    compare = CompareSpec(**given, baseline=_baseline(document, factors))
     limit = compare.fail_if_slower
     if limit is None:
         return compare
@@ -92,6 +97,13 @@ def _compare(document: Document, factors: tuple[Factor, ...]) -> CompareSpec:
         compare = replace(compare, margin=limit)
     is_open = compare.until is not None or compare.at_most_s is not None
     return compare if is_open else replace(compare, at_most_s=GATE_TIME_S)
+
+
+def _metric_of_kinds(factors: tuple[Factor, ...], kind: str) -> str:
+    """What the kinds of workload are compared by; if they differ in it, their events."""
+    kinds = next((f.levels for f in factors if f.path == "workload.kind"), (kind,))
+    metrics = {METRICS[str(each)] for each in kinds}
+    return metrics.pop() if len(metrics) == 1 else EVENTS
 
 
 def _check_compare(document: Document, experiment: Experiment) -> None:
@@ -236,6 +248,8 @@ def _levels(document: Document, path: str, target: PathTarget, value: object) ->
         except Refused as refused:
             sentence = f'level {shown(level)} of factor "{path}" {refused.reason}'
             document.refuse((*place, index), sentence, hint=refused.hint)
+        # A switch may be written in two ways.
+        meant = {True: "on", False: "off"}[meant] if isinstance(meant, bool) else meant
         if any(same_level(meant, earlier) for earlier in read):
             document.refuse((*place, index), f'factor "{path}" has level {shown(level)} twice')
         levels.append(scalar)

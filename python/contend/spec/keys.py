@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from contend.errors import did_you_mean
-from contend.metrics import DISTURBANCES, FIXED, THROUGHPUT, Run, UnknownMetric, metric_of, names_in
+from contend.metrics import DISTURBANCES, FIXED, Run, UnknownMetric, metric_of, names_in
 from contend.settings import SETTINGS
 from contend.settings.model import Setting
 from contend.settings.place import PLACE_MEANINGS
@@ -120,8 +120,9 @@ COMPARE = (
     Key(
         "metric",
         MetricNames(),
-        (THROUGHPUT,),
-        "what is compared; of several the first decides, and the others stand beside it",
+        None,
+        "what is compared; of several the first decides, and the others are shown next to it "
+        "(default: what the kind of workload is compared by)",
     ),
     Key(
         "by",

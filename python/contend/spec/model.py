@@ -158,7 +158,7 @@ class CompareSpec:
     """
 
     baseline: Mapping[str, Level] = field(default_factory=dict)
-    metric: tuple[str, ...] = ("qps",)
+    metric: tuple[str, ...] = (THROUGHPUT,)
     by: str | None = None
     repeats: int = 8
     until: float | None = None

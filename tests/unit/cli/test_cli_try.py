@@ -58,6 +58,22 @@ def test_the_first_value_is_the_baseline(printed: Printed) -> None:
     assert made.question == "Is key_cache_segments = 0 faster than 32 for random_points?"
 
 
+@pytest.mark.parametrize(
+    ("line", "metric"),
+    [
+        ("", ("events_per_s",)),
+        ("--workload tpcc --data tpcc", ("new_orders_per_minute",)),
+        ("--workload point_select", ("qps",)),
+        ("--workload tpcc --data tpcc --metric qps", ("qps",)),
+        ("--metric response_us_p99,qps", ("response_us_p99", "qps")),
+    ],
+)
+def test_what_is_compared_is_the_workloads_or_what_is_said(
+    printed: Printed, line: str, metric: tuple[str, ...]
+) -> None:
+    assert printed(f"a=1,2 {line}").compare.metric == metric
+
+
 def test_several_options_are_several_factors_and_the_first_is_compared(printed: Printed) -> None:
     made = printed("c=7 --connections 8,64 a=1,2 --workload point_select b=3,4")
     assert [(f.path, f.levels) for f in made.factors] == [

@@ -28,7 +28,7 @@ from contend.report import Report, build
 from contend.report.html import all_charts
 from contend.report.provenance import cpu_count
 from contend.report.words import cell_phrase, level_label
-from contend.spec import load_experiment
+from contend.spec import Level, load_experiment
 from contend.stats import histogram
 from contend.store import RunFolder, RunRecord
 
@@ -369,9 +369,8 @@ def test_servers_of_one_kind_are_told_apart_by_their_names(tmp_path: Path) -> No
     assert "11.8.3-MariaDB (mariadb@trixie)" in facts["version"]
 
 
-def test_an_empty_level_is_called_none() -> None:
-    assert level_label("") == "none"
-    assert cell_phrase({"server.wrap": ""}) == "wrap = none"
+def test_an_empty_level_is_shown_as_such() -> None:
+    assert cell_phrase({"server.wrap": ""}) == "wrap = ''"
 
 
 @pytest.mark.parametrize(
@@ -392,3 +391,11 @@ def test_an_empty_level_is_called_none() -> None:
 )
 def test_a_long_path_of_a_script_is_told_by_its_end(path: str, label: str | None) -> None:
     assert level_label(path) == (label or path)
+
+
+def test_no_two_levels_have_one_label() -> None:
+    levels: list[Level] = [512_000_000, "512M", 536_870_912, "536870912", "512,000,000"]
+    levels += [1, "1", 1.5, "1.5", -1, "-1", "1e3", "1k", 100_000, "100k", 99_999, "", "none", True]
+    labels = list(map(level_label, levels))
+    assert len(set(labels)) == len(levels)
+    assert labels[:2] == ["512,000,000", "512M"]

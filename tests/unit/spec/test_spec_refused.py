@@ -344,6 +344,12 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
         None,
     ),
     (
+        "level twice as a switch",
+        '[factors]\n"server.options.x" = [true, "off", "on"]',
+        'it.toml:2: factor "server.options.x" has level "on" twice',
+        None,
+    ),
+    (
         "level twice in two units",
         '[factors]\n"load.measure" = ["1s", "1000ms"]',
         'it.toml:2: factor "load.measure" has level "1000ms" twice',

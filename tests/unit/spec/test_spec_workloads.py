@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from contend.metrics import metric_of
 from contend.settings import plan_keys, workload
 from contend.settings.plan_keys import (
     DISTRIBUTION,
+    METRICS,
     STATEMENTS,
     WORKLOAD,
     WRITES,
@@ -18,7 +21,7 @@ from contend.settings.plan_keys import (
     tagged,
 )
 from contend.settings.values import Flag, Key, Real, Texts, WholeNumber
-from contend.spec import json_schema
+from contend.spec import Experiment, json_schema
 
 MADE_UP: dict[str, Any] = {
     "description": "Asks for a lucky number.",
@@ -36,6 +39,7 @@ MADE_UP: dict[str, Any] = {
     },
     "required": ["kind", "rows"],
     "x-writes": False,
+    "x-metric": "qps",
 }
 
 
@@ -52,6 +56,39 @@ def test_a_kind_that_the_program_names_is_known_with_all_that_it_says() -> None:
     )
     assert found.descriptions["made_up"] == "asks for a lucky number"
     assert plan_keys.writes(with_made_up())["made_up"] is False
+    assert plan_keys.metrics(with_made_up())["made_up"] == "qps"
+
+
+@pytest.mark.parametrize("kind", METRICS)
+def test_each_kind_is_compared_by_a_metric_that_there_is(kind: str) -> None:
+    assert metric_of(METRICS[kind]).better == "higher"
+
+
+@pytest.mark.parametrize(
+    ("workload", "metric"),
+    [
+        ('kind = "tpcc"\n[data]\nschema = "tpcc"', "new_orders_per_minute"),
+        ('kind = "read_write"', "events_per_s"),
+        ('kind = "sql"\ntext = "@a\\nSELECT 1;"', "events_per_s"),
+        ('kind = "random_points"', "qps"),
+        ('kind = "update_index"', "qps"),
+        ("", "qps"),
+        ('[factors]\n"workload.kind" = ["read_write", "write_only"]', "events_per_s"),
+        ('[factors]\n"workload.kind" = ["point_select", "read_write"]', "events_per_s"),
+        ('[factors]\n"workload.kind" = ["point_select", "update_index"]', "qps"),
+        ('kind = "read_write"\n[compare]\nmetric = "qps"', "qps"),
+    ],
+)
+def test_without_a_metric_it_is_that_of_the_kind(
+    load: Callable[..., Experiment], workload: str, metric: str
+) -> None:
+    """Queries of transactions that are begun again are no speed."""
+    assert load(f"[workload]\n{workload}").compare.metric == (metric,)
+
+
+def test_a_kind_by_override_brings_its_metric(load: Callable[..., Experiment]) -> None:
+    made = load("", sets=["workload.kind=tpcc", "data.schema=tpcc"])
+    assert made.compare.metric == ("new_orders_per_minute",)
 
 
 def test_it_shows_up_in_the_schema_of_experiment_files(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ pub struct Keys {
 impl told::Keys for Keys {
     const KIND: &'static str = "sql";
     const WRITES: Option<bool> = None;
+    const METRIC: &'static str = told::EVENTS;
 }
 
 impl Told for Keys {

@@ -156,6 +156,7 @@ pub enum Delivery {
 impl told::Keys for Keys {
     const KIND: &'static str = "tpcc";
     const WRITES: Option<bool> = Some(true);
+    const METRIC: &'static str = "new_orders_per_minute";
 
     fn check(&self) -> Result<(), String> {
         let all = self.warehouses.unwrap_or(u32::MAX);
