@@ -47,7 +47,7 @@ _NOT_TEXT = {
     _ZSTD: "packed with zstd",
 }
 _HINTS = {
-    "text in UTF-16": "Convert it: `iconv -f UTF-16 -t UTF-8`.",
+    "text in UTF-16": "Convert it: `iconv -f UTF-16 -t UTF-8 FILE > utf8.sql`.",
     "a zip archive": "Unpack it first.",
     "packed with zstd": "Unpack it first: `zstd -d FILE`.",
 }
