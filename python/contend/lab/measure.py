@@ -21,6 +21,7 @@ from contend.plan import Plan
 from contend.probed import Generator, Probes, RunWarning
 from contend.settings.load import Slicing
 from contend.settings.profiler import PROFILER_HZ
+from contend.settings.values import shown
 from contend.spec import CellSpec
 from contend.store import Planned, RunRecord
 
@@ -148,7 +149,9 @@ def arms_of(
     enter: Sequence[tuple[str, ...]],
 ) -> list[ArmSpec]:
     """The levels of a block, as one run of contend-load hops between them."""
-    names = [f"{index} {_level_of(block, run)}" for index, run in enumerate(block)]
+    names = [_level_of(block, run) for run in block]
+    if len(set(names)) < len(names):
+        names = [f"{name} ({number})" for number, name in enumerate(names, start=1)]
     return [
         ArmSpec(name, cell, ready.address, ready.watch_pid, statements, ready.members)
         for name, cell, ready, statements in zip(names, cells, readies, enter, strict=True)
@@ -173,11 +176,14 @@ def seed_of(planned: Planned, cell: CellSpec) -> int:
     return random.Random(f"queries {cell['load.seed']} {planned.block}").getrandbits(53)
 
 
+_QUOTE = '"'
+
+
 def _level_of(block: Sequence[Planned], run: Planned) -> str:
     """What tells the run from the others of its block."""
     first = block[0].cell
     differs = [path for path in first if any(other.cell[path] != first[path] for other in block)]
-    return " ".join(str(run.cell[path]) for path in differs)
+    return ", ".join(f"{path} = {shown(run.cell[path]).strip(_QUOTE)}" for path in differs)
 
 
 def _of_level(seen: Probes, *, shared: bool) -> Probes:
