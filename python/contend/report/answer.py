@@ -275,19 +275,26 @@ def _choose(study: Study, naming: Naming, analysis: Analysis, level: Level) -> S
     others = Said.joined(" or ", alike)
     but = Said("; that {} is better is not certain", others) if alike else ""
     assert study.roles.compared is not None
-    risk = Said(_AT_RISK) if _is_risky(study.roles.compared.path, level) else ""
+    lost = risk_of(study.roles.compared.path, level)
+    risk = Said("; with it {}", lost) if lost else ""
     return Said("Next: try {} on your own server and load{}{}.", naming.noun(level), but, risk)
 
 
-_AT_RISK = "; with it commits or pages may be lost if the host fails"
-_RISKY: Mapping[str, tuple[str, ...]] = {
-    "innodb_flush_log_at_trx_commit": ("0", "2"),
-    "sync_binlog": ("0",),
-    "innodb_doublewrite": ("0", "off", "false"),
-    "redo_log_folder": ("/dev/shm",),
+_RISKY: Mapping[str, Mapping[str, str]] = {
+    "innodb_flush_log_at_trx_commit": {
+        "0": "about a second of commits is lost if the server or the host fails",
+        "2": "about a second of commits is lost if the host fails",
+    },
+    "sync_binlog": {"0": "the end of the binary log may be lost if the host fails"},
+    "innodb_doublewrite": dict.fromkeys(
+        ("0", "off", "false"), "a page cannot be repaired if the host fails while it is written"
+    ),
+    "redo_log_folder": {"/dev/shm": "the redo log, and maybe the data, is lost if the host fails"},
 }
-"""Levels that are faster because they wait for less, by the name of the variable or setting."""
+"""Levels that are faster because they wait for less, by the name of the variable or setting: what
+that may cost."""
 
 
-def _is_risky(path: str, level: Level) -> bool:
-    return str(level).lower() in _RISKY.get(path.rpartition(".")[2], ())
+def risk_of(path: str, level: Level) -> str:
+    """What a level may cost if something fails; empty if nothing is known of that."""
+    return _RISKY.get(path.rpartition(".")[2], {}).get(str(level).lower(), "")

@@ -23,7 +23,7 @@ from synthetic_run import (
 )
 
 from contend.report import Report, build
-from contend.report.answer import _is_risky
+from contend.report.answer import risk_of
 from contend.report.words import gain_text
 from contend.store import RunFolder, RunRecord
 
@@ -323,17 +323,22 @@ def test_there_are_three_sentences_at_most(
 
 
 @pytest.mark.parametrize(
-    ("path", "level", "risky"),
+    ("path", "level", "lost"),
     [
-        ("server.options.innodb_flush_log_at_trx_commit", 2, True),
-        ("server.globals.innodb_flush_log_at_trx_commit", 1, False),
-        ("server.options.innodb_doublewrite", "OFF", True),
-        ("server.redo_log_folder", "/dev/shm", True),
-        ("server.redo_log_folder", "/mnt/fast", False),
-        ("load.connections", 2, False),
+        ("server.options.innodb_flush_log_at_trx_commit", 2, "a second of commits"),
+        ("server.options.innodb_flush_log_at_trx_commit", 0, "the server or the host"),
+        ("server.globals.innodb_flush_log_at_trx_commit", 1, ""),
+        ("server.options.sync_binlog", 0, "binary log"),
+        ("server.options.innodb_doublewrite", "OFF", "a page"),
+        ("server.options.innodb_doublewrite", False, "a page"),
+        ("server.redo_log_folder", "/dev/shm", "the redo log"),
+        ("server.redo_log_folder", "/mnt/fast", ""),
+        ("load.connections", 2, ""),
     ],
 )
-def test_what_may_lose_commits_is_not_advised_without_saying_so(
-    path: str, level: Any, risky: bool
+def test_what_may_lose_something_is_not_advised_without_saying_what(
+    path: str, level: Any, lost: str
 ) -> None:
-    assert _is_risky(path, level) is risky
+    said = risk_of(path, level)
+    assert lost in said and bool(said) is bool(lost)
+    assert "commit" not in path or "page" not in said
