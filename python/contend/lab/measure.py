@@ -21,7 +21,7 @@ from contend.plan import Plan
 from contend.probed import Generator, Probes, RunWarning
 from contend.settings.load import Slicing
 from contend.settings.profiler import PROFILER_HZ
-from contend.settings.values import shown
+from contend.settings.values import level_word
 from contend.spec import CellSpec
 from contend.store import Planned, RunRecord
 
@@ -176,14 +176,11 @@ def seed_of(planned: Planned, cell: CellSpec) -> int:
     return random.Random(f"queries {cell['load.seed']} {planned.block}").getrandbits(53)
 
 
-_QUOTE = '"'
-
-
 def _level_of(block: Sequence[Planned], run: Planned) -> str:
     """What tells the run from the others of its block."""
     first = block[0].cell
     differs = [path for path in first if any(other.cell[path] != first[path] for other in block)]
-    return ", ".join(f"{path} = {shown(run.cell[path]).strip(_QUOTE)}" for path in differs)
+    return ", ".join(f"{path} = {level_word(run.cell[path])}" for path in differs)
 
 
 def _of_level(seen: Probes, *, shared: bool) -> Probes:
