@@ -59,7 +59,13 @@ RUN = Run(
     },
     probes={
         "status": {"Handler_read_key": 1200, "Threads_connected": -3},
-        "gauges": {"Threads_connected": 9, "Innodb_redo_log_uuid": 1075899837},
+        "gauges": {
+            "Threads_connected": 9,
+            "Innodb_redo_log_uuid": 1075899837,
+            "Ssl_verify_mode": 5,
+            "Ssl_ctx_verify_depth": 2**64 - 1,
+            "Innodb_checkpoint_age": 2**64 - 8,
+        },
         "innodb_metrics": {"lock_timeouts": 4},
         "key_caches": [
             {"cache": "hot", "segment": 1, "reads": 30},
