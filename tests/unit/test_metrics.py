@@ -186,6 +186,10 @@ def test_a_counter_is_by_the_query_and_a_gauge_is_not(name: str) -> None:
 
 def test_a_run_knows_what_it_has() -> None:
     assert set(VALUES) <= set(names_in(RUN))
+    found = {
+        name for name in names_in(RUN) if name.startswith("status.") and "per_query" not in name
+    }
+    assert found == {"status.Threads_connected"}, "a setting, or a number that lost its sign"
 
 
 def test_seconds_are_those_of_a_fixed_number_of_events() -> None:

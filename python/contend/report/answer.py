@@ -29,7 +29,7 @@ from contend.report.model import Answer, Panel, Progress
 from contend.report.naming import Naming, columns_text, place_of, place_text
 from contend.report.sentence import amount_of, claim_sentence
 from contend.report.shape import sweep_sentences
-from contend.report.words import estimate_text, factor_label, level_label, repeats_text, size_text
+from contend.report.words import factor_label, figure_text, level_label, repeats_text, size_text
 from contend.spec import Level, without_metric
 from contend.stats import Estimate
 
@@ -167,7 +167,7 @@ def _ends_of(study: Study, metric: Metric, measured: Sequence[CellFigures]) -> S
 def _at(metric: Metric, figure: Estimate, cell: Mapping[str, Level]) -> Said:
     """`23.46 ±0.21 queries a second at 8 connections`."""
     unit = "queries a second" if metric.name == THROUGHPUT else metric.unit
-    parts = (estimate_text(figure), Said.written(unit), place_text(cell))
+    parts = (figure_text(figure), Said.written(unit), place_text(cell))
     return Said.joined(" ", filter(None, parts))
 
 
