@@ -55,6 +55,20 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
         'Did you mean "data.rows"?',
     ),
     (
+        "a metric of events that have no share",
+        '[workload]\nkind = "sql"\ntext = "@a\\nSELECT 1;\\n@b\\nSELECT 2;\\n"\n'
+        'shares = { a = 100 }\n[compare]\nmetric = ["qps", "event.b.response_us_p99"]',
+        'it.toml:6: compare.metric names "event.b.response_us_p99", and no cell has events "b"',
+        "Name another event, or give that one a share.",
+    ),
+    (
+        "a metric of events that there are not",
+        '[workload]\nkind = "sql"\ntext = "@a\\nSELECT 1;\\n"\n'
+        '[compare]\nmetric = "event.c.events_per_s"',
+        'it.toml:5: compare.metric names "event.c.events_per_s", and no cell has events "c"',
+        "Name another event, or give that one a share.",
+    ),
+    (
         "how a server is reached",
         '[factors]\n"server.tls" = [true, false]',
         'it.toml:2: factor "server.tls" names nothing in an experiment',
