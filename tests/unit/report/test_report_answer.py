@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from dataclasses import replace
@@ -342,3 +343,28 @@ def test_what_may_lose_something_is_not_advised_without_saying_what(
     said = risk_of(path, level)
     assert lost in said and bool(said) is bool(lost)
     assert "commit" not in path or "page" not in said
+
+
+def test_servers_are_called_by_what_they_turned_out_to_be(tmp_path: Path) -> None:
+    names = ("mariadb@bookworm", "mariadb@trixie")
+    sets = (
+        f"{CONNECTIONS}=[1, 8]",
+        f"{POINTS}=[10]",
+        f"{SEGMENTS}=0",
+        f"server.use={json.dumps(names)}",
+        f'compare.baseline={{ "server.use" = "{names[0]}" }}',
+    )
+
+    def answer(*versions: str) -> str:
+        def served(record: RunRecord) -> RunRecord:
+            version = versions[names.index(str(record.cell["server.use"]))]
+            server = {"kind": "mariadb", "version": version, "source": "private"}
+            return replace(record, probes={**record.probes, "server": server})
+
+        path = write_slices(tmp_path / "-".join(versions), study(sets=sets), change=served)
+        with RunFolder.open(path) as folder:
+            return build(folder).answer.sentence
+
+    said = answer("10.11.14-MariaDB", "11.8.6-MariaDB")
+    assert "MariaDB 11.8.6" in said and "MariaDB 10.11.14" in said and "@" not in said
+    assert "mariadb@trixie" in answer("11.8.6-MariaDB", "11.8.6-MariaDB")
