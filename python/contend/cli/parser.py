@@ -86,26 +86,33 @@ class Parser(argparse.ArgumentParser):
     """
 
     intermixed = False
+    _within = False
     meant: Mapping[str, str] = {}
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **{"allow_abbrev": False, **named})
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        if not self.intermixed:
+        if self._within:
             return super().parse_known_args(args, namespace)
-        # Which asks here again, twice.
-        self.intermixed = False
-        parsed, rest = self.parse_known_intermixed_args(args, namespace)
+        if self.intermixed:
+            # Which asks here again, twice.
+            self._within = True
+            parsed, rest = self.parse_known_intermixed_args(args, namespace)
+        else:
+            parsed, rest = super().parse_known_args(args, namespace)
         if rest:
-            name = rest[0].partition("=")[0].replace("_", "-")
-            own = self.meant.get(name)
-            hint = f"It is {own} here." if own else did_you_mean(name, self._option_string_actions)
-            raise RequestError(
-                f"unknown option: {rest[0]}",
-                hint=hint or f"`{self.prog} --help` lists what it takes.",
-            )
+            self._refuse(rest[0])
         return parsed, rest
+
+    def _refuse(self, unknown: str) -> NoReturn:
+        name = unknown.partition("=")[0].replace("_", "-")
+        own = self.meant.get(name)
+        hint = f"It is {own} here." if own else did_you_mean(name, self._option_string_actions)
+        raise RequestError(
+            f"unknown {'option' if unknown.startswith('-') else 'argument'}: {unknown}",
+            hint=hint or f"`{self.prog} --help` lists what it takes.",
+        )
 
     def error(self, message: str) -> NoReturn:
         raise RequestError(message, hint=f"`{self.prog} --help` lists what it takes.")
