@@ -25,7 +25,7 @@ def transcript(
 ) -> Iterator[Say]:
     """Run a command line and keep what it says; the fixture's end compares all of it."""
     monkeypatch.setattr("contend.get.servers_at_hand", lambda: [UNRUN])
-    monkeypatch.setattr("contend.get.find_server", lambda _kind: UNRUN)
+    monkeypatch.setattr("contend.get.find_server", lambda _kind, wanted=None: UNRUN)
     defaults = {"sort_buffer_size": "2097152"}
     monkeypatch.setattr("contend.servers.variables.program_defaults", lambda _binary: defaults)
     lines: list[str] = []
@@ -61,6 +61,8 @@ def test_try_refused(transcript: Say) -> None:
         "sort_buffer_size=2M",
         "unheard_of=4M",
         "--workload read_only --connections 1,8",
+        "sort_buffer_size=256K,4M --threads 8",
+        "sort_buffer_size=256K,4M --time=60",
         "sort_buffer_size=256K,262144",
         "sort_buffer_size=256K,256K,4M",
         "sort_buffer_size=256K,4M sort-buffer-size=8M",

@@ -59,7 +59,13 @@ RUN = Run(
     },
     probes={
         "status": {"Handler_read_key": 1200, "Threads_connected": -3},
-        "gauges": {"Threads_connected": 9, "Innodb_redo_log_uuid": 1075899837},
+        "gauges": {
+            "Threads_connected": 9,
+            "Innodb_redo_log_uuid": 1075899837,
+            "Ssl_verify_mode": 5,
+            "Ssl_ctx_verify_depth": 2**64 - 1,
+            "Innodb_checkpoint_age": 2**64 - 8,
+        },
         "innodb_metrics": {"lock_timeouts": 4},
         "key_caches": [
             {"cache": "hot", "segment": 1, "reads": 30},
@@ -180,6 +186,10 @@ def test_a_counter_is_by_the_query_and_a_gauge_is_not(name: str) -> None:
 
 def test_a_run_knows_what_it_has() -> None:
     assert set(VALUES) <= set(names_in(RUN))
+    found = {
+        name for name in names_in(RUN) if name.startswith("status.") and "per_query" not in name
+    }
+    assert found == {"status.Threads_connected"}, "a setting, or a number that lost its sign"
 
 
 def test_seconds_are_those_of_a_fixed_number_of_events() -> None:

@@ -113,7 +113,8 @@ pub fn hint(code: u16) -> Option<&'static str> {
         1040 => "raise max_connections on the server, or ask for fewer connections",
         1044 | 1045 | 1698 => "check the user, the password, and what the user may do",
         1049 => "create the database, or name another",
-        1054 | 1146 => "fill the table first, or name the right one",
+        1054 => "name a column that the table has: SHOW COLUMNS lists them",
+        1146 => "fill the table first, or name the right one",
         1129 => "let the host in again: FLUSH HOSTS on the server",
         1130 => "no user of the server may come from this host",
         1148 | 3948 | 4166 => "let it take local files: SET GLOBAL local_infile = 1 on the server",
@@ -147,6 +148,13 @@ mod tests {
             (Some(1040), Some("08004"))
         );
         assert!(failure.message.contains("/run/db.sock"));
+    }
+
+    #[test]
+    fn an_unknown_column_is_no_missing_table() {
+        assert!(hint(1146).unwrap().contains("table first"));
+        assert!(!hint(1054).unwrap().contains("first"));
+        assert!(hint(1054).unwrap().contains("column"));
     }
 
     #[test]

@@ -19,7 +19,15 @@ from contend.cli.try_experiment import (
     experiment_of,
 )
 from contend.servers.options import as_text, same_value
-from contend.spec import json_schema, key_tables, load_experiment, recipe_text, recipes
+from contend.spec import (
+    Experiment,
+    cell_specs,
+    json_schema,
+    key_tables,
+    load_experiment,
+    recipe_text,
+    recipes,
+)
 
 EXAMPLES = """\
 examples:
@@ -33,6 +41,7 @@ examples:
 
 def add_try(parser: Parser) -> None:
     parser.intermixed = True
+    parser.meant = {"--threads": "--connections", "--time": "--for", "--table-size": "--data"}
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = (
         "Is another value of a server option faster? Each gets a server of its own, and the\n"
@@ -116,6 +125,7 @@ def _try(args: argparse.Namespace) -> int:
         raise _with_default(error, kind) from None
     if args.print:
         check_gate(args, has_gate=args.fail_if_slower is not None)
+        _refuse_unknown_options(experiment)
         sys.stdout.write(experiment.source)
         return 0
     # What the help, a refusal and --print do not wait for.
@@ -123,6 +133,25 @@ def _try(args: argparse.Namespace) -> int:
 
     remark(experiment.question)
     return measure(experiment, args, exact=True)
+
+
+def _refuse_unknown_options(experiment: Experiment) -> None:
+    """As the run would, as far as its servers are at hand."""
+    from contend.get import find_server
+    from contend.servers.errors import NoServer
+    from contend.servers.kinds import KINDS, refuse_unknown
+    from contend.settings import launch_of
+    from contend.settings.server import is_dsn
+
+    for cell in cell_specs(experiment):
+        server = str(cell["server.use"] or cell["server.kind"])
+        if is_dsn(server):
+            continue
+        try:
+            binary = find_server(server) if server in KINDS else find_server(None, wanted=server)
+        except NoServer:
+            continue
+        refuse_unknown(binary, sorted(launch_of(cell.values).options_of(binary.kind)))
 
 
 def _kind() -> str:

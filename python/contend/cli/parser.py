@@ -7,7 +7,7 @@ import argparse
 import importlib
 import json
 import sys
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
@@ -81,27 +81,38 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that reports its errors as every other part of contend does, and knows
     its options by their whole names only.
 
-    `intermixed` is set if options may stand between positional arguments.
+    `intermixed` is set if options may stand between positional arguments. `meant` has options of
+    other programs, and what they are called here.
     """
 
     intermixed = False
+    _within = False
+    meant: Mapping[str, str] = {}
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **{"allow_abbrev": False, **named})
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        if not self.intermixed:
+        if self._within:
             return super().parse_known_args(args, namespace)
-        # Which asks here again, twice.
-        self.intermixed = False
-        parsed, rest = self.parse_known_intermixed_args(args, namespace)
+        if self.intermixed:
+            # Which asks here again, twice.
+            self._within = True
+            parsed, rest = self.parse_known_intermixed_args(args, namespace)
+        else:
+            parsed, rest = super().parse_known_args(args, namespace)
         if rest:
-            hint = did_you_mean(rest[0], self._option_string_actions)
-            raise RequestError(
-                f"unknown option: {rest[0]}",
-                hint=hint or f"`{self.prog} --help` lists what it takes.",
-            )
+            self._refuse(rest[0])
         return parsed, rest
+
+    def _refuse(self, unknown: str) -> NoReturn:
+        name = unknown.partition("=")[0].replace("_", "-")
+        own = self.meant.get(name)
+        hint = f"It is {own} here." if own else did_you_mean(name, self._option_string_actions)
+        raise RequestError(
+            f"unknown {'option' if unknown.startswith('-') else 'argument'}: {unknown}",
+            hint=hint or f"`{self.prog} --help` lists what it takes.",
+        )
 
     def error(self, message: str) -> NoReturn:
         raise RequestError(message, hint=f"`{self.prog} --help` lists what it takes.")

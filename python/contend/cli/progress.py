@@ -17,11 +17,15 @@ from contend.lab import events
 from contend.metrics import SECONDS, metric_of
 from contend.outside import one_line
 from contend.plan import Load
+from contend.settings.values import level_word
 from contend.store import RunRecord
 from contend.units import format_count, format_duration, format_size
 
 PLAIN_STEP = 0.1
 """Without a terminal, long steps are told at each tenth."""
+QUIET_S = 10.0
+"""A step that was told once, such as making the data for another repeat, is told again only if it
+takes longer."""
 
 
 def display_on(console: CleanConsole) -> Display:
@@ -76,10 +80,7 @@ class Clock:
 def label(cell: Mapping[str, object]) -> str:
     """`key_cache_segments=32 points=10 connections=64`."""
     return one_line(
-        " ".join(
-            f"{path.rpartition('.')[2]}={'none' if level == '' else level}"
-            for path, level in cell.items()
-        )
+        " ".join(f"{path.rpartition('.')[2]}={level_word(level)}" for path, level in cell.items())
     )
 
 
@@ -89,6 +90,8 @@ class PlainDisplay:
     def __init__(self, console: CleanConsole) -> None:
         self._console = console
         self._shown: tuple[str, float] = ("", 0.0)
+        self._step_began = 0.0
+        self._told: set[str] = set()
         self._total = 0
         self._clock: Clock | None = None
 
@@ -130,9 +133,15 @@ class PlainDisplay:
     def _progress(self, event: events.StepProgress) -> None:
         share = event.done / max(1, event.total)
         what, shown = self._shown
-        if what != event.what or share >= shown + PLAIN_STEP or (share >= 1.0 > shown):
-            self._shown = (event.what, share)
+        if what != event.what or share < shown:
+            self._step_began = time.monotonic()
+        elif share < shown + PLAIN_STEP and not share >= 1.0 > shown:
+            return
+        self._shown = (event.what, share)
+        if event.what not in self._told or time.monotonic() - self._step_began > QUIET_S:
             self._say(f"{event.what}: {share:.0%}")
+        if share >= 1.0:
+            self._told.add(event.what)
 
     def _say(self, text: str) -> None:
         self._console.print(one_line(text), soft_wrap=True)

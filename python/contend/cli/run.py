@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from contend.cli.console import console
 from contend.cli.gate import add_gate, check_gate, end_gate
-from contend.cli.parser import confirmed, remark, say, say_json
+from contend.cli.parser import Parser, confirmed, remark, say, say_json
 from contend.cli.progress import Display, display_on
 from contend.cli.restore import offer, what_is_left
 from contend.doctor import short_form
@@ -55,7 +55,12 @@ if TYPE_CHECKING:
     from contend.report import Report
 
 
-def add_run(parser: argparse.ArgumentParser) -> None:
+def add_run(parser: Parser) -> None:
+    parser.meant = {
+        "--threads": "--set load.connections=N",
+        "--time": "--for",
+        "--table-size": "--set data.rows=N",
+    }
     parser.description = (
         "Runs every cell of an experiment in randomised blocks, stores each run the "
         "moment it ends, and prints the answer, the table and the path of the report. Resume an "

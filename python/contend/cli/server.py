@@ -33,7 +33,7 @@ def add_server(parser: argparse.ArgumentParser) -> None:
         "wanted",
         metavar="KIND[+EXTRA][@SUITE]",
         help="mariadb or mysql, of a Debian suite (the machine's own by default): "
-        "mariadb, mariadb@trixie, mysql@sid, mariadb+rocksdb",
+        "mariadb, mariadb@trixie or @11.8, mysql@sid, mariadb+rocksdb",
     )
     get.add_argument(
         "--if-missing",

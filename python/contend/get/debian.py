@@ -46,6 +46,8 @@ _ANY_VERSION = "99:0"
 _NOT_IN_PATHS = frozenset(':;"')
 KEYRING = Path("usr/share/keyrings/debian-archive-keyring.gpg")
 _SUITE = re.compile(r"[a-z][a-z0-9-]*\Z")
+SUITE_OF = {"mariadb": {"10.5": "bullseye", "10.11": "bookworm", "11.8": "trixie"}, "mysql": {}}
+"""The suite that has a series for good: only unstable ones change theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def is_kind(text: str) -> bool:
 
 
 def parse_wanted(text: str) -> Wanted:
-    """Read `mariadb`, `mariadb@trixie`, `mariadb+rocksdb@bookworm`."""
+    """Read `mariadb`, `mariadb@trixie` or its `mariadb@11.8`, `mariadb+rocksdb@bookworm`."""
     what, at, suite = text.partition("@")
     kind, *extras = what.split("+")
     if kind not in PROGRAMS:
@@ -75,6 +77,15 @@ def parse_wanted(text: str) -> Wanted:
                 f"{kind} has no extra {extra!r}.",
                 hint=did_you_mean(extra, EXTRAS[kind]) or "Leave it out.",
             )
+    suite = SUITE_OF[kind].get(suite, suite)
+    if at and suite[:1].isdigit():
+        known = SUITE_OF[kind]
+        raise UnknownServer(
+            f"no suite of Debian is known to have {kind} {suite}.",
+            hint=f"Name one of {', '.join(known)}, or a suite, such as {what}@trixie."
+            if known
+            else f"Name a suite: {what}@sid.",
+        )
     if at and not _SUITE.match(suite):
         raise UnknownServer(
             f"{suite!r} is not the name of a suite.",

@@ -23,6 +23,7 @@ from contend.plan import Plan
 from contend.probed import Generator, Probes, RunWarning
 from contend.settings.load import Slicing
 from contend.settings.profiler import PROFILER_HZ
+from contend.settings.values import level_word
 from contend.spec import CellSpec
 from contend.store import Planned, RunRecord
 from contend.units import format_duration
@@ -152,7 +153,9 @@ def arms_of(
     enter: Sequence[tuple[str, ...]],
 ) -> list[ArmSpec]:
     """The levels of a block, as one run of contend-load hops between them."""
-    names = [f"{index} {_level_of(block, run)}" for index, run in enumerate(block)]
+    names = [_level_of(block, run) for run in block]
+    if len(set(names)) < len(names):
+        names = [f"{name} ({number})" for number, name in enumerate(names, start=1)]
     return [
         ArmSpec(name, cell, ready.address, ready.watch_pid, statements, ready.members)
         for name, cell, ready, statements in zip(names, cells, readies, enter, strict=True)
@@ -181,7 +184,7 @@ def _level_of(block: Sequence[Planned], run: Planned) -> str:
     """What tells the run from the others of its block."""
     first = block[0].cell
     differs = [path for path in first if any(other.cell[path] != first[path] for other in block)]
-    return " ".join(str(run.cell[path]) for path in differs)
+    return ", ".join(f"{path} = {level_word(run.cell[path])}" for path in differs)
 
 
 def _of_level(seen: Probes, *, shared: bool) -> Probes:

@@ -19,6 +19,8 @@ Counts = Mapping[str, float]
 
 PER_QUERY = "_per_query"
 
+_SIGN_LOST = 2**63
+
 
 @dataclass(frozen=True, slots=True)
 class CounterSource:
@@ -74,8 +76,13 @@ def _of_one(found: Counts | None, run: Run) -> Counts | None:
 
 
 def _gauges(run: Run) -> Counts | None:
+    """Without what no server can hold: a number below 0 that was written without its sign."""
     found = _of_one(run.probes.get("gauges"), run)
-    return found and {name: value for name, value in found.items() if name not in IDENTITIES}
+    return found and {
+        name: value
+        for name, value in found.items()
+        if name not in IDENTITIES and value < _SIGN_LOST
+    }
 
 
 def _innodb(run: Run) -> Counts | None:

@@ -42,6 +42,10 @@ UNITS: Mapping[str, tuple[float, str, str]] = {
 Measured = Mapping[str, Measure]
 
 
+NOT_SET_US = 16_000_000
+"""The error that the kernel gives a clock that nothing sets."""
+
+
 class Cost(NamedTuple):
     """What was measured of one thing on two hosts, in words; how many times as much it is on the
     second, 1 if what was measured overlaps."""
@@ -70,6 +74,8 @@ def cost_between(name: str | None, first: Measured, second: Measured) -> Cost | 
 
 def in_words(name: str, found: Measure) -> str:
     """`412 µs (380 to 450)`."""
+    if name == "clock_error_us" and found.value >= NOT_SET_US:
+        return "not synchronised"
     factor, unit, _ = UNITS[name]
     value, low, high = (_short(part * factor) for part in found)
     spread = "" if low == high else f" ({low} to {high})"

@@ -16,7 +16,7 @@ GAUGES_OF: dict[str, frozenset[str]] = {
 """By `every` kind of server, `mariadb` alone, `mysql` alone, and what only some have."""
 
 IDENTITIES = frozenset(_LISTS["identities"]["names"])
-"""Numbers that only name something."""
+"""Numbers that only name something, or are settings of a library."""
 
 GAUGES = frozenset().union(*GAUGES_OF.values()) | IDENTITIES
 """They say how something is at a moment, and not how often something was done."""

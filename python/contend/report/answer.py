@@ -29,7 +29,7 @@ from contend.report.model import Answer, Panel, Progress
 from contend.report.naming import Naming, columns_text, place_of, place_text
 from contend.report.sentence import amount_of, claim_sentence
 from contend.report.shape import sweep_sentences
-from contend.report.words import estimate_text, factor_label, level_label, repeats_text, size_text
+from contend.report.words import factor_label, figure_text, level_label, repeats_text, size_text
 from contend.spec import Level, without_metric
 from contend.stats import Estimate
 
@@ -167,7 +167,7 @@ def _ends_of(study: Study, metric: Metric, measured: Sequence[CellFigures]) -> S
 def _at(metric: Metric, figure: Estimate, cell: Mapping[str, Level]) -> Said:
     """`23.46 ±0.21 queries a second at 8 connections`."""
     unit = "queries a second" if metric.name == THROUGHPUT else metric.unit
-    parts = (estimate_text(figure), Said.written(unit), place_text(cell))
+    parts = (figure_text(figure), Said.written(unit), place_text(cell))
     return Said.joined(" ", filter(None, parts))
 
 
@@ -275,19 +275,26 @@ def _choose(study: Study, naming: Naming, analysis: Analysis, level: Level) -> S
     others = Said.joined(" or ", alike)
     but = Said("; that {} is better is not certain", others) if alike else ""
     assert study.roles.compared is not None
-    risk = Said(_AT_RISK) if _is_risky(study.roles.compared.path, level) else ""
+    lost = risk_of(study.roles.compared.path, level)
+    risk = Said("; with it {}", lost) if lost else ""
     return Said("Next: try {} on your own server and load{}{}.", naming.noun(level), but, risk)
 
 
-_AT_RISK = "; with it commits or pages may be lost if the host fails"
-_RISKY: Mapping[str, tuple[str, ...]] = {
-    "innodb_flush_log_at_trx_commit": ("0", "2"),
-    "sync_binlog": ("0",),
-    "innodb_doublewrite": ("0", "off", "false"),
-    "redo_log_folder": ("/dev/shm",),
+_RISKY: Mapping[str, Mapping[str, str]] = {
+    "innodb_flush_log_at_trx_commit": {
+        "0": "about a second of commits is lost if the server or the host fails",
+        "2": "about a second of commits is lost if the host fails",
+    },
+    "sync_binlog": {"0": "the end of the binary log may be lost if the host fails"},
+    "innodb_doublewrite": dict.fromkeys(
+        ("0", "off", "false"), "a page cannot be repaired if the host fails while it is written"
+    ),
+    "redo_log_folder": {"/dev/shm": "the redo log, and maybe the data, is lost if the host fails"},
 }
-"""Levels that are faster because they wait for less, by the name of the variable or setting."""
+"""Levels that are faster because they wait for less, by the name of the variable or setting: what
+that may cost."""
 
 
-def _is_risky(path: str, level: Level) -> bool:
-    return str(level).lower() in _RISKY.get(path.rpartition(".")[2], ())
+def risk_of(path: str, level: Level) -> str:
+    """What a level may cost if something fails; empty if nothing is known of that."""
+    return _RISKY.get(path.rpartition(".")[2], {}).get(str(level).lower(), "")

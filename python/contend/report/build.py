@@ -55,6 +55,7 @@ from contend.report.provenance import (
     about_server,
     client_text,
     fact_groups,
+    servers_by_name,
     summary_of,
     variables_table,
 )
@@ -104,7 +105,7 @@ def _without_collecting() -> Iterator[None]:
 
 def _report(folder: RunFolder, study: Study) -> Report:
     experiment = study.experiment
-    naming = naming_of(experiment)
+    naming = naming_of(experiment, servers_by_name(study))
     layout = layout_of(study, naming)
     analyses = compared_of(study)
     first = analyses[0]

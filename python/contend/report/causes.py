@@ -45,7 +45,7 @@ from contend.report.words import (
     share_text,
     size_text,
     slug,
-    times_of,
+    times_text,
 )
 from contend.spec import Level, Roles
 from contend.stats import Estimate
@@ -229,7 +229,7 @@ class _Formatter(string.Formatter):
 _CHANGES: dict[str, Callable[[Finding], str]] = {
     "gain": lambda one: gain_text(one.change),
     "size": lambda one: size_text(one.change),
-    "times": lambda one: estimate_text(times_of(one.change)),
+    "times": lambda one: times_text(one.change),
 }
 
 

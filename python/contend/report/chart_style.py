@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from contend.report.model import Chart, Layout
-from contend.report.words import estimate_text
+from contend.report.words import figure_text
 from contend.spec import Level
 from contend.stats import Estimate, finite
 
@@ -117,7 +117,7 @@ def data_row(
         "value": told.mean,
         "low": finite(told.low),
         "high": finite(told.high),
-        "said": said(layout, column, level, {what: estimate_text(told), "n": str(told.n)}),
+        "said": said(layout, column, level, {what: figure_text(told), "n": str(told.n)}),
     }
 
 

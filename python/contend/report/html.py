@@ -27,7 +27,7 @@ from contend.report.words import (
     cell_phrase,
     change_title,
     detectable_text,
-    estimate_text,
+    figure_text,
     gain_text,
     key_text,
     notices_text,
@@ -35,9 +35,9 @@ from contend.report.words import (
     progress_text,
     repeats_each_text,
     significant,
-    times_of,
+    times_text,
 )
-from contend.stats import Estimate
+from contend.stats import Change, Estimate
 
 _MARKS = {"equivalent": "≈", "inconclusive": "?"}
 
@@ -73,7 +73,15 @@ def published_gain(gain: float) -> Markup:
 
 
 def estimate_cell(estimate: Estimate) -> Markup:
-    value, _, error = estimate_text(estimate).partition(" ")
+    return _with_error(figure_text(estimate))
+
+
+def times_cell(change: Change) -> Markup:
+    return _with_error(times_text(change))
+
+
+def _with_error(text: str) -> Markup:
+    value, _, error = text.partition(" ")
     return Markup(f"{minus(value)} <small>{error}</small>")
 
 
@@ -118,7 +126,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "detectable": detectable_text,
     "place_name": place_name,
     "usual_n": usual_n,
-    "times_cell": lambda change: estimate_cell(times_of(change)),
+    "times_cell": times_cell,
     "times": lambda value: minus(significant(value, 3)),
 }
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from contend.findings import CAUSES, Cause, Finding, Given, Said
 from contend.report.words import factor_label, is_counted, level_label, level_phrase
@@ -26,10 +26,12 @@ class Naming:
     roles: Roles
     words: Words
     cause: Cause | None
+    servers: Mapping[str, str] = field(default_factory=dict)
+    """Levels that are servers -> what each turned out to be: `MariaDB 11.8.6`."""
 
     def level(self, level: Level) -> Said:
         """What tables and charts call a level."""
-        known: Mapping[str, str] = self.cause.levels if self.cause else {}
+        known: Mapping[str, str] = self.cause.levels if self.cause else self.servers
         return Said.written(self.words.name(level) or known.get(str(level)) or level_label(level))
 
     def noun(self, level: Level) -> Said:
@@ -57,12 +59,14 @@ class Naming:
         return self.words.is_plural(level)
 
 
-def naming_of(experiment: Experiment) -> Naming:
-    """A cause from a newer contend is no reason to fail."""
+def naming_of(experiment: Experiment, servers: Mapping[str, str] | None = None) -> Naming:
+    """A cause from a newer contend is no reason to fail. `servers` as of `Naming`."""
     roles = roles_of(experiment)
     words = experiment.words.get(roles.compared.path if roles.compared else "", Words())
     cause = CAUSES.get(experiment.explain or "")
-    return Naming(roles, words, cause if cause is not None and cause.is_about(roles) else None)
+    is_about = cause is not None and cause.is_about(roles)
+    is_server = roles.compared is not None and roles.compared.path == USE
+    return Naming(roles, words, cause if is_about else None, (servers or {}) if is_server else {})
 
 
 def as_sentence(text: Said) -> Said:

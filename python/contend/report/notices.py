@@ -12,8 +12,8 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from contend.findings import CellFigures, Compared, Study, pairs_of
-from contend.metrics import Metric
+from contend.findings import CellFigures, Compared, Study, means_of_repeats, pairs_of
+from contend.metrics import THROUGHPUT, Metric, metric_of
 from contend.report.host_state import paged_out
 from contend.report.model import Notice, Progress
 from contend.report.provenance import sessions_differ
@@ -54,6 +54,7 @@ def warnings_of(
         *_not_recorded(study),
         *_lost_repeats(compared, runs),
         *unsteady(study, cells),
+        *_repeats_apart(study, cells),
         *paged_out(study),
         *_hosts(study, runs),
     )
@@ -163,6 +164,34 @@ def _lost_repeats(compared: Sequence[Compared], runs: int) -> list[Notice]:
             cells=tuple(dict.fromkeys(cell_phrase(one.cell) for one in most)),
             runs=lost,
             planned_runs=runs,
+        )
+    ]
+
+
+APART = 2.0
+"""Repeats of a cell whose speeds are so many times apart did not measure the same thing."""
+
+
+def _repeats_apart(study: Study, cells: Sequence[CellFigures]) -> list[Notice]:
+    speed = metric_of(THROUGHPUT).value
+    found = []
+    for cell in cells:
+        speeds = means_of_repeats(study.runs_of(cell.cell), speed)
+        if len(speeds) > 1 and max(speeds) >= APART * min(speeds) > 0:
+            found.append((max(speeds) / min(speeds), cell))
+    if not found:
+        return []
+    most, cell = max(found, key=lambda one: one[0])
+    at = cell_phrase(cell.cell)
+    example = f" (at {at})" if at and len(found) > 1 else ""
+    return [
+        Notice(
+            code="repeats-apart",
+            message=f"one repeat was up to {significant(most, 2)} times as fast as another"
+            f"{example}: something else than the levels changed between them",
+            cells=tuple(filter(None, (cell_phrase(one.cell) for _, one in found))),
+            runs=sum(len(study.runs_of(one.cell)) for _, one in found),
+            planned_runs=len(study.measured),
         )
     ]
 

@@ -11,6 +11,7 @@ from contend.metrics import THROUGHPUT
 from contend.report.flame_graph import flame_graph
 from contend.report.model import Section, TextTable
 from contend.report.naming import naming_of
+from contend.report.provenance import servers_by_name
 from contend.report.words import gain_text, significant
 from contend.stats import Estimate
 from contend.store import RunFolder
@@ -40,7 +41,7 @@ def profile_section(folder: RunFolder) -> Section | None:
     study, profile = found
     if profile is None:
         return Section(TITLE, _nothing(study), ())
-    naming = naming_of(study.experiment)
+    naming = naming_of(study.experiment, servers_by_name(study))
     names = (str(naming.level(profile.baseline)), str(naming.level(profile.level)))
     return Section(
         TITLE,

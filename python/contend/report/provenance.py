@@ -255,6 +255,17 @@ def _servers(study: Study) -> str:
     return ", ".join(found) or _server_name({}, planned_kind)
 
 
+def servers_by_name(study: Study) -> dict[str, str]:
+    """`mariadb@trixie` -> `MariaDB 11.8.6`; none if two of them are the same by that. A DSN or a
+    path says more than a version."""
+    found: dict[str, str] = {}
+    for record in _first_of_each(study, "server", USED):
+        server: Mapping[str, Any] = record.probes.get("server") or {}
+        if server.get("version") and "/" not in str(record.cell.get(USED, "/")):
+            found[str(record.cell[USED])] = _server_name(server, "")
+    return found if len(set(found.values())) == len(found) else {}
+
+
 def _server_name(server: Mapping[str, Any], planned_kind: str) -> str:
     """`MariaDB 10.11.19`, whether or not the version says so itself."""
     kind = str(server.get("kind") or planned_kind)

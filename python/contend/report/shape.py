@@ -25,7 +25,7 @@ from contend.report.chart_style import (
 )
 from contend.report.model import Chart, Layout, Panel, Shape, ShapePanel, ShapeRow
 from contend.report.panels import agrees, gain_at
-from contend.report.words import estimate_text, level_phrase, slug, times_of
+from contend.report.words import level_phrase, slug, times_of, times_text
 from contend.spec import Level, Published
 
 
@@ -143,10 +143,10 @@ def _most_done(
         near = next(one for one in known if one[1].high >= best[1].low)
         words = "{} server answers {} times as many queries a second at {} as at {}{}"
         beyond = ", and no more is certain beyond" if near[0] != last[0] else ""
-        times = estimate_text(times_of(near[1]))
+        times = times_text(near[1])
         text = Said(words, begin, times, level_phrase(path, near[0]), at_first, beyond)
     if last[1].high < best[1].low and last[0] != best[0]:
-        times = estimate_text(times_of(last[1]))
+        times = times_text(last[1])
         text = Said("{}; at {} it is {} times", text, level_phrase(path, last[0]), times)
     return Said("{}.", text)
 

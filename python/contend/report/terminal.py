@@ -31,14 +31,14 @@ from contend.report.model import (
 from contend.report.parts import missing_text
 from contend.report.words import (
     change_title,
-    estimate_text,
+    figure_text,
     gain_text,
     key_text,
     notices_text,
     plain_gain,
     progress_text,
     significant,
-    times_of,
+    times_text,
 )
 
 _STYLES = {
@@ -307,7 +307,7 @@ def _shape_cells(row: ShapeRow) -> list[Text]:
     del first
     return [
         Text("1"),
-        *(Text(estimate_text(times_of(one)) if one else _NOT_MEASURED) for one in others),
+        *(Text(times_text(one) if one else _NOT_MEASURED) for one in others),
     ]
 
 
@@ -337,7 +337,7 @@ def _statement_rows(layout: Layout, table: StatementTable) -> Rows:
     for group in table.groups:
         for row in group.rows:
             label = group.name if len(group.rows) == 1 else f"{group.name}, {row.label}"
-            cells = [Text(estimate_text(e) if e else _NOT_MEASURED) for e in row.estimates]
+            cells = [Text(figure_text(e) if e else _NOT_MEASURED) for e in row.estimates]
             rows.append((Text(label), cells))
         rows += [
             (Text(f"  {row.label} over {layout.baseline}, %"), [_gain(g) for g in row.gains])
@@ -382,7 +382,7 @@ def _metrics(report: Report, out: _Out, keys: Sequence[str]) -> None:
             rows: Rows = [
                 (
                     Text(row.label),
-                    [Text(estimate_text(e) if e else _NOT_MEASURED) for e in row.estimates],
+                    [Text(figure_text(e) if e else _NOT_MEASURED) for e in row.estimates],
                 )
                 for row in table.rows
             ]

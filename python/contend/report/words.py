@@ -191,6 +191,28 @@ def times_of(change: Change) -> Estimate:
     return Estimate(change.ratio, change.low, change.high, change.n, 0.0)
 
 
+def times_text(change: Change) -> Said:
+    """`2.41 ±0.12`; where ± would hide that the interval ends above 0, its ends: `1.05 to 4.20`."""
+    times = times_of(change)
+    if math.isfinite(change.high) and 0 < change.ratio * _MUCH_WIDER < change.high:
+        if change.high > change.ratio * SAYS_NOTHING:
+            return Said.written(f"{significant(change.ratio, 2)} {UNKNOWN}")
+        ends = (significant(end, 3) for end in (change.low, change.high))
+        return Said.written(" to ".join(ends))
+    return estimate_text(times)
+
+
+SAYS_LITTLE = 10
+"""Half of an interval that is so many times its figure tells nothing of the figure."""
+
+
+def figure_text(estimate: Estimate) -> Said:
+    """`23.46 ±0.21` of what cannot be below 0; `194904 ±?` of what two repeats do not tell."""
+    if 0 < estimate.mean * SAYS_LITTLE < half_of(estimate) < math.inf:
+        return Said.written(f"{significant(estimate.mean, 3)} {UNKNOWN}")
+    return estimate_text(estimate)
+
+
 def estimate_text(estimate: Estimate) -> Said:
     """`23.46 ±0.21`."""
     mean, half = estimate.mean, half_of(estimate)

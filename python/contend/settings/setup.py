@@ -85,8 +85,9 @@ class Setup(Setting):
                 seconds = target.change(step["do"], step["undo"])
                 done.append({"do": step["do"], "seconds": seconds})
             except ContendError as error:
+                name = f" ({step['name']})" if step["name"] else ""
                 raise WorkError(
-                    f"setup, step {number} of {len(steps)}: {error.message}",
+                    f"setup, step {number} of {len(steps)}{name}: {error.message}",
                     hint="What the steps before it did was undone.",
                 ) from error
         if done:

@@ -76,6 +76,13 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+def level_word(level: object) -> str:
+    """A level in a line for people, as reports call it: a switch is on or off."""
+    if isinstance(level, bool):
+        return "on" if level else "off"
+    return "none" if level == "" else str(level)
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """A string; if `pattern` is set, one that matches it as a whole."""

@@ -172,6 +172,21 @@ def writing_share(kind: str, parameters: Mapping[str, object]) -> float:
     return sum(int(shares[name]) for name in writing) / 100
 
 
+def never_asks(workload: Mapping[str, object], event: str) -> bool:
+    """Whether statements of the user's own certainly have no event of that name, or its share of
+    the events is none."""
+    if workload["kind"] != "sql":
+        return False
+    names = set(_HEADER.findall(str(workload["text"])))
+    given = workload.get("shares")
+    shares: Mapping[str, object] = given if isinstance(given, Mapping) else {}
+    percent = {name: int(str(share)) for name, share in shares.items()}
+    if not names:
+        return False
+    rest = 100 - sum(percent.values())
+    return event not in names or percent.get(event, rest) == 0
+
+
 def may_ask(cell: Values, tables: Iterable[str]) -> bool:
     """Whether a cell may touch any of these tables: of the user's own statements only those do that
     name one."""

@@ -16,6 +16,7 @@ from contend.settings.model import Setting
 from contend.settings.plan_keys import METRICS
 from contend.settings.tables import Tagged
 from contend.settings.values import AnyLevel, Level, Refused, attribute_name, shown
+from contend.settings.workload import never_asks
 from contend.spec.build_workload import (
     check_script,
     read_tagged,
@@ -185,6 +186,7 @@ def _refuse_idle(document: Document, values: dict[str, Any], factors: tuple[Fact
 
 def _check_cells(document: Document, experiment: Experiment) -> None:
     """Refuse what no server could have, in whichever cell."""
+    asked: list[dict[str, Any]] = []
     for cell in itertools.islice(each_combination(experiment.factors), _CHECKED_MAX):
         try:
             spec = cell_spec(experiment, cell)
@@ -198,6 +200,16 @@ def _check_cells(document: Document, experiment: Experiment) -> None:
                 place = ("factors", varied[0]) if varied else setting.steps
                 sentence = refused.reason if refused.whole else f"{setting.path} {refused.reason}"
                 document.refuse(place, sentence, hint=refused.hint)
+        asked.append(spec["workload"])
+    for metric in experiment.compare.metric:
+        event = metric.removeprefix("event.").rpartition(".")[0]
+        if metric.startswith("event.") and all(never_asks(one, event) for one in asked):
+            document.refuse(
+                ("compare", "metric"),
+                f'compare.metric names "{metric}", and no cell has events "{event}": the '
+                "statements have none of that name, or workload.shares leaves them none",
+                hint="Name another event, or give that one a share.",
+            )
 
 
 def _factors(document: Document) -> tuple[Factor, ...]:

@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from contend.settings.tables import Nested
 from contend.settings.values import Choice, Key, Refused, shown
-from contend.spec.keys import VARIANTS, PathTarget, resolve
+from contend.spec.keys import VARIANTS, PathTarget, can_be_factor, resolve
 from contend.spec.model import SpecError
 
 Path = tuple[str | int, ...]
@@ -206,7 +206,20 @@ class Document:
         place = (*path, *refused.at)
         name = ".".join(map(str, place))
         sentence = refused.reason if refused.whole else f"{name} {refused.reason}"
-        self.refuse(place, sentence, hint=refused.hint)
+        hint = refused.hint
+        if hint is None and isinstance(self._at(place), list) and can_be_factor(name):
+            hint = f'A list of levels goes under [factors]: "{name}" = […].'
+        self.refuse(place, sentence, hint=hint)
+
+    def _at(self, path: Path) -> object:
+        """What stands at `path`; None if nothing does."""
+        node: object = self.tree
+        for key in path:
+            if isinstance(node, list) and isinstance(key, int):
+                node = node[key]
+            else:
+                node = node.get(key) if isinstance(node, dict) else None
+        return node
 
     def table(self, path: tuple[str, ...]) -> dict[str, object]:
         """The table at `path`, empty if there is none."""

@@ -298,8 +298,26 @@ def resolve(path: str) -> PathTarget:
         if key.name == name:
             return PathTarget(path, (section, name), key, None)
     raise Refused(
-        f'"{path}" names nothing in an experiment', hint=did_you_mean(path, known_paths())
+        f'"{path}" names nothing in an experiment',
+        hint=_HOW_TO_REACH
+        if path.rpartition(".")[2] in _REACHED
+        else did_you_mean(path, known_paths()),
     )
+
+
+_REACHED = frozenset({"tls", "ssl", "ssl_mode", "tcp", "socket", "transport"})
+_HOW_TO_REACH = (
+    "How a server is reached is part of its DSN: server.use has a level such as "
+    "mysql://USER@HOST/DATABASE?ssl_mode=required, or socket:/PATH."
+)
+
+
+def can_be_factor(path: str) -> bool:
+    """Whether `path` leads to what a list of levels can be given for."""
+    try:
+        return resolve(path).can_vary
+    except Refused:
+        return False
 
 
 def known_paths() -> tuple[str, ...]:

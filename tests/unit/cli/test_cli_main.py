@@ -222,3 +222,22 @@ def test_what_is_no_secret_is_repeated(
     command.result = WorkError(words)
     cli.main(["probe"])
     assert capsys.readouterr().err == f"contend: error: {words}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("run x.toml --threads 8", "load.connections"),
+        ("run x.toml --time=60", "--for"),
+        ("run x.toml --serve mariadb", "--server"),
+        ("try a=1,2 --threads=8", "--connections"),
+        ("server list --jsn", "--json"),
+        ("show x --ful", "--full"),
+    ],
+)
+def test_an_option_that_a_command_has_not_is_answered_with_the_one_that_it_has(
+    line: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(line.split()) == 2
+    said = capsys.readouterr().err
+    assert "unknown option" in said and hint in said.partition("hint:")[2]

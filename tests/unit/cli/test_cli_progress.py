@@ -50,6 +50,7 @@ def test_a_pipe_gets_plain_lines_and_a_terminal_a_live_one() -> None:
 def test_a_cell_is_named_by_the_ends_of_its_paths() -> None:
     assert label(CELL) == "key_cache_segments=32 connections=64"
     assert label({"server.wrap": ""}) == "wrap=none"
+    assert label({"setup.index": True, "setup.other": False}) == "index=on other=off"
 
 
 def test_each_run_is_one_line_with_its_speed_marks_and_the_time_left() -> None:
@@ -74,6 +75,27 @@ def test_long_steps_are_told_at_each_tenth() -> None:
     assert lines[0] == "loading 1k rows: 0%"
     assert lines[-1] == "loading 1k rows: 100%"
     assert len(lines) <= 12
+
+
+def test_a_step_of_each_repeat_is_told_once_unless_it_takes_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    once = [events.StepProgress("restoring a", n, 4, "bytes") for n in range(1, 5)]
+    other = [events.StepProgress("restoring b", n, 4, "bytes") for n in range(1, 5)]
+    assert len(plain(*once, *other)) == 8
+    assert len(plain(*(once + other) * 9)) == 8
+
+    def slow(console: CleanConsole) -> None:
+        with PlainDisplay(console) as display:
+            for event in once * 2:
+                display(event)
+                now[0] += 6.0
+
+    out = io.StringIO()
+    slow(CleanConsole(file=out, width=200))
+    assert out.getvalue().splitlines()[4:] == ["restoring a: 75%", "restoring a: 100%"]
 
 
 def test_square_brackets_are_text(capsys: pytest.CaptureFixture[str]) -> None:

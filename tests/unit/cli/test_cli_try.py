@@ -29,6 +29,7 @@ Printed = Callable[[str], Experiment]
 def at_hand(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     servers: list[Any] = [UNRUN]
     monkeypatch.setattr("contend.get.servers_at_hand", lambda: servers)
+    monkeypatch.setattr("contend.get.find_server", lambda _kind, wanted=None: UNRUN)
     return servers
 
 
@@ -83,6 +84,21 @@ def test_several_options_are_several_factors_and_the_first_is_compared(printed: 
     ]
     assert made.compare.baseline == {"server.options.a": 1}
     assert made.base["server.options"] == {"c": 7}
+
+
+@pytest.mark.parametrize("line", ["sort_bufer_size=1M,2M", "--a '' --b sort_bufer_size=2M"])
+def test_what_a_run_refuses_is_not_printed(
+    line: str,
+    at_hand: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(
+        "contend.servers.kinds.mysqld.program_options", lambda _: frozenset({"sort_buffer_size"})
+    )
+    assert main(["try", *shlex.split(line), "--print"]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and "has no option sort_bufer_size" in said.err
 
 
 def test_sets_are_profiles(printed: Printed) -> None:

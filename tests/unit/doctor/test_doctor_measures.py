@@ -94,6 +94,8 @@ def test_folders_on_one_disk_are_told_from_others(tmp_path: Path) -> None:
     ("name", "found", "words"),
     [
         ("fsync_us", Measure(412.3, 380, 455), "412 µs (380 to 455)"),
+        ("clock_error_us", Measure(2500, 2500, 2500), "2,500 µs"),
+        ("clock_error_us", Measure(16e6, 16e6, 16e6), "not synchronised"),
         ("steal_share", Measure(0.0123, 0, 0.04), "1.2 % (0 to 4)"),
         ("clock_ns", Measure(25, 25, 25), "25 ns"),
     ],

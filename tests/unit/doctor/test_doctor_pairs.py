@@ -63,3 +63,17 @@ def test_where_nothing_is_shown_it_says_what_cannot_be_seen(name: str, tmp_path:
 
 ASK_OTHERWISE = {"free-space", "virtual-machine", "damon-pageout"}
 """They ask the kernel itself, or take that nothing is there for an answer."""
+
+
+def test_a_flush_that_reaches_no_disk_is_severe(
+    roots: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for took_us in (49, 57):
+        quick = look("fsync-latency", Case(measured={"fsync_us": took_us}), roots, monkeypatch)
+        assert isinstance(quick, Found) and quick.severity == "severe"
+        assert "no disk" in quick.evidence
+
+
+def test_studies_are_not_called_by_the_letters_that_the_project_gives_them() -> None:
+    for check in CHECKS:
+        assert "Study " not in check.why + check.costs + check.mend

@@ -188,6 +188,8 @@ def test_the_cache_is_where_the_user_has_it(
     [
         ("mariadb", Wanted("mariadb", (), None)),
         ("mysql@sid", Wanted("mysql", (), "sid")),
+        ("mariadb@11.8", Wanted("mariadb", (), "trixie")),
+        ("mariadb+rocksdb@10.11", Wanted("mariadb", ("rocksdb",), "bookworm")),
         ("mariadb+spider", Wanted("mariadb", ("spider",), None)),
         ("mariadb+galera@trixie", Wanted("mariadb", ("galera",), "trixie")),
         ("mariadb+rocksdb+rocksdb@trixie", Wanted("mariadb", ("rocksdb",), "trixie")),
@@ -205,6 +207,8 @@ def test_reads_what_is_wanted(text: str, expected: Wanted) -> None:
         ("mariadb+rockdb", 'Did you mean "rocksdb"?'),
         ("mysql+rocksdb", "Leave it out."),
         ("mariadb@", "Suites have names"),
+        ("mariadb@11.4", "10.11, 11.8"),
+        ("mysql@8.4", "mysql@sid"),
         ("mariadb@../x", "Suites have names"),
     ],
 )

@@ -202,5 +202,5 @@ class Noise:
 
 
 def level_of(arm_name: str) -> int:
-    """The level in the name of an arm: its number in the block, then the level."""
-    return int(arm_name.split()[1])
+    """The level in the name of an arm, `path = level`."""
+    return int(arm_name.partition(" = ")[2].split()[0])

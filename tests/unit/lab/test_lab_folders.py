@@ -38,7 +38,7 @@ def test_levels_with_data_of_their_own_take_each_folder(bench: Bench) -> None:
     asked: list[dict[str, int]] = []
 
     def look(plan: dict[str, Any]) -> None:
-        asked.append({arm["name"].split()[1]: bench.place_of(arm) for arm in plan["arms"]})
+        asked.append({arm["name"].partition(" = ")[2]: bench.place_of(arm) for arm in plan["arms"]})
 
     bench.each_plan = look
     bench.play()
@@ -63,7 +63,7 @@ def test_the_copy_is_made_anew_each_repeat_and_not_within_one(bench: Bench) -> N
 def test_the_record_says_which(bench: Bench) -> None:
     asked: list[dict[str, int]] = []
     bench.each_plan = lambda plan: asked.append(
-        {arm["name"].split()[1]: bench.place_of(arm) for arm in plan["arms"]}
+        {arm["name"].partition(" = ")[2]: bench.place_of(arm) for arm in plan["arms"]}
     )
     bench.play()
     for records, of_block in zip(bench.blocks().values(), asked, strict=True):

@@ -326,7 +326,7 @@ class TestResumed:
 
     def test_what_earlier_sessions_measured_counts(self, make: MakeBench) -> None:
         bench = make('until = "±5 %"')
-        self.interrupted(bench, 13)
+        self.interrupted(bench, 9)
         bench.play(Noise(bench, slices=0.02))
         assert str(finished(bench)).startswith("width reached")
         assert whole(bench)

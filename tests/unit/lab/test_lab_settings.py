@@ -103,7 +103,7 @@ class TestSetup:
         with pytest.raises(WorkError) as caught:
             bench.testbed.set(cell())
         assert caught.value.message == (
-            "setup, step 2 of 2: the server refused 'CREATE b': it is not in the mood"
+            "setup, step 2 of 2 (b): the server refused 'CREATE b': it is not in the mood"
         )
         assert bench.said == ["CREATE a", "DROP a"]
         bench.testbed.set(cell(B_OFF))

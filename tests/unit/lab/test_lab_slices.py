@@ -395,3 +395,13 @@ def test_slices_are_as_long_as_the_rest_before_them_makes_worth_while(
     slices_s = [plan["load"]["slices"]["slice_s"] for plan in bench.play().plans]
     assert slices_s[0] == 0.1
     assert slices_s[-1] == pytest.approx(longer_s, rel=0.1)
+
+
+def test_a_failure_names_what_is_varied_and_its_level(bench: Bench) -> None:
+    names: set[str] = set()
+    bench.each_plan = lambda plan: names.update(arm["name"] for arm in plan["arms"])
+    bench.play()
+    assert names == {
+        "server.options.key_cache_segments = 0",
+        "server.options.key_cache_segments = 32",
+    }

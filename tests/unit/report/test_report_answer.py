@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from dataclasses import replace
@@ -23,7 +24,7 @@ from synthetic_run import (
 )
 
 from contend.report import Report, build
-from contend.report.answer import _is_risky
+from contend.report.answer import risk_of
 from contend.report.words import gain_text
 from contend.store import RunFolder, RunRecord
 
@@ -323,17 +324,47 @@ def test_there_are_three_sentences_at_most(
 
 
 @pytest.mark.parametrize(
-    ("path", "level", "risky"),
+    ("path", "level", "lost"),
     [
-        ("server.options.innodb_flush_log_at_trx_commit", 2, True),
-        ("server.globals.innodb_flush_log_at_trx_commit", 1, False),
-        ("server.options.innodb_doublewrite", "OFF", True),
-        ("server.redo_log_folder", "/dev/shm", True),
-        ("server.redo_log_folder", "/mnt/fast", False),
-        ("load.connections", 2, False),
+        ("server.options.innodb_flush_log_at_trx_commit", 2, "a second of commits"),
+        ("server.options.innodb_flush_log_at_trx_commit", 0, "the server or the host"),
+        ("server.globals.innodb_flush_log_at_trx_commit", 1, ""),
+        ("server.options.sync_binlog", 0, "binary log"),
+        ("server.options.innodb_doublewrite", "OFF", "a page"),
+        ("server.options.innodb_doublewrite", False, "a page"),
+        ("server.redo_log_folder", "/dev/shm", "the redo log"),
+        ("server.redo_log_folder", "/mnt/fast", ""),
+        ("load.connections", 2, ""),
     ],
 )
-def test_what_may_lose_commits_is_not_advised_without_saying_so(
-    path: str, level: Any, risky: bool
+def test_what_may_lose_something_is_not_advised_without_saying_what(
+    path: str, level: Any, lost: str
 ) -> None:
-    assert _is_risky(path, level) is risky
+    said = risk_of(path, level)
+    assert lost in said and bool(said) is bool(lost)
+    assert "commit" not in path or "page" not in said
+
+
+def test_servers_are_called_by_what_they_turned_out_to_be(tmp_path: Path) -> None:
+    names = ("mariadb@bookworm", "mariadb@trixie")
+    sets = (
+        f"{CONNECTIONS}=[1, 8]",
+        f"{POINTS}=[10]",
+        f"{SEGMENTS}=0",
+        f"server.use={json.dumps(names)}",
+        f'compare.baseline={{ "server.use" = "{names[0]}" }}',
+    )
+
+    def answer(*versions: str) -> str:
+        def served(record: RunRecord) -> RunRecord:
+            version = versions[names.index(str(record.cell["server.use"]))]
+            server = {"kind": "mariadb", "version": version, "source": "private"}
+            return replace(record, probes={**record.probes, "server": server})
+
+        path = write_slices(tmp_path / "-".join(versions), study(sets=sets), change=served)
+        with RunFolder.open(path) as folder:
+            return build(folder).answer.sentence
+
+    said = answer("10.11.14-MariaDB", "11.8.6-MariaDB")
+    assert "MariaDB 11.8.6" in said and "MariaDB 10.11.14" in said and "@" not in said
+    assert "mariadb@trixie" in answer("11.8.6-MariaDB", "11.8.6-MariaDB")

@@ -95,3 +95,13 @@ def test_runs_of_their_own_have_no_slices_to_look_at(tmp_path: Path) -> None:
     report = report_of(write_run(tmp_path / "run", study(sets=(*SIX, "compare.repeats=3"))))
     assert not any(one.code.startswith("not-steady") for one in report.warnings)
     assert not any("Of the noise" in text for text in report.answer.basis)
+
+
+@pytest.mark.parametrize(("server_sd", "apart"), [(0.6, True), (0.05, False)])
+def test_repeats_that_are_far_apart_are_marked(
+    tmp_path: Path, server_sd: float, apart: bool
+) -> None:
+    path = write_slices(tmp_path / "run", study(sets=SIX), server_sd=server_sd)
+    marked = [one for one in report_of(path).warnings if one.code == "repeats-apart"]
+    assert bool(marked) is apart
+    assert all("times as fast as another" in one.message and one.cells for one in marked)

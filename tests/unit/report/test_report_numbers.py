@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from contend.report.words import (
     estimate_text,
+    figure_text,
     gain_text,
     plain_gain,
     share_text,
     significant,
     size_text,
+    times_text,
 )
 from contend.stats import Change, Estimate, TableShape, answer_table
 
@@ -107,3 +109,16 @@ def test_shares_and_plain_digits() -> None:
     assert share_text(estimate(0.2607, 0.02)) == "26.1 % ±2.0"
     assert significant(0.000123456, 3) == "0.000123"
     assert significant(0, 3) == "0"
+
+
+def test_of_a_figure_that_the_interval_says_nothing_of_there_is_no_interval() -> None:
+    assert figure_text(estimate(194904, 9156103)) == "194904 ±?"
+    assert figure_text(estimate(23.46, 0.13)) == "23.46 ±0.13"
+    assert figure_text(estimate(0.02, 0.1)) == estimate_text(estimate(0.02, 0.1))
+
+
+def test_so_many_times_has_the_ends_of_a_wide_interval() -> None:
+    one = change_of(2.0, 2.0)
+    assert times_text(replace(one, low=1.05, high=4.2)) == "1.05 to 4.20"
+    assert times_text(replace(one, low=1.9, high=2.1)) == "2.00 ±0.10"
+    assert times_text(replace(one, low=1e-9, high=1e9)) == "2.0 ±?"

@@ -55,6 +55,45 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
         'Did you mean "data.rows"?',
     ),
     (
+        "a metric of events that have no share",
+        '[workload]\nkind = "sql"\ntext = "@a\\nSELECT 1;\\n@b\\nSELECT 2;\\n"\n'
+        'shares = { a = 100 }\n[compare]\nmetric = ["qps", "event.b.response_us_p99"]',
+        'it.toml:6: compare.metric names "event.b.response_us_p99", and no cell has events "b"',
+        "Name another event, or give that one a share.",
+    ),
+    (
+        "a metric of events that there are not",
+        '[workload]\nkind = "sql"\ntext = "@a\\nSELECT 1;\\n"\n'
+        '[compare]\nmetric = "event.c.events_per_s"',
+        'it.toml:5: compare.metric names "event.c.events_per_s", and no cell has events "c"',
+        "Name another event, or give that one a share.",
+    ),
+    (
+        "how a server is reached",
+        '[factors]\n"server.tls" = [true, false]',
+        'it.toml:2: factor "server.tls" names nothing in an experiment',
+        "How a server is reached is part of its DSN: server.use has a level such as "
+        "mysql://USER@HOST/DATABASE?ssl_mode=required, or socket:/PATH.",
+    ),
+    (
+        "levels in place of a value",
+        "[load]\nconnections = [1, 8]",
+        "it.toml:2: load.connections must be a whole number from 1 to 100000, not [1, 8]",
+        'A list of levels goes under [factors]: "load.connections" = […].',
+    ),
+    (
+        "levels in place of the value of an option",
+        '[server.options]\nsort_buffer_size = ["256K", "4M"]',
+        "it.toml:2: server.options.sort_buffer_size must be text, a number or true/false, not",
+        'A list of levels goes under [factors]: "server.options.sort_buffer_size" = […].',
+    ),
+    (
+        "levels in place of a parameter of the workload",
+        '[workload]\nkind = "random_points"\npoints = [1, 8]',
+        "it.toml:3: workload.points must be a whole number from",
+        'A list of levels goes under [factors]: "workload.points" = […].',
+    ),
+    (
         "unknown table",
         "[sever]",
         'it.toml:1: unknown table or key "sever"',

@@ -139,3 +139,14 @@ def test_one_name_means_one_thing_in_all_kinds() -> None:
     for keys in WORKLOAD.kinds.values():
         for key in keys:
             assert seen.setdefault(key.name, key).kind == key.kind
+
+
+def test_a_metric_of_events_needs_them_in_some_cell_only(
+    load: Callable[..., Experiment],
+) -> None:
+    head = '[workload]\nkind = "sql"\ntext = "@a\\nSELECT 1;\\n@b\\nSELECT 2;\\n"\n'
+    metric = '[compare]\nmetric = "event.b.response_us_p99"\n'
+    made = load(f'{head}{metric}[factors]\n"workload.shares.a" = [50, 100]\n')
+    assert made.compare.metric == ("event.b.response_us_p99",)
+    load(f"{head}shares = {{ b = 100 }}\n{metric}")
+    load(f"{head}{metric}")

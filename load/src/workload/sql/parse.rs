@@ -237,6 +237,9 @@ impl<'t> Parser<'t> {
         if word == "weight" {
             self.take_while(is_space);
             let start = self.place();
+            if self.peek() == Some('=') {
+                return Err(start.error("a weight has no =; say `weight 3`"));
+            }
             let digits = self.take_while(|c| c.is_ascii_digit());
             weight = digits
                 .parse()

@@ -121,7 +121,7 @@ CHECKS = (
         title="mitigations of CPU flaws",
         why="A statement makes several system calls and thread switches, each of which some "
         "mitigations make dearer.",
-        costs="Study B saw about 2 % with noibrs noibpb nopti on its owner's host.",
+        costs="About 2 % in a published study, with noibrs noibpb nopti.",
         mend="mitigations=off on the kernel's command line, only if nobody else's code runs there",
         look=_mitigations,
         measure="system_call_ns",
