@@ -80,7 +80,7 @@ def level_word(level: object) -> str:
     """A level in a line for people, as reports call it: a switch is on or off."""
     if isinstance(level, bool):
         return "on" if level else "off"
-    return "none" if level == "" else str(level)
+    return "''" if level == "" else str(level)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from killed import in_a_process_of_its_own
 
 from contend.errors import RequestError
 from contend.placement.cpus import MEMORY_PATTERN, both, cpus_of, layout, memory_of
-from contend.placement.groups import make_group, quota_of, real_time_file
+from contend.placement.groups import PERIOD_US, make_group, quota_of, real_time_file
 from contend.placement.model import as_list
 from contend.settings import SETTINGS, launch_of
 
@@ -297,3 +297,8 @@ def test_a_container_that_hides_proc_is_told_what_cannot_be_seen() -> None:
     assert refused.startswith("cpu_quota needs the cpu controller of control groups, and this host")
     assert "in a container the host decides" in refused
     assert doctor == ["True", "True"]
+
+
+def test_the_guide_names_the_period_of_a_quota() -> None:
+    guide = Path(__file__).parents[3] / "docs/guides/placement.md"
+    assert f"period is {PERIOD_US / 1000:g} ms" in guide.read_text()
