@@ -83,6 +83,9 @@ pub struct Interval {
     pub errors: u64,
     /// Queries a second that were answered in the interval, whichever event they belong to.
     pub qps: f64,
+    /// Events that ended well in the interval, those that were under way at an edge of the window by
+    /// the part of their time that lay inside.
+    pub events_in_parts: f64,
     pub latency_us: Percentiles,
     /// By statement class, where the workload has more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -117,6 +120,9 @@ pub struct Slice {
     pub begun: u64,
     pub events: u64,
     pub drained: u64,
+    /// Events that ended well, those that were under way at an edge of the slice by the part of
+    /// their time that lay inside: a rate of events is of these.
+    pub events_in_parts: f64,
     pub failed: u64,
     #[serde(default)]
     pub retries: u64,
@@ -183,6 +189,9 @@ pub struct Done {
     /// one `event()` of a script. `begun` = `events` + `failed` + `unfinished`.
     #[serde(default)]
     pub events: u64,
+    /// Events that ended well, those that were under way at an edge of the window by the part of
+    /// their time that lay inside: a rate of events is of these.
+    pub events_in_parts: f64,
     /// Events that began and were to begin inside the window.
     #[serde(default)]
     pub begun: u64,
@@ -390,6 +399,8 @@ pub struct KindFigures {
     /// Events that ended well; how many of them took back what they had done, as they were meant
     /// to; those that failed; and how often one was begun again.
     pub events: u64,
+    /// As of all events together.
+    pub events_in_parts: f64,
     pub rolled_back: u64,
     pub failed: u64,
     pub retries: u64,

@@ -56,6 +56,7 @@ class Done(TypedDict):
     ended: str
     errors: list[ErrorCount]
     events: NotRequired[int]
+    events_in_parts: float
     failed: NotRequired[int]
     fairness: float
     files: NotRequired[list[str]]
@@ -164,6 +165,7 @@ class Interval(TypedDict):
     classes: NotRequired[list[ClassFigures]]
     duration_s: float
     errors: int
+    events_in_parts: float
     index: int
     latency_us: Percentiles
     qps: float
@@ -178,6 +180,7 @@ class KindFigures(TypedDict):
 
     classes: list[str]
     events: int
+    events_in_parts: float
     failed: int
     lag_us: NotRequired[Percentiles | None]
     latency_hdr_ns: str
@@ -290,6 +293,7 @@ class Slice(TypedDict):
     ended: NotRequired[str]
     errors: list[ErrorCount]
     events: int
+    events_in_parts: float
     failed: int
     index: int
     kinds: NotRequired[list[KindFigures]]

@@ -149,6 +149,7 @@ impl OutcomeWriter {
                     bytes_received: tally.bytes_received(),
                     errors: tally.errors.total(),
                     qps: ratio((tally.queries() + tally.carried) as f64, duration_s),
+                    events_in_parts: tally.whole().events_in_parts(),
                     latency_us: tally.whole().response.percentiles_us(),
                     classes: match &workload {
                         Some(workload) if tally.classes.len() > 1 => {
@@ -187,6 +188,7 @@ impl OutcomeWriter {
             ended: ended_by(slice.ended),
             begun: tally.begun,
             events: whole.events,
+            events_in_parts: whole.events_in_parts(),
             drained: slice.drained.events(),
             failed: whole.failed,
             retries: whole.retries,
@@ -284,6 +286,7 @@ impl OutcomeWriter {
             ended: ended_by(measured.ended),
             measured_s,
             events: whole.events,
+            events_in_parts: whole.events_in_parts(),
             begun: tally.begun,
             failed: whole.failed,
             rolled_back: whole.rolled_back,

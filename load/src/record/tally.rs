@@ -68,6 +68,9 @@ impl TallyShape {
 pub struct KindTally {
     /// Events that ended well.
     pub events: u64,
+    /// What is to be added to `events`, so that each that was under way at an edge of the window
+    /// counts by the part of its time that lay inside.
+    pub cut: f64,
     /// How many of those rolled back on purpose.
     pub rolled_back: u64,
     /// Events that failed: broken off, given up, or dropped by a script.
@@ -322,6 +325,12 @@ impl KindTally {
         }
     }
 
+    /// Events that ended well, those that were under way at an edge of the window by the part of
+    /// their time that lay inside.
+    pub fn events_in_parts(&self) -> f64 {
+        (self.events as f64 + self.cut).max(0.0)
+    }
+
     /// The response times as they would be if failed tries had taken no time; none if no event was
     /// retried.
     pub fn without_retries(&self) -> Option<Latency> {
@@ -334,6 +343,7 @@ impl KindTally {
     pub fn merge(&mut self, other: &Self) {
         let Self {
             events,
+            cut,
             rolled_back,
             failed,
             retries,
@@ -342,6 +352,7 @@ impl KindTally {
             retried,
         } = other;
         self.events += events;
+        self.cut += cut;
         self.rolled_back += rolled_back;
         self.failed += failed;
         self.retries += retries;
@@ -354,6 +365,7 @@ impl KindTally {
         // Taken apart by name, as above; a new histogram would be allocated.
         let Self {
             events,
+            cut,
             rolled_back,
             failed,
             retries,
@@ -361,6 +373,7 @@ impl KindTally {
             open,
             retried,
         } = self;
+        *cut = 0.0;
         let counts = [events, rolled_back, failed, retries];
         counts.into_iter().for_each(|count| *count = 0);
         response.clear();

@@ -94,7 +94,9 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         };
         if let Some(seat) = self.seats.get_mut(seat_index) {
             self.books.count_event_of_node(seat, node);
-            self.books.end_event(seat, ending, self.reactor.now_ns());
+            let timeline = &self.edges.timeline;
+            self.books
+                .end_event(seat, ending, self.reactor.now_ns(), timeline);
         }
         self.offer_event(seat_index);
     }

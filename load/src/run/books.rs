@@ -1,6 +1,7 @@
 //! What a worker records: events, their queries, errors. It hands its figures over at the end of
 //! each interval.
 
+use super::edges::Timeline;
 use super::job::{ArmJob, Several};
 use super::messages::Mailbox;
 use super::seat::Seat;
@@ -77,7 +78,17 @@ impl Books {
 
     /// The seat's event has ended well.
     #[inline]
-    pub(super) fn end_event(&mut self, seat: &mut Seat, ending: Ending, now_ns: u64) {
+    pub(super) fn end_event(
+        &mut self,
+        seat: &mut Seat,
+        ending: Ending,
+        now_ns: u64,
+        timeline: &Timeline,
+    ) {
+        if seat.begun_ns < timeline.open_ns || now_ns >= timeline.close_ns {
+            let part = timeline.part_inside(seat.begun_ns, now_ns);
+            self.cut_event(seat, ending.kind, part);
+        }
         seat.event = None;
         seat.events_on_link += 1;
         let tried_again_ns = std::mem::take(&mut seat.tried_again_ns);
@@ -98,6 +109,14 @@ impl Books {
         }
     }
 
+    /// An event ends well that may have been under way at an edge of the window.
+    #[cold]
+    fn cut_event(&mut self, seat: &Seat, kind: u8, part_inside: f64) {
+        if let Some(tally) = self.tally.kinds.get_mut(usize::from(kind)) {
+            tally.cut += part_inside - f64::from(u8::from(seat.counts));
+        }
+    }
+
     /// The seat's event ends well with an answer of this node.
     #[inline]
     pub(super) fn count_event_of_node(&mut self, seat: &Seat, node: u16) {
@@ -109,7 +128,14 @@ impl Books {
     }
 
     /// The seat's event has ended well, by the session's own clock.
-    pub(super) fn end_timed_event(&mut self, seat: &mut Seat, times: EventTimes) {
+    pub(super) fn end_timed_event(
+        &mut self,
+        seat: &mut Seat,
+        times: EventTimes,
+        now_ns: u64,
+        timeline: &Timeline,
+    ) {
+        self.cut_timed_event(seat, times, now_ns, timeline);
         seat.event = None;
         seat.events_on_link += 1;
         // The time before its first request is lag: until then no server worked for this event.
@@ -124,11 +150,30 @@ impl Books {
 
     /// One more event has ended inside the one in progress.
     #[cold]
-    pub(super) fn add_event(&mut self, seat: &Seat, times: EventTimes) {
+    pub(super) fn add_event(
+        &mut self,
+        seat: &Seat,
+        times: EventTimes,
+        now_ns: u64,
+        timeline: &Timeline,
+    ) {
+        self.cut_timed_event(seat, times, now_ns, timeline);
         if seat.counts {
             self.tally.begun += 1;
             self.record_times(times);
         }
+    }
+
+    fn cut_timed_event(
+        &mut self,
+        seat: &Seat,
+        times: EventTimes,
+        now_ns: u64,
+        timeline: &Timeline,
+    ) {
+        let service_ns = times.response_ns.saturating_sub(times.lag_ns);
+        let part = timeline.part_inside(now_ns.saturating_sub(service_ns), now_ns);
+        self.cut_event(seat, 0, part);
     }
 
     fn record_times(&mut self, times: EventTimes) {

@@ -46,11 +46,15 @@ impl Timeline {
     /// by the part of its time that lay inside.
     pub fn cut(&self, asked_ns: u64, answered_ns: u64) -> f64 {
         let is_inside = (self.open_ns..self.close_ns).contains(&answered_ns);
-        let inside_ns = answered_ns
+        self.part_inside(asked_ns, answered_ns) - f64::from(u8::from(is_inside))
+    }
+
+    /// Of the time from `begun_ns` to `ended_ns`, how much lay inside the window, 0 to 1.
+    pub fn part_inside(&self, begun_ns: u64, ended_ns: u64) -> f64 {
+        let inside_ns = ended_ns
             .min(self.close_ns)
-            .saturating_sub(asked_ns.max(self.open_ns));
-        let took_ns = answered_ns.saturating_sub(asked_ns).max(1);
-        inside_ns as f64 / took_ns as f64 - f64::from(u8::from(is_inside))
+            .saturating_sub(begun_ns.max(self.open_ns));
+        inside_ns as f64 / ended_ns.saturating_sub(begun_ns).max(1) as f64
     }
 }
 

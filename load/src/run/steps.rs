@@ -113,16 +113,21 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             Step::Send(request) => self.send(seat_index, request),
             Step::EventEnd(ending) => {
                 let seat = self.seats.get_mut(seat_index)?;
-                self.books.end_event(seat, ending, self.reactor.now_ns());
+                let timeline = &self.edges.timeline;
+                self.books
+                    .end_event(seat, ending, self.reactor.now_ns(), timeline);
                 self.next_event(seat_index)
             }
             Step::EventTimed(times) => {
-                self.books
-                    .end_timed_event(self.seats.get_mut(seat_index)?, times);
+                let (now_ns, timeline) = (self.reactor.now_ns(), &self.edges.timeline);
+                let seat = self.seats.get_mut(seat_index)?;
+                self.books.end_timed_event(seat, times, now_ns, timeline);
                 self.next_event(seat_index)
             }
             Step::EventMore(times) => {
-                self.books.add_event(self.seats.get(seat_index)?, times);
+                let (now_ns, timeline) = (self.reactor.now_ns(), &self.edges.timeline);
+                let seat = self.seats.get(seat_index)?;
+                self.books.add_event(seat, times, now_ns, timeline);
                 Some(Reason::Woken)
             }
             Step::Retry(pause) => self.retry(seat_index, pause),

@@ -371,9 +371,14 @@ fn a_slice_that_no_answer_fits_in_is_refused() {
 fn a_long_query_counts_by_the_part_of_its_time_inside() {
     // A pause is never too short, so there are at most ten queries a second on each connection.
     // Whole ones would be three in each slice, twelve a second.
-    let is_right = |figures: &Value, connections: f64| {
-        let each = figures["qps"].as_f64().unwrap() / connections;
-        assert!((5.0..=10.0).contains(&each), "{each} a second: {figures}");
+    // Each is an event too.
+    let is_right = |figures: &Value, duration: &str, connections: f64| {
+        let [queries, events, duration] =
+            ["qps", "events_in_parts", duration].map(|name| figures[name].as_f64().unwrap());
+        for rate in [queries, events / duration] {
+            let each = rate / connections;
+            assert!((5.0..=10.0).contains(&each), "{each} a second: {figures}");
+        }
     };
     let seen = Arc::new(Seen::default());
     let slow = || Watched {
@@ -387,12 +392,12 @@ fn a_long_query_counts_by_the_part_of_its_time_inside() {
     let output = run(&plan);
     slices(&output)
         .iter()
-        .for_each(|slice| is_right(slice, connections));
-    is_right(&done(&output), connections);
+        .for_each(|slice| is_right(slice, "duration_s", connections));
+    is_right(&done(&output), "measured_s", connections);
     let mut whole = crate::program::plan(&two.servers[0].socket, "auto");
     whole["load"]["warmup_s"] = json!(0.19);
     whole["load"]["measure_s"] = json!(0.25);
-    is_right(&done(&run(&whole)), connections);
+    is_right(&done(&run(&whole)), "measured_s", connections);
 }
 
 #[test]

@@ -90,9 +90,9 @@ class SliceRatios:
             return {one["index"]: one["qps"] for one in run.intervals if one["qps"] > 0}
         if self.metric.name == EVENTS:
             return {
-                one["index"]: count / one["duration_s"]
+                one["index"]: events / one["duration_s"]
                 for one in run.intervals
-                if (count := one["latency_us"].get("count", 0)) > 0
+                if (events := one["events_in_parts"]) > 0
             }
         whole = self.metric.value(run) is not None
         return {one["index"]: one["duration_s"] for one in run.intervals if whole}

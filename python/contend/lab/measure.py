@@ -220,6 +220,7 @@ def _interval(event: Slice) -> Interval:
         "bytes_received": event["bytes_received"],
         "errors": sum(error["count"] for error in event["errors"]),
         "qps": event["qps"],
+        "events_in_parts": event["events_in_parts"],
         "latency_us": event["latency_us"],
         "type": "interval",
     }

@@ -102,7 +102,7 @@ FIXED: dict[str, Metric] = {
             EVENTS,
             "Event rate",
             "events/s",
-            read.over(read.events, read.measured_s),
+            read.over(read.events_in_parts, read.measured_s),
             "rate",
             verb="make",
             noun="events a second",
@@ -333,7 +333,7 @@ def _of_event(prefix: str, name: str) -> Iterator[Metric]:
         f"{prefix}events_per_s",
         f"Rate of {name}",
         "events/s",
-        read.over(events, read.measured_s),
+        read.over(read.field(find, lambda figures: figures["events_in_parts"]), read.measured_s),
         "rate",
     )
     yield Metric(

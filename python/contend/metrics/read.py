@@ -185,6 +185,7 @@ def over(above: Read, below: Read) -> Read:
 
 queries = field(outcome, lambda done: done["queries"])
 events = field(outcome, lambda done: done["events"])
+events_in_parts = field(outcome, lambda done: done["events_in_parts"])
 round_trips_per_event = over(queries, events)
 measured_s = field(outcome, lambda done: done["measured_s"])
 server_cpu_us = field(server, lambda used: used["cpu_us"])

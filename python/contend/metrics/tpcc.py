@@ -30,7 +30,7 @@ def _only(figure: Read) -> Read:
     return lambda run: figure(run) if is_tpcc(run) else None
 
 
-_new_orders = read.field(read.named(read.kinds, "new_order"), lambda kind: kind["events"])
+_new_orders = read.field(read.named(read.kinds, "new_order"), lambda kind: kind["events_in_parts"])
 _per_s = read.over(_new_orders, read.measured_s)
 _executed = read.field(
     read.status, lambda counters: float(sum(counters.get(f"Com_{verb}", 0) for verb in _VERBS))

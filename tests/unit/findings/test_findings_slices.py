@@ -17,7 +17,7 @@ PATH = "server.options.x"
 def run(level: int, events: list[int], qps: list[float]) -> RunRecord:
     """A level of a block in slices of 0.1 s."""
     slices: list[Any] = [
-        {"index": at, "duration_s": 0.1, "qps": rate, "latency_us": {"count": count}}
+        {"index": at, "duration_s": 0.1, "qps": rate, "events_in_parts": count}
         for at, (count, rate) in enumerate(zip(events, qps, strict=True))
     ]
     plan: Any = {"load": {"slices": {"slice_s": 0.1, "settle_s": 0.0, "rounds": len(slices)}}}

@@ -43,6 +43,7 @@ pub(super) fn of_kinds(workload: &dyn Workload, tally: &Tally) -> Vec<KindFigure
         .map(|(kind, tally)| KindFigures {
             name: kind.name.clone(),
             events: tally.events,
+            events_in_parts: tally.events_in_parts(),
             rolled_back: tally.rolled_back,
             failed: tally.failed,
             retries: tally.retries,

@@ -26,6 +26,7 @@ fn filled() -> Tally {
     let kind = &mut tally.kinds[1];
     kind.record_ns(1000, 100);
     kind.record_more(1000, true, Some(400));
+    kind.cut = 0.75;
     kind.failed = 13;
     kind.retries = 15;
     let class = &mut tally.classes[1];
