@@ -90,6 +90,8 @@ def _done(
         "ended": "time",
         "measured_s": measured_s,
         "begun": queries,
+        "events": queries,
+        "events_in_parts": rate * measured_s,
         "queries": queries,
         "rows": queries,
         "bytes_sent": queries * 60,
@@ -153,6 +155,7 @@ def _interval(done: Done) -> Interval:
         "queries": done["queries"],
         "errors": 0,
         "qps": done["qps"],
+        "events_in_parts": done["events_in_parts"],
         "latency_us": done["latency_us"],
     }
 
@@ -180,6 +183,7 @@ def _slices(
             "duration_s": slices["slice_s"],
             "begun": queries,
             "events": queries,
+            "events_in_parts": rate * slices["slice_s"],
             "drained": 0,
             "failed": 0,
             "queries": queries,

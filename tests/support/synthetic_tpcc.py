@@ -25,6 +25,7 @@ def of_tpcc(record: RunRecord, waits_percent: int) -> RunRecord:
         {
             "name": name,
             "events": events,
+            "events_in_parts": events,
             "rolled_back": 10 if name == "new_order" else 0,
             "failed": 3 if name == "payment" else 0,
             "retries": 46 if name == "payment" else 0,
@@ -36,6 +37,9 @@ def of_tpcc(record: RunRecord, waits_percent: int) -> RunRecord:
     ]
     events = sum(events for events, _ in KINDS.values())
     workload: Any = {"kind": "tpcc", "waits_percent": waits_percent}
-    done: Any = {**record.done, "events": events, "queries": 30 * events, "kinds": kinds}
+    done: Any = {
+        **record.done,
+        **{"events": events, "events_in_parts": events, "queries": 30 * events, "kinds": kinds},
+    }
     plan: Any = {**record.plan, "workload": workload}
     return replace(record, plan=plan, done=done)

@@ -49,7 +49,7 @@ def test_a_pipe_gets_plain_lines_and_a_terminal_a_live_one() -> None:
 
 def test_a_cell_is_named_by_the_ends_of_its_paths() -> None:
     assert label(CELL) == "key_cache_segments=32 connections=64"
-    assert label({"server.wrap": ""}) == "wrap=none"
+    assert label({"server.wrap": ""}) == "wrap=''"
     assert label({"setup.index": True, "setup.other": False}) == "index=on other=off"
 
 
