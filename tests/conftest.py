@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -173,8 +173,9 @@ def servers_in(
         tcp: bool = False,
         start: bool = True,
         confined: bool = False,
+        arguments: Sequence[str] = (),
     ) -> PrivateServer:
-        server = PrivateServer(binary, folder / f"server-{next(numbers)}")
+        server = PrivateServer(binary, folder / f"server-{next(numbers)}", arguments=arguments)
         server.confined = confined
         made.append(server)
         server.claim()
@@ -194,10 +195,10 @@ def servers_in(
 def private_server(
     tmp_path: Path, fresh_data: Callable[[ServerBinary], Path]
 ) -> Iterator[PrivateServerFactory]:
-    """`private_server(binary, options, tcp=False, start=True, confined=False)`: a server of the
-    test's own.
+    """`private_server(binary, options, tcp=False, start=True, confined=False, arguments=())`: a
+    server of the test's own.
 
-    `options` are added to a few that keep it small.
+    `options` are added to a few that keep it small; `arguments` may name files of other folders.
     """
     with servers_in(tmp_path, fresh_data) as make:
         yield make
@@ -207,8 +208,8 @@ def private_server(
 def shared_server(
     tmp_path_factory: pytest.TempPathFactory, fresh_data: Callable[[ServerBinary], Path]
 ) -> Iterator[PrivateServerFactory]:
-    """`shared_server(binary, options, tcp=False, confined=False)`: a server that all tests of a
-    file share."""
+    """`shared_server(binary, options, tcp=False, confined=False, arguments=())`: a server that all
+    tests of a file share."""
     running: dict[str, PrivateServer] = {}
 
     with servers_in(tmp_path_factory.mktemp("shared"), fresh_data) as make:
@@ -219,10 +220,13 @@ def shared_server(
             *,
             tcp: bool = False,
             confined: bool = False,
+            arguments: Sequence[str] = (),
         ) -> PrivateServer:
-            key = repr((binary.name, options, tcp, confined))
+            key = repr((binary.name, options, tcp, confined, arguments))
             if key not in running:
-                running[key] = make(binary, options, tcp=tcp, confined=confined)
+                running[key] = make(
+                    binary, options, tcp=tcp, confined=confined, arguments=arguments
+                )
             return running[key]
 
         yield share

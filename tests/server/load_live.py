@@ -126,12 +126,7 @@ def staged(
     """A stage whose server has TLS files in this folder, and a user who may do everything. The
     server is shared by the tests of a file, and killed after the last."""
     files = make(folder)
-    options: dict[str, str | int] = {
-        "ssl_ca": str(files.ca),
-        "ssl_cert": str(files.certificate),
-        "ssl_key": str(files.key),
-    }
-    server = shared_server(binary, options, tcp=True)
+    server = shared_server(binary, tcp=True, arguments=files.arguments)
     stage = Stage(program, server, files)
     stage.fill()
     stage.sql(

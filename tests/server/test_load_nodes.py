@@ -29,12 +29,8 @@ def stages(
     """Two servers with the same table; the second is reached by TCP, TLS and a password."""
     files = make(tmp_path_factory.mktemp("tls"))
     old = Stage(load_program, shared_server(mariadb_binary), files)
-    tls: dict[str, str | int] = {
-        "ssl_ca": str(files.ca),
-        "ssl_cert": str(files.certificate),
-        "ssl_key": str(files.key),
-    }
-    new = Stage(load_program, shared_server(mariadb_new_binary, tls, tcp=True), files)
+    server = shared_server(mariadb_new_binary, tcp=True, arguments=files.arguments)
+    new = Stage(load_program, server, files)
     for stage in (old, new):
         stage.fill()
     new.sql(

@@ -140,12 +140,12 @@ def test_encrypted_tables_are_scanned_and_told_as_a_whole(
     keys.write_text("1;" + "ab" * 32 + "\n")
     server = private_server(
         mariadb_binary,
-        OPTIONS
-        | {
-            "plugin_dir": str(key_plugins),
-            "plugin_load_add": "file_key_management",
-            "file_key_management_filename": str(keys),
-        },
+        OPTIONS,
+        arguments=(
+            f"--plugin-dir={key_plugins}",
+            "--plugin-load-add=file_key_management",
+            f"--file-key-management-filename={keys}",
+        ),
     )
     filled(server, {"locked": "ENCRYPTED=YES"})
     check(server, {"locked": "encryption"}, capsys, tmp_path)

@@ -28,16 +28,11 @@ def test_client_protocol(
 ) -> None:
     cargo = shutil.which("cargo") or missing("no cargo to build the Rust tests with")
     files = make(tmp_path)
-    options: dict[str, str | int] = {
-        "ssl_ca": str(files.ca),
-        "ssl_cert": str(files.certificate),
-        "ssl_key": str(files.key),
-        # A statement of 40 MB is one of the tests.
-        "max_allowed_packet": "64M",
-    }
+    # A statement of 40 MB is one of the tests.
+    options = {"max_allowed_packet": "64M"}
     if any_binary.kind == "mariadb":
         options["performance_schema"] = "ON"
-    server = private_server(any_binary, options, tcp=True)
+    server = private_server(any_binary, options, tcp=True, arguments=files.arguments)
     where = {
         "socket": str(server.socket),
         "port": server.port,

@@ -21,6 +21,11 @@ class TlsFiles:
     certificate: Path
     key: Path
 
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Of a server that has them: as options they would lie outside its folder."""
+        return (f"--ssl-ca={self.ca}", f"--ssl-cert={self.certificate}", f"--ssl-key={self.key}")
+
 
 def make(folder: Path) -> TlsFiles:
     """Write the files into `folder`."""
