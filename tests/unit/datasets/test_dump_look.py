@@ -19,7 +19,11 @@ from contend.datasets.dump.split import CHUNK_BYTES
     ("content", "words", "hint"),
     [
         ("CREATE TABLE t (a INT);\n".encode("utf-16"), "is text in UTF-16", "iconv -f UTF-16"),
-        (gzip.compress("SELECT 1;".encode("utf-16")), "is text in UTF-16", "iconv -f UTF-16"),
+        (
+            gzip.compress("SELECT 1;".encode("utf-16"), mtime=0),
+            "is text in UTF-16",
+            "iconv -f UTF-16",
+        ),
         (b"\x28\xb5\x2f\xfd...", "is packed with zstd", "zstd -d"),
         (b"-- MySQL dump 10.13\n--\nINSERT INTO t", "is cut off", "Copy it again"),
         (b"SELECT 1;\nsource gone.sql\n", "line 2: it reads gone.sql, which is not b", "Put gone"),
