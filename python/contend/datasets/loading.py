@@ -70,16 +70,23 @@ def estimated_bytes(data: DataSpec) -> int:
     return FIXED_BYTES + data.rows_in_all * row_bytes
 
 
+STOPS_CLEANLY: Mapping[str, Level] = {
+    "innodb_fast_shutdown": 0,
+    "innodb_buffer_pool_dump_at_shutdown": 0,
+}
+"""A copy of the data folder that such a server leaves has nothing to be done later, and no list of
+hot pages."""
+
+
 def loading_options(kind: str, data: DataSpec) -> dict[str, Level]:
     """Options of a server that does nothing but load: no durability before the clean stop, room
     to sort the keys in memory, and a slow stop that leaves nothing to be done later."""
     index_bytes = _clamped(data.rows_in_all * BYTES_PER_INDEX_ROW, 16 * _MIB, 2048 * _MIB)
     pool_bytes = _clamped(data.rows_in_all * BYTES_PER_ROW["innodb"] // 2, 64 * _MIB, 2048 * _MIB)
     options: dict[str, Level] = {
-        "innodb_fast_shutdown": 0,
+        **STOPS_CLEANLY,
         "innodb_flush_log_at_trx_commit": 0,
         "innodb_doublewrite": 0,
-        "innodb_buffer_pool_dump_at_shutdown": 0,
         "innodb_buffer_pool_size": pool_bytes,
         "key_buffer_size": index_bytes,
         "myisam_sort_buffer_size": index_bytes,

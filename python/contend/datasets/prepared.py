@@ -9,17 +9,16 @@ from pathlib import Path
 from contend.datasets.build import DatasetSource, Made, make, restored
 from contend.datasets.cache import Dataset, find
 from contend.datasets.contents import counted_tables
-from contend.datasets.loading import LoadingFailed, Tell, engine_options, require_room
+from contend.datasets.loading import (
+    STOPS_CLEANLY,
+    LoadingFailed,
+    Tell,
+    engine_options,
+    require_room,
+)
 from contend.load import Address
 from contend.servers import PrivateServer
 from contend.servers.client import LONG_S
-from contend.spec import Level
-
-_STOPS_CLEANLY: dict[str, Level] = {
-    "innodb_fast_shutdown": 0,
-    "innodb_buffer_pool_dump_at_shutdown": 0,
-}
-"""A copy of what it leaves has nothing to be done later, and no list of hot pages."""
 
 
 def provide_prepared(
@@ -58,7 +57,7 @@ def provide_prepared(
         return Made(source.inputs, rows, data.database, tables)
 
     tell.notice("the script makes its tables (prepare)")
-    options = {**_STOPS_CLEANLY, **engine_options(data.engine), **source.options}
+    options = {**STOPS_CLEANLY, **engine_options(data.engine), **source.options}
     dataset = make(source.binary, source.options, options, load, cache=work, tell=tell)
     require_room(work, dataset.bytes, "the tables that the script made")
     return restored(dataset, into, tell)
