@@ -35,7 +35,7 @@ def refuse_unknown(binary: ServerBinary, names: Iterable[str]) -> None:
     normal = [normal_name(name) for name in names]
     known = KINDS[binary.kind].known_options(binary)
     for name in normal:
-        if has_option(binary, name):
+        if _is_known(name, known):
             continue
         begun = sorted(one for way in readings(name) for one in known if one.startswith(way))
         if not begun and (is_loose(name) or _has_plugins(binary, normal)):
@@ -61,23 +61,22 @@ def refuse_ignored(binaries: Sequence[ServerBinary], names: Iterable[str]) -> No
         OptionRejected: there is one.
     """
     normal = [normal_name(name) for name in names]
+    if any(_has_plugins(binary, normal) for binary in binaries):
+        return
+    known = [KINDS[binary.kind].known_options(binary) for binary in binaries]
     for name in normal:
-        if not is_loose(name) or any(
-            has_option(binary, name) or _has_plugins(binary, normal) for binary in binaries
-        ):
+        if not is_loose(name) or any(_is_known(name, one) for one in known):
             continue
-        known = {one for binary in binaries for one in KINDS[binary.kind].known_options(binary)}
         servers = " and ".join(f"{binary.kind} {binary.version}" for binary in binaries)
         plain = readings(name)[0]
         raise OptionRejected(
             f"{servers} would ignore {name}: there is no option {plain}.",
-            hint=did_you_mean(plain, known) or "Leave it out.",
+            hint=did_you_mean(plain, frozenset().union(*known)) or "Leave it out.",
         )
 
 
-def has_option(binary: ServerBinary, name: str) -> bool:
-    """Whether the program has that option by its whole name; also if it does not tell."""
-    known = KINDS[binary.kind].known_options(binary)
+def _is_known(name: str, known: frozenset[str]) -> bool:
+    """Whether a program has that option by its whole name; also if it does not tell."""
     return not known or "." in name or any(way in known for way in readings(name))
 
 
