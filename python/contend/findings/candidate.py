@@ -18,7 +18,7 @@ from contend.findings.model import Finding
 from contend.findings.study import Study
 from contend.metrics import Metric, Run, metric_of
 from contend.settings.model_server import is_model
-from contend.settings.options import ANY, options_of
+from contend.settings.options import ANY, options_of, plain_option
 from contend.settings.server import is_dsn, is_on_this_host
 from contend.spec import CellSpec, Level, cell_key
 from contend.store import LookRecord, RunRecord
@@ -57,9 +57,7 @@ def bare(path: str) -> str:
     """An option is the same variable whether a server is started with it or given it later, or each
     connection sets it for itself, and however it is spelled."""
     name = path.removeprefix(GLOBALS).removeprefix(OPTIONS).removeprefix(SESSION)
-    if name == path:
-        return path
-    return name.replace("-", "_").removeprefix("loose_")
+    return path if name == path else plain_option(name)
 
 
 @dataclass(frozen=True, slots=True)
