@@ -18,7 +18,7 @@ from contend.findings.model import Finding
 from contend.findings.study import Study
 from contend.metrics import Metric, Run, metric_of
 from contend.settings.model_server import is_model
-from contend.settings.options import ANY, options_of
+from contend.settings.options import ANY, option_meant, options_of
 from contend.settings.server import is_dsn, is_on_this_host
 from contend.spec import CellSpec, Level, cell_key
 from contend.store import LookRecord, RunRecord
@@ -59,7 +59,7 @@ def bare(path: str) -> str:
     name = path.removeprefix(GLOBALS).removeprefix(OPTIONS).removeprefix(SESSION)
     if name == path:
         return path
-    return name.replace("-", "_").removeprefix("loose_")
+    return option_meant(name)
 
 
 @dataclass(frozen=True, slots=True)

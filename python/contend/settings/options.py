@@ -45,12 +45,13 @@ LAYOUT_OPTIONS = frozenset(
 
 def layout_options(options: Mapping[str, Level]) -> dict[str, Level]:
     """Those of the server's options that belong to the dataset."""
-    named = {_bare(name): value for name, value in sorted(options.items())}
+    named = {option_meant(name): value for name, value in sorted(options.items())}
     return {name: value for name, value in named.items() if name in LAYOUT_OPTIONS}
 
 
-def _bare(name: str) -> str:
-    """Without `loose_`, which changes nothing about an option that the server has."""
+def option_meant(name: str) -> str:
+    """An option's name with underscores and without `loose_`, which changes nothing about an option
+    that the server has."""
     return name.replace("-", "_").removeprefix("loose_")
 
 
@@ -216,7 +217,9 @@ class Profiles(AnyTable):
                 raise Refused(reason, hint=hint, at=at, whole=True)
             with at_place(*at):
                 read[kind] = options.read(table)
-            laid_out = next((one for one in read[kind] if _bare(one) in LAYOUT_OPTIONS), None)
+            laid_out = next(
+                (one for one in read[kind] if option_meant(one) in LAYOUT_OPTIONS), None
+            )
             if laid_out is not None:
                 reason = f"{laid_out} lays out the files of the data, and a profile does not"
                 hint = f"Give it in {OPTIONS.path}."
