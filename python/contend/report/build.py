@@ -46,7 +46,6 @@ from contend.report.lock_waits import lock_section
 from contend.report.locks import locks_section
 from contend.report.memory_nodes import memory_nodes_section
 from contend.report.model import Answer, Layout, Overall, Panel, Report, Section
-from contend.report.naming import naming_of
 from contend.report.notices import failures_of, progress_of, warnings_of
 from contend.report.panels import layout_of, other_levels_of, overall_of, panels_of, wholes_of
 from contend.report.parts import Parts
@@ -56,7 +55,7 @@ from contend.report.provenance import (
     about_server,
     client_text,
     fact_groups,
-    servers_by_name,
+    naming_in,
     summary_of,
     variables_table,
 )
@@ -106,7 +105,7 @@ def _without_collecting() -> Iterator[None]:
 
 def _report(folder: RunFolder, study: Study) -> Report:
     experiment = study.experiment
-    naming = naming_of(experiment, servers_by_name(study))
+    naming = naming_in(study)
     layout = layout_of(study, naming)
     analyses = compared_of(study)
     first = analyses[0]
