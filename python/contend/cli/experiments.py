@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from contend.cli.gate import add_gate, check_gate
 from contend.cli.parser import Parser, remark, say
@@ -28,6 +30,9 @@ from contend.spec import (
     recipe_text,
     recipes,
 )
+
+if TYPE_CHECKING:
+    from contend.servers import ServerBinary
 
 EXAMPLES = """\
 examples:
@@ -136,22 +141,27 @@ def _try(args: argparse.Namespace) -> int:
 
 
 def _refuse_unknown_options(experiment: Experiment) -> None:
-    """As the run would, as far as its servers are at hand."""
+    """As the run would, as far as its servers are at hand; a `loose_` option that none of them has
+    only the run refuses."""
     from contend.get import find_server
     from contend.servers.errors import NoServer
     from contend.servers.kinds import KINDS, refuse_unknown
     from contend.settings import launch_of
-    from contend.settings.server import is_dsn
+    from contend.settings.server import is_dsn, server_named
+
+    @functools.cache
+    def at_hand(server: str) -> ServerBinary | None:
+        """Looked up once, since that may run the program."""
+        try:
+            return find_server(server) if server in KINDS else find_server(None, wanted=server)
+        except NoServer:
+            return None
 
     for cell in cell_specs(experiment):
-        server = str(cell["server.use"] or cell["server.kind"])
-        if is_dsn(server):
-            continue
-        try:
-            binary = find_server(server) if server in KINDS else find_server(None, wanted=server)
-        except NoServer:
-            continue
-        refuse_unknown(binary, sorted(launch_of(cell.values).options_of(binary.kind)))
+        server = server_named(cell.values)
+        binary = None if is_dsn(server) else at_hand(server)
+        if binary is not None:
+            refuse_unknown(binary, sorted(launch_of(cell.values).options_of(binary.kind)))
 
 
 def _kind() -> str:

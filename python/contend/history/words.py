@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from contend.findings import Given, Origin, Said
 from contend.history.model import RUNS_A_SIDE, Break, ChangePoint, History, Series
 from contend.metrics import THROUGHPUT
-from contend.report.naming import Naming, naming_of
-from contend.report.provenance import servers_by_name
+from contend.report.naming import Naming
+from contend.report.provenance import naming_in
 from contend.report.words import cell_phrase, estimate_text, gain_text, significant, size_text
 from contend.stats import Change, Estimate, estimate
 
@@ -37,8 +37,7 @@ NOTHING = (
 
 
 def naming(history: History) -> Naming:
-    last = history.runs[-1].study
-    return naming_of(last.experiment, servers_by_name(last))
+    return naming_in(history.runs[-1].study)
 
 
 def series_name(history: History, one: Series) -> Said:

@@ -60,6 +60,7 @@ from contend.servers.kinds import refuse_ignored, refuse_unknown
 from contend.servers.topologies import deployment_of
 from contend.settings import launch_of
 from contend.settings.cluster import BACKEND
+from contend.settings.server import server_named
 from contend.settings.topology import shape_of
 from contend.settings.workload import may_ask, may_write
 from contend.spec import (
@@ -86,7 +87,7 @@ def servers_named(experiment: Experiment) -> tuple[str, ...]:
 
 def server_name(cell: CellSpec) -> str:
     """The server of a cell, as the experiment names it."""
-    return str(cell["server.use"] or cell["server.kind"])
+    return server_named(cell.values)
 
 
 def private_equipment(

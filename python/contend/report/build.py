@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from contend.findings import (
     CAUSES,
@@ -45,7 +46,6 @@ from contend.report.lock_waits import lock_section
 from contend.report.locks import locks_section
 from contend.report.memory_nodes import memory_nodes_section
 from contend.report.model import Answer, Layout, Overall, Panel, Report, Section
-from contend.report.naming import naming_of
 from contend.report.notices import failures_of, progress_of, warnings_of
 from contend.report.panels import layout_of, other_levels_of, overall_of, panels_of, wholes_of
 from contend.report.parts import Parts
@@ -55,7 +55,7 @@ from contend.report.provenance import (
     about_server,
     client_text,
     fact_groups,
-    servers_by_name,
+    naming_in,
     summary_of,
     variables_table,
 )
@@ -67,7 +67,7 @@ from contend.report.switches import switch_section
 from contend.report.tpcc import tpcc_section
 from contend.report.why import why_section
 from contend.spec import CellSpec, Level, without_metric
-from contend.store import RunFolder
+from contend.store import LookRecord, RunFolder
 
 
 def build(folder: RunFolder, metrics: Sequence[str] = (), *, percentiles: bool = True) -> Report:
@@ -105,7 +105,7 @@ def _without_collecting() -> Iterator[None]:
 
 def _report(folder: RunFolder, study: Study) -> Report:
     experiment = study.experiment
-    naming = naming_of(experiment, servers_by_name(study))
+    naming = naming_in(study)
     layout = layout_of(study, naming)
     analyses = compared_of(study)
     first = analyses[0]
@@ -230,46 +230,46 @@ def _report(folder: RunFolder, study: Study) -> Report:
 class _Looks:
     """What looks at causes found, by their kind, and what is said of it."""
 
-    budgets: tuple[tuple[Budget, ...], ...] = ()
-    locks: tuple[tuple[LocksOfCell, ...], ...] = ()
-    plans: tuple[tuple[PlansOfCell, ...], ...] = ()
-    switches: tuple[tuple[SwitchesOfCell, ...], ...] = ()
-    sections: tuple[Section | None, ...] = ()
+    budgets: tuple[tuple[Budget, ...], ...]
+    locks: tuple[tuple[LocksOfCell, ...], ...]
+    plans: tuple[tuple[PlansOfCell, ...], ...]
+    switches: tuple[tuple[SwitchesOfCell, ...], ...]
+    sections: tuple[Section | None, ...]
+
+
+Seen = TypeVar("Seen")
 
 
 def _looks_of(folder: RunFolder, study: Study, parts: Parts) -> _Looks:
     looks = parts.make("Looks at causes", folder.looks, ())
     path = None if study.roles.compared is None else study.roles.compared.path
-    base = study.roles.baseline
 
-    def of_budgets() -> tuple[list[list[Budget]], Section | None]:
-        found = budgets_of(looks, path, base)
+    def part(
+        title: str,
+        kind: str,
+        found_of: Callable[[Sequence[LookRecord], str | None, Level | None], list[list[Seen]]],
+        section_of: Callable[[list[list[Seen]], list[LookRecord], str | None], Section | None],
+    ) -> tuple[tuple[tuple[Seen, ...], ...], Section | None]:
+        def made() -> tuple[tuple[tuple[Seen, ...], ...], Section | None]:
+            found = found_of(looks, path, study.roles.baseline)
+            section = section_of(found, failed_looks(looks, kind), path)
+            return tuple(map(tuple, found)), section
+
+        return parts.make(title, made, ((), None))
+
+    def of_budgets(
+        found: list[list[Budget]], failed: list[LookRecord], compared: str | None
+    ) -> Section | None:
         says = [server_says(study, [one.cell for one in group]) for group in found]
-        return found, budget_section(found, says, failed_looks(looks, BUDGET), path)
+        return budget_section(found, says, failed, compared)
 
-    def of_switches() -> tuple[list[list[SwitchesOfCell]], Section | None]:
-        found = switches_of(looks, path, base)
-        return found, switch_section(found, failed_looks(looks, SWITCHES), path)
-
-    def of_plans() -> tuple[list[list[PlansOfCell]], Section | None]:
-        found = plans_of(looks, path, base)
-        return found, plan_section(found, failed_looks(looks, PLANS), path)
-
-    def of_locks() -> tuple[list[list[LocksOfCell]], Section | None]:
-        found = locks_of(looks, path, base)
-        return found, lock_section(found, failed_looks(looks, LOCKS), path)
-
-    budgets, budget = parts.make("Where the time of a query goes", of_budgets, ([], None))
-    switches, switch = parts.make("Threads that were taken off their CPUs", of_switches, ([], None))
-    plans, plan = parts.make("By which plans statements are answered", of_plans, ([], None))
-    locks, lock = parts.make("What threads of the server wait for", of_locks, ([], None))
-    return _Looks(
-        budgets=tuple(map(tuple, budgets)),
-        locks=tuple(map(tuple, locks)),
-        plans=tuple(map(tuple, plans)),
-        switches=tuple(map(tuple, switches)),
-        sections=(budget, switch, plan, lock),
+    budgets, budget = part("Where the time of a query goes", BUDGET, budgets_of, of_budgets)
+    switches, switch = part(
+        "Threads that were taken off their CPUs", SWITCHES, switches_of, switch_section
     )
+    plans, plan = part("By which plans statements are answered", PLANS, plans_of, plan_section)
+    locks, lock = part("What threads of the server wait for", LOCKS, locks_of, lock_section)
+    return _Looks(budgets, locks, plans, switches, (budget, switch, plan, lock))
 
 
 def _overall(

@@ -65,8 +65,7 @@ def naming_of(experiment: Experiment, servers: Mapping[str, str] | None = None) 
     words = experiment.words.get(roles.compared.path if roles.compared else "", Words())
     cause = CAUSES.get(experiment.explain or "")
     is_about = cause is not None and cause.is_about(roles)
-    is_server = roles.compared is not None and roles.compared.path == USE
-    return Naming(roles, words, cause if is_about else None, (servers or {}) if is_server else {})
+    return Naming(roles, words, cause if is_about else None, servers or {})
 
 
 def as_sentence(text: Said) -> Said:

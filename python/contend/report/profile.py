@@ -10,8 +10,7 @@ from contend.findings.profile import CpuProfile, LookCost, profile_of
 from contend.metrics import THROUGHPUT
 from contend.report.flame_graph import flame_graph
 from contend.report.model import Section, TextTable
-from contend.report.naming import naming_of
-from contend.report.provenance import servers_by_name
+from contend.report.provenance import naming_in
 from contend.report.words import gain_text, significant
 from contend.stats import Estimate
 from contend.store import RunFolder
@@ -41,7 +40,7 @@ def profile_section(folder: RunFolder) -> Section | None:
     study, profile = found
     if profile is None:
         return Section(TITLE, _nothing(study), ())
-    naming = naming_of(study.experiment, servers_by_name(study))
+    naming = naming_in(study)
     names = (str(naming.level(profile.baseline)), str(naming.level(profile.level)))
     return Section(
         TITLE,

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from contend.facts import fact
 from contend.findings import Study
 from contend.report.model import FactGroup, TextTable
-from contend.report.naming import Naming
+from contend.report.naming import Naming, naming_of
 from contend.report.words import cell_phrase
 from contend.settings.server import KIND, MODEL
 from contend.spec import SCRIPT_SCHEMA, Experiment, Level, imported_name, prepared_with
@@ -255,7 +255,14 @@ def _servers(study: Study) -> str:
     return ", ".join(found) or _server_name({}, planned_kind)
 
 
-def servers_by_name(study: Study) -> dict[str, str]:
+def naming_in(study: Study) -> Naming:
+    """What a study's levels are called; servers that are compared by what they turned out to be."""
+    compared = study.roles.compared
+    is_server = compared is not None and compared.path == USED
+    return naming_of(study.experiment, _servers_by_name(study) if is_server else None)
+
+
+def _servers_by_name(study: Study) -> dict[str, str]:
     """`mariadb@trixie` -> `MariaDB 11.8.6`; none if two of them are the same by that. A DSN or a
     path says more than a version."""
     found: dict[str, str] = {}

@@ -13,6 +13,7 @@ from typing import Any
 from contend.findings import Finding, Given, Said
 from contend.metrics import THROUGHPUT, Metric
 from contend.report.model import Progress, Report
+from contend.settings.values import level_word
 from contend.spec import Level
 from contend.stats import Change, Estimate, finite
 
@@ -42,12 +43,10 @@ SCRIPT_WIDTH = 40
 
 def level_label(level: Level) -> Said:
     """A level as a reader writes it: `on`, `512M`, `20,000,000`; `''` if it is empty; a long path
-    of a script from some folder on: `…/queues/skip_locked.lua`. No two levels have the same: text
-    that reads like a number is in quotes."""
-    if level == "":
-        return Said("''")
-    if isinstance(level, bool):
-        return Said("on" if level else "off")
+    of a script from some folder on: `…/queues/skip_locked.lua`. No number and text have the same:
+    text that reads like a number is in quotes."""
+    if isinstance(level, bool) or level == "":
+        return Said.written(level_word(level))
     if isinstance(level, str) and level.endswith(".lua") and len(level) > SCRIPT_WIDTH:
         return Said.written(_end_of_path(level))
     if isinstance(level, str):
@@ -192,14 +191,14 @@ def times_of(change: Change) -> Estimate:
 
 
 def times_text(change: Change) -> Said:
-    """`2.41 ±0.12`; where ± would hide that the interval ends above 0, its ends: `1.05 to 4.20`."""
-    times = times_of(change)
+    """`2.41 ±0.12`; where ± would hide that the interval ends above 0, its ends: `1.05 to 4.20`;
+    `2.4 ±?` if they say nothing."""
     if math.isfinite(change.high) and 0 < change.ratio * _MUCH_WIDER < change.high:
         if change.high > change.ratio * SAYS_NOTHING:
             return Said.written(f"{significant(change.ratio, 2)} {UNKNOWN}")
         ends = (significant(end, 3) for end in (change.low, change.high))
         return Said.written(" to ".join(ends))
-    return estimate_text(times)
+    return estimate_text(times_of(change))
 
 
 SAYS_LITTLE = 10

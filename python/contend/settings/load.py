@@ -9,6 +9,7 @@ from typing import Any
 from contend.errors import RequestError
 from contend.settings.model import Differs, Setting, Values
 from contend.settings.plan_keys import HANDLER_SOCKET, LOAD
+from contend.settings.server import server_named
 from contend.settings.tables import Tagged, as_plan
 from contend.settings.values import Choice, Duration, Key, Real, Refused, WholeNumber
 
@@ -103,7 +104,7 @@ class ProtocolSetting(Setting):
     """How queries are put."""
 
     def refuse(self, cell: Values, *, own: bool) -> None:
-        server = str(cell["server.use"] or cell["server.kind"])
+        server = server_named(cell)
         if own and cell[self.path] == HANDLER_SOCKET and PLUGIN not in server:
             raise RequestError(
                 f'{self.path} = "{HANDLER_SOCKET}" needs a server with that plugin',

@@ -12,7 +12,7 @@ from contend.errors import RequestError
 from contend.settings.before_run import COLD_STARTS, LOCK_FILES, WARM
 from contend.settings.model import Launch, Need, Setting, Values
 from contend.settings.plan_keys import HANDLER_SOCKET, load_schema, sentence, value_kind
-from contend.settings.server import KIND, MODEL, REDO_LOG_FOLDER, USE
+from contend.settings.server import MODEL, REDO_LOG_FOLDER, server_named
 from contend.settings.tables import TomlTable
 from contend.settings.values import Key, shown
 from contend.settings.workload import may_write
@@ -57,7 +57,7 @@ KNOBS = tuple(
 
 def is_model(cell: Values) -> bool:
     """Whether the cell runs on a model server."""
-    return str(cell[USE.path] or cell[KIND.path]) == MODEL
+    return server_named(cell) == MODEL
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Knobs(Setting):
             if knobs:
                 raise RequestError(
                     f"{self.path}.{next(iter(knobs))} is a knob of the model server, and the "
-                    f"server is {shown(cell[USE.path] or cell[KIND.path])}",
+                    f"server is {shown(server_named(cell))}",
                     hint='Use --server model, or write kind = "model" under [server].',
                 )
             return

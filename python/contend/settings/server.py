@@ -36,6 +36,12 @@ def is_on_this_host(name: str) -> bool:
 MODEL = "model"
 """The kind of server that is contend-load's own; see `model_server`."""
 
+
+def server_named(cell: Values) -> str:
+    """The server of a cell, as the experiment names it: what `server.use` says, else a kind."""
+    return str(cell["server.use"] or cell["server.kind"])
+
+
 KIND = Setting(
     "server",
     Key(

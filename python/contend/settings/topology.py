@@ -9,7 +9,7 @@ from contend.errors import RequestError
 from contend.settings.before_run import COLD_STARTS
 from contend.settings.model import Differs, Launch, Need, Setting, Values
 from contend.settings.schemas import schema_of
-from contend.settings.server import KIND, ROUND_TRIP, USE
+from contend.settings.server import ROUND_TRIP, server_named
 from contend.settings.values import Choice, Duration, Key, Refused, WholeNumber, shown
 
 SINGLE, SPIDER, GALERA = "single", "spider", "galera"
@@ -57,7 +57,7 @@ class TopologySetting(Setting):
                 hint="Leave --server out to use private servers, or name each server of a cluster "
                 "with its role: --server front=DSN --server backend=DSN, or --server node=DSN.",
             )
-        server = str(cell[USE.path] or cell[KIND.path])
+        server = server_named(cell)
         if topology not in server.partition("@")[0].partition("-")[0].split("+"):
             raise RequestError(
                 f'{self.path} = "{topology}" needs a MariaDB with {topology.capitalize()}, and '

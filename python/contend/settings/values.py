@@ -77,7 +77,8 @@ def shown(value: object) -> str:
 
 
 def level_word(level: object) -> str:
-    """A level in a line for people, as reports call it: a switch is on or off."""
+    """A level in a line for people: a switch is on or off, and empty text is `''`. Reports say long
+    numbers and paths, and text that reads like a number, in their own way; see `level_label`."""
     if isinstance(level, bool):
         return "on" if level else "off"
     return "''" if level == "" else str(level)

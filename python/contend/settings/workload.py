@@ -178,13 +178,12 @@ def never_asks(workload: Mapping[str, object], event: str) -> bool:
     if workload["kind"] != "sql":
         return False
     names = set(_HEADER.findall(str(workload["text"])))
+    if event not in names:
+        return bool(names)
     given = workload.get("shares")
     shares: Mapping[str, object] = given if isinstance(given, Mapping) else {}
     percent = {name: int(str(share)) for name, share in shares.items()}
-    if not names:
-        return False
-    rest = 100 - sum(percent.values())
-    return event not in names or percent.get(event, rest) == 0
+    return percent.get(event, 100 - sum(percent.values())) == 0
 
 
 def may_ask(cell: Values, tables: Iterable[str]) -> bool:

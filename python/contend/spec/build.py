@@ -15,10 +15,11 @@ from contend.settings import SETTINGS
 from contend.settings.model import Setting
 from contend.settings.plan_keys import METRICS
 from contend.settings.tables import Tagged
-from contend.settings.values import AnyLevel, Level, Refused, attribute_name, shown
+from contend.settings.values import AnyLevel, Level, Refused, attribute_name, level_word, shown
 from contend.settings.workload import never_asks
 from contend.spec.build_workload import (
     check_script,
+    kinds_of,
     read_tagged,
     with_data_of_schema,
     with_data_of_script,
@@ -102,8 +103,8 @@ def _compare(document: Document, factors: tuple[Factor, ...], kind: str) -> Comp
 
 def _metric_of_kinds(factors: tuple[Factor, ...], kind: str) -> str:
     """What the kinds of workload are compared by; if they differ in it, their events."""
-    kinds = next((f.levels for f in factors if f.path == "workload.kind"), (kind,))
-    metrics = {METRICS[str(each)] for each in kinds}
+    kinds = kinds_of(kind, {factor.path: factor.levels for factor in factors})
+    metrics = {METRICS[each] for each in kinds}
     return metrics.pop() if len(metrics) == 1 else EVENTS
 
 
@@ -261,7 +262,7 @@ def _levels(document: Document, path: str, target: PathTarget, value: object) ->
             sentence = f'level {shown(level)} of factor "{path}" {refused.reason}'
             document.refuse((*place, index), sentence, hint=refused.hint)
         # A switch may be written in two ways.
-        meant = {True: "on", False: "off"}[meant] if isinstance(meant, bool) else meant
+        meant = level_word(meant) if isinstance(meant, bool) else meant
         if any(same_level(meant, earlier) for earlier in read):
             document.refuse((*place, index), f'factor "{path}" has level {shown(level)} twice')
         levels.append(scalar)

@@ -41,7 +41,7 @@ def check_script(document: Document, values: Values, factors: tuple[Factor, ...]
     """Refuse options that the scripts of the workload do not take."""
     levels = {factor.path: factor.levels for factor in factors}
     workload = values["workload"]
-    if SCRIPT in _kinds(workload["kind"], levels):
+    if SCRIPT in kinds_of(workload["kind"], levels):
         has_tables = values["data.schema"] != SCRIPT_SCHEMA
         _check_options(document, _scripts(workload, levels), levels, has_tables=has_tables)
 
@@ -56,7 +56,7 @@ def with_data_of_script(
     """
     levels = {factor.path: factor.levels for factor in factors}
     workload = values["workload"]
-    kinds = _kinds(workload["kind"], levels)
+    kinds = kinds_of(workload["kind"], levels)
     if values["data.schema"] == SCRIPT_SCHEMA:
         other = next((kind for kind in kinds if kind != SCRIPT), None)
         if other is not None:
@@ -94,12 +94,13 @@ def prepared_with(experiment: Experiment) -> str | None:
 def script_files(workload: WorkloadSpec, factors: Iterable[Factor]) -> tuple[str, ...]:
     """The files of scripts that the experiment runs, as it names them."""
     levels = {factor.path: factor.levels for factor in factors}
-    if SCRIPT not in _kinds(workload.kind, levels):
+    if SCRIPT not in kinds_of(workload.kind, levels):
         return ()
     return tuple(name for name in _scripts(workload.parameters, levels) if is_file(name))
 
 
-def _kinds(kind: str, levels: Levels) -> tuple[str, ...]:
+def kinds_of(kind: str, levels: Levels) -> tuple[str, ...]:
+    """The kinds of workload of the cells."""
     varied = levels.get("workload.kind")
     return (kind,) if varied is None else tuple(str(level) for level in varied)
 

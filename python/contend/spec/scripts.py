@@ -151,8 +151,8 @@ IN_PLACE_OF_PREPARE = {
     "mysql_storage_engine": "data.engine",
     "secondary": "setup",
 }
-"""Options of bundled scripts that only `prepare` reads, and the key of the same for contend's own
-tables."""
+"""Options of bundled scripts that only `prepare` reads (but for `auto_inc`, which oltp_insert reads
+too), and the key of the same for contend's own tables."""
 
 
 def of_prepare(name: str, script: str) -> bool:
