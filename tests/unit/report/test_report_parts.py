@@ -44,6 +44,11 @@ def built(run: Path) -> Report:
         return build(folder)
 
 
+@pytest.fixture(scope="module")
+def whole(run: Path) -> Report:
+    return built(run)
+
+
 def as_text(report: Report) -> str:
     out = io.StringIO()
     terminal.render(report, Console(file=out, width=1000), full=True)
@@ -52,10 +57,8 @@ def as_text(report: Report) -> str:
 
 @pytest.mark.parametrize("name", PARTS)
 def test_a_part_that_cannot_be_made_is_missing(
-    run: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    run: Path, whole: Report, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = built(run)
-
     def fail(*_: object, **__: object) -> Any:
         return [][0]
 
@@ -85,8 +88,7 @@ def test_what_is_in_words_already_is_told_in_them(
     assert missing.lead == "This part is missing: run/why/results.sqlite is damaged."
 
 
-def test_a_part_that_cannot_be_written_leaves_the_others(run: Path) -> None:
-    whole = built(run)
+def test_a_part_that_cannot_be_written_leaves_the_others(whole: Report) -> None:
     assert whole.counters is not None
     wrong: Any = replace(whole.counters, tables=None)
     said = as_text(replace(whole, counters=wrong))
@@ -96,10 +98,10 @@ def test_a_part_that_cannot_be_written_leaves_the_others(run: Path) -> None:
         assert whole.counters.title in text and "Warnings and failures" in text
 
 
-def test_output_that_cannot_be_written_is_no_missing_part(run: Path) -> None:
+def test_output_that_cannot_be_written_is_no_missing_part(whole: Report) -> None:
     class Full(io.StringIO):
         def write(self, _text: str) -> int:
             raise OSError("no space is left")
 
     with pytest.raises(OSError, match="no space is left"):
-        terminal.render(built(run), Console(file=Full(), width=80))
+        terminal.render(whole, Console(file=Full(), width=80))
