@@ -9,6 +9,7 @@ import bz2
 import gzip
 import itertools
 import lzma
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -123,6 +124,13 @@ def rows(server: PrivateServer, database: str, query: str) -> list[tuple[Any, ..
     with server.connect(database) as connection, connection.cursor() as cursor:
         cursor.execute(query)
         return list(cursor.fetchall())
+
+
+def dump(server: PrivateServer, path: Path, *what: str) -> None:
+    """Have the real program of MariaDB write a dump."""
+    command = [program("mariadb-dump"), "--no-defaults", f"--socket={server.socket}", "--user=root"]
+    with path.open("wb") as file:
+        subprocess.run([*command, *what], stdout=file, check=True)
 
 
 def test_tables_trigger_and_view_are_there_and_work(server: PrivateServer, load: Load) -> None:
@@ -339,17 +347,11 @@ def test_what_mariadb_dump_writes_comes_back(
                 "INSERT INTO bytes.b VALUES (%s, %s)",
                 [(i, bytes([i, 39, i, 92, i])) for i in range(256)],
             )
-    dumped = subprocess.run(
-        [program("mariadb-dump"), "--no-defaults", f"--socket={server.socket}", "--user=root",
-         "--routines", "--databases", "bytes"],
-        capture_output=True,
-        check=True,
-    )  # fmt: skip
+    path = tmp_path / "bytes.sql"
+    dump(server, path, "--routines", "--databases", "bytes")
     before = rows(server, "bytes", "CHECKSUM TABLE b")
     with server.connect() as connection:
         connection.query("DROP DATABASE bytes")
-    path = tmp_path / "bytes.sql"
-    path.write_bytes(dumped.stdout)
     loaded = load_into(server, path, Rules(), "unused")
     assert loaded.database == "bytes"
     assert rows(server, "bytes", "CHECKSUM TABLE b") == before
@@ -469,13 +471,7 @@ def test_a_database_may_name_itself_in_its_own_dump(
         ):
             connection.query(statement)
     path = tmp_path / "backup.sql"
-    with path.open("wb") as file:
-        subprocess.run(
-            [program("mariadb-dump"), "--no-defaults", f"--socket={server.socket}", "--user=root",
-             "--routines", "myself"],
-            stdout=file,
-            check=True,
-        )  # fmt: skip
+    dump(server, path, "--routines", "myself")
     dumped = path.read_text()
     assert ("DO SETVAL" in dumped, "\nUSE " in dumped) == (True, False)
     with server.connect() as connection:
@@ -494,8 +490,8 @@ def test_a_database_may_name_itself_in_its_own_dump(
         ("-- phpMyAdmin SQL Dump\n--\n-- Host: db:3306\n--\n-- Database: `stock`\r", {}, "stock"),
         ("-- Host: localhost    Database: stock", {"database": "mine"}, "mine"),
         ("-- Host: localhost    Database: stock\nCREATE DATABASE a;\nUSE a;", {}, "a"),
-        ("-- Host: localhost    Database: ", {}, "import_"),
-        ("-- Host: localhost    Database: Mysql", {}, "import_"),
+        ("-- Host: localhost    Database: ", {}, "import_[0-9]+"),
+        ("-- Host: localhost    Database: Mysql", {}, "import_[0-9]+"),
     ],
 )
 @pytest.mark.parametrize("any_binary", ["mariadb", "mysql"], indirect=True)
@@ -503,7 +499,7 @@ def test_a_dump_that_names_no_database_has_that_of_its_head(
     load: Load, head: str, rules: dict[str, str], database: str
 ) -> None:
     loaded = load(f"{head}\nCREATE TABLE t (a INT);\n", **rules)
-    assert loaded.database.startswith(database)
+    assert re.fullmatch(database, loaded.database)
 
 
 @pytest.mark.parametrize("any_binary", ["mariadb"], indirect=True)
@@ -529,13 +525,7 @@ def test_routines_triggers_events_and_views_of_mariadb_dump_work(
         for statement in MADE:
             connection.query(statement)
     path = tmp_path / "own.sql"
-    with path.open("wb") as file:
-        subprocess.run(
-            [program("mariadb-dump"), "--no-defaults", f"--socket={server.socket}", "--user=root",
-             "--routines", "--triggers", "--events", "--databases", "own"],
-            stdout=file,
-            check=True,
-        )  # fmt: skip
+    dump(server, path, "--routines", "--triggers", "--events", "--databases", "own")
     with server.connect() as connection:
         connection.query("DROP DATABASE own")
     loaded = load_into(server, path, Rules(), "unused")

@@ -86,15 +86,11 @@ def test_a_step_of_each_repeat_is_told_once_unless_it_takes_long(
     other = [events.StepProgress("restoring b", n, 4, "bytes") for n in range(1, 5)]
     assert len(plain(*once, *other)) == 8
     assert len(plain(*(once + other) * 9)) == 8
-
-    def slow(console: CleanConsole) -> None:
-        with PlainDisplay(console) as display:
-            for event in once * 2:
-                display(event)
-                now[0] += 6.0
-
     out = io.StringIO()
-    slow(CleanConsole(file=out, width=200))
+    with PlainDisplay(CleanConsole(file=out, width=200)) as display:
+        for event in once * 2:
+            display(event)
+            now[0] += 6.0
     assert out.getvalue().splitlines()[4:] == ["restoring a: 75%", "restoring a: 100%"]
 
 

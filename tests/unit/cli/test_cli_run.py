@@ -70,10 +70,20 @@ class Machine:
         self.experiments.append(experiment)
         raise NoServer("that is as far as this test goes")
 
-    def run(self, *more: str, kind: str = "mariadb") -> int:
+    def file(self, kind: str = "mariadb") -> str:
         file = self.folder / "small.toml"
         file.write_text(SMALL.replace("KIND", kind))
-        return main(["run", str(file), "--out", str(self.folder / "out"), *more])
+        return str(file)
+
+    def run(self, *more: str, kind: str = "mariadb") -> int:
+        return main(["run", self.file(kind), "--out", str(self.folder / "out"), *more])
+
+    def to_resume(self, *, why: bool = False) -> Path:
+        """The folder of a run that has begun."""
+        path = self.folder / "out"
+        stored = to_dict(replace(load_experiment(self.file()), why=why))
+        RunFolder.create(path, stored, [], {}).close()
+        return path
 
 
 @pytest.fixture
@@ -214,11 +224,7 @@ def test_a_resume_tries_what_a_run_would(
     tried: list[str],
 ) -> None:
     """--why, --profile, and `why = true` in the experiment that is resumed."""
-    file = machine.folder / "small.toml"
-    file.write_text(SMALL.replace("KIND", "mariadb"))
-    path = machine.folder / "out"
-    stored = to_dict(replace(load_experiment(str(file)), why=of_file))
-    RunFolder.create(path, stored, [], {}).close()
+    path = machine.to_resume(why=of_file)
     seen: list[str] = []
     monkeypatch.setattr("contend.cli.run._shown", lambda _args, _work: (path, 4))
     monkeypatch.setattr("contend.cli.run._explained", lambda *_: seen.append("why"))
@@ -231,9 +237,6 @@ def test_a_resume_tries_what_a_run_would(
 def test_what_is_tried_after_a_resume_is_not_printed_as_json(
     machine: Machine, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:
-    file = machine.folder / "small.toml"
-    file.write_text(SMALL.replace("KIND", "mariadb"))
-    path = machine.folder / "out"
-    RunFolder.create(path, to_dict(load_experiment(str(file))), [], {}).close()
+    path = machine.to_resume()
     assert main(["run", "--resume", str(path), option, "--json"]) == 2
     assert f"{option} does not go with --json" in capsys.readouterr().err

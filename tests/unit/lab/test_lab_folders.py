@@ -33,14 +33,15 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     return made_up(monkeypatch, Bench(tmp_path, IN_SLICES, **ENGINES))
 
 
+def places(bench: Bench, plan: dict[str, Any]) -> dict[str, int]:
+    """The folder in which each level of a block is asked."""
+    return {arm["name"].partition(" = ")[2]: bench.place_of(arm) for arm in plan["arms"]}
+
+
 def test_levels_with_data_of_their_own_take_each_folder(bench: Bench) -> None:
     """A folder or a copy that is slower would be taken for the level otherwise."""
     asked: list[dict[str, int]] = []
-
-    def look(plan: dict[str, Any]) -> None:
-        asked.append({arm["name"].partition(" = ")[2]: bench.place_of(arm) for arm in plan["arms"]})
-
-    bench.each_plan = look
+    bench.each_plan = lambda plan: asked.append(places(bench, plan))
     bench.play()
     folders = defaultdict(list)
     for of_block in asked:
@@ -62,9 +63,7 @@ def test_the_copy_is_made_anew_each_repeat_and_not_within_one(bench: Bench) -> N
 
 def test_the_record_says_which(bench: Bench) -> None:
     asked: list[dict[str, int]] = []
-    bench.each_plan = lambda plan: asked.append(
-        {arm["name"].partition(" = ")[2]: bench.place_of(arm) for arm in plan["arms"]}
-    )
+    bench.each_plan = lambda plan: asked.append(places(bench, plan))
     bench.play()
     for records, of_block in zip(bench.blocks().values(), asked, strict=True):
         assert {str(one.cell[BY_ENGINE]): one.probes["place"] for one in records} == of_block

@@ -16,8 +16,6 @@ from contend.lab.events import Notice
 from contend.load import LoadFailed
 from contend.load.plan import planned_s
 
-MakeBench = Callable[..., Bench]
-
 MIX = "@quick weight 99\nSELECT SLEEP(0.001);\n@slow weight 1\nSELECT SLEEP(2);"
 
 
@@ -49,9 +47,9 @@ class Sleeping:
         if "events_each" in load:
             self.timed.append(only or "all")
             # A mix seldom begins with what it seldom asks.
-            seen = {only or next(iter(times))}
-            took_s = max(times[kind] for kind in seen)
-            self.bench.clock.now_s += len(plan["arms"]) * slices["rounds"] * took_s
+            first = only or next(iter(times))
+            seen = {first}
+            self.bench.clock.now_s += len(plan["arms"]) * slices["rounds"] * times[first]
             self.bench.clock.now_s -= planned_s(plan)
         else:
             self.slices.append(slices)
@@ -72,8 +70,11 @@ class Sleeping:
         return [one.text for one in self.bench.heard if isinstance(one, Notice)]
 
 
+Make = Callable[..., Sleeping]
+
+
 @pytest.fixture
-def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeBench:
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     def made(text: str, said: str = "", **changes: str) -> Sleeping:
         changes = {
             'kind = "point_select"': f'kind = "sql"\ntext = """{text}"""',
@@ -87,9 +88,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeBench:
 
 @pytest.mark.parametrize("seconds", [0.01, 0.1, 0.3, 1.0, 3.0, 10.0])
 @pytest.mark.parametrize("said", ["", 'at_most = "40m"'])
-def test_slices_hold_five_answers_and_blocks_ten(
-    make: MakeBench, seconds: float, said: str
-) -> None:
+def test_slices_hold_five_answers_and_blocks_ten(make: Make, seconds: float, said: str) -> None:
     server = make(f"SELECT SLEEP({seconds});", said)
     server.bench.play()
     records = server.bench.records()
@@ -104,7 +103,7 @@ def test_slices_hold_five_answers_and_blocks_ten(
     assert bool(told) == (seconds > 0.02)
 
 
-def test_a_mix_is_cut_for_its_longest_kind(make: MakeBench) -> None:
+def test_a_mix_is_cut_for_its_longest_kind(make: Make) -> None:
     server = make(MIX, 'at_most = "20m"')
     server.bench.play()
     assert {record.status for record in server.bench.records()} == {"ok"}
@@ -113,20 +112,20 @@ def test_a_mix_is_cut_for_its_longest_kind(make: MakeBench) -> None:
     assert all(slices["slice_s"] == pytest.approx(10.0) for slices in server.slices)
 
 
-def test_what_is_long_has_few_rounds_if_no_time_is_given(make: MakeBench) -> None:
+def test_what_is_long_has_few_rounds_if_no_time_is_given(make: Make) -> None:
     server = make("SELECT SLEEP(3);")
     server.bench.play()
     assert {slices["rounds"] for slices in server.slices} == {2}
 
 
-def test_what_is_long_has_one_block_of_each_context(make: MakeBench) -> None:
+def test_what_is_long_has_one_block_of_each_context(make: Make) -> None:
     server = make("SELECT SLEEP(3);", 'at_most = "20m"')
     server.bench.play()
     of_first = [record.cell["load.connections"] for record in server.bench.records()]
     assert sorted(of_first[:4]) == [1, 1, 8, 8]
 
 
-def test_time_that_has_no_room_for_the_repeats_is_told_before_any(make: MakeBench) -> None:
+def test_time_that_has_no_room_for_the_repeats_is_told_before_any(make: Make) -> None:
     server = make("SELECT SLEEP(3);", 'at_most = "5m"')
     server.bench.play()
     (first, *_) = server.notices()
@@ -134,7 +133,7 @@ def test_time_that_has_no_room_for_the_repeats_is_told_before_any(make: MakeBenc
     assert "5 min has room for about 2 of 4 repeats" in first
 
 
-def test_time_that_has_no_room_for_one_is_refused(make: MakeBench) -> None:
+def test_time_that_has_no_room_for_one_is_refused(make: Make) -> None:
     server = make("SELECT SLEEP(3);", 'at_most = "60s"')
     with pytest.raises(RequestError, match="60 s is too short: statements take up to 3 s") as e:
         server.bench.play()
@@ -142,14 +141,14 @@ def test_time_that_has_no_room_for_one_is_refused(make: MakeBench) -> None:
     assert server.bench.records() == [] and server.slices == []
 
 
-def test_slices_that_the_experiment_says_are_not_timed(make: MakeBench) -> None:
+def test_slices_that_the_experiment_says_are_not_timed(make: Make) -> None:
     server = make("SELECT SLEEP(0.3);", **{'warmup = "100ms"': 'slice = "2s"'})
     server.bench.play()
     assert server.timed == []
     assert all(slices["slice_s"] == 2.0 for slices in server.slices)
 
 
-def test_statements_that_cannot_be_timed_are_told_by_their_block(make: MakeBench) -> None:
+def test_statements_that_cannot_be_timed_are_told_by_their_block(make: Make) -> None:
     server = make("SELECT SLEEP(0.01);")
 
     def refuse(plan: dict[str, Any]) -> None:

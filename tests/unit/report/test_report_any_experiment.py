@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from made_up_looks import add_looks
-from rich.console import Console
+from shown import as_text
 from synthetic_run import (
     CONNECTIONS,
     DESIGN,
@@ -32,7 +32,7 @@ from synthetic_run import (
 from contend.errors import RequestError
 from contend.findings import CAUSES, RunSide, study_of
 from contend.metrics import FIXED
-from contend.report import Report, as_json, build, html, terminal
+from contend.report import Report, as_json, build, html
 from contend.report.export import TABLES, rows_of, write_csv, write_json, write_parquet
 from contend.report.gate import junit_of, markdown_of
 from contend.report.sides import lines_of_sides, report_of_two, sides_json
@@ -258,7 +258,8 @@ def test_every_rendering_is_whole(tmp_path_factory: pytest.TempPathFactory, draw
 
 def render(folder: RunFolder, report: Report, metrics: tuple[str, ...] = ()) -> None:
     assert report.missing == ()
-    said = [as_text(report), as_text(report, full=True), html.render(report, {})]
+    said = [as_text(report, full=full, width=1000) for full in (False, True)]
+    said.append(html.render(report, {}))
     assert not any("This part is missing" in text for text in said)
     json.dumps(as_json(report), allow_nan=False)
     json.dumps([chart.spec for chart in html.all_charts(report)], allow_nan=False)
@@ -268,9 +269,3 @@ def render(folder: RunFolder, report: Report, metrics: tuple[str, ...] = ()) -> 
         rows = rows_of(folder, table, metrics)
         write_csv(rows, io.StringIO())
         write_parquet(rows, folder.path.parent / f"{table}.parquet")
-
-
-def as_text(report: Report, *, full: bool = False) -> str:
-    console = Console(file=io.StringIO(), width=1000)
-    terminal.render(report, console, full=full)
-    return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]

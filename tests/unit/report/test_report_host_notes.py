@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
+from shown import as_text
 from synthetic_run import FACTS, study, write_run
 
-from contend.report import Report, as_json, build, html, terminal
+from contend.report import Report, as_json, build, html
 from contend.store import RunFolder
 
 
@@ -53,9 +52,7 @@ def test_the_worst_come_first_and_each_only_where_it_touches(tmp_path: Path) -> 
         ("governor", "warning"),
         ("damon-pageout", "warning"),
     ]
-    out = io.StringIO()
-    terminal.render(report, Console(file=out, width=200))
-    text = out.getvalue()
+    text = as_text(report)
     assert "severe zone-reclaim: evidence of zone-reclaim" in text
     assert "warning damon-pageout: evidence of damon-pageout (ignored: it is the owner's)" in text
     assert "read-ahead" not in text
@@ -73,15 +70,11 @@ def test_a_finding_of_latency_stands_by_response_times_alone(tmp_path: Path) -> 
     notes = {note.check: note.metrics for note in report.host_notes}
     assert notes["timer"] == ("response_us_p99",)
     assert notes["governor"] == ("qps", "response_us_p99", "server_cpu_us_per_query")
-    out = io.StringIO()
-    terminal.render(report, Console(file=out, width=200))
-    assert "evidence of timer (bears on response_us_p99)" in out.getvalue()
+    assert "evidence of timer (bears on response_us_p99)" in as_text(report)
 
 
 @pytest.mark.parametrize("found", [[], None])
 def test_a_run_without_a_look_says_nothing(tmp_path: Path, found: list[Any] | None) -> None:
     report = report_of(tmp_path / "run", found or [])
     assert report.host_notes == ()
-    out = io.StringIO()
-    terminal.render(report, Console(file=out, width=200))
-    assert "as doctor saw it" not in out.getvalue()
+    assert "as doctor saw it" not in as_text(report)

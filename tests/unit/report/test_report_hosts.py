@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from shown import as_text
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
-from contend.report import Report, build, terminal
+from contend.report import Report, build
 from contend.report.hosts import TITLE
 from contend.report.model import Section
 from contend.store import RunFolder, RunRecord
@@ -139,13 +138,6 @@ def test_several_cells_have_their_hosts_beside_one_another(tmp_path: Path) -> No
 
 def test_show_prints_the_lead_and_in_full_the_table(tmp_path: Path) -> None:
     report = report_of(tmp_path / "run", lambda _: [host("left"), host("right")])
-
-    def printed(*, full: bool) -> str:
-        console = Console(file=io.StringIO(), width=200)
-        terminal.render(report, console, full=full)
-        assert isinstance(console.file, io.StringIO)
-        return console.file.getvalue()
-
-    assert TITLE in printed(full=False) and "CPU a query" not in printed(full=False)
-    full = printed(full=True)
+    lead, full = as_text(report), as_text(report, full=True)
+    assert TITLE in lead and "CPU a query" not in lead
     assert "CPU a query, µs" in full and "right" in full

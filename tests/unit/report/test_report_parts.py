@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from shown import as_text
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
 from contend.errors import WorkError
@@ -44,18 +45,19 @@ def built(run: Path) -> Report:
         return build(folder)
 
 
-def as_text(report: Report) -> str:
-    out = io.StringIO()
-    terminal.render(report, Console(file=out, width=1000), full=True)
-    return " ".join(out.getvalue().split())
+@pytest.fixture(scope="module")
+def whole(run: Path) -> Report:
+    return built(run)
+
+
+def in_full(report: Report) -> str:
+    return " ".join(as_text(report, full=True, width=1000).split())
 
 
 @pytest.mark.parametrize("name", PARTS)
 def test_a_part_that_cannot_be_made_is_missing(
-    run: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    run: Path, whole: Report, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = built(run)
-
     def fail(*_: object, **__: object) -> Any:
         return [][0]
 
@@ -67,7 +69,7 @@ def test_a_part_that_cannot_be_made_is_missing(
     assert missing in report.sections
     assert report.comparisons == whole.comparisons and report.cells == whole.cells
     assert len(report.sections) >= len(whole.sections)
-    for said in (as_text(report), html.render(report, {})):
+    for said in (in_full(report), html.render(report, {})):
         assert missing.title in said and "because of a fault of contend" in said
         assert "Warnings and failures" in said
     assert as_json(report)["missing"] == {missing.title: missing.lead}
@@ -85,21 +87,20 @@ def test_what_is_in_words_already_is_told_in_them(
     assert missing.lead == "This part is missing: run/why/results.sqlite is damaged."
 
 
-def test_a_part_that_cannot_be_written_leaves_the_others(run: Path) -> None:
-    whole = built(run)
+def test_a_part_that_cannot_be_written_leaves_the_others(whole: Report) -> None:
     assert whole.counters is not None
     wrong: Any = replace(whole.counters, tables=None)
-    said = as_text(replace(whole, counters=wrong))
-    assert "TypeError" in said and "This part is missing" not in as_text(whole)
+    said = in_full(replace(whole, counters=wrong))
+    assert "TypeError" in said and "This part is missing" not in in_full(whole)
     for text in (said, html.render(replace(whole, counters=wrong), {})):
         assert "This part is missing because of a fault of contend" in text
         assert whole.counters.title in text and "Warnings and failures" in text
 
 
-def test_output_that_cannot_be_written_is_no_missing_part(run: Path) -> None:
+def test_output_that_cannot_be_written_is_no_missing_part(whole: Report) -> None:
     class Full(io.StringIO):
         def write(self, _text: str) -> int:
             raise OSError("no space is left")
 
     with pytest.raises(OSError, match="no space is left"):
-        terminal.render(built(run), Console(file=Full(), width=80))
+        terminal.render(whole, Console(file=Full(), width=80))

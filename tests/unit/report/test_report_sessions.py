@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
+from shown import as_text
 from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_slices
 
-from contend.report import Report, as_json, build, html, terminal
+from contend.report import Report, as_json, build, html
 from contend.store import RunFolder
 
 ONE_CELL = (f"{CONNECTIONS}=[8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=8")
@@ -28,9 +27,7 @@ def report_of(
     write_slices(path, study(sets=(*ONE_CELL, *sets)), facts=facts, **how)
     with RunFolder.open(path) as folder:
         report = build(folder)
-    out = io.StringIO()
-    terminal.render(report, Console(file=out, width=200))
-    return report, out.getvalue()
+    return report, as_text(report)
 
 
 MOVED = [session(0.10), session(0.18), session(0.02), session(0.12)]
