@@ -2,11 +2,10 @@
 //! are those of the time in which events ran.
 
 use crate::fake::{self, FakeServer, Script};
-use crate::program::{Folder, PROGRAM};
+use crate::program::{Folder, said, sysbench, terminate};
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 /// Answers everything but what is to be waited for.
@@ -86,31 +85,19 @@ fn ended(name: &str, script: &str, words: &[&str], signalled: bool) -> Ended {
     let path = folder.0.join("script.lua");
     std::fs::write(&path, format!("{CONNECTS}{script}")).unwrap();
     let mut program = sysbench(&path, &server.socket);
-    let child = program.args(words).arg("run").stdout(Stdio::piped());
-    let child = child.stderr(Stdio::piped()).spawn().unwrap();
+    program.arg("--drain-time=0").args(words).arg("run");
+    let child = program.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = child.spawn().unwrap();
     if signalled {
         // Long enough for what the test wants to be under way.
         std::thread::sleep(Duration::from_millis(1500));
-        let id = rustix::process::Pid::from_child(&child);
-        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        terminate(&child);
     }
     let output = child.wait_with_output().unwrap();
-    let text = [output.stdout, output.stderr].concat();
     Ended {
         code: output.status.code(),
-        said: String::from_utf8_lossy(&text).into_owned(),
+        said: said(&output),
     }
-}
-
-fn sysbench(script: &Path, socket: &Path) -> Command {
-    let mut program = Command::new(PROGRAM);
-    program
-        .arg("sysbench")
-        .arg(script)
-        .arg(format!("--mysql-socket={}", socket.display()))
-        .args(["--mysql-user=u", "--drain-time=0"])
-        .stdin(Stdio::null());
-    program
 }
 
 #[test]
