@@ -146,10 +146,9 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let time_ns = || now_ns.saturating_sub(engine.sent_ns(token).unwrap_or(now_ns));
         let node = connection.at.node;
         self.books.add_query(seat, class, node, &query, time_ns);
-        if connection.asked_ns < self.edges.timeline.open_ns
-            || self.edges.phase >= WorkerPhase::Closed
-        {
-            self.count_cut(connection.asked_ns);
+        let asked_ns = connection.asked_ns;
+        if self.edges.timeline.may_cut(asked_ns, now_ns) {
+            self.count_cut(asked_ns);
         }
     }
 

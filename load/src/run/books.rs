@@ -85,7 +85,7 @@ impl Books {
         now_ns: u64,
         timeline: &Timeline,
     ) {
-        if seat.begun_ns < timeline.open_ns || now_ns >= timeline.close_ns {
+        if timeline.may_cut(seat.begun_ns, now_ns) {
             let part = timeline.part_inside(seat.begun_ns, now_ns);
             self.cut_event(seat, ending.kind, part);
         }
@@ -172,8 +172,12 @@ impl Books {
         timeline: &Timeline,
     ) {
         let service_ns = times.response_ns.saturating_sub(times.lag_ns);
-        let part = timeline.part_inside(now_ns.saturating_sub(service_ns), now_ns);
-        self.cut_event(seat, 0, part);
+        let begun_ns = now_ns.saturating_sub(service_ns);
+        // In a loop of the script's own, events of the window may follow one that does not count.
+        if !seat.counts || timeline.may_cut(begun_ns, now_ns) {
+            let part = timeline.part_inside(begun_ns, now_ns);
+            self.cut_event(seat, 0, part);
+        }
     }
 
     fn record_times(&mut self, times: EventTimes) {

@@ -42,6 +42,13 @@ impl Timeline {
         }
     }
 
+    /// Whether what lasted from `begun_ns` to `ended_ns` may have been under way at an edge of the
+    /// window.
+    #[inline]
+    pub fn may_cut(&self, begun_ns: u64, ended_ns: u64) -> bool {
+        begun_ns < self.open_ns || ended_ns >= self.close_ns
+    }
+
     /// What a query adds to those that are counted as answered inside the window, so that it counts
     /// by the part of its time that lay inside.
     pub fn cut(&self, asked_ns: u64, answered_ns: u64) -> f64 {
@@ -204,6 +211,7 @@ mod tests {
         ];
         for ((asked_ns, answered_ns), cut) in cuts {
             assert_eq!(TIMELINE.cut(asked_ns, answered_ns), cut);
+            assert!(cut == 0.0 || TIMELINE.may_cut(asked_ns, answered_ns));
         }
     }
 

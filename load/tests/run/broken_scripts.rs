@@ -1,7 +1,7 @@
 //! Scripts that do what no script should: each ends in words, and contend-load by itself.
 
 use crate::fake::{self, FakeServer, Script};
-use crate::program::{Folder, PROGRAM, plan};
+use crate::program::{Folder, PROGRAM, plan, said, sysbench, terminate};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
@@ -47,13 +47,9 @@ fn whole(script: &str) -> String {
     }
 }
 
-fn sysbench(script: &Path, socket: &Path) -> Command {
-    let mut program = Command::new(PROGRAM);
-    program
-        .arg("sysbench")
-        .arg(script)
-        .arg(format!("--mysql-socket={}", socket.display()))
-        .args(["--mysql-user=u", "--events=1", "--time=2", "run"]);
+fn one_event(script: &Path, socket: &Path) -> Command {
+    let mut program = sysbench(script, socket);
+    program.args(["--events=1", "--time=2", "run"]);
     program
 }
 
@@ -65,11 +61,6 @@ fn planned(script: &Path, socket: &Path) -> Value {
     plan["load"]["events"] = json!(1);
     plan["load"]["measure_s"] = json!(2);
     plan
-}
-
-fn said(output: &Output) -> String {
-    let text = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
-    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// What is wrong with how a program ended, if anything is.
@@ -115,7 +106,7 @@ fn no_script_ends_the_program_by_a_signal() {
                     let mut check = Command::new(PROGRAM);
                     check.args(["run", "--check"]).arg(&plan);
                     let ways = [
-                        ("sysbench", sysbench(&path, &server.socket)),
+                        ("sysbench", one_event(&path, &server.socket)),
                         ("run", run),
                         ("check", check),
                     ];
@@ -152,8 +143,8 @@ fn a_script_that_computes_without_end_is_stopped_and_blamed() {
         let path = folder.0.join(format!("{number}.lua"));
         std::fs::write(&path, script).unwrap();
         for signalled in ways {
-            let mut program = sysbench(&path, &server.socket);
-            program.arg("--drain-time=0").stdin(Stdio::null());
+            let mut program = one_event(&path, &server.socket);
+            program.arg("--drain-time=0");
             if signalled {
                 program.arg("--time=600");
             }
@@ -162,8 +153,7 @@ fn a_script_that_computes_without_end_is_stopped_and_blamed() {
             let child = child.spawn().unwrap();
             if signalled {
                 std::thread::sleep(Duration::from_millis(700));
-                let id = rustix::process::Pid::from_child(&child);
-                rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+                terminate(&child);
             }
             let output = child.wait_with_output().unwrap();
             assert_eq!(fault("sysbench", script, &output), None);
@@ -183,7 +173,7 @@ fn an_address_that_a_script_made_up_is_blamed_on_it() {
     let path = folder.0.join("poke.lua");
     let script = "function event() local p = ffi.cast('int*', 8) p[0] = 1 end";
     std::fs::write(&path, script).unwrap();
-    let output = sysbench(&path, &server.socket).output().unwrap();
+    let output = one_event(&path, &server.socket).output().unwrap();
     let said = said(&output);
     assert_eq!(output.status.code(), None, "{said}");
     assert!(said.contains("poke.lua"), "{said}");

@@ -77,6 +77,30 @@ pub fn begun(command: &mut Command, text: &str) -> Child {
     child
 }
 
+/// Runs a script as sysbench would.
+pub fn sysbench(script: &Path, socket: &Path) -> Command {
+    let mut program = Command::new(PROGRAM);
+    program
+        .arg("sysbench")
+        .arg(script)
+        .arg(format!("--mysql-socket={}", socket.display()))
+        .arg("--mysql-user=u")
+        .stdin(Stdio::null());
+    program
+}
+
+/// Asks a program to end.
+pub fn terminate(child: &Child) {
+    let id = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+}
+
+/// All that a program wrote.
+pub fn said(output: &Output) -> String {
+    let text = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+    String::from_utf8_lossy(&text).into_owned()
+}
+
 pub fn lines(output: &Output) -> Vec<Value> {
     let text = String::from_utf8(output.stdout.clone()).unwrap();
     text.lines()

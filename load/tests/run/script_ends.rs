@@ -2,11 +2,10 @@
 //! are those of the time in which events ran.
 
 use crate::fake::{self, FakeServer, Script};
-use crate::program::{Folder, PROGRAM};
+use crate::program::{Folder, said, sysbench, terminate};
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 /// Answers everything but what is to be waited for.
@@ -37,6 +36,8 @@ const HANGS: &str = "
       end
     end
 ";
+/// Threads that do not hang have the time to end their last events, however busy the host is.
+const LAST_EVENTS: &str = "--drain-time=5";
 /// The event goes on whatever fails.
 const PERSISTS: &str = "
     function event() while true do pcall(con.query, con, 'SELECT 1') end end
@@ -86,31 +87,19 @@ fn ended(name: &str, script: &str, words: &[&str], signalled: bool) -> Ended {
     let path = folder.0.join("script.lua");
     std::fs::write(&path, format!("{CONNECTS}{script}")).unwrap();
     let mut program = sysbench(&path, &server.socket);
-    let child = program.args(words).arg("run").stdout(Stdio::piped());
-    let child = child.stderr(Stdio::piped()).spawn().unwrap();
+    program.arg("--drain-time=0").args(words).arg("run");
+    let child = program.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = child.spawn().unwrap();
     if signalled {
         // Long enough for what the test wants to be under way.
         std::thread::sleep(Duration::from_millis(1500));
-        let id = rustix::process::Pid::from_child(&child);
-        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        terminate(&child);
     }
     let output = child.wait_with_output().unwrap();
-    let text = [output.stdout, output.stderr].concat();
     Ended {
         code: output.status.code(),
-        said: String::from_utf8_lossy(&text).into_owned(),
+        said: said(&output),
     }
-}
-
-fn sysbench(script: &Path, socket: &Path) -> Command {
-    let mut program = Command::new(PROGRAM);
-    program
-        .arg("sysbench")
-        .arg(script)
-        .arg(format!("--mysql-socket={}", socket.display()))
-        .args(["--mysql-user=u", "--drain-time=0"])
-        .stdin(Stdio::null());
-    program
 }
 
 #[test]
@@ -148,7 +137,7 @@ fn a_signal_ends_threads_that_hang_and_the_rates_have_the_time_until_then() {
 
 #[test]
 fn one_thread_that_hangs_is_said_and_the_others_are_a_result() {
-    let words = ["--threads=2", "--time=1", "--from=1"];
+    let words = ["--threads=2", "--time=1", "--from=1", LAST_EVENTS];
     let ended = ended("one", HANGS, &words, false);
     assert_eq!(ended.code, Some(0), "{}", ended.said);
     assert!(ended.said.contains("1 of 2 thread(s)"), "{}", ended.said);
@@ -190,7 +179,8 @@ fn a_report_hook_that_never_comes_back_is_given_up() {
         let body = FOR_EVER[number];
         let hook = format!("function sysbench.hooks.report_intermediate() {body} end");
         let time = if signalled { "--time=600" } else { "--time=1" };
-        let ended = ended(&name, &hook, &[time, "--report-interval=0.2"], signalled);
+        let words = [time, "--report-interval=0.2", LAST_EVENTS];
+        let ended = ended(&name, &hook, &words, signalled);
         assert_eq!(ended.code, Some(0), "{}", ended.said);
         let words = "report_intermediate had not come back";
         assert!(ended.said.contains(words), "{}", ended.said);

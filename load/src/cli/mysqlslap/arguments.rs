@@ -221,10 +221,8 @@ pub fn maybe_text(word: &str) -> Option<&'static SlapOption> {
             let letters = word.strip_prefix('-')?;
             let mut known = letters.chars().map(of_letter);
             let last = known.next_back()??;
-            let takes_nothing =
-                |known: &SlapOption| matches!(known.takes, Takes::Nothing | Takes::Switch);
             known
-                .all(|known| known.is_some_and(takes_nothing))
+                .all(|known| known.is_some_and(|known| !known.takes.has_value_behind()))
                 .then_some(last)
         }
     };
@@ -259,10 +257,8 @@ pub fn secret_in(word: &str) -> Option<usize> {
     }
     // Letters in front of -p take no value: -vpSECRET.
     let letters = word.strip_prefix('-')?;
-    let takes_value = |letter: char| {
-        of_letter(letter)
-            .is_some_and(|known| !matches!(known.takes, Takes::Nothing | Takes::Switch))
-    };
+    let takes_value =
+        |letter: char| of_letter(letter).is_some_and(|known| known.takes.has_value_behind());
     let at = letters.find(takes_value)?;
     letters.get(at..)?.starts_with('p').then_some(at + 2)
 }

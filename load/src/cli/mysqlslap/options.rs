@@ -22,6 +22,13 @@ pub enum Takes {
     Number,
 }
 
+impl Takes {
+    /// What stands behind the option's letter in the same word is its value.
+    pub fn has_value_behind(self) -> bool {
+        !matches!(self, Self::Nothing | Self::Switch)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlapWhose {
     Theirs,

@@ -204,8 +204,7 @@ pub fn secret_in(word: &str) -> Option<usize> {
     }
     let name = secrets::name_of(body);
     let normal = normal_name(name);
-    let is_known = |compat| table::named(compat, &normal).is_some();
-    if normal != PASSWORD && [Compat::V1_0, Compat::V1_1].into_iter().any(is_known) {
+    if normal != PASSWORD && table::named_in_either(Compat::V1_0, &normal).is_some() {
         return None;
     }
     // `-p` is an option of other clients; with two more dashes it stood in a file.

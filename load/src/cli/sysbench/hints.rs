@@ -54,9 +54,7 @@ fn of_word(word: &str, before: &str) -> Option<String> {
 }
 
 fn known(option: &str) -> Option<&'static table::Known> {
-    let name = normal_name(option);
-    let mut versions = [Compat::V1_0, Compat::V1_1].into_iter();
-    versions.find_map(|compat| table::named(compat, &name))
+    table::named_in_either(Compat::V1_0, &normal_name(option))
 }
 
 /// About a test that is nowhere.

@@ -269,11 +269,7 @@ fn supplied(spec: &Spec, declared: &[Declared], given: &[Given]) -> Vec<Given> {
 fn check_known(given: &[Given], compat: Compat) -> Result<(), String> {
     for option in given {
         let name = option.name.as_str();
-        let versions = [compat, Compat::V1_0, Compat::V1_1];
-        let mut known = versions
-            .iter()
-            .filter_map(|version| table::named(*version, name));
-        match known.next() {
+        match table::named_in_either(compat, name) {
             Some(Known {
                 in_plan: InPlan::Said(why),
                 ..

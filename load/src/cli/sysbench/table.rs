@@ -179,6 +179,11 @@ pub fn named(compat: Compat, name: &str) -> Option<&'static Known> {
     all(compat).find(|known| normal_name(known.name) == name)
 }
 
+/// The option of either version that has this normal name; if both have one, that of `first`.
+pub fn named_in_either(first: Compat, name: &str) -> Option<&'static Known> {
+    named(first, name).or_else(|| named(first.other(), name))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

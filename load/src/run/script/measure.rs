@@ -111,11 +111,11 @@ pub fn failure_of(run: &Run) -> Failure {
     let mut words = message.map_or("it did not say why", |words| words.trim_end());
     let mut cause = String::new();
     if let Some(error) = &error
-        && let Some(unsaid) = WITHOUT_WORDS
+        && let Some(front) = WITHOUT_WORDS
             .iter()
-            .find(|unsaid| words.ends_with(**unsaid))
+            .find_map(|unsaid| words.strip_suffix(unsaid))
     {
-        words = words.strip_suffix(unsaid).unwrap_or(words);
+        words = front;
         let of_server = one_line(&error.message);
         cause = format!("error {} ({}): {of_server}", error.code, error.sqlstate);
     }
