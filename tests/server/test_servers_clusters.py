@@ -115,7 +115,7 @@ kind = "tpcc"
 [load]
 connections = 3
 warmup = "100ms"
-measure = "500ms"
+measure = "2s"
 
 [load.errors]
 retry = [1205, 1213, 1020, 1047]
