@@ -11,7 +11,7 @@ GUIDE = ROOT / "docs/guides/servers.md"
 HEADING = "## What contend may do to a server and to files"
 
 PROMISES: dict[str, list[str]] = {
-    "It creates only what it names.": [
+    "It creates only tables that it names.": [
         "tests/server/test_run_existing.py::test_nothing_is_loaded_unless_somebody_agrees",
         "tests/unit/datasets/test_dataset_existing.py::test_a_new_table_is_asked_for_made_and_marked",
     ],
@@ -22,7 +22,7 @@ PROMISES: dict[str, list[str]] = {
         "tests/unit/datasets/test_dataset_existing.py::test_a_copy_and_another_case_are_somebody_s",
         "tests/server/test_server_mysqlslap_live.py::test_a_schema_without_tables_is_somebodys_too",
     ],
-    "It measures only what was loaded to the end.": [
+    "It measures only completely loaded tables.": [
         "tests/server/test_interruptions.py::test_a_load_of_the_lab",
         "tests/server/test_interruptions.py::test_a_load_of_contend_load_alone",
         "tests/server/test_run_existing.py"
@@ -34,7 +34,7 @@ PROMISES: dict[str, list[str]] = {
         "tests/unit/datasets/test_dataset_existing.py"
         "::test_nothing_is_dropped_that_nobody_agreed_to",
     ],
-    "It puts back every variable and file that it changed.": [
+    "It restores every variable and file that it changed.": [
         "tests/server/test_interruptions_of_changes.py::test_all_is_as_it_was",
         "tests/server/test_interruptions_of_changes.py"
         "::test_three_stops_in_a_moment_leave_nothing_changed",
