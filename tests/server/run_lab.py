@@ -7,13 +7,14 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from forked_contend import Forked
 
 import contend
 from contend.folders import default_cache
@@ -112,16 +113,7 @@ class Lab:
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """Start `contend` and leave it running."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", "contend", *map(str, arguments)],
-            cwd=self.folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        process = Forked([str(word) for word in arguments], self.folder, self.environment)
         self._started.append(process)
         return process
 
