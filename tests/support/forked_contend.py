@@ -16,6 +16,7 @@ import importlib
 import json
 import os
 import pkgutil
+import runpy
 import select
 import signal
 import socket
@@ -29,9 +30,15 @@ from typing import Any
 
 
 class Forked(subprocess.Popen[str]):
-    """A `contend`, with what tests use of `Popen`."""
+    """A `contend`, with what tests use of `Popen`; or a script in its place."""
 
-    def __init__(self, words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        script: str | None = None,
+    ) -> None:
         self.args = list(words)
         self.stdin = None
         self.returncode: int | None = None  # type: ignore[assignment]
@@ -40,7 +47,10 @@ class Forked(subprocess.Popen[str]):
         self._ended, out, err = ours
         self.stdout = os.fdopen(out, encoding="utf-8", errors="replace")
         self.stderr = os.fdopen(err, encoding="utf-8", errors="replace")
-        request = {"words": self.args, "folder": str(folder), "environment": dict(environment)}
+        request = {
+            **{"words": self.args, "script": script},
+            **{"folder": str(folder), "environment": dict(environment)},
+        }
         try:
             self.pid = _forker(environment["PYTHONPATH"]).ask(request, theirs)
         finally:
@@ -112,9 +122,9 @@ class _Forker:
         return int(pid)
 
 
-def serve() -> list[str]:
+def serve() -> Mapping[str, Any]:
     """Fork for each request that comes, until nobody asks any more. Returns in the child, with the
-    words to run."""
+    request."""
     from contend import report
     from contend.cli.parser import COMMANDS
 
@@ -136,7 +146,9 @@ def serve() -> list[str]:
                     os._exit(0)
                 pid = os.fork()
                 if pid == 0:
-                    return become(json.loads(text), descriptors)
+                    request: Mapping[str, Any] = json.loads(text)
+                    become(request, descriptors)
+                    return request
                 ended, *others = descriptors
                 for descriptor in others:
                     os.close(descriptor)
@@ -151,7 +163,7 @@ def serve() -> list[str]:
                 os.close(ended)
 
 
-def become(request: Mapping[str, Any], descriptors: Sequence[int]) -> list[str]:
+def become(request: Mapping[str, Any], descriptors: Sequence[int]) -> None:
     os.setsid()
     _ended, out, err = descriptors
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -167,13 +179,15 @@ def become(request: Mapping[str, Any], descriptors: Sequence[int]) -> list[str]:
     os.environ.clear()
     os.environ.update(request["environment"])
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # As its import does.
-    words: list[str] = request["words"]
-    return words
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.argv = ["contend", *serve()]
-    from contend.cli.main import main
+    asked = serve()
+    sys.argv = [asked["script"] or "contend", *asked["words"]]
+    if asked["script"]:
+        runpy.run_path(asked["script"], run_name="__main__")
+    else:
+        from contend.cli.main import main
 
-    sys.exit(main())
+        sys.exit(main())
