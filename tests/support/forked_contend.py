@@ -24,6 +24,7 @@ import struct
 import subprocess
 import sys
 import threading
+import types
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -122,16 +123,30 @@ class _Forker:
         return int(pid)
 
 
-def serve() -> Mapping[str, Any]:
-    """Fork for each request that comes, until nobody asks any more. Returns in the child, with the
-    request."""
+def prepare() -> None:
+    """Have all that a run needs but its work. What a test writes outlives no loss of power, so
+    nothing waits for the disk but what is to be read from it."""
     from contend import report
     from contend.cli.parser import COMMANDS
+    from contend.datasets import files
+    from contend.report import html
+    from contend.store import schema
 
     for command in COMMANDS.values():
         importlib.import_module(f"contend.cli.{command.module}")
     for module in pkgutil.iter_modules(report.__path__):
         importlib.import_module(f"contend.report.{module.name}")
+    for name in html._environment().list_templates():
+        html._environment().get_template(name)
+    schema.SYNCHRONOUS = "OFF"
+    os.fsync = lambda _descriptor: None
+    files.os = types.SimpleNamespace(**{**vars(os), "fdatasync": os.fsync})  # type: ignore
+
+
+def serve() -> Mapping[str, Any]:
+    """Fork for each request that comes, until nobody asks any more. Returns in the child, with the
+    request."""
+    prepare()
     gc.collect()
     gc.freeze()
     requests = socket.socket(fileno=os.dup(0))
