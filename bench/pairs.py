@@ -61,7 +61,6 @@ FIXED = (program("setarch"), os.uname().machine, "-R")
 """Starts a program without address space randomisation."""
 
 SYSTEM = Layout("system")
-MATCHED = Layout("matched", wrap=FIXED, padding_max=4096)
 
 
 @dataclass(frozen=True)

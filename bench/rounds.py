@@ -11,7 +11,6 @@ import platform
 import random
 import shlex
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -21,8 +20,6 @@ from contend.stats import estimate
 Contestant = TypeVar("Contestant")
 Result = TypeVar("Result")
 
-QUIET_LOOK_S = 0.5
-QUIET_SHARE = 0.05
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -47,27 +44,6 @@ def alternate(
             results[name].append(run(contestants[name]))
             say(f"round {number + 1}/{rounds} {name}: {results[name][-1]}")
     return results
-
-
-def wait_for_quiet(limit_s: float) -> None:
-    """Wait until the host has nothing else to do, but no longer than `limit_s`: what sleeps and
-    wakes on an idle CPU cannot be measured beside other work."""
-    end = time.monotonic() + limit_s
-    while time.monotonic() < end and _busy_share(QUIET_LOOK_S) > QUIET_SHARE:
-        time.sleep(1)
-
-
-def _busy_share(seconds: float) -> float:
-    """Share of all CPUs that were busy over so many seconds."""
-
-    def times() -> tuple[int, int]:
-        fields = [int(one) for one in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
-        return sum(fields), fields[3] + fields[4]
-
-    before = times()
-    time.sleep(seconds)
-    total, idle = (now - then for now, then in zip(times(), before, strict=True))
-    return 1 - idle / total if total else 0.0
 
 
 def ratio(values: Sequence[float], baseline: Sequence[float]) -> str:

@@ -9,7 +9,7 @@ is kept as a line of `bench/results/sessions/NAME.jsonl`, with the state of the 
 after; begun anew, the command goes on. In the end, and with `--show`, it prints the standard
 deviation between sessions with its interval, and how often the interval of one session holds the
 common mean of the others: by its own error only, and with what sessions differ by. `--keep` keeps
-the run folders too, for `bench/state_scatter.py`.
+the run folders too.
 
 Alone on the machine: a neighbour is a state of the host too.
 """

@@ -93,8 +93,7 @@ def study_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path
 
 @pytest.fixture(scope="session", autouse=True)
 def no_wait_for_the_disk() -> Iterator[None]:
-    """What tests write in their own process outlives no loss of power. A `contend` that they start
-    waits for the disk as everybody's does."""
+    """What tests write in their own process outlives no loss of power."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _descriptor: None)
         patch.setattr(schema, "SYNCHRONOUS", "OFF")

@@ -1,9 +1,12 @@
-"""The tests themselves: those that share a server are not parted."""
+"""The tests themselves: those that share a server are not parted, and few lean on a sentence."""
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from together import unit_of
+from tree import ROOT, tracked_files
 
 
 @pytest.mark.parametrize(
@@ -22,3 +25,38 @@ from together import unit_of
 )
 def test_a_unit_is_a_test_a_class_a_file_or_a_kind_of_server(nodeid: str, unit: str) -> None:
     assert unit_of(nodeid) == unit
+
+
+SENTENCES_MOST = 201
+"""The ratchet: how many whole sentences tests outside golden files compare with what is printed.
+It may only fall: a test asserts the claim, the number, the place or the exit code instead."""
+
+
+def sentences(code: str) -> list[str]:
+    """Texts of more than 40 characters with a space that are compared by `in` or `==`."""
+    return [
+        text.value
+        for compared in ast.walk(ast.parse(code))
+        if isinstance(compared, ast.Compare)
+        and any(isinstance(by, ast.In | ast.NotIn | ast.Eq) for by in compared.ops)
+        for side in (compared.left, *compared.comparators)
+        for text in ast.walk(side)
+        if isinstance(text, ast.Constant) and isinstance(text.value, str)
+        if len(text.value) > 40 and " " in text.value and not text.value.startswith("SELECT ")
+    ]
+
+
+def test_no_more_tests_lean_on_a_sentence() -> None:
+    found = {
+        str(path): len(sentences((ROOT / path).read_text()))
+        for path in tracked_files()
+        if path.suffix == ".py" and path.parts[0] == "tests" and path.parts[1] != "golden"
+    }
+    worst = sorted(found, key=found.__getitem__)[-5:]
+    assert sum(found.values()) <= SENTENCES_MOST, f"assert findings, not sentences, in {worst}"
+
+
+def test_a_sentence_is_a_long_text_that_is_compared() -> None:
+    sentence = "a sentence of more than forty characters, whole"
+    assert sentences(f"assert '{sentence}' in out") == [sentence]
+    assert sentences(f"said('{sentence}'); assert 'a few words' in out") == []

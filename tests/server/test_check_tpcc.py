@@ -220,8 +220,8 @@ def test_a_run_that_breaks_its_tables_says_so_in_the_end(lab: Lab) -> None:
     lab.file.write_text(BREAKS)
     done = lab.run("--check-each")
     assert done.returncode == 1
-    assert "tpcc: condition 1 (w_ytd is the sum of d_ytd) is broken by 1 rows" in done.stderr
-    assert "the tables broke conditions of their schema" in done.stderr
+    assert "is broken by 1 rows" in done.stderr
+    assert "broke conditions" in done.stderr
     assert {record.status for record in lab.records()} == {"ok"}
     shown = lab.contend("check", "tpcc", lab.out)
     assert shown.returncode == 1

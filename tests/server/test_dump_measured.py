@@ -17,7 +17,7 @@ name = "own"
 question = "Does an index on what is summed help?"
 
 [server]
-options = {{ innodb_buffer_pool_size = "32M" }}
+options = {{ innodb_buffer_pool_size = "32M", innodb_log_file_size = "8M" }}
 
 [data]
 schema = "import:shop"

@@ -124,7 +124,7 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_connected(
     server: PrivateServer, load_program: Path
 ) -> None:
     words = refusal(load_program, plan_of(server, "read_only"), code=2)
-    assert 'load.protocol: "handler_socket" asks for rows by key, and read_only needs SQL' in words
+    assert "read_only needs SQL" in words
     lua = plan_of(server, "point_select") | {
         "workload": {"kind": "lua", "script": "oltp_point_select"}
     }
@@ -220,4 +220,4 @@ def test_a_server_without_the_plugin_is_refused(lab: Lab) -> None:
     lab.edit("[load]\n", '[load]\nprotocol = "handler_socket"\n')
     done = lab.contend(*lab.arguments())
     assert done.returncode == 2
-    assert 'Write `server.use = "mariadb+handlersocket"`' in done.stderr
+    assert '"mariadb+handlersocket"' in done.stderr

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ import changing_child
 import pytest
 from changing_child import MOMENTS
 from child_python import import_path
+from forked_contend import Forked
 from run_lab import Lab, interrupt, wait_for
 from sql import query
 from test_run_restore import DIRTY, EXPERIMENT
@@ -156,12 +156,11 @@ def started(
     """A process that changes them and a file of the kernel's in the folder, at that moment."""
     (folder / "vm").mkdir()
     (folder / "vm" / "swappiness").write_text("60\n")
-    process = subprocess.Popen(
-        [sys.executable, changing_child.__file__, folder, theirs.dsn, moment, str(limit_s)],
-        env={**os.environ, **import_path()},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
+    process = Forked(
+        [str(folder), theirs.dsn, moment, str(limit_s)],
+        folder,
+        {**os.environ, **import_path()},
+        script=changing_child.__file__,
     )
     wait_for(lambda: (folder / moment).exists() or process.poll() is not None)
     assert process.poll() is None, process.communicate()
@@ -181,7 +180,7 @@ def interrupted(
     try:
         INTERRUPTIONS[how](theirs, process)
         (folder / "go").touch()
-        said, _ = process.communicate()
+        said = "".join(process.communicate())
     finally:
         process.kill()
         theirs.grant()
@@ -212,8 +211,9 @@ def test_a_terminal_that_is_gone_keeps_nothing_from_being_put_back(
 ) -> None:
     before = theirs.seen()
     process = started(theirs, tmp_path, moment)
-    assert process.stdout is not None
-    process.stdout.close()  # Whatever it says from now on is an error of its own.
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    process.stderr.close()  # Whatever it says from now on is an error of its own.
     INTERRUPTIONS["hup"](theirs, process)
     (tmp_path / "go").touch()
     assert process.wait() != 0
@@ -234,7 +234,7 @@ def test_a_change_that_was_given_up_does_not_come_about_later(
         process = started(theirs, tmp_path, "waiting", limit_s=0.5)
         wait_for(lambda: bool(theirs.sql(at_work)) or process.poll() is not None)
         INTERRUPTIONS["int-3"](theirs, process)
-        said, _ = process.communicate()
+        said = "".join(process.communicate())
         assert process.returncode == 1
         assert "contend: interrupted" in said
         assert theirs.sql(at_work) == []
@@ -253,7 +253,7 @@ def test_who_insists_need_not_wait_for_a_server_that_stands_still(
     os.kill(pid, signal.SIGSTOP)
     try:
         INTERRUPTIONS["int-3"](theirs, process)
-        said, _ = process.communicate()
+        said = "".join(process.communicate())
     finally:
         os.kill(pid, signal.SIGCONT)
         process.kill()

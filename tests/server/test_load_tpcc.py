@@ -42,7 +42,7 @@ def test_every_way_of_asking_leaves_the_same_rows_as_every_other(stage: Stage) -
             load = {"connections": 1, "protocol": protocol}
             if way == "no_read" and stage.is_mysql:
                 failure = stage.failure(server, workload, **load)
-                assert "DELETE … RETURNING, which only MariaDB has" in failure["message"]
+                assert "DELETE … RETURNING" in failure["message"]
                 continue
             done = stage.events(server, workload, EVENTS, **load)
             assert done["errors"] == []
@@ -225,7 +225,7 @@ def test_what_is_not_there_is_refused(stage: Stage) -> None:
         failure = stage.failure(server, {"kind": "tpcc", **workload})
         return str(failure["message"])
 
-    assert message(warehouses=3) == "warehouse 3 is asked for, and the tables have 2"
+    assert message(warehouses=3) == "warehouse 3 is asked for"
     query(stage.server, "UPDATE tpcc.contend_tpcc SET value = 'loading' WHERE name = 'state'")
     assert "half loaded" in message()
     query(stage.server, "RENAME TABLE tpcc.contend_tpcc TO tpcc.elsewhere")

@@ -169,7 +169,7 @@ def test_a_transaction_that_cannot_succeed_is_given_up_and_the_run_says_why(stag
             server, only(payment=1), connections=2, measure_s=60, events=2, errors=errors
         )
     assert (code, lines[-1]["type"]) == (1, "error")
-    assert "no event succeeded: 2 were given up after 2 retries" in words
+    assert "2 were given up after 2 retries" in words
     assert "1205" in words and "retry_limit" in words
 
 
@@ -188,7 +188,7 @@ def test_deadlocks_without_end_have_a_limit_and_are_told(stage: Stage) -> None:
             load = {"connections": 2, "measure_s": 60, "errors": errors}
             lines, code, words = stage.run(server, workload, events=6, **load)
             assert (code, lines[-1]["type"], lines[-1]["code"]) == (1, "error", 1213), way
-            assert "no event succeeded: 6 were given up after 24 retries" in words, way
+            assert "6 were given up after 24 retries" in words, way
             assert "1213: Deadlock found" in words and "retry_limit" in words, way
             # With others that succeed the run goes on, and counts them.
             both = only(payment=1, new_order=1) | {"ask": way}

@@ -35,7 +35,7 @@ question = "What differs if temporary tables go to the disk?"
 [server]
 kind = "{kind}"
 change = "in_place"
-options = {{ innodb_buffer_pool_size = "32M" }}
+options = {{ innodb_buffer_pool_size = "32M", innodb_log_file_size = "8M" }}
 [data]
 rows = 2_000
 [workload]

@@ -51,7 +51,7 @@ def test_a_server_that_is_not_ours_gets_the_tables_and_loses_them_again(
     query(server, "CREATE DATABASE theirs")
     query(server, "CREATE TABLE theirs.wages (a INT) SELECT 7 AS a")
     dsn = f"mysql://root@/theirs?socket={server.socket}"
-    employees.edit(', innodb_buffer_pool_size = "32M"', "")
+    employees.edit(', innodb_buffer_pool_size = "32M", innodb_log_file_size = "8M"', "")
     employees.edit('"server.options.key_cache_segments" = [0, 32]', '"load.connections" = [1, 2]')
     employees.edit('"server.options.key_cache_segments" = 0', '"load.connections" = 1')
     done = employees.run("--server", dsn, "--yes")

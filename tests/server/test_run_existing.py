@@ -37,7 +37,7 @@ class Theirs:
 
     def takes(self, lab: Lab) -> None:
         """Let a lab's experiment be one that such a server can take."""
-        lab.edit(', innodb_buffer_pool_size = "32M"', "")
+        lab.edit(', innodb_buffer_pool_size = "32M", innodb_log_file_size = "8M"', "")
         self.takes_password(lab)
 
     def takes_password(self, lab: Lab) -> None:
@@ -246,7 +246,7 @@ def test_a_script_that_writes_asks_for_the_tables_that_are_theirs(lab: Lab, thei
         "run", lab.file, "--server", theirs.dsn, "--out", lab.folder / "b", "--yes"
     )
     assert agreed.returncode == 0, agreed.stderr
-    assert "may write into sbtest1, which contend did not make" in agreed.stderr.replace("\n", " ")
+    assert "may write into sbtest1" in agreed.stderr.replace("\n", " ")
 
 
 @pytest.mark.parametrize("workload", ["random_points", "update_index"])
@@ -281,7 +281,7 @@ def test_options_that_need_a_restart_are_refused(
     lab.edit("key_cache_segments = 0 }", "key_cache_segments = 0, thread_stack = 400000 }")
     done = at("--yes")
     assert done.returncode == 2
-    assert "would have to be restarted to change thread_stack" in done.stderr
+    assert "restarted to change thread_stack" in done.stderr
     assert f"--set server.options.thread_stack={theirs.value('thread_stack')}" in done.stderr
     theirs_own = f"server.options.thread_stack={theirs.value('thread_stack')}"
     assert at("--yes", "--set", theirs_own).returncode == 0

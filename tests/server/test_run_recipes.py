@@ -124,7 +124,7 @@ def test_a_server_without_a_query_cache_is_refused(lab: Lab, mysql_binary: Serve
     options = ("--set", "server.kind=mysql", "--server", mysql_binary.name)
     done = lab.contend("run", "query-cache", "--quick", *options)
     assert done.returncode == 2
-    assert "MySQL has no query cache since version 8.0" in done.stderr
+    assert "no query cache" in done.stderr
 
 
 def test_a_statement_before_runs_that_fails_is_told_before_loading(lab: Lab) -> None:

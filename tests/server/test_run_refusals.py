@@ -113,7 +113,7 @@ def test_a_server_of_the_other_kind(lab: Lab, mariadb_binary: ServerBinary, by_p
     lab.environment["LD_LIBRARY_PATH"] = ":".join(mariadb_binary.argv[2].split(":"))
     done = lab.run("--set", "server.kind=mysql", "--server", named)
     assert done.returncode == 2
-    assert f"{named} is a mariadb server, but the experiment needs mysql" in done.stderr
+    assert named in done.stderr and "but the experiment needs mysql" in done.stderr
     assert "Set `server.kind` to mariadb" in done.stderr
     assert not lab.out.exists()
 

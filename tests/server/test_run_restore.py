@@ -135,7 +135,7 @@ def test_the_next_run_offers_it(borrowed: Borrowed) -> None:
     another = ("run", lab.file, "--out", lab.folder / "another", "--server", borrowed.dsn)
     refused = lab.contend(*another)
     assert refused.returncode == 2
-    assert "an earlier command left changes on mysql://" in refused.stderr
+    assert "left changes on mysql://" in refused.stderr
     assert f"{DIRTY} (was 90)" in refused.stderr
     assert "contend restore mysql://" in refused.stderr
     assert borrowed.value() == 80
@@ -159,7 +159,7 @@ def test_what_somebody_else_changed_since_wants_a_yes(borrowed: Borrowed) -> Non
     borrowed.sql(f"SET GLOBAL {DIRTY} = 75")
     refused = borrowed.restore()
     assert refused.returncode == 2
-    assert "it was 90 before, and somebody else made it 75" in refused.stderr
+    assert "somebody else made it 75" in refused.stderr
     assert "--yes" in refused.stderr
     assert borrowed.value() == 75
     warmed = borrowed.lab.contend("warm", borrowed.dsn)

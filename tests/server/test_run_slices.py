@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from run_lab import RUNS, Finished, Lab, NewLab, finish, wait_for, with_figures
+from run_lab import RUNS, SMALL_LOG, Finished, Lab, NewLab, finish, wait_for, with_figures
 
 from contend.servers import PrivateServer, ServerBinary
 from contend.store import RunFolder, RunRecord
@@ -21,7 +21,8 @@ SMALL = """
 {head}
 [server]
 change = "in_place"
-options = {{ innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2 }}
+options = {{ innodb_buffer_pool_size = "32M", innodb_log_file_size = "8M", \
+innodb_flush_log_at_trx_commit = 2 }}
 [data]
 rows = 5_000
 [workload]
@@ -39,7 +40,10 @@ baseline = {{ {baseline} }}
 """
 """Two blocks of half a second."""
 
-OPTIONS = 'options = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2 }'
+OPTIONS = (
+    'options = { innodb_buffer_pool_size = "32M", '
+    f"{SMALL_LOG}innodb_flush_log_at_trx_commit = 2 }}"
+)
 
 
 def small(factors: str, *, workload: str = "random_points", head: str = "") -> str:
@@ -50,7 +54,8 @@ def small(factors: str, *, workload: str = "random_points", head: str = "") -> s
 
 
 def run(lab: Lab, factors: str, *, workload: str = "random_points", head: str = "") -> None:
-    lab.file.write_text(small(factors, workload=workload, head=head))
+    text = small(factors, workload=workload, head=head)
+    lab.file.write_text(text.replace(SMALL_LOG, "") if "mysql@" in factors else text)
     server = [] if "server.use" in factors else ["--server", lab.server]
     done = lab.contend("run", lab.file, "--out", lab.out, *server)
     assert done.returncode == 0, done.stderr
@@ -194,7 +199,7 @@ def test_killed_itself_it_goes_on_in_slices(lab: Lab) -> None:
 def test_a_time_that_is_too_short_is_refused(lab: Lab) -> None:
     done = in_slices(lab).run("--for", "100ms")
     assert done.returncode == 2
-    assert "100 ms is too short: one look at every cell takes" in done.stderr
+    assert "100 ms is too short" in done.stderr
     assert not lab.out.exists()
 
 

@@ -13,7 +13,8 @@ pytestmark = pytest.mark.timeout(600)  # a busy machine may take its time
 
 IN_SLICES = """
 [server]
-options = { innodb_buffer_pool_size = "32M", transaction_isolation = "READ-COMMITTED" }
+options = { innodb_buffer_pool_size = "32M", innodb_log_file_size = "8M", \
+transaction_isolation = "READ-COMMITTED" }
 
 [data]
 schema = "tpcc"

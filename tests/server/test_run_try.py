@@ -244,7 +244,7 @@ def test_a_running_server_is_not_sent_elsewhere(lab: Lab, running: Theirs, where
     if "options" in where:
         done = lab.run(*how, f"server.options.tmpdir={running.value('tmpdir')}", *how[-1:],
                        "server.options.back_log=7")  # fmt: skip
-        assert "would have to be restarted to change back_log," in done.stderr
+        assert "restarted to change back_log" in done.stderr
 
 
 MOVING = {"timestamp", "rand_seed1", "rand_seed2", "gtid_binlog_pos", "last_insert_id"}

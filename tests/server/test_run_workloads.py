@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from run_lab import Lab
 
@@ -20,7 +22,8 @@ EVERY = f"""
 name = "every"
 
 [server]
-options = {{ innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 0 }}
+options = {{ innodb_buffer_pool_size = "32M", innodb_log_file_size = "8M", \
+innodb_flush_log_at_trx_commit = 0 }}
 
 [data]
 rows = {ROWS}
@@ -48,7 +51,7 @@ STATEMENTS = """
 name = "statements"
 
 [server]
-options = { innodb_buffer_pool_size = "32M" }
+options = { innodb_buffer_pool_size = "32M", innodb_log_file_size = "8M" }
 
 [data]
 rows = 2_000
@@ -125,7 +128,7 @@ def test_on_a_server_of_theirs_the_runs_after_a_write_are_marked(
     assert callable(private_server)
     theirs: PrivateServer = private_server(mariadb_binary)
     dsn = f"mysql://root@/mine?socket={theirs.socket}"
-    text = STATEMENTS.replace('[server]\noptions = { innodb_buffer_pool_size = "32M" }\n', "")
+    text = re.sub(r"\[server\]\noptions = .*\n", "", STATEMENTS)
     lab.file.write_text(text)
     done = lab.run("--server", dsn, "--yes")
     assert done.returncode == 0, done.stderr

@@ -267,7 +267,7 @@ def test_what_others_make_in_the_schema_meanwhile_is_left(slap: Slap) -> None:
         slap.ask("CREATE TABLE fresh.others (a INT)")
         said = slow.communicate(timeout=60)[1]
     assert slow.returncode == 1
-    assert "others have made things in it (table others)" in said
+    assert "(table others)" in said
     assert slap.ask("SHOW TABLES IN fresh") == [("others",), ("t",)]
     slap.ask("DROP SCHEMA fresh")
 
