@@ -57,8 +57,6 @@ def test_doctor_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         compared,
         ["--compare", str(tmp_path / "A.json"), str(tmp_path / "broken.json")],
         ["--ignore", "ksm"],
-        ["--mend", "swappiness"],
-        ["--mend", "server-slow-log"],
         ["--folder", str(tmp_path / "none")],
         ["--server", "localhost"],
     ):

@@ -8,19 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contend.cli.parser import confirmed, remark, say, say_json
+from contend.cli.parser import remark, say, say_json
 from contend.errors import RequestError
 
 if TYPE_CHECKING:
     from contend.doctor.model import Subject
-    from contend.servers.existing import ExistingServer
 
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Look at this host, and at a server if one is named, for what spoils or explains "
-        "measurements. Nothing is changed unless --mend asks for it. Exit code 1 if something "
-        "severe was found."
+        "measurements. Nothing is changed. Exit code 1 if something severe was found."
     )
     parser.add_argument(
         "--server",
@@ -51,22 +49,11 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
         help="say what a check looks at, why, and what mends it; all of them: --explain all",
     )
     does.add_argument(
-        "--mend",
-        metavar="ID",
-        help="change what this check found; `contend restore` puts it back",
-    )
-    does.add_argument(
         "--compare",
         metavar=("A.json", "B.json"),
         type=Path,
         nargs=2,
         help="say what differs between two hosts or servers, of which --json was kept",
-    )
-    parser.add_argument(
-        "--touch-host", action="store_true", help="let --mend change settings of this host"
-    )
-    parser.add_argument(
-        "--yes", action="store_true", help="let --mend change variables of the server, unasked"
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(run=_doctor)
@@ -77,8 +64,6 @@ def _doctor(args: argparse.Namespace) -> int:
         return _explain(args.explain)
     if args.compare is not None:
         return _compare(*args.compare, as_json=args.json)
-    if args.mend is not None:
-        return _mend(args)
     return _examine(args)
 
 
@@ -118,8 +103,7 @@ def _examine(args: argparse.Namespace) -> int:
 
     begun_s = time.monotonic()
     ignored = ignored_of(args.ignore)
-    subject, _ = _subject(args, measured=not args.short)
-    document = examine(subject, ignored)
+    document = examine(_subject(args), ignored)
     if args.json:
         say_json(document)
     else:
@@ -132,8 +116,7 @@ def _examine(args: argparse.Namespace) -> int:
     return 1 if any(severe) else 0
 
 
-def _subject(args: argparse.Namespace, *, measured: bool) -> tuple[Subject, ExistingServer | None]:
-    """What to look at, and the server if one was named."""
+def _subject(args: argparse.Namespace) -> Subject:
     from contend.cli.restore import server_of
     from contend.doctor import measures, seen_server
     from contend.doctor.examine import with_server
@@ -146,40 +129,12 @@ def _subject(args: argparse.Namespace, *, measured: bool) -> tuple[Subject, Exis
     if args.folder is not None and not args.folder.is_dir():
         raise RequestError(f"{args.folder} is not a folder.", hint="Name one on the data's disk.")
     folder: Path = (args.folder or default_cache()).absolute()
-    subject, server = Subject(Tree(Path("/")), folder), None
+    subject = Subject(Tree(Path("/")), folder)
     if args.server is not None:
         server = server_of(Dsn.parse(args.server))
         subject = with_server(subject, seen_server(server), keep_folder=args.folder is not None)
-    if measured:
+    if not args.short:
         # Nothing is written into a server's own folder; beside it is the same disk, or none of it.
         there = folder if measures.same_disk(folder, subject.folder) else None
         subject = replace(subject, measured=measures.measure(there, find_program()))
-    return subject, server
-
-
-def _mend(args: argparse.Namespace) -> int:
-    from contend.doctor import mend
-    from contend.doctor.examine import check_named
-    from contend.undo import default_folder
-
-    check = check_named(args.mend)
-    if check.is_of_server and args.server is None:
-        raise RequestError(
-            f"{check.id} is of a server, and none was named.", hint="Name it with --server DSN."
-        )
-    if not check.is_of_server and not args.touch_host:
-        raise RequestError(
-            f"--mend {check.id} changes this host.",
-            hint="With --touch-host it does; `contend restore host` puts back what it changed.",
-        )
-    subject, server = _subject(args, measured=check.is_measured)
-    if server is not None and check.variables is not None:
-        listed = ", ".join(f"{name}={value}" for name, value in check.variables(subject).items())
-        if not confirmed(f"Set {listed} on {server.dsn}?", yes=args.yes):
-            raise RequestError(
-                f"nothing was changed on {server.dsn}: nobody agreed.", hint="--yes agrees."
-            )
-    remedy = mend(check, subject, default_folder(), say, server)
-    if remedy is not None:
-        say(f"`{remedy}` puts it back")
-    return 0
+    return subject

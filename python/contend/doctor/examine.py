@@ -13,7 +13,15 @@ from typing import Any, TypedDict, cast
 
 from contend import __version__
 from contend.doctor.checks import CHECKS
-from contend.doctor.model import SEVERITIES, DoctorCheck, Found, SeenServer, State, Subject, Unseen
+from contend.doctor.model import (
+    SEVERITIES,
+    DoctorCheck,
+    NotChecked,
+    Result,
+    SeenServer,
+    State,
+    Subject,
+)
 from contend.errors import RequestError, did_you_mean
 from contend.host import Tree
 from contend.host.cpu import cpuinfo
@@ -23,7 +31,7 @@ from contend.metrics.host import UNITS, Measure, in_words
 from contend.probed import CheckRecord
 from contend.servers.client import socket_peer
 from contend.servers.existing import ExistingServer
-from contend.servers.variables import read_all, status
+from contend.servers.variables import read_all
 
 FORMAT = 1
 
@@ -60,14 +68,14 @@ def examine(subject: Subject, ignored: Mapping[str, str] | None = None) -> HostD
     Args:
         ignored: reasons by the id of the check.
     """
-    ignored = ignored or {}
-    checks = (one for one in CHECKS if subject.server is not None or not one.is_of_server)
+    ignored, server = ignored or {}, subject.server
+    checks = (one for one in CHECKS if server is not None or not one.is_of_server)
     return {
         "format": FORMAT,
         "contend": __version__,
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": _host(subject),
-        "server": None if subject.server is None else _server_words(subject.server),
+        "server": None if server is None else f"{server.name}, {server.kind} {server.version}",
         "measured": {
             name: (found.value, found.low, found.high) for name, found in subject.measured.items()
         },
@@ -131,7 +139,7 @@ def seen_server(server: ExistingServer) -> SeenServer:
     """
     identity = server.identity()
     with server.connect() as connection:
-        variables, counters = read_all(connection), status(connection)
+        variables = read_all(connection)
     # A container's port may be one of this host, and the container another host.
     is_here = server.is_here() and variables.get("hostname") == socket.gethostname()
     # Its own socket leads to its process, if it is reached by TCP.
@@ -142,7 +150,6 @@ def seen_server(server: ExistingServer) -> SeenServer:
         kind=identity.kind,
         version=variables.get("version", identity.version),
         variables=variables,
-        status=counters,
         pid=pid,
         is_here=is_here,
     )
@@ -180,20 +187,23 @@ def read_document(path: Path) -> HostDocument:
 
 
 def _looked(check: DoctorCheck, subject: Subject, reason: str | None) -> Looked:
-    result = check.look(subject)
-    is_found = isinstance(result, Found)
+    try:
+        said = check.look(subject)
+        outcome = "fine" if said.severity is None else "found"
+    except NotChecked as error:
+        said, outcome = Result(None, str(error)), "unseen"
     return {
         "id": check.id,
         "title": check.title,
-        "outcome": "found" if is_found else "unseen" if isinstance(result, Unseen) else "fine",
-        "severity": result.severity if isinstance(result, Found) else None,
-        "evidence": result.why if isinstance(result, Unseen) else result.evidence,
-        "state": {} if isinstance(result, Unseen) else dict(result.state),
+        "outcome": outcome,
+        "severity": said.severity,
+        "evidence": said.evidence,
+        "state": dict(said.state),
         "cost": _cost(check, subject),
-        "mend": (isinstance(result, Found) and result.mend) or check.mend,
+        "mend": said.mend or check.mend,
         "touches": list(check.touches),
         "measure": check.measure,
-        "ignored": reason if is_found else None,
+        "ignored": reason if outcome == "found" else None,
     }
 
 
@@ -220,7 +230,3 @@ def _host(subject: Subject) -> dict[str, str | int | None]:
         "container": container(tree),
         "folder": str(subject.folder),
     }
-
-
-def _server_words(server: SeenServer) -> str:
-    return f"{server.name}, {server.kind} {server.version}"

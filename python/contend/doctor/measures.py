@@ -7,7 +7,6 @@ if those do not overlap.
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import mmap
 import os
@@ -47,7 +46,6 @@ def measure(
         "clock_ns": lambda: _call_ns(time.monotonic),
         "system_call_ns": lambda: _call_ns(os.getppid),
         "fault_us_per_mib": fault_us_per_mib,
-        "clock_error_us": clock_error_us,
     }
     for name, take in takes.items():
         with suppress(OSError):
@@ -155,29 +153,6 @@ def fault_us_per_mib(mib: int = 16) -> Measure:
                 memory[at] = 1
             took.append((time.perf_counter() - begun) * 1e6 / mib)
     return quarters(took)
-
-
-class _Timex(ctypes.Structure):
-    """The beginning of the kernel's `struct timex`; the rest is room that it fills."""
-
-    _fields_ = (
-        ("modes", ctypes.c_uint),
-        ("offset", ctypes.c_long),
-        ("freq", ctypes.c_long),
-        ("maxerror", ctypes.c_long),
-        ("esterror", ctypes.c_long),
-        ("status", ctypes.c_int),
-        ("rest", ctypes.c_long * 40),
-    )
-
-
-def clock_error_us() -> Measure | None:
-    """By adjtimex, which changes nothing here. Unsynchronised clocks have the largest error."""
-    asked = _Timex()
-    if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(asked)) < 0:
-        return None
-    error = float(asked.maxerror)
-    return Measure(error, error, error)
 
 
 def cpus(program: Path, ask: Callable[..., CpuState] = cpu_state) -> dict[str, Measure]:

@@ -94,10 +94,6 @@ def lines_of_explanation(check: DoctorCheck) -> Iterator[str]:
     if check.measure is not None:
         yield from _wrapped(f"Measured by doctor: {UNITS[check.measure][2]} ({check.measure})", 2)
     yield from _wrapped(f"Mend: {check.mend}", 2)
-    if check.files is not None:
-        yield from _wrapped(f"`contend doctor --mend {check.id} --touch-host` does that", 2)
-    elif check.variables is not None:
-        yield from _wrapped(f"`contend doctor --server DSN --mend {check.id}` does that", 2)
 
 
 def lines_of_comparison(
