@@ -14,7 +14,7 @@ from transcripts import check
 
 from contend.cli.main import main
 from contend.doctor import examine, lines_of
-from contend.doctor.examine import ignored_of
+from contend.doctor.document import ignored_of
 from contend.metrics.host import Measure
 
 HERE = Path(__file__).parent

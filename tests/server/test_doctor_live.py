@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from run_lab import Finished
 
+from contend.cli.doctor import seen_server
 from contend.cli.main import main
-from contend.doctor import CHECKS, HostDocument, examine, seen_server, short_form
-from contend.doctor.examine import with_server
+from contend.doctor import CHECKS, HostDocument, examine, short_form
+from contend.doctor.document import with_server
 from contend.doctor.model import Subject
 from contend.host import Tree
 from contend.servers import Dsn, ExistingServer, PrivateServer, ServerBinary

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import socket
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,8 @@ from contend.cli.parser import remark, say, say_json
 from contend.errors import RequestError
 
 if TYPE_CHECKING:
-    from contend.doctor.model import Subject
+    from contend.doctor.model import SeenServer, Subject
+    from contend.servers.existing import ExistingServer
 
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +71,7 @@ def _doctor(args: argparse.Namespace) -> int:
 
 def _explain(name: str) -> int:
     from contend.doctor import CHECKS, lines_of_explanation
-    from contend.doctor.examine import check_named
+    from contend.doctor.document import check_named
 
     for number, check in enumerate(CHECKS if name == "all" else [check_named(name)]):
         if number:
@@ -99,7 +101,7 @@ def _finite(ratio: float | None) -> float | None:
 
 def _examine(args: argparse.Namespace) -> int:
     from contend.doctor import examine, lines_of
-    from contend.doctor.examine import ignored_of
+    from contend.doctor.document import ignored_of
 
     begun_s = time.monotonic()
     ignored = ignored_of(args.ignore)
@@ -118,11 +120,12 @@ def _examine(args: argparse.Namespace) -> int:
 
 def _subject(args: argparse.Namespace) -> Subject:
     from contend.cli.restore import server_of
-    from contend.doctor import measures, seen_server
-    from contend.doctor.examine import with_server
+    from contend.doctor import measures
+    from contend.doctor.document import with_server
     from contend.doctor.model import Subject
     from contend.folders import default_cache
     from contend.host import Tree
+    from contend.load import cpu_state, memory_nodes
     from contend.program import find_program
     from contend.servers.dsn import Dsn
 
@@ -133,8 +136,40 @@ def _subject(args: argparse.Namespace) -> Subject:
     if args.server is not None:
         server = server_of(Dsn.parse(args.server))
         subject = with_server(subject, seen_server(server), keep_folder=args.folder is not None)
-    if not args.short:
-        # Nothing is written into a server's own folder; beside it is the same disk, or none of it.
-        there = folder if measures.same_disk(folder, subject.folder) else None
-        subject = replace(subject, measured=measures.measure(there, find_program()))
-    return subject
+    if args.short:
+        return subject
+    # Nothing is written into a server's own folder; beside it is the same disk, or none of it.
+    there = folder if measures.same_disk(folder, subject.folder) else None
+    program = find_program()
+    measured = measures.measure(
+        there, lambda memory: cpu_state(program, memory=memory), lambda: memory_nodes(program)
+    )
+    return replace(subject, measured=measured)
+
+
+def seen_server(server: ExistingServer) -> SeenServer:
+    """A server as it shows itself over a connection; nothing is changed there.
+
+    Raises:
+        ContendError: it cannot be asked.
+    """
+    from contend.doctor.model import SeenServer
+    from contend.servers.client import socket_peer
+    from contend.servers.variables import read_all
+
+    identity = server.identity()
+    with server.connect() as connection:
+        variables = read_all(connection)
+    # A container's port may be one of this host, and the container another host.
+    is_here = server.is_here() and variables.get("hostname") == socket.gethostname()
+    # Its own socket leads to its process, if it is reached by TCP.
+    own = Path(variables.get("datadir", "/"), variables.get("socket", ""))
+    pid = server.pid() or socket_peer(own) if is_here else None
+    return SeenServer(
+        name=str(server.dsn),
+        kind=identity.kind,
+        version=variables.get("version", identity.version),
+        variables=variables,
+        pid=pid,
+        is_here=is_here,
+    )

@@ -20,7 +20,7 @@ from contend.doctor import (
     read_document,
     short_form,
 )
-from contend.doctor.examine import ignored_of
+from contend.doctor.document import ignored_of
 from contend.errors import RequestError
 from contend.metrics.host import UNITS, Measure
 from contend.probed import CheckRecord

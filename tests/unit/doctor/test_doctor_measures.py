@@ -42,19 +42,19 @@ def test_cpus_that_move_show_in_the_spread(monkeypatch: pytest.MonkeyPatch) -> N
     loads = iter([150.0, 140.0, 190.0])
     looks = iter([80.0, 75.0, 410.0, 90.0, 85.0])
 
-    def ask(_program: Path, *, memory: bool) -> Any:
+    def ask(memory: bool) -> Any:
         return _state(next(looks), next(loads) if memory else None)
 
-    found = measures.cpus(Path("x"), ask)
+    found = measures.cpus(ask)
     assert found["handover_ns"] == Measure(85.0, 75.0, 410.0)
     assert found["memory_ns"] == Measure(150.0, 140.0, 190.0)
 
 
 def test_a_load_generator_that_cannot_look_leaves_it_out() -> None:
-    def ask(_program: Path, *, memory: bool) -> Any:
+    def ask(_memory: bool) -> Any:
         raise LoadFailed("no")
 
-    assert measures.cpus(Path("x"), ask) == {}
+    assert measures.cpus(ask) == {}
 
 
 def _nodes(*pairs: tuple[int, int, float | None]) -> Any:
@@ -67,17 +67,17 @@ def _nodes(*pairs: tuple[int, int, float | None]) -> Any:
 
 def test_the_memory_of_other_nodes_is_a_measure_of_its_own() -> None:
     two = _nodes((0, 0, 90.0), (1, 0, 150.0), (0, 1, 160.0), (1, 1, 95.0), (2, 0, None))
-    found = measures.nodes(Path("x"), lambda _program: two)
+    found = measures.nodes(lambda: two)
     assert found == {"far_memory_ns": Measure(155.0, 150.0, 160.0)}
 
 
 def test_one_node_has_no_other_and_one_that_cannot_look_says_nothing() -> None:
-    assert measures.nodes(Path("x"), lambda _program: _nodes((0, 0, 90.0))) == {}
+    assert measures.nodes(lambda: _nodes((0, 0, 90.0))) == {}
 
-    def ask(_program: Path) -> Any:
+    def ask() -> Any:
         raise LoadFailed("no")
 
-    assert measures.nodes(Path("x"), ask) == {}
+    assert measures.nodes(ask) == {}
 
 
 def test_folders_on_one_disk_are_told_from_others(tmp_path: Path) -> None:
