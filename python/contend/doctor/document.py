@@ -23,8 +23,7 @@ from contend.doctor.model import (
 )
 from contend.errors import RequestError, did_you_mean
 from contend.host import Tree
-from contend.host.cpu import cpuinfo
-from contend.host.kernel import meminfo
+from contend.host.kernel import cpuinfo, meminfo
 from contend.host.machine import container, virtualisation
 from contend.metrics.host import UNITS, Cost, Measure, cost_between, in_words
 from contend.probed import CheckRecord
