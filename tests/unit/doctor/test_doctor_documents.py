@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from doctor_pairs import PAIRS, Case, served, server
+from doctor_pairs import Case, served, server
 
 from contend.doctor import (
     CHECKS,
@@ -182,13 +182,6 @@ def test_the_short_form_measures_nothing_and_tells_what_was_found(tmp_path: Path
     assert ranks == sorted(ranks)
     # It is this host's, of which some note is always there or nothing is.
     assert json.dumps(found)
-
-
-def test_a_faulty_pair_is_told_with_all_its_parts(roots: Path) -> None:
-    found = examine(PAIRS["barriers"].faulty.subject(roots))
-    lines = "\n".join(lines_of(found))
-    assert "severe (1)" in lines
-    assert "mend: mount -o remount,barrier /data" in lines
 
 
 def test_the_guide_names_every_check() -> None:

@@ -66,12 +66,6 @@ def shares(one: Placement, other: Placement, seconds: float = 1.5) -> tuple[floa
     return first_share, second_share
 
 
-def test_on_one_cpu_two_of_them_share_it() -> None:
-    one, other = shares(Placement(cpus=CPU), Placement(cpus=CPU))
-    assert one + other < 1.1
-    assert 0.4 < one / other < 2.5
-
-
 def test_apart_each_has_a_cpu_of_its_own() -> None:
     """Where they ran, and not how much: others are at work here."""
     needs.two_cpus()
