@@ -14,7 +14,7 @@ from transcripts import check
 
 from contend.cli.main import main
 from contend.doctor import examine, lines_of
-from contend.doctor.examine import ignored_of
+from contend.doctor.document import ignored_of
 from contend.metrics.host import Measure
 
 HERE = Path(__file__).parent
@@ -57,8 +57,6 @@ def test_doctor_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         compared,
         ["--compare", str(tmp_path / "A.json"), str(tmp_path / "broken.json")],
         ["--ignore", "ksm"],
-        ["--mend", "swappiness"],
-        ["--mend", "server-slow-log"],
         ["--folder", str(tmp_path / "none")],
         ["--server", "localhost"],
     ):

@@ -58,10 +58,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "probes": {"settings", "spec", "host", "servers"},
     "undo": {"host", "servers"},
     "warm": {"settings", "spec", "stats", "host", "servers", "load", "datasets", "store", "undo"},
-    "doctor": {
-        *("settings", "spec", "stats", "host", "servers", "load", "datasets", "store"),
-        "undo",
-    },
+    "doctor": {"host"},
     "lab": {
         *("settings", "spec", "stats", "host", "servers", "load", "datasets", "store"),
         *("calibration", "probes", "undo", "warm", "doctor", "findings", "placement"),

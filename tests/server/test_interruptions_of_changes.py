@@ -369,9 +369,7 @@ def another_host(run: Run) -> Iterator[None]:
     """One that changes the server just now; nothing of that is known on this host."""
     hold = ServerHold(ExistingServer(Dsn.parse(run.tcp)).connect, run.tcp)
     hold.take()
-    run.sql("SET GLOBAL general_log = 1")  # Which doctor would mend.
     yield
-    run.sql("SET GLOBAL general_log = 0")
     hold.release()
 
 
@@ -381,14 +379,12 @@ def test_every_command_that_changes_something_is_refused(run: Run, another_host:
         ("try", "sort_buffer_size=256K,512K", "--data", "1000", "--server", run.socket, "--yes"),
         ("warm", run.socket),
         ("warm", "--status", run.socket),
-        ("doctor", "--mend", "server-slow-log", "--server", run.socket, "--yes"),
     ):
         refused = run.lab.contend(*words)
         assert (words, refused.returncode) == (words, 2)
         assert "another contend process is at work on" in refused.stderr
         assert ", of user bench from 127.0.0.1" in refused.stderr
     assert not run.lab.out.exists()
-    assert run.sql("SELECT @@GLOBAL.general_log") == [(1,)]
 
 
 def test_a_run_whose_lock_somebody_else_took_stops_and_names_the_way_back(run: Run) -> None:

@@ -60,7 +60,7 @@ def test_servers_on_other_cpus_are_compared_in_slices(lab: Lab) -> None:
     records = run(
         lab,
         f'[place.client]\ncpus = "{other}"\nnice = 1\n'
-        '[place.server]\nmemory = "local"\nio_class = "best-effort:1"\nopen_files = 5000\n'
+        '[place.server]\nmemory = "local"\n'
         'cpu_quota = 0.9\nhuge_pages = "never"\n'
         f'[factors]\n{path} = ["{one}", "{other}"]\n' + TWICE.format(f'{path} = "{one}"'),
     )
@@ -69,7 +69,6 @@ def test_servers_on_other_cpus_are_compared_in_slices(lab: Lab) -> None:
         placed = record.probes["placement"]
         assert placed["server"]["cpus"] == record.cell["place.server.cpus"]
         assert placed["server"]["memory"] in ("local", "default")
-        assert placed["server"]["io_class"] == "best-effort:1"
         assert placed["server"]["transparent huge pages"] == "no"
         assert record.probes["throttled_s"] >= 0
         assert (placed["client"]["cpus"], placed["client"]["nice"]) == (str(other), "1")
@@ -171,7 +170,7 @@ def test_without_root_and_limits_for_it_it_is_refused(placed: Placement, says: s
             os.setgid(65534)
             os.setuid(65534)
             try:
-                place.refuse_placement(placed, "place.server")
+                place.refuse_placement(placed, "place.server", {"host.rt_runtime_us": None})
             except RequestError as error:
                 code = 0 if says in error.message and error.hint else 2
         finally:

@@ -171,14 +171,6 @@ def test_what_somebody_else_changed_since_wants_a_yes(borrowed: Borrowed) -> Non
     assert borrowed.value() == 90
 
 
-def test_what_is_to_stay_is_forgotten(borrowed: Borrowed) -> None:
-    borrowed.is_left()
-    done = borrowed.restore("--forget")
-    assert (done.returncode, borrowed.value()) == (0, 80)
-    assert f"forgotten: {DIRTY} (was 90)" in done.stdout
-    assert borrowed.lab.journals == []
-
-
 def test_a_server_that_is_gone_is_told_and_nothing_forgotten(
     lab: Lab, private_server: Factory, mariadb_binary: ServerBinary
 ) -> None:
@@ -254,13 +246,3 @@ def test_one_server_by_two_names_is_left_as_it_was(borrowed: Borrowed) -> None:
     assert done.returncode == 0, done.stderr
     assert borrowed.value() == 90
     assert borrowed.lab.journals == []
-
-
-def test_what_is_asked_wrongly(lab: Lab) -> None:
-    nowhere = lab.contend("restore", "nowhere")
-    assert nowhere.returncode == 2
-    assert "there is no run folder nowhere" in nowhere.stderr
-    assert lab.contend("restore", "mysql://u:secret@h/").returncode == 2
-    assert lab.contend("restore", "--yes", "--forget").returncode == 2
-    empty = lab.contend("restore")
-    assert (empty.returncode, empty.stdout) == (0, "nothing is to be put back.\n")

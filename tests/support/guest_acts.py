@@ -9,7 +9,6 @@ import os
 import re
 import struct
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -120,13 +119,6 @@ def record(writes: Mapping[str, str]) -> dict[str, str]:
     with_disk()
     write({"/proc/sys/kernel/hostname": "guest", **writes})
     return record_host(Path("/"), DATA)
-
-
-def become(asked: Asked) -> dict[str, Any]:
-    """What the kernel says to a placement that no setting was asked about."""
-    command = [*Placement(**_tupled(asked)).prefix(), sys.executable, "-c", "print('started')"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return {"code": done.returncode, "out": done.stdout, "error": done.stderr}
 
 
 @contextlib.contextmanager

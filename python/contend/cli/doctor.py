@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import socket
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contend.cli.parser import confirmed, remark, say, say_json
+from contend.cli.parser import remark, say, say_json
 from contend.errors import RequestError
 
 if TYPE_CHECKING:
-    from contend.doctor.model import Subject
+    from contend.doctor.model import SeenServer, Subject
     from contend.servers.existing import ExistingServer
 
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Look at this host, and at a server if one is named, for what spoils or explains "
-        "measurements. Nothing is changed unless --mend asks for it. Exit code 1 if something "
-        "severe was found."
+        "measurements. Nothing is changed. Exit code 1 if something severe was found."
     )
     parser.add_argument(
         "--server",
@@ -51,22 +51,11 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
         help="say what a check looks at, why, and what mends it; all of them: --explain all",
     )
     does.add_argument(
-        "--mend",
-        metavar="ID",
-        help="change what this check found; `contend restore` puts it back",
-    )
-    does.add_argument(
         "--compare",
         metavar=("A.json", "B.json"),
         type=Path,
         nargs=2,
         help="say what differs between two hosts or servers, of which --json was kept",
-    )
-    parser.add_argument(
-        "--touch-host", action="store_true", help="let --mend change settings of this host"
-    )
-    parser.add_argument(
-        "--yes", action="store_true", help="let --mend change variables of the server, unasked"
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(run=_doctor)
@@ -77,14 +66,12 @@ def _doctor(args: argparse.Namespace) -> int:
         return _explain(args.explain)
     if args.compare is not None:
         return _compare(*args.compare, as_json=args.json)
-    if args.mend is not None:
-        return _mend(args)
     return _examine(args)
 
 
 def _explain(name: str) -> int:
     from contend.doctor import CHECKS, lines_of_explanation
-    from contend.doctor.examine import check_named
+    from contend.doctor.document import check_named
 
     for number, check in enumerate(CHECKS if name == "all" else [check_named(name)]):
         if number:
@@ -114,12 +101,11 @@ def _finite(ratio: float | None) -> float | None:
 
 def _examine(args: argparse.Namespace) -> int:
     from contend.doctor import examine, lines_of
-    from contend.doctor.examine import ignored_of
+    from contend.doctor.document import ignored_of
 
     begun_s = time.monotonic()
     ignored = ignored_of(args.ignore)
-    subject, _ = _subject(args, measured=not args.short)
-    document = examine(subject, ignored)
+    document = examine(_subject(args), ignored)
     if args.json:
         say_json(document)
     else:
@@ -132,54 +118,58 @@ def _examine(args: argparse.Namespace) -> int:
     return 1 if any(severe) else 0
 
 
-def _subject(args: argparse.Namespace, *, measured: bool) -> tuple[Subject, ExistingServer | None]:
-    """What to look at, and the server if one was named."""
+def _subject(args: argparse.Namespace) -> Subject:
     from contend.cli.restore import server_of
-    from contend.doctor import measures, seen_server
-    from contend.doctor.examine import with_server
+    from contend.doctor import measures
+    from contend.doctor.document import with_server
     from contend.doctor.model import Subject
     from contend.folders import default_cache
     from contend.host import Tree
+    from contend.load import cpu_state, memory_nodes
     from contend.program import find_program
     from contend.servers.dsn import Dsn
 
     if args.folder is not None and not args.folder.is_dir():
         raise RequestError(f"{args.folder} is not a folder.", hint="Name one on the data's disk.")
     folder: Path = (args.folder or default_cache()).absolute()
-    subject, server = Subject(Tree(Path("/")), folder), None
+    subject = Subject(Tree(Path("/")), folder)
     if args.server is not None:
         server = server_of(Dsn.parse(args.server))
         subject = with_server(subject, seen_server(server), keep_folder=args.folder is not None)
-    if measured:
-        # Nothing is written into a server's own folder; beside it is the same disk, or none of it.
-        there = folder if measures.same_disk(folder, subject.folder) else None
-        subject = replace(subject, measured=measures.measure(there, find_program()))
-    return subject, server
+    if args.short:
+        return subject
+    # Nothing is written into a server's own folder; beside it is the same disk, or none of it.
+    there = folder if measures.same_disk(folder, subject.folder) else None
+    program = find_program()
+    measured = measures.measure(
+        there, lambda memory: cpu_state(program, memory=memory), lambda: memory_nodes(program)
+    )
+    return replace(subject, measured=measured)
 
 
-def _mend(args: argparse.Namespace) -> int:
-    from contend.doctor import mend
-    from contend.doctor.examine import check_named
-    from contend.undo import default_folder
+def seen_server(server: ExistingServer) -> SeenServer:
+    """A server as it shows itself over a connection; nothing is changed there.
 
-    check = check_named(args.mend)
-    if check.is_of_server and args.server is None:
-        raise RequestError(
-            f"{check.id} is of a server, and none was named.", hint="Name it with --server DSN."
-        )
-    if not check.is_of_server and not args.touch_host:
-        raise RequestError(
-            f"--mend {check.id} changes this host.",
-            hint="With --touch-host it does; `contend restore host` puts back what it changed.",
-        )
-    subject, server = _subject(args, measured=check.is_measured)
-    if server is not None and check.variables is not None:
-        listed = ", ".join(f"{name}={value}" for name, value in check.variables(subject).items())
-        if not confirmed(f"Set {listed} on {server.dsn}?", yes=args.yes):
-            raise RequestError(
-                f"nothing was changed on {server.dsn}: nobody agreed.", hint="--yes agrees."
-            )
-    remedy = mend(check, subject, default_folder(), say, server)
-    if remedy is not None:
-        say(f"`{remedy}` puts it back")
-    return 0
+    Raises:
+        ContendError: it cannot be asked.
+    """
+    from contend.doctor.model import SeenServer
+    from contend.servers.client import socket_peer
+    from contend.servers.variables import read_all
+
+    identity = server.identity()
+    with server.connect() as connection:
+        variables = read_all(connection)
+    # A container's port may be one of this host, and the container another host.
+    is_here = server.is_here() and variables.get("hostname") == socket.gethostname()
+    # Its own socket leads to its process, if it is reached by TCP.
+    own = Path(variables.get("datadir", "/"), variables.get("socket", ""))
+    pid = server.pid() or socket_peer(own) if is_here else None
+    return SeenServer(
+        name=str(server.dsn),
+        kind=identity.kind,
+        version=variables.get("version", identity.version),
+        variables=variables,
+        pid=pid,
+        is_here=is_here,
+    )

@@ -17,7 +17,7 @@ from contend.cli.parser import Parser, confirmed, remark, say, say_json
 from contend.cli.progress import Display, display_on
 from contend.cli.restore import offer, what_is_left
 from contend.doctor import short_form
-from contend.doctor.examine import ignored_of
+from contend.doctor.document import ignored_of
 from contend.errors import ContendError, RequestError
 from contend.folders import default_cache
 from contend.get import debian, find_server, servers_at_hand

@@ -1,17 +1,19 @@
 """What is wrong with a host or a server, before or beside a measurement.
 
-checks/     one subject a file, each check with its id; what is known of it is data
+checks/     a table with a row for each check; functions where there is logic
 model       a check, what it looks at, what it can say
 measures    small measurements, in which the cost of a finding shows
-dated       tables that grow old, with their date
-examine     looks at everything; the document that is kept
-compare     what differs between two documents
+document    looks at everything; the document that is kept; what differs between two of them
 words       a document as lines
-mend        changes what a check knows how to change, noted before
 """
 
 from contend.doctor.checks import CHECKS
-from contend.doctor.compare import Difference, compare
-from contend.doctor.examine import HostDocument, examine, read_document, seen_server, short_form
-from contend.doctor.mend import mend
+from contend.doctor.document import (
+    Difference,
+    HostDocument,
+    compare,
+    examine,
+    read_document,
+    short_form,
+)
 from contend.doctor.words import lines_of, lines_of_comparison, lines_of_explanation

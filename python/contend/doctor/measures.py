@@ -7,7 +7,6 @@ if those do not overlap.
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import mmap
 import os
@@ -19,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from contend import host
-from contend.load import LoadFailed, cpu_state, memory_nodes
+from contend.errors import ContendError
 from contend.metrics.host import Measure, quarters
 from contend.probed import CpuState, NodeMatrix
 
@@ -31,30 +30,30 @@ WINDOW_S = 3.0
 
 
 def measure(
-    folder: Path | None, program: Path, *, window_s: float = WINDOW_S
+    folder: Path | None,
+    cpu_state: Callable[[bool], CpuState],
+    memory_nodes: Callable[[], NodeMatrix],
 ) -> dict[str, Measure]:
     """All that can be measured here, within about ten seconds; what cannot be is left out.
 
     Args:
         folder: on the disk of the data; one small file is written there and removed. None if there
             is none to write to.
-        program: contend-load.
+        cpu_state, memory_nodes: ask contend-load, the first with a load from memory or without.
     """
-    measured = quiet_window(window_s)
-    takes: dict[str, Callable[[], Measure | None]] = {
-        "fsync_us": lambda: None if folder is None else fsync_us(folder),
+    measured = quiet_window(WINDOW_S)
+    takes: dict[str, Callable[[], Measure]] = {
         "timer_late_us": timer_late_us,
         "clock_ns": lambda: _call_ns(time.monotonic),
         "system_call_ns": lambda: _call_ns(os.getppid),
         "fault_us_per_mib": fault_us_per_mib,
-        "clock_error_us": clock_error_us,
     }
+    if folder is not None:
+        takes["fsync_us"] = lambda: fsync_us(folder)
     for name, take in takes.items():
         with suppress(OSError):
-            value = take()
-            if value is not None:
-                measured[name] = value
-    return measured | cpus(program) | nodes(program)
+            measured[name] = take()
+    return measured | cpus(cpu_state) | nodes(memory_nodes)
 
 
 def same_disk(one: Path, other: Path) -> bool:
@@ -77,30 +76,23 @@ def quiet_window(seconds: float) -> dict[str, Measure]:
     for _ in range(_PARTS):
         time.sleep(seconds / _PARTS)
         looks.append(host.pressure())
-    parts = [host.change(one, other) for one, other in itertools.pairwise(looks)]
-    known: dict[str, list[float]] = {
-        "steal_share": [part["steal_share"] for part in parts],
-        "busy_share": [part["busy_share"] for part in parts],
-    }
-    held = [part["throttled_s"] for part in parts]
-    known["throttled_share"] = [
-        one / part["elapsed_s"]
-        for one, part in zip(held, parts, strict=True)
-        if one is not None and part["elapsed_s"] > 0
-    ]
-    for name, counters in (
-        ("swapped_pages", ("pswpin", "pswpout")),
-        ("refault_pages", ("workingset_refault_file",)),
-    ):
-        known[name] = [
-            sum(part["vm"].get(counter, 0) for counter in counters) / part["elapsed_s"]
-            for part in parts
-            if part["elapsed_s"] > 0 and any(counter in part["vm"] for counter in counters)
-        ]
+    known: dict[str, list[float]] = {}
+    for part in (host.change(one, other) for one, other in itertools.pairwise(looks)):
+        elapsed_s, vm = part["elapsed_s"], part["vm"]
+        found = {"steal_share": part["steal_share"], "busy_share": part["busy_share"]}
+        if elapsed_s > 0:
+            if part["throttled_s"] is not None:
+                found["throttled_share"] = part["throttled_s"] / elapsed_s
+            if "pswpin" in vm or "pswpout" in vm:
+                swapped = vm.get("pswpin", 0) + vm.get("pswpout", 0)
+                found["swapped_pages"] = swapped / elapsed_s
+            if "workingset_refault_file" in vm:
+                found["refault_pages"] = vm["workingset_refault_file"] / elapsed_s
+        for name, value in found.items():
+            known.setdefault(name, []).append(value)
     return {
         name: Measure(statistics.fmean(values), min(values), max(values))
         for name, values in known.items()
-        if values
     }
 
 
@@ -157,59 +149,39 @@ def fault_us_per_mib(mib: int = 16) -> Measure:
     return quarters(took)
 
 
-class _Timex(ctypes.Structure):
-    """The beginning of the kernel's `struct timex`; the rest is room that it fills."""
-
-    _fields_ = (
-        ("modes", ctypes.c_uint),
-        ("offset", ctypes.c_long),
-        ("freq", ctypes.c_long),
-        ("maxerror", ctypes.c_long),
-        ("esterror", ctypes.c_long),
-        ("status", ctypes.c_int),
-        ("rest", ctypes.c_long * 40),
-    )
-
-
-def clock_error_us() -> Measure | None:
-    """By adjtimex, which changes nothing here. Unsynchronised clocks have the largest error."""
-    asked = _Timex()
-    if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(asked)) < 0:
-        return None
-    error = float(asked.maxerror)
-    return Measure(error, error, error)
-
-
-def cpus(program: Path, ask: Callable[..., CpuState] = cpu_state) -> dict[str, Measure]:
+def cpus(ask: Callable[[bool], CpuState]) -> dict[str, Measure]:
     """How far the CPUs are apart, looked at several times: they may move."""
     looks: list[CpuState] = []
-    with suppress(LoadFailed, OSError):
+    with suppress(ContendError, OSError):
         for number in range(_PARTS):
-            looks.append(ask(program, memory=number % 2 == 0))
+            looks.append(ask(number % 2 == 0))
             time.sleep(0.2)
-    pairs = [pair for look in looks for pair in look["pairs"]]
     found: dict[str, Measure] = {}
-    if pairs:
-        each = [
-            statistics.fmean(pair["handover_ns"] for pair in look["pairs"])
-            for look in looks
-            if look["pairs"]
-        ]
-        found["handover_ns"] = Measure(statistics.median(each), min(each), max(each))
+    if pairs := [pair for look in looks for pair in look["pairs"]]:
+        found["handover_ns"] = _around_middle(
+            [
+                statistics.fmean(pair["handover_ns"] for pair in look["pairs"])
+                for look in looks
+                if look["pairs"]
+            ]
+        )
         found["wake_us"] = quarters([pair["wake_us"] for pair in pairs])
-    loads = [ns for look in looks if (ns := look["memory_ns"]) is not None]
-    if loads:
-        found["memory_ns"] = Measure(statistics.median(loads), min(loads), max(loads))
+    if loads := [ns for look in looks if (ns := look["memory_ns"]) is not None]:
+        found["memory_ns"] = _around_middle(loads)
     return found
 
 
-def nodes(program: Path, ask: Callable[[Path], NodeMatrix] = memory_nodes) -> dict[str, Measure]:
+def nodes(ask: Callable[[], NodeMatrix]) -> dict[str, Measure]:
     """How far the memory of other nodes is; nothing on a host of one."""
     far: list[float] = []
-    with suppress(LoadFailed, OSError):
+    with suppress(ContendError, OSError):
         far = [
             ns
-            for pair in ask(program)["pairs"]
+            for pair in ask()["pairs"]
             if pair["cpus_of"] != pair["memory_of"] and (ns := pair["latency_ns"]) is not None
         ]
-    return {"far_memory_ns": Measure(statistics.median(far), min(far), max(far))} if far else {}
+    return {"far_memory_ns": _around_middle(far)} if far else {}
+
+
+def _around_middle(values: list[float]) -> Measure:
+    return Measure(statistics.median(values), min(values), max(values))

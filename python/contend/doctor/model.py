@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from contend.host import Tree
+from contend.host.machine import Mount, block_device, mount_of
+from contend.host.tree import chosen
 from contend.metrics.host import Measure
 
 Severity = Literal["severe", "warning", "note"]
@@ -17,47 +18,35 @@ SEVERITIES: tuple[Severity, ...] = ("severe", "warning", "note")
 """`severe` spoils figures or loses data, `warning` costs speed or adds noise, `note` is what a
 reader of the figures should know."""
 
-State = Mapping[str, str | int | float | bool | None]
+Value = str | int | float | bool | None
+State = Mapping[str, Value]
 """How the host is set, by short names: what `--compare` sets side by side."""
 
-ALL, WRITES, LATENCY, TCP = "all", "writes", "latency", "tcp"
-"""What a finding touches: every verdict, those of experiments that write, of response times, of
-servers that are reached by TCP."""
+NOT_MEASURED = "it was not measured"
+"""Begins the reason of what could be seen by measuring."""
+
+
+class NotChecked(Exception):
+    """It cannot be seen from here; says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """There is something to say.
+class Result:
+    """What a check says.
 
     Args:
+        severity: None if nothing is wrong.
         mend: the command for what was found here, in place of the check's own.
     """
 
-    severity: Severity
+    severity: Severity | None
     evidence: str
     state: State = field(default_factory=dict)
     mend: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fine:
-    """Nothing is wrong."""
-
-    evidence: str
-    state: State = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Unseen:
-    """It cannot be seen from here."""
-
-    why: str
-
-
-NOT_MEASURED = "it was not measured"
-"""Begins the reason of what could be seen by measuring."""
-
-Result = Found | Fine | Unseen
+def result(severity: Severity | None, evidence: str, /, **state: Value) -> Result:
+    return Result(severity, evidence, state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +55,7 @@ class SeenServer:
 
     Args:
         version: whole, as it says it: `10.11.19-MariaDB-…`.
-        variables, status: all global ones, by name.
+        variables: all global ones, by name.
         pid: its process; None if that cannot be seen from here.
         is_here: it runs on this host.
     """
@@ -75,26 +64,27 @@ class SeenServer:
     kind: str
     version: str
     variables: Mapping[str, str]
-    status: Mapping[str, str]
     pid: int | None = None
     is_here: bool = True
+
+    def text(self, variable: str) -> str:
+        """Raises NotChecked if the server has no such variable."""
+        if variable not in self.variables:
+            raise NotChecked(f"{self.kind} {self.version} has no {variable}")
+        return self.variables[variable]
 
     def number(self, variable: str) -> float | None:
         """The value of a variable as a number; None if there is none."""
         return as_number(self.variables.get(variable))
 
-    def counter(self, name: str) -> float | None:
-        return as_number(self.status.get(name))
-
-    def is_on(self, variable: str) -> bool | None:
-        """None if the server has no such variable."""
-        value = self.variables.get(variable)
-        return None if value is None else value.upper() in ("ON", "1", "YES", "TRUE")
+    def is_on(self, variable: str) -> bool:
+        """Raises NotChecked if the server has no such variable."""
+        return self.text(variable).upper() in ("ON", "1", "YES", "TRUE")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Subject:
-    """What the checks look at.
+    """What the checks look at. What cannot be seen raises NotChecked.
 
     Args:
         tree: the files of the host.
@@ -107,7 +97,6 @@ class Subject:
     folder: Path
     measured: Mapping[str, Measure] = field(default_factory=dict)
     server: SeenServer | None = None
-    today: date = field(default_factory=date.today)
 
     @property
     def pid(self) -> int | str:
@@ -118,20 +107,130 @@ class Subject:
     def whose(self) -> str:
         return "the server" if self.pid != "self" else "a process started from here"
 
-    def number(self, path: str) -> int | None:
-        """The whole number that a file holds; None if it holds something else or is not there."""
-        value = as_number(self.tree.text(path))
-        return int(value) if value is not None and value.is_integer() else None
+    @property
+    def named_server(self) -> SeenServer:
+        if self.server is None:
+            raise NotChecked("no server was named (--server)")
+        return self.server
+
+    @cached_property
+    def mount(self) -> Mount:
+        """Of the folder of the data."""
+        mount = mount_of(self.tree, self.folder)
+        if mount is None:
+            raise NotChecked("/proc/self/mountinfo shows no mount for the folder of the data")
+        return mount
+
+    @cached_property
+    def disk(self) -> str:
+        """The whole disk below the folder of the data."""
+        device = block_device(self.tree, self.mount)
+        if device is None:
+            raise NotChecked(f"no block device is visible below this {self.mount.filesystem}")
+        return device
+
+    def text(self, path: str) -> str:
+        text = self.tree.text(path)
+        if text is None:
+            raise NotChecked(self.tree.why_not(path))
+        return text
+
+    def number(self, path: str) -> int:
+        """The whole number that a file holds."""
+        value = as_number(self.text(path))
+        if value is None or not value.is_integer():
+            raise self.unclear(path)
+        return int(value)
+
+    def number_or_none(self, path: str) -> int | None:
+        try:
+            return self.number(path)
+        except NotChecked:
+            return None
+
+    def unclear(self, path: str) -> NotChecked:
+        """Of a file that does not say what it should."""
+        return NotChecked(f"/{path} holds something else: {self.text(path)[:40]!r}")
 
     def seen(self, name: str) -> float | None:
         """What was measured under a name; None if it was not."""
         found = self.measured.get(name)
         return None if found is None else found.value
 
+    def measure(self, name: str, otherwise: str = "") -> Measure:
+        if name not in self.measured:
+            raise NotChecked(NOT_MEASURED + otherwise)
+        return self.measured[name]
+
+
+def over(value: float, warning: float, severe: float | None = None) -> Severity | None:
+    """How bad a value is by the limits that it exceeds."""
+    if severe is not None and value > severe:
+        return "severe"
+    return "warning" if value > warning else None
+
 
 Look = Callable[[Subject], Result]
-Changes = Callable[[Subject], Mapping[str, str]]
-"""What mends it: files of the host below its root, or variables of the server, and their values."""
+
+LOOKS: dict[str, Look] = {}
+"""The checks with logic of their own, by id."""
+
+
+def check(name: str) -> Callable[[Look], Look]:
+    """Registers the function that looks for the check of this id in `checks.toml`."""
+
+    def register(look: Look) -> Look:
+        LOOKS[name] = look
+        return look
+
+    return register
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A check that compares a file of the host or a variable of the server with bad values.
+
+    Args:
+        severity: of a bad value.
+        found, fine: evidence, with `{value}` and `{disk}`; `found` says it of both unless `fine`
+            is there.
+        state: the name of the value.
+        file: below the root, with `{disk}`; else `variable`.
+        bad, good: values. Of a file in words (`always [madvise] never`) others are unclear; with
+            true or false in `bad` the variable is a switch.
+        above: greater numbers are bad.
+    """
+
+    severity: Severity
+    found: str
+    state: str
+    fine: str = ""
+    file: str = ""
+    variable: str = ""
+    bad: Sequence[str | int | bool] = ()
+    good: Sequence[str] = ()
+    above: int | None = None
+
+    def __call__(self, subject: Subject) -> Result:
+        disk = subject.disk if "{disk}" in self.file else ""
+        path = self.file.format(disk=disk)
+        value = self._value(subject, path)
+        if isinstance(value, str):
+            is_bad = value.upper() in map(str.upper, map(str, self.bad))
+            if self.good and not is_bad and value not in self.good:
+                raise subject.unclear(path)
+        else:
+            is_bad = value in self.bad or (self.above is not None and value > self.above)
+        words = self.found if is_bad else self.fine or self.found
+        evidence = words.format(value=value, disk=disk)
+        return Result(self.severity if is_bad else None, evidence, {self.state: value})
+
+    def _value(self, subject: Subject, path: str) -> str | int | bool:
+        if not self.file:
+            is_switch = any(isinstance(one, bool) for one in self.bad)
+            server = subject.named_server
+            return server.is_on(self.variable) if is_switch else server.text(self.variable)
+        return chosen(subject.text(path)) if self.good else subject.number(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +244,7 @@ class DoctorCheck:
         costs: what it costs, from what is known; what was measured here stands before it.
         mend: the command that mends it, or what to do.
         measure: the measured quantity in which its cost shows.
-        touches: which verdicts of a run it bears on.
-        files, variables: what `--mend` changes, if it can.
+        touches: which verdicts of a run it bears on: all, writes, latency, tcp.
         is_measured: what it looks at is only known if it was measured.
     """
 
@@ -157,9 +255,7 @@ class DoctorCheck:
     mend: str
     look: Look
     measure: str | None = None
-    touches: tuple[str, ...] = (ALL,)
-    files: Changes | None = None
-    variables: Changes | None = None
+    touches: Sequence[str] = ("all",)
     is_measured: bool = False
 
     @property
@@ -172,39 +268,6 @@ class DoctorCheck:
         return not (self.is_measured or self.is_of_server)
 
 
-def of_server(look: Callable[[SeenServer, Subject], Result]) -> Look:
-    """A look that is handed the server; without one there is nothing to see."""
-
-    @functools.wraps(look)
-    def looked(subject: Subject) -> Result:
-        if subject.server is None:
-            return Unseen("no server was named (--server)")
-        return look(subject.server, subject)
-
-    return looked
-
-
-def found(severity: Severity, evidence: str, /, **state: object) -> Found:
-    return Found(severity, evidence, _plain(state))
-
-
-def fine(evidence: str, /, **state: object) -> Fine:
-    return Fine(evidence, _plain(state))
-
-
-def missing(subject: Subject, path: str) -> Unseen:
-    """A file that is not there, cannot be read, or does not say what it should."""
-    text = subject.tree.text(path)
-    if text is None:
-        return Unseen(subject.tree.why_not(path))
-    return Unseen(f"/{path} holds something else: {text[:40]!r}")
-
-
-def not_told(server: SeenServer, name: str) -> Unseen:
-    """A variable that the server has not, or that does not say what it should."""
-    return Unseen(f"{server.kind} {server.version} has no {name} that is a number")
-
-
 def as_number(text: str | None) -> float | None:
     """A plain number; None of anything else, infinity included."""
     if text is None or len(text) > 40:
@@ -214,10 +277,3 @@ def as_number(text: str | None) -> float | None:
     except ValueError:
         return None
     return value if abs(value) < 1e30 else None
-
-
-def _plain(state: Mapping[str, object]) -> State:
-    return {
-        name: value if isinstance(value, str | int | float | bool) or value is None else str(value)
-        for name, value in state.items()
-    }

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from contend.doctor.compare import Difference
-from contend.doctor.examine import HostDocument, Looked
+from contend.doctor.document import Difference, HostDocument, Looked
 from contend.doctor.model import NOT_MEASURED, SEVERITIES, DoctorCheck
 from contend.host.counters import OTHERS_SHARE_MAX
 from contend.metrics.host import UNITS, Measure, in_words
@@ -25,62 +24,66 @@ def lines_of(document: HostDocument) -> Iterator[str]:
     yield from _wrapped(_head(document), 0)
     if document["server"] is not None:
         yield from _wrapped(f"server: {document['server']}", 0)
-    found = [check for check in document["checks"] if check["outcome"] == "found"]
+    checks = document["checks"]
+    found = [check for check in checks if check["outcome"] == "found"]
     shown = [check for check in found if check["ignored"] is None]
     for severity in SEVERITIES:
-        of_it = [check for check in shown if check["severity"] == severity]
-        if of_it:
-            yield ""
-            yield f"{_HEADS[severity]} ({len(of_it)}){_MORE if severity == 'note' else ''}"
-            for check in of_it:
-                yield from _finding(check, whole=severity != "note")
+        lines = [_finding(check) for check in shown if check["severity"] == severity]
+        yield from _part(_HEADS[severity], lines, _MORE if severity == "note" else "")
     if not shown:
-        yield ""
-        yield "nothing was found"
-    hidden = [check for check in found if check["ignored"] is not None]
-    if hidden:
-        yield ""
-        yield f"ignored ({len(hidden)})"
-        for check in hidden:
-            yield from _wrapped(
+        yield from ("", "nothing was found")
+    yield from _part(
+        "ignored",
+        [
+            _wrapped(
                 f"{check['id']}: {check['evidence']} [{check['severity']}; {check['ignored']}]", 2
             )
-    unseen = [check for check in document["checks"] if check["outcome"] == "unseen"]
-    left = [] if document["measured"] else [check for check in unseen if _is_left(check)]
-    if left:
-        yield ""
-        yield f"not measured, as --short asks ({len(left)})"
-        yield from _wrapped(", ".join(check["id"] for check in left), 2)
-    unseen = [check for check in unseen if check not in left]
-    if unseen:
-        yield ""
-        yield f"not seen ({len(unseen)})"
-        for check in unseen:
-            yield from _wrapped(f"{check['id']}: {check['evidence']}", 2)
-    fine = [check["id"] for check in document["checks"] if check["outcome"] == "fine"]
-    if fine:
-        yield ""
-        yield f"fine ({len(fine)})"
-        yield from _wrapped(", ".join(fine), 2)
+            for check in found
+            if check["ignored"] is not None
+        ],
+    )
+    unseen = [check for check in checks if check["outcome"] == "unseen"]
+    is_short = not document["measured"]
+    left = [
+        check["id"] for check in unseen if is_short and check["evidence"].startswith(NOT_MEASURED)
+    ]
+    yield from _listed("not measured, as --short asks", left)
+    seen_not = [check for check in unseen if check["id"] not in left]
+    yield from _part(
+        "not seen", [_wrapped(f"{check['id']}: {check['evidence']}", 2) for check in seen_not]
+    )
+    yield from _listed("fine", [check["id"] for check in checks if check["outcome"] == "fine"])
     yield from _measured(document)
 
 
-def _is_left(check: Looked) -> bool:
-    return check["evidence"].startswith(NOT_MEASURED)
+def _part(title: str, each: Sequence[Sequence[str]], more: str = "") -> Iterator[str]:
+    """A title with the number of what is below it, and its lines; nothing if there is none."""
+    if each:
+        yield from ("", f"{title} ({len(each)}){more}")
+        for lines in each:
+            yield from lines
+
+
+def _listed(title: str, ids: Sequence[str]) -> Iterator[str]:
+    if ids:
+        yield from ("", f"{title} ({len(ids)})", *_wrapped(", ".join(ids), 2))
+
+
+def _finding(check: Looked) -> list[str]:
+    lines = _wrapped(f"{check['id']}: {check['evidence']}", 2)
+    if check["severity"] != "note":
+        lines += _wrapped(f"cost: {check['cost']}", _INDENT)
+        lines += _wrapped(f"mend: {check['mend']}", _INDENT)
+    return lines
 
 
 def _measured(document: HostDocument) -> Iterator[str]:
     known = [name for name in UNITS if name in document["measured"]]
     if not known:
         return
-    yield ""
-    busy = document["measured"].get("busy_share")
-    beside = (
-        f", while other processes used {busy[0]:.0%} of the CPU time"
-        if busy is not None and busy[0] > OTHERS_SHARE_MAX
-        else ""
-    )
-    yield f"measured{beside} (middle, and its spread)"
+    busy, _, _ = document["measured"].get("busy_share", (0.0, 0.0, 0.0))
+    others = f", while other processes used {busy:.0%} of the CPU time"
+    yield from ("", f"measured{others if busy > OTHERS_SHARE_MAX else ''} (middle, and its spread)")
     width = max(len(name) for name in known)
     for name in known:
         found = in_words(name, Measure(*document["measured"][name]))
@@ -94,10 +97,6 @@ def lines_of_explanation(check: DoctorCheck) -> Iterator[str]:
     if check.measure is not None:
         yield from _wrapped(f"Measured by doctor: {UNITS[check.measure][2]} ({check.measure})", 2)
     yield from _wrapped(f"Mend: {check.mend}", 2)
-    if check.files is not None:
-        yield from _wrapped(f"`contend doctor --mend {check.id} --touch-host` does that", 2)
-    elif check.variables is not None:
-        yield from _wrapped(f"`contend doctor --server DSN --mend {check.id}` does that", 2)
 
 
 def lines_of_comparison(
@@ -117,11 +116,7 @@ def lines_of_comparison(
         ("measured, and alike on both", [one for one in differences if one.ratio == 1.0]),
         ("not measured on both", [one for one in differences if one.ratio is None]),
     ):
-        if of:
-            yield ""
-            yield f"{label} ({len(of)})"
-            for one in of:
-                yield from _difference(one)
+        yield from _part(label, [list(_difference(one)) for one in of])
     if not differences:
         yield ""
         yield "nothing differs that doctor looks at"
@@ -129,16 +124,10 @@ def lines_of_comparison(
 
 def _difference(one: Difference) -> Iterator[str]:
     yield from _wrapped(one.title if one.id is None else f"{one.id}: {one.title}", 2)
-    yield from _wrapped(f"A: {one.one}", _INDENT)
-    yield from _wrapped(f"B: {one.other}", _INDENT)
-    if one.cost is None:
-        yield from _wrapped("not measured", _INDENT)
-    elif one.id is not None:
-        yield from _wrapped(f"{one.cost}{_times(one.ratio)}", _INDENT)
-    else:
-        yield from _wrapped(
-            f"no setting that doctor looks at explains it{_times(one.ratio)}", _INDENT
-        )
+    cost = "no setting that doctor looks at explains it" if one.id is None else one.cost
+    said = "not measured" if one.cost is None else f"{cost}{_times(one.ratio)}"
+    for line in (f"A: {one.one}", f"B: {one.other}", said):
+        yield from _wrapped(line, _INDENT)
 
 
 def _times(ratio: float | None) -> str:
@@ -162,13 +151,6 @@ def _head(document: HostDocument) -> str:
     where = f" ({', '.join(more)})" if more else ""
     name = host.get("name") or "this host"
     return f"{name}: {', '.join(parts)}{where}; data in {host.get('folder')}"
-
-
-def _finding(check: Looked, *, whole: bool) -> Iterator[str]:
-    yield from _wrapped(f"{check['id']}: {check['evidence']}", 2)
-    if whole:
-        yield from _wrapped(f"cost: {check['cost']}", _INDENT)
-        yield from _wrapped(f"mend: {check['mend']}", _INDENT)
 
 
 def _wrapped(text: str, indent: int) -> list[str]:

@@ -1,23 +1,13 @@
-"""Which machine this is: operating system, virtualisation, containers, quotas, identity; the disk
-below a folder; and all facts about the host that can change a figure, as plain values to store with
-the results."""
+"""Which machine this is: virtualisation, containers, quotas; the disk below a folder."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
-from contend.host.cpu import record_cpu, record_numa
-from contend.host.kernel import record_kernel, record_limits, record_memory, record_network
-from contend.host.tree import Facts, Tree, chosen, is_whole
-from contend.probed import SessionFacts
+from contend.host.tree import Tree, is_whole
 
-_QUEUE = ("rotational", "read_ahead_kb", "nr_requests", "write_cache", "discard_max_bytes")
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
@@ -30,36 +20,6 @@ class Mount:
     filesystem: str
     options: str
     source: str
-
-
-def record_disk(facts: Facts, folder: Path | None) -> None:
-    """Everything below `disk.`, for the device that holds `folder`."""
-    names = ("filesystem", "options", "device", "model", "scheduler", *_QUEUE)
-    if folder is None:
-        for name in (*names, "total_bytes", "free_bytes"):
-            facts.put(f"disk.{name}", None, reason="no folder was named")
-        return
-    tree = facts.tree
-    _record_space(facts, folder)
-    mount = mount_of(tree, folder)
-    if mount is None:
-        for name in names:
-            facts.put(f"disk.{name}", None, reason="/proc/self/mountinfo shows no mount for it")
-        return
-    facts.put("disk.filesystem", mount.filesystem)
-    facts.put("disk.options", mount.options)
-    device = block_device(tree, mount)
-    reason = f"no block device is visible below this {mount.filesystem}"
-    facts.put("disk.device", device, reason=reason)
-    if device is None:
-        for name in ("model", "scheduler", *_QUEUE):
-            facts.put(f"disk.{name}", None, reason=reason)
-        return
-    facts.read("disk.model", f"sys/block/{device}/device/model")
-    facts.read("disk.scheduler", f"sys/block/{device}/queue/scheduler", chosen)
-    for name in _QUEUE:
-        parse = str if name == "write_cache" else int
-        facts.read(f"disk.{name}", f"sys/block/{device}/queue/{name}", parse)
 
 
 def mount_of(tree: Tree, folder: Path) -> Mount | None:
@@ -109,20 +69,6 @@ def _unescape(text: str) -> str:
     return _ESCAPED.sub(lambda match: chr(int(match.group(1), 8)), text)
 
 
-def _record_space(facts: Facts, folder: Path) -> None:
-    inside = facts.tree.root / folder.relative_to(folder.anchor) if folder.anchor else folder
-    while not inside.exists() and inside != inside.parent:
-        inside = inside.parent
-    try:
-        space = os.statvfs(inside)
-    except OSError as error:
-        for name in ("total_bytes", "free_bytes"):
-            facts.put(f"disk.{name}", None, reason=f"the folder cannot be asked: {error.strerror}")
-        return
-    facts.put("disk.total_bytes", space.f_blocks * space.f_frsize)
-    facts.put("disk.free_bytes", space.f_bavail * space.f_frsize)
-
-
 _VENDORS = {
     "QEMU": "kvm",
     "KVM": "kvm",
@@ -139,37 +85,6 @@ _VENDORS = {
 _CLOCKS = {"kvm-clock": "kvm", "hyperv_clocksource_tsc_page": "hyperv", "xen": "xen"}
 _CONTAINERS = re.compile(r"docker|kubepods|containerd|libpod|lxc|garden")
 _UNLIMITED_V1 = 1 << 60
-
-
-def record_machine(facts: Facts) -> None:
-    """Everything below `os.` and `machine.`, quotas of the control group included."""
-    tree = facts.tree
-    release = _os_release(tree)
-    facts.put("os.name", release.get("PRETTY_NAME"), reason="/etc/os-release does not say")
-    facts.put("machine.virtualisation", virtualisation(tree))
-    facts.put("machine.container", container(tree))
-    quota, memory = cpu_quota(tree), memory_limit(tree)
-    facts.put("machine.cpu_quota", quota, reason="no CPU quota is set")
-    facts.put("machine.memory_limit_bytes", memory, reason="no memory limit is set")
-    facts.put("machine.id", machine_id(facts))
-
-
-def machine_id(facts: Facts) -> str:
-    """12 hex digits that tell machines apart and name none: results of two are never pooled.
-
-    The hash covers the model and number of the CPUs and the size of the memory too, because
-    copies of one virtual machine share their /etc/machine-id. Memory counts in GiB: each kernel
-    keeps another few MiB for itself.
-    """
-    memory = facts.values.get("memory.total_bytes")
-    parts = [
-        facts.tree.text("etc/machine-id"),
-        facts.values.get("cpu.model"),
-        facts.values.get("cpu.count"),
-        round(memory / 2**30) if isinstance(memory, int) else None,
-    ]
-    text = json.dumps(["contend machine", *parts])
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def virtualisation(tree: Tree) -> str:
@@ -251,33 +166,3 @@ def _has_hypervisor_flag(tree: Tree) -> bool:
         if line.startswith("flags"):
             return "hypervisor" in line.split()
     return False
-
-
-def _os_release(tree: Tree) -> dict[str, str]:
-    fields = {}
-    for line in (tree.text("etc/os-release") or "").splitlines():
-        name, equals, value = line.partition("=")
-        if equals:
-            fields[name.strip()] = value.strip().strip("\"'")
-    return fields
-
-
-def facts(root: Path = Path("/"), *, folder: Path | None = None) -> SessionFacts:
-    """The facts of a host, nested by group; JSON values only.
-
-    Sizes are bytes.
-
-    Args:
-        root: where /proc, /sys and /etc are looked for.
-        folder: a folder on the disk to describe, normally the one of the data.
-    """
-    facts = Facts(Tree(root))
-    record_cpu(facts)
-    record_numa(facts)
-    record_memory(facts)
-    record_kernel(facts)
-    record_limits(facts)
-    record_network(facts)
-    record_disk(facts, folder)
-    record_machine(facts)
-    return cast("SessionFacts", facts.nested())

@@ -13,8 +13,8 @@ from contend.host.machine import block_device, mount_of
 from contend.host.tree import Tree
 from contend.interrupts import shielded
 from contend.lab.events import Listener, Notice
+from contend.placement.beside import Neighbour, Spin
 from contend.placement.groups import real_time_file
-from contend.placement.neighbour import Neighbour, Spin
 from contend.probed import RunWarning
 from contend.settings import launch_of
 from contend.settings.host import refuse_untouched

@@ -35,15 +35,10 @@ UNITS: Mapping[str, tuple[float, str, str]] = {
     "throttled_share": (100, "%", "time that the CPU quota held processes back"),
     "swapped_pages": (1, "pages", "memory swapped in or out each second"),
     "refault_pages": (1, "pages", "files read again each second, after they were paged out"),
-    "clock_error_us": (1, "µs", "how wrong the clock may be, as the kernel knows"),
 }
 """Factor and unit to show a measure in, and what it is. More is worse for all of them."""
 
 Measured = Mapping[str, Measure]
-
-
-NOT_SET_US = 16_000_000
-"""The error that the kernel gives a clock that nothing sets."""
 
 
 class Cost(NamedTuple):
@@ -74,8 +69,6 @@ def cost_between(name: str | None, first: Measured, second: Measured) -> Cost | 
 
 def in_words(name: str, found: Measure) -> str:
     """`412 µs (380 to 450)`."""
-    if name == "clock_error_us" and found.value >= NOT_SET_US:
-        return "not synchronised"
     factor, unit, _ = UNITS[name]
     value, low, high = (_short(part * factor) for part in found)
     spread = "" if low == high else f" ({low} to {high})"

@@ -1,23 +1,37 @@
-"""How a process and its threads are placed, as the kernel says it; and where that differs from what
-was asked."""
+"""How a process and its threads are placed, as the kernel says it; where that differs from what was
+asked; and placing single threads of a server that runs, by what they do for it.
+
+A new thread begins as the one that made it. The server's first thread takes connections and makes
+their threads, so it is placed as they are.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from contend.errors import WorkError
 from contend.host.tree import Tree
-from contend.placement.become import CLASSES, IO_CLASSES
+from contend.placement.become import CLASSES
 from contend.placement.groups import quota_of
-from contend.placement.model import Placement, as_list, class_words, io_words
+from contend.placement.model import Placement, as_list, class_words
 
-_IOPRIO_GET = {"x86_64": 252, "aarch64": 31, "riscv64": 31, "ppc64le": 274, "s390x": 283}
 _CLASS_OF = {number: name for name, number in CLASSES.items()}
-_IO_OF = {number: name for name, number in IO_CLASSES.items()}
 _RESET_ON_FORK = 0x40000000
+
+ROLES = {
+    "connection": ("one_connection", "main"),
+    "io": ("io_read_thread", "io_write_thread", "io_log_thread", "io_ibuf_thread"),
+    "cleaner": ("page_cleaner_thread", "page_flush_coordinator_thread"),
+    "log": (
+        *("log_writer_thread", "log_flusher_thread", "log_checkpointer_thread"),
+        *("log_write_notifier_thread", "log_flush_notifier_thread"),
+    ),
+    "purge": ("srv_purge_thread", "srv_worker_thread", "clone_gtid_thread"),
+}
+"""Last parts of the names that performance_schema.threads has, of MariaDB and MySQL."""
 
 
 def seen(pid: int) -> dict[str, str]:
@@ -25,7 +39,7 @@ def seen(pid: int) -> dict[str, str]:
     its values, with the number of threads of each: `other (30), fifo 10 (2)`."""
     tree = Tree(Path("/"))
     found: dict[str, list[str]] = {}
-    for thread in threads_of(pid):
+    for thread in (int(name) for name in tree.names(f"proc/{pid}/task") if name.isdigit()):
         # One that has ended meanwhile says no more.
         with contextlib.suppress(ProcessLookupError):
             for name, value in of_thread(thread).items():
@@ -39,15 +53,11 @@ def seen(pid: int) -> dict[str, str]:
     autogroup = (tree.text(f"proc/{pid}/autogroup") or "").split()
     if len(autogroup) == 3:
         said["session nice"] = autogroup[2]
-    for line in (tree.text(f"proc/{pid}/limits") or "").splitlines():
-        if line.startswith("Max open files"):
-            said["open_files"] = line.split()[3]
     for line in (tree.text(f"proc/{pid}/status") or "").splitlines():
         name, _, value = line.partition(":")
         if name == "THP_enabled":
-            said["transparent huge pages"] = (
-                "no" if value.strip() == "0" else "as the host has them"
-            )
+            is_off = value.strip() == "0"
+            said["transparent huge pages"] = "no" if is_off else "as the host has them"
         if name == "VmLck":
             said["locked"] = value.strip()
     return said
@@ -55,32 +65,23 @@ def seen(pid: int) -> dict[str, str]:
 
 def of_thread(thread: int) -> dict[str, str]:
     """What is each thread's own; raises ProcessLookupError if it has ended."""
+    number = os.sched_getscheduler(thread) & ~_RESET_ON_FORK
+    priority = os.sched_getparam(thread).sched_priority
     return {
         "cpus": as_list(tuple(os.sched_getaffinity(thread))),
-        "class": _class(thread),
+        "class": class_words(_CLASS_OF.get(number, str(number)), priority),
         "nice": str(os.getpriority(os.PRIO_PROCESS, thread)),
-        "io_class": _io(thread),
     }
-
-
-def threads_of(pid: int) -> list[int]:
-    """Its threads; none if it is gone or hidden."""
-    return [int(name) for name in Tree(Path("/")).names(f"proc/{pid}/task") if name.isdigit()]
 
 
 def differences(asked: Placement, got: dict[str, str], who: str) -> Iterator[str]:
     """What the kernel made otherwise than it was asked, in words; what it does not show is none."""
     for name, wanted in asked.words():
         has = got.get(name)
-        if has is not None and has != wanted and not _is_same(name, wanted, has):
+        # Both leave memory to the kernel.
+        is_same = name == "memory" and {wanted, has} <= {"default", "local"}
+        if has is not None and has != wanted and not is_same:
             yield f"{who}: {name} {wanted} was asked for, and it has {has}"
-
-
-def _is_same(name: str, wanted: str, has: str) -> bool:
-    if name == "memory" and wanted in ("default", "local"):
-        return has in ("default", "local")
-    # A process without an I/O class of its own has one by its nice.
-    return name == "io_class" and wanted == "none" and has.startswith("best-effort")
 
 
 def _together(values: list[str]) -> str:
@@ -90,14 +91,55 @@ def _together(values: list[str]) -> str:
     return ", ".join(f"{kind} ({values.count(kind)})" for kind in kinds)
 
 
-def _class(thread: int) -> str:
-    number = os.sched_getscheduler(thread) & ~_RESET_ON_FORK
-    return class_words(_CLASS_OF.get(number, str(number)), os.sched_getparam(thread).sched_priority)
+def by_role(threads: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """Thread ids of the kernel by role, of names (`thread/sql/one_connection`) with their ids."""
+    found: dict[str, list[int]] = {}
+    for name, thread in threads:
+        last = name.rpartition("/")[2]
+        for role in (role for role, names in ROLES.items() if last in names):
+            found.setdefault(role, []).append(thread)
+    return found
 
 
-def _io(thread: int) -> str:
-    number = _IOPRIO_GET.get(os.uname().machine)
-    if number is None:
-        return "unknown"
-    value = ctypes.CDLL(None, use_errno=True).syscall(ctypes.c_long(number), 1, thread)
-    return "unknown" if value < 0 else io_words(_IO_OF.get(value >> 13, "unknown"), value & 0x1FFF)
+def place_threads(
+    threads: Mapping[str, list[int]], asked: Mapping[str, Placement]
+) -> dict[str, dict[str, str]]:
+    """Place threads by role; how they are placed then, by role.
+
+    Raises:
+        WorkError: the server has no thread of a role, or the kernel refuses what is asked.
+    """
+    done: dict[str, dict[str, str]] = {}
+    for role, placement in asked.items():
+        if not threads.get(role):
+            have = ", ".join(threads) or "none that contend knows"
+            raise WorkError(
+                f"place.server.threads.{role}: this server has no such threads",
+                hint=f"It has {have}. MariaDB's I/O is done by a pool of threads that has no role.",
+            )
+        alive: dict[str, str] = {}
+        for thread in threads[role]:
+            # A connection that has gone takes its thread with it.
+            with contextlib.suppress(ProcessLookupError):
+                _place(thread, placement, role)
+                alive = of_thread(thread)
+        done[role] = {**alive, "threads": str(len(threads[role]))}
+    return done
+
+
+def _place(thread: int, placement: Placement, role: str) -> None:
+    try:
+        if placement.cpus is not None:
+            os.sched_setaffinity(thread, placement.cpus)
+        if placement.nice is not None:
+            os.setpriority(os.PRIO_PROCESS, thread, placement.nice)
+        if placement.scheduler is not None:
+            parameters = os.sched_param(placement.priority)
+            os.sched_setscheduler(thread, CLASSES[placement.scheduler], parameters)
+    except ProcessLookupError:
+        raise
+    except OSError as error:
+        asked = ", ".join(f"{name} {value}" for name, value in placement.words())
+        raise WorkError(
+            f"place.server.threads.{role}: the kernel does not take {asked}: {error.strerror}"
+        ) from error

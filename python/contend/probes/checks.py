@@ -13,12 +13,12 @@ could have answered more than it was asked):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from contend.metrics.read import THREAD_SHARE_MAX
 from contend.outcome import Done
-from contend.probed import CalibrationRecord, CeilingRecord, DelayLine, Probes, RunWarning
+from contend.probed import CalibrationRecord, CeilingRecord, Probes, RunWarning
 from contend.spec import is_file
 
 CEILING_SHARE_MAX = 0.5
@@ -29,15 +29,7 @@ CPU_TOLERANCE = 0.1
 
 
 def against_ceiling(ceiling: CeilingRecord, done: Done) -> CalibrationRecord:
-    """The ceiling as a run's record keeps it, with how near the run came to it.
-
-    Args:
-        ceiling: `qps`, `cpu_us_per_query` and `workers` of the calibration.
-
-    Returns:
-        `ceiling`, and `cpu_ratio` (the run's CPU per query over the calibration's), `qps_here`
-        (the ceiling at that cost) and `share` (of it that was asked).
-    """
+    """The ceiling as a run's record keeps it, with how near the run came to it."""
     queries = float(done["queries"])
     cpu_us = float(done["client"]["cpu_us"]) / queries if queries else 0.0
     usual_us = float(ceiling["cpu_us_per_query"])
@@ -111,12 +103,13 @@ DRIFT_MAX = 0.05
 LINE_LATE_US_MAX = 20.0
 """A delay line that has a CPU when it needs one is not later than this at the median."""
 
-Check = Callable[[Done, Probes, Expected], list[RunWarning]]
+Marks = Iterator[RunWarning]
+Check = Callable[[Done, Probes, Expected], Marks]
 
 
-def client_limited(done: Done, probes: Probes, _expected: Expected) -> list[RunWarning]:
-    reason = why_client_limited(done, probes)
-    return [] if reason is None else _marked("client-limited", reason)
+def client_limited(done: Done, probes: Probes, _expected: Expected) -> Marks:
+    if (reason := why_client_limited(done, probes)) is not None:
+        yield _mark("client-limited", reason)
 
 
 CLOCKS_APART_US_MAX = 1000.0
@@ -124,110 +117,97 @@ CLOCKS_APART_US_MAX = 1000.0
 any clock that is looked after."""
 
 
-def hosts_lost(done: Done, _probes: Probes, _expected: Expected) -> list[RunWarning]:
-    lost = [host for host in done.get("hosts", ()) if "lost" in host]
-    if not lost:
-        return []
-    why = "; ".join(f"host {host['name']} was lost: {host['lost']}" for host in lost)
-    count = len(done["hosts"])
-    return _marked(
-        "host-lost", f"the figures are those of {count - len(lost)} of {count} hosts: {why}"
-    )
+def hosts_lost(done: Done, _probes: Probes, _expected: Expected) -> Marks:
+    hosts = done.get("hosts", ())
+    lost = [f"host {host['name']} was lost: {host['lost']}" for host in hosts if "lost" in host]
+    if lost:
+        left = f"{len(hosts) - len(lost)} of {len(hosts)}"
+        yield _mark("host-lost", f"the figures are those of {left} hosts: {'; '.join(lost)}")
 
 
-def clocks_drifted(done: Done, _probes: Probes, _expected: Expected) -> list[RunWarning]:
-    marks = []
+def clocks_drifted(done: Done, _probes: Probes, _expected: Expected) -> Marks:
     for host in done.get("hosts", ()):
         before, after = host.get("clock_before"), host.get("clock_after")
         if before is None or after is None:
             continue
         moved_us = abs(after["steady_us"] - before["steady_us"])
         if moved_us > CLOCKS_APART_US_MAX + before["error_us"] + after["error_us"]:
-            marks += _marked(
+            yield _mark(
                 "clocks-drifted",
                 f"the clock of host {host['name']} moved by {moved_us / 1000:.1f} ms against the "
                 "one here while the run lasted, so its window was not that of the others",
             )
-    return marks
 
 
-def queries_failed(done: Done, _probes: Probes, _expected: Expected) -> list[RunWarning]:
+def queries_failed(done: Done, _probes: Probes, _expected: Expected) -> Marks:
     errors = sorted(done["errors"], key=lambda error: -int(error["count"]))
-    if not errors:
-        return []
-    count, first = sum(int(error["count"]) for error in errors), errors[0]
-    return _marked(
-        "queries-failed",
-        f"{count} queries failed, most with error {first['code']} ({first['sqlstate']}): "
-        f"{first['message']}",
-    )
+    if errors:
+        count, first = sum(int(error["count"]) for error in errors), errors[0]
+        yield _mark(
+            "queries-failed",
+            f"{count} queries failed, most with error {first['code']} ({first['sqlstate']}): "
+            f"{first['message']}",
+        )
 
 
-def ended_early(done: Done, _probes: Probes, _expected: Expected) -> list[RunWarning]:
-    if done["ended"] != "signal":
-        return []
-    return _marked("ended-early", "the run was stopped before its planned end")
+def ended_early(done: Done, _probes: Probes, _expected: Expected) -> Marks:
+    if done["ended"] == "signal":
+        yield _mark("ended-early", "the run was stopped before its planned end")
 
 
-def overloaded(done: Done, _probes: Probes, _expected: Expected) -> list[RunWarning]:
+def overloaded(done: Done, _probes: Probes, _expected: Expected) -> Marks:
     """Of an open loop whose rate the server did not keep."""
     queue = done.get("open")
-    if not queue or not queue["overloaded"]:
-        return []
-    return _marked(
-        "overloaded",
-        f"events fell due faster than they ended (the queue grew by "
-        f"{float(queue['backlog_growth_per_s']):.0f} a second): a longer run would have had longer "
-        "response times",
-    )
+    if queue and queue["overloaded"]:
+        yield _mark(
+            "overloaded",
+            f"events fell due faster than they ended (the queue grew by "
+            f"{float(queue['backlog_growth_per_s']):.0f} a second): a longer run would have had "
+            "longer response times",
+        )
 
 
-def cache_not_warm(done: Done, probes: Probes, expected: Expected) -> list[RunWarning]:
+def cache_not_warm(done: Done, probes: Probes, expected: Expected) -> Marks:
     if expected.cache_counter is None:
-        return []
+        return
     status = probes.get("status", {})
     misses = int(status.get(expected.cache_counter, 0))
     requests = int(status.get(expected.cache_counter.replace("_reads", "_read_requests"), 0))
     per_query = misses / max(1, int(done["queries"]))
-    if per_query <= MISSES_PER_QUERY_MAX or misses <= MISSES_PER_REQUEST_MAX * requests:
-        return []
-    return _marked(
-        "cache-not-warm",
-        f"the cache was meant to be warm but missed {per_query:.3g} times a query "
-        f"({expected.cache_counter})",
-    )
+    if per_query > MISSES_PER_QUERY_MAX and misses > MISSES_PER_REQUEST_MAX * requests:
+        yield _mark(
+            "cache-not-warm",
+            f"the cache was meant to be warm but missed {per_query:.3g} times a query "
+            f"({expected.cache_counter})",
+        )
 
 
-def files_not_cached(done: Done, _probes: Probes, expected: Expected) -> list[RunWarning]:
+def files_not_cached(done: Done, _probes: Probes, expected: Expected) -> Marks:
     server = done.get("server")
     read: int | None = server.get("read_bytes") if server else None
     if not expected.files_cached or read is None:
-        return []
+        return
     per_query = int(read) / max(1, int(done["queries"]))
-    if per_query <= READ_BYTES_PER_QUERY_MAX:
-        return []
-    return _marked(
-        "files-not-cached",
-        f"the table's files were in the page cache, yet the server read {per_query:.0f} bytes a "
-        "query from storage",
-    )
+    if per_query > READ_BYTES_PER_QUERY_MAX:
+        yield _mark(
+            "files-not-cached",
+            f"the table's files were in the page cache, yet the server read {per_query:.0f} bytes "
+            "a query from storage",
+        )
 
 
-def data_drifts(_done: Done, probes: Probes, _expected: Expected) -> list[RunWarning]:
+def data_drifts(_done: Done, probes: Probes, _expected: Expected) -> Marks:
     """Of a script that made its tables itself: nobody else knows what it does to them."""
     dataset = probes.get("dataset", {})
     rows = dataset.get("rows", 0)
     changed = _rows_changed(probes.get("status", {}))
-    if not is_file(str(dataset.get("prepared", {}).get("script", ""))):
-        return []
-    if changed <= DRIFT_MAX * rows:
-        return []
-    share = f", {changed / rows:.0%} of the {rows:,} that prepare had made" if rows else ""
-    return _marked(
-        "data-drifts",
-        f"the script changed {changed:,} rows, warm-up included{share}: its later events may be "
-        "different work, as when a queue is empty",
-    )
+    if is_file(str(dataset.get("prepared", {}).get("script", ""))) and changed > DRIFT_MAX * rows:
+        share = f", {changed / rows:.0%} of the {rows:,} that prepare had made" if rows else ""
+        yield _mark(
+            "data-drifts",
+            f"the script changed {changed:,} rows, warm-up included{share}: its later events may "
+            "be different work, as when a queue is empty",
+        )
 
 
 def _rows_changed(status: Mapping[str, int]) -> int:
@@ -241,32 +221,27 @@ def _rows_changed(status: Mapping[str, int]) -> int:
     return sum(status.get(name, 0) for name in names)
 
 
-def host_disturbed(_done: Done, probes: Probes, _expected: Expected) -> list[RunWarning]:
-    return list(probes.get("host", {}).get("disturbances", ()))
+def host_disturbed(_done: Done, probes: Probes, _expected: Expected) -> Marks:
+    yield from probes.get("host", {}).get("disturbances", ())
 
 
-def line_late(_done: Done, probes: Probes, _expected: Expected) -> list[RunWarning]:
-    lines = (
+def line_late(_done: Done, probes: Probes, _expected: Expected) -> Marks:
+    for line, what in (
         (probes.get("line"), "the server was farther away"),
         (probes.get("member_line"), "the servers were farther from one another"),
-    )
-    return [mark for line, what in lines if line is not None for mark in _late(line, what)]
-
-
-def _late(line: DelayLine, what: str) -> list[RunWarning]:
-    late, marks = line["late_us"], []
-    if late["p50"] > LINE_LATE_US_MAX:
-        marks += _marked(
-            "line-late",
-            f"half of what passed the delay line left it over {late['p50']:.0f} µs late (p99 "
-            f"{late['p99']:.0f} µs): {what} than the "
-            f"{line['round_trip_us']:g} µs asked",
-        )
-    if line["refused"]:
-        marks += _marked(
-            "line-refused", f"{line['refused']} connections found no server: {line['refusal']}"
-        )
-    return marks
+    ):
+        if line is None:
+            continue
+        late = line["late_us"]
+        if late["p50"] > LINE_LATE_US_MAX:
+            yield _mark(
+                "line-late",
+                f"half of what passed the delay line left it over {late['p50']:.0f} µs late (p99 "
+                f"{late['p99']:.0f} µs): {what} than the {line['round_trip_us']:g} µs asked",
+            )
+        if line["refused"]:
+            said = f"{line['refused']} connections found no server: {line['refusal']}"
+            yield _mark("line-refused", said)
 
 
 CHECKS: tuple[Check, ...] = (
@@ -289,5 +264,5 @@ def warnings_of(done: Done, probes: Probes, expected: Expected) -> list[RunWarni
     return [warning for check in CHECKS for warning in check(done, probes, expected)]
 
 
-def _marked(code: str, message: str) -> list[RunWarning]:
-    return [{"code": code, "message": message}]
+def _mark(code: str, message: str) -> RunWarning:
+    return {"code": code, "message": message}

@@ -31,6 +31,10 @@ class HostFile(Setting):
 
     wishes: Wishes = lambda _path, _value: []
 
+    def refuse(self, cell: Values, *, own: bool) -> None:
+        del own
+        self.launch(cell, Launch())
+
     def launch(self, cell: Values, launch: Launch) -> None:
         if cell[self.path] is not None:
             launch.host += self.wishes(self.path, cell[self.path])
@@ -44,24 +48,25 @@ class PageCache(Setting):
         launch.drop_page_cache = cell[self.path] == "dropped"
 
 
-def _plain(files: str) -> Wishes:
-    return lambda path, value: [HostWish(path, files, str(value))]
-
-
-def _of(
+def _row(
     name: str, kind: ValueKind, means: str, wishes: Wishes | str, need: Need = Need.NOTHING
 ) -> HostFile:
+    """A key, what it may be, what it means, and the files that say it, or what a value comes to."""
+
+    def plain(path: str, value: Any) -> list[HostWish]:
+        return [HostWish(path, str(wishes), str(int(value) if value is True else value or 0))]
+
     return HostFile(
         SECTION,
         Key(name, kind, None, means),
         need=need,
         differs=Differs.HOST,
-        wishes=_plain(wishes) if isinstance(wishes, str) else wishes,
+        wishes=plain if isinstance(wishes, str) else wishes,
     )
 
 
 def _vm(name: str, kind: ValueKind, means: str) -> HostFile:
-    return _of(name, kind, f"vm.{name}: {means}", f"proc/sys/vm/{name}")
+    return _row(name, kind, f"vm.{name}: {means}", f"proc/sys/vm/{name}")
 
 
 def _boost(path: str, value: bool) -> list[HostWish]:
@@ -79,10 +84,6 @@ def _smt(path: str, value: bool) -> list[HostWish]:
     return [HostWish(path, f"{_CPU}/smt/control", "on" if value else "off", others)]
 
 
-def _autogroup(path: str, value: bool) -> list[HostWish]:
-    return [HostWish(path, "proc/sys/kernel/sched_autogroup_enabled", str(int(value)))]
-
-
 def _idle(path: str, most_us: int) -> list[HostWish]:
     """`?latency>N` stands for the states that take longer to wake up from."""
     states = f"{_EACH_CPU}/cpuidle/state[0-9]*/disable"
@@ -93,19 +94,10 @@ def _idle(path: str, most_us: int) -> list[HostWish]:
 
 
 def _irq(path: str, value: str) -> list[HostWish]:
+    """Raises RequestError for CPUs that there are not."""
     cpus = as_list(words.cpus_of(value, words.layout(), path))
     # Those of a timer, say, or of a queue that the kernel itself places, take no value.
     return [HostWish(path, "proc/irq/[0-9]*/smp_affinity_list", cpus, optional=True)]
-
-
-@dataclass(frozen=True)
-class IrqCpus(HostFile):
-    """Only CPUs that there are."""
-
-    def refuse(self, cell: Values, *, own: bool) -> None:
-        del own
-        if cell[self.path] is not None:
-            words.cpus_of(cell[self.path], words.layout(), self.path)
 
 
 _NUMBER = WholeNumber(0, 1 << 40)
@@ -113,45 +105,45 @@ _PERCENT = WholeNumber(0, 100)
 _WORD = Text(r"[A-Za-z0-9_-]+", 'a name such as "none"')
 
 HOST: tuple[Setting, ...] = (
-    _of(
+    _row(
         "smt",
         Flag(),
         "whether the threads of a core are used (simultaneous multithreading)",
         _smt,
     ),
-    _of(
+    _row(
         "governor",
         _WORD,
         "cpufreq governor of all CPUs: performance, powersave, schedutil, …",
         f"{_EACH_CPU}/cpufreq/scaling_governor",
     ),
-    _of("boost", Flag(), "whether CPUs may run faster than their nominal frequency", _boost),
-    _of(
+    _row("boost", Flag(), "whether CPUs may run faster than their nominal frequency", _boost),
+    _row(
         "idle_latency_us",
         _NUMBER,
         "idle states that take longer to wake up from are turned off, all others on: 0 has CPUs "
         "that never sleep deeply",
         _idle,
     ),
-    _of(
+    _row(
         "io_scheduler",
         _WORD,
         "I/O scheduler of the disk that holds the data: none, mq-deadline, kyber, bfq",
         "sys/block/{disk}/queue/scheduler",
     ),
-    _of(
+    _row(
         "read_ahead_kb",
         WholeNumber(0, 1 << 20),
         "how far the kernel reads ahead on that disk; it rounds to whole pages",
         "sys/block/{disk}/queue/read_ahead_kb",
     ),
-    _of(
+    _row(
         "transparent_hugepage",
         Choice(("always", "madvise", "never")),
         "transparent huge pages: for all memory, for what asks for them, or not at all",
         "sys/kernel/mm/transparent_hugepage/enabled",
     ),
-    _of(
+    _row(
         "huge_pages",
         WholeNumber(0, 1 << 30),
         "vm.nr_hugepages: huge pages that are reserved; fewer if memory is in pieces",
@@ -159,18 +151,18 @@ HOST: tuple[Setting, ...] = (
     ),
     _vm("swappiness", WholeNumber(0, 200), "how willingly memory of processes is swapped out"),
     _vm("zone_reclaim_mode", WholeNumber(0, 7), "whether a full node throws out pages of its own"),
-    _of(
+    _row(
         "numa_balancing",
         WholeNumber(0, 3),
         "kernel.numa_balancing: whether memory is moved to the node that uses it",
         "proc/sys/kernel/numa_balancing",
     ),
-    _of(
+    _row(
         "autogroup",
         Flag(),
         "kernel.sched_autogroup_enabled: whether CPU time is divided between sessions first; the "
         "server is started anew, since a thread keeps the group that it began in",
-        _autogroup,
+        "proc/sys/kernel/sched_autogroup_enabled",
         Need.RESTART,
     ),
     _vm("dirty_ratio", _PERCENT, "percent of memory that may be dirty before writers must wait"),
@@ -179,30 +171,25 @@ HOST: tuple[Setting, ...] = (
     _vm("dirty_background_bytes", _NUMBER, "likewise of dirty_background_ratio"),
     _vm("dirty_expire_centisecs", _NUMBER, "how old dirty data are at most, in 10 ms"),
     _vm("dirty_writeback_centisecs", _NUMBER, "how often they are written back, in 10 ms"),
-    _of(
+    _row(
         "busy_poll",
         _NUMBER,
         "net.core.busy_poll: microseconds that poll spins for packets of a network card",
         "proc/sys/net/core/busy_poll",
     ),
-    _of(
+    _row(
         "busy_read",
         _NUMBER,
         "net.core.busy_read: microseconds that a read does",
         "proc/sys/net/core/busy_read",
     ),
-    IrqCpus(
-        SECTION,
-        Key(
-            "irq_cpus",
-            CpuWords(words.PATTERN, 'CPUs such as "0" or "0-3"'),
-            None,
-            "CPUs that handle interrupts of devices, those of a queue's own apart",
-        ),
-        differs=Differs.HOST,
-        wishes=_irq,
+    _row(
+        "irq_cpus",
+        CpuWords(words.PATTERN, 'CPUs such as "0" or "0-3"'),
+        "CPUs that handle interrupts of devices, those of a queue's own apart",
+        _irq,
     ),
-    _of(
+    _row(
         "rt_runtime_us",
         _NUMBER,
         "how many microseconds of each second the control group of contend may spend on real-time "

@@ -101,7 +101,6 @@ def machine(
         "proc/self/stat": stat(),
         "proc/self/status": f"Name:\tx\nCpus_allowed_list:\t0-{cpus - 1}\n",
         "proc/self/timerslack_ns": "50000\n",
-        "proc/swaps": "Filename\tType\tSize\tUsed\tPriority\n",
         "proc/sys/fs/aio-max-nr": "1048576\n",
         "proc/sys/fs/aio-nr": "512\n",
         "proc/sys/kernel/hostname": "metal\n",
@@ -115,8 +114,6 @@ def machine(
         "proc/sys/vm/dirty_ratio": "0\n",
         "proc/sys/vm/swappiness": "1\n",
         "proc/sys/vm/zone_reclaim_mode": "0\n",
-        "run/chrony/chronyd.pid": "812\n",
-        "sys/class/net/lo/mtu": "65536\n",
         "sys/fs/cgroup/cgroup.controllers": "cpuset cpu io memory pids\n",
         "sys/fs/cgroup/user.slice/cpu.max": "max 100000\n",
         "sys/fs/cgroup/user.slice/cpu.stat": "usage_usec 9\nnr_periods 0\nnr_throttled 0\n"

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import zlib
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from doctor_pairs import PAIRS, Case, served, server
+from doctor_pairs import Case, served, server
 from hosts import HOSTS, limits
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contend.doctor import CHECKS, examine, lines_of
-from contend.doctor.model import Fine, Found, Subject, Unseen
+from contend.doctor.model import NotChecked, Result, Subject
 from contend.host import Tree
 from contend.metrics.host import UNITS, Measure
 
@@ -23,33 +24,30 @@ FOUND = {
     "eight nodes": set(),
     "uneven nodes": {"node-memory"},
     "big.LITTLE": {"unequal-cpus", "governor"},
-    "aws": {"virtual-machine", "smt", "clock-source", "kernel-regression"},
-    "docker": {
-        *("virtual-machine", "cpu-quota", "cpu-throttled", "memory-limit", "filesystem"),
-        "reflink",
-    },
+    "aws": {"virtual-machine", "smt", "clock-source"},
+    "docker": {"virtual-machine", "cpu-quota", "cpu-throttled", "memory-limit", "filesystem"},
     "lxc": {"virtual-machine", "cpuset", "memory-limit"},
     "micro vm": {
         *("virtual-machine", "cpu-pressure", "mitigations", "damon-pageout", "dirty-pages"),
-        *("io-scheduler", "read-ahead", "write-cache", "mount-options", "reflink"),
-        *("kernel-regression", "irq-balance", "autogroup"),
+        *("io-scheduler", "read-ahead", "write-cache", "mount-options"),
+        *("irq-balance", "autogroup"),
     },
     "guest of two nodes": {
         *("virtual-machine", "mitigations", "transparent-huge-pages", "numa-balancing"),
-        *("numa-interleave", "write-cache", "open-files", "processes", "reflink"),
+        *("numa-interleave", "write-cache", "open-files", "processes"),
     },
     "guest with threads": {
         *("virtual-machine", "smt", "mitigations", "cpu-quota", "memory-limit", "numa-balancing"),
         *("numa-interleave", "io-scheduler", "read-ahead", "write-cache", "open-files"),
-        *("processes", "reflink"),
+        "processes",
     },
     "guest of uneven nodes": {
-        *("virtual-machine", "mitigations", "huge-pages-unused", "node-memory", "numa-balancing"),
-        *("numa-interleave", "write-cache", "open-files", "processes", "reflink"),
+        *("virtual-machine", "mitigations", "node-memory", "numa-balancing"),
+        *("numa-interleave", "write-cache", "open-files", "processes"),
     },
     "guest of eight nodes": {
         *("virtual-machine", "mitigations", "zone-reclaim", "node-memory", "numa-interleave"),
-        *("write-cache", "open-files", "processes", "reflink"),
+        *("write-cache", "open-files", "processes"),
     },
 }
 
@@ -66,8 +64,8 @@ def test_what_is_found_on_a_whole_host(host: str, roots: Path) -> None:
 
 RECORDED = ("micro vm", *(name for name in HOSTS if name.startswith("guest")))
 
-ON_NONE = {"governor", "boost", "throttling", "clock-sync"}
-"""What no virtual machine shows, and whose clock a guest does not set: made-up hosts have these."""
+ON_NONE = {"governor", "boost", "throttling"}
+"""What no virtual machine shows: made-up hosts have these."""
 
 
 def test_every_check_reads_what_a_kernel_wrote(roots: Path) -> None:
@@ -113,7 +111,6 @@ def test_a_server_on_another_host_says_what_cannot_be_seen(roots: Path) -> None:
     assert said["server-where"]["outcome"] == "found"
     assert "another host" in said["server-where"]["evidence"]
     assert said["server-swapped"]["outcome"] == "unseen"
-    assert "cannot be seen from here" in said["server-buffer-pool"]["evidence"]
 
 
 class AnyTree(Tree):
@@ -170,7 +167,6 @@ VALUES = st.floats(allow_nan=False, allow_infinity=False, min_value=0)
     names=NAMES,
     values=st.dictionaries(st.sampled_from(sorted(UNITS)), VALUES),
     own=st.dictionaries(st.sampled_from(sorted(server().variables)), WORDS),
-    counters=st.dictionaries(st.sampled_from(sorted(server().status)), WORDS),
     has_server=st.booleans(),
 )
 def test_no_check_raises_on_any_content(
@@ -178,20 +174,17 @@ def test_no_check_raises_on_any_content(
     names: list[str],
     values: dict[str, float],
     own: dict[str, str],
-    counters: dict[str, str],
     has_server: bool,
 ) -> None:
     subject = Subject(
         AnyTree(texts, names),
         Path("/data"),
         {name: Measure(value, value / 2, value * 2) for name, value in values.items()},
-        server(status=counters, **own) if has_server else None,
+        server(**own) if has_server else None,
     )
     for check in CHECKS:
-        result = check.look(subject)
-        assert isinstance(result, Found | Fine | Unseen)
-        if check.files is not None:
-            check.files(subject)
+        with suppress(NotChecked):
+            assert isinstance(check.look(subject), Result)
 
 
 def test_limits_and_memory_are_those_of_the_server_s_process(roots: Path) -> None:
@@ -200,10 +193,3 @@ def test_limits_and_memory_are_those_of_the_server_s_process(roots: Path) -> Non
     said = {check["id"]: check["evidence"] for check in document["checks"]}
     assert said["open-files"] == "the server may have 1024 open files"
     assert said["cpuset"] == "the server may run on all 4 CPUs"
-
-
-def test_only_states_that_a_cpu_has_are_turned_off(roots: Path) -> None:
-    check = next(one for one in CHECKS if one.id == "idle-states")
-    subject = PAIRS["idle-states"].faulty.subject(roots)
-    assert check.files is not None
-    assert check.files(subject) == {"sys/devices/system/cpu/cpu0/cpuidle/state2/disable": "1"}

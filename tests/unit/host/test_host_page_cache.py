@@ -44,13 +44,6 @@ def test_warming_brings_all_of_it(file: Path) -> None:
     assert page_cache.resident_bytes(file) == SIZE
 
 
-def test_asking_reads_nothing(file: Path) -> None:
-    drop(file)
-    before = page_cache.resident_bytes(file)
-    assert page_cache.resident_bytes(file) <= before
-    assert page_cache.resident_bytes(file) <= before
-
-
 def test_both_ways_of_asking_agree(file: Path) -> None:
     descriptor = os.open(file, os.O_RDONLY)
     try:
@@ -59,11 +52,6 @@ def test_both_ways_of_asking_agree(file: Path) -> None:
         assert _cachestat(descriptor) in (None, pages)
     finally:
         os.close(descriptor)
-
-
-def test_without_the_newer_system_call(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_cache, "_cachestat", lambda _descriptor: None)
-    assert page_cache.resident_bytes(file) == SIZE
 
 
 def test_files_larger_than_one_mapping(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

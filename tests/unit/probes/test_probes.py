@@ -14,21 +14,16 @@ from hypothesis import strategies as st
 
 from contend import host, probes
 from contend.probes import Expected, counters, warnings_of
-from contend.probes.counters import (
-    GaugesProbe,
-    HostProbe,
-    InnodbMetricsProbe,
-    KeyCachesProbe,
-    LocksProbe,
-    Observed,
-    StatusProbe,
-)
-from contend.probes.members import ObservedMember
+from contend.probes.counters import PROBES, Observed, ObservedMember, Probe
 from contend.settings.server import MODEL
 
 PLAN: dict[str, Any] = {"load": {"connections": 1, "measure_s": 1.0}, "watch": {"pid": 1}}
 DONE = done_of(PLAN)
 MEMBER = ObservedMember("1", "node", FakeConnection({"": []}), None)  # type: ignore[arg-type]
+
+
+def probe_of(name: str) -> Probe:
+    return next(probe for probe in PROBES if probe.name == name)
 
 
 def observed(rows: Rows, kind: str = "mariadb") -> Observed:
@@ -38,7 +33,7 @@ def observed(rows: Rows, kind: str = "mariadb") -> Observed:
 
 class TestStatus:
     def test_only_whole_numbers_that_changed_are_kept(self) -> None:
-        status = StatusProbe()
+        status = probe_of("status")
         before = status.look(observed([("Questions", "10"), ("Uptime", "5"), ("Ssl_cipher", "")]))
         after = status.look(
             observed([("Questions", "30"), ("Uptime", "5"), ("Ssl_cipher", ""), ("New", "2")])
@@ -46,7 +41,7 @@ class TestStatus:
         assert status.change(before, after) == {"Questions": 20, "New": 2}
 
     def test_a_cache_that_missed_nothing_says_so(self) -> None:
-        assert StatusProbe().change({"Key_reads": 7}, {"Key_reads": 7}) == {"Key_reads": 0}
+        assert probe_of("status").change({"Key_reads": 7}, {"Key_reads": 7}) == {"Key_reads": 0}
 
     def test_a_gauge_is_kept_as_it_is_and_a_counter_as_what_it_rose_by(self) -> None:
         looks = [
@@ -54,15 +49,15 @@ class TestStatus:
             for one, two in (("9", "10"), ("1", "30"))
         ]
         for probe, kept in (
-            (StatusProbe(), {"Questions": 20}),
-            (GaugesProbe(), {"Threads_connected": 1}),
+            (probe_of("status"), {"Questions": 20}),
+            (probe_of("gauges"), {"Threads_connected": 1}),
         ):
             before, after = map(probe.look, looks)
             assert probe.change(before, after) == kept
 
     @given(st.dictionaries(st.text(max_size=6), st.integers()))
     def test_no_change_is_nothing(self, counters: dict[str, int]) -> None:
-        assert StatusProbe().change(counters, counters) == {}
+        assert probe_of("status").change(counters, counters) == {}
 
 
 class TestInnodbMetrics:
@@ -76,7 +71,7 @@ class TestInnodbMetrics:
     ]
 
     def test_what_counts_and_stands_nowhere_else_is_kept(self) -> None:
-        probe = InnodbMetricsProbe()
+        probe = probe_of("innodb_metrics")
         before = probe.look(observed(self.ROWS[:-1]))
         after = probe.look(observed([(name, kind, 5) for name, kind, _ in self.ROWS]))
         assert before is not None and after is not None
@@ -87,7 +82,7 @@ class TestInnodbMetrics:
     )
     def test_each_kind_says_in_its_way_which_are_on(self, kind: str, asked: str) -> None:
         looked: Any = observed([], kind)
-        assert InnodbMetricsProbe().look(looked) == {}
+        assert probe_of("innodb_metrics").look(looked) == {}
         assert asked in looked.connection.statements[0]
 
     def test_who_may_not_look_sees_none(self) -> None:
@@ -97,16 +92,16 @@ class TestInnodbMetrics:
 
         refuses: Any = Refuses()
         refuses.code = 1227
-        assert InnodbMetricsProbe().look(Observed(refuses, "mariadb")) is None
+        assert probe_of("innodb_metrics").look(Observed(refuses, "mariadb")) is None
         refuses.code = 1064
         with pytest.raises(pymysql.err.OperationalError):
-            InnodbMetricsProbe().look(Observed(refuses, "mariadb"))
-        assert InnodbMetricsProbe().look(observed([], MODEL)) is None
+            probe_of("innodb_metrics").look(Observed(refuses, "mariadb"))
+        assert probe_of("innodb_metrics").look(observed([], MODEL)) is None
 
 
 class TestKeyCaches:
     def test_segments_are_told_apart_and_their_sum_is_left_out(self) -> None:
-        caches = KeyCachesProbe()
+        caches = probe_of("key_caches")
         before = caches.look(
             observed(
                 [
@@ -139,14 +134,14 @@ class TestKeyCaches:
         ]
 
     def test_an_unsegmented_cache_is_one_row(self) -> None:
-        caches = KeyCachesProbe()
+        caches = probe_of("key_caches")
         look = caches.look(observed([("default", None, 10, 1, 0, 0)]))
         assert look is not None
         (row,) = caches.change({}, look)
         assert (row["segment"], row["read_requests"]) == (None, 10)
 
     def test_a_server_without_the_table_is_not_asked(self) -> None:
-        assert KeyCachesProbe().look(observed([], kind="mysql")) is None
+        assert probe_of("key_caches").look(observed([], kind="mysql")) is None
 
 
 class TestHost:
@@ -158,7 +153,7 @@ class TestHost:
             return host.Pressure(next(at), 2, next(cpu), {}, None, {}, None, None)
 
         monkeypatch.setattr(counters.host, "pressure", pressure)
-        probe = HostProbe()
+        probe = probe_of("host")
         monkeypatch.setattr(counters.host, "own_cpu_s", lambda _pid: 0.0)
         before = probe.look(replace(observed([]), pid=1))
         monkeypatch.setattr(counters.host, "own_cpu_s", lambda _pid: 17.9)
@@ -168,7 +163,7 @@ class TestHost:
         assert change["disturbances"] == []
 
     def test_a_server_elsewhere_leaves_own_cpu_unknown(self) -> None:
-        assert HostProbe().look(observed([])).own_cpu_s is None
+        assert probe_of("host").look(observed([])).own_cpu_s is None
 
 
 def test_what_a_server_does_not_have_is_left_out() -> None:
@@ -217,7 +212,7 @@ def test_what_a_model_server_counted_is_told_as_differences() -> None:
             },
         ]
     )
-    probe = LocksProbe()
+    probe = probe_of("model")
     before, after = (probe.look(replace(observed([]), locks=lambda: next(looks))) for _ in "12")
     assert probe.change(before, after) == {
         "epoch": 1,

@@ -11,7 +11,7 @@ import pytest
 from fake_connection import FakeConnection, Rows
 
 from contend.metrics import metric_of
-from contend.probes import Observed, QueryCacheWatch, counters
+from contend.probes import Observed, QueryCacheWatch, watches
 
 
 class Connection(FakeConnection):
@@ -46,7 +46,7 @@ def watched(connection: Connection, kind: str = "mariadb") -> Any:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counters, "PERIOD_S", 0.001)
+    monkeypatch.setattr(watches, "PERIOD_S", 0.001)
 
 
 def test_looks_are_added_up_until_the_server_is_gone() -> None:

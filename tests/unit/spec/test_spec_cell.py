@@ -44,7 +44,6 @@ def some_level(path: str) -> tuple[Level, Level]:
         "idle",
         "none",
         "never",
-        "steady",
         "jemalloc",
         "dropped",
     ):

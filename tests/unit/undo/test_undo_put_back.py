@@ -25,7 +25,7 @@ from contend.undo import (
 )
 from contend.undo import variables as undo_variables
 from contend.undo.back import ASIDE, FILE_NAME, NONE_BEFORE, PAGE_LIST
-from contend.undo.variables import change, shown
+from contend.undo.variables import change
 
 SERVER = "mysql://root@db1:3306/"
 THERE: dict[str, Read] = {
@@ -293,7 +293,7 @@ def test_what_somebody_else_changed_since_is_asked_about(
     ("name", "text"),
     [("fraction", "90.000000"), ("whole", "1000"), ("switch", "ON"), ("digits", "007")],
 )
-def test_a_text_of_an_earlier_contend_gets_the_type_of_the_server(
+def test_a_text_gets_the_type_of_the_server(
     journal: Journal, server: FakeVariables, name: str, text: str
 ) -> None:
     journal.note("variable", name=name, text=text)
@@ -357,11 +357,3 @@ def test_an_entry_that_is_not_as_contend_writes_it_stays(
     assert refused.value.detail
     assert journal.undo == [entry]
     assert server.there == THERE
-
-
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [(90.0, "90"), (0.5, "0.5"), (None, "NULL"), (True, "1"), ("a", "a"), ("", "''")],
-)
-def test_values_are_shown_as_one_writes_them(value: Read, words: str) -> None:
-    assert shown(value) == words

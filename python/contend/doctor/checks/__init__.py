@@ -1,41 +1,26 @@
-"""All checks, in the order in which they are told. A new one is a `DoctorCheck` in the file of its
-subject; a new subject is a file and a line here."""
+"""All checks, in the order of `checks.toml`, which has a row for each: its words, and for one that
+compares a value the value too. One with logic has a function here, in the file of its subject."""
 
-from contend.doctor.checks import (
-    cgroup,
-    clock,
-    cpu_power,
-    cpus,
-    disk,
-    filesystem,
-    kernel,
-    limits,
-    memory,
-    neighbours,
-    network,
-    numa,
-    server_caches,
-    server_memory,
-    server_watch,
-    server_writes,
-)
-from contend.doctor.model import DoctorCheck
+from __future__ import annotations
 
-CHECKS: tuple[DoctorCheck, ...] = (
-    *neighbours.CHECKS,
-    *cpus.CHECKS,
-    *cpu_power.CHECKS,
-    *cgroup.CHECKS,
-    *memory.CHECKS,
-    *numa.CHECKS,
-    *disk.CHECKS,
-    *filesystem.CHECKS,
-    *clock.CHECKS,
-    *limits.CHECKS,
-    *network.CHECKS,
-    *kernel.CHECKS,
-    *server_watch.CHECKS,
-    *server_memory.CHECKS,
-    *server_writes.CHECKS,
-    *server_caches.CHECKS,
-)
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from contend.doctor.checks import cpus, disk, memory, server, system
+from contend.doctor.model import LOOKS, DoctorCheck, Row
+
+_SUBJECTS = (cpus, memory, disk, system, server)
+_OF_ROW = {one.name for one in fields(Row)}
+
+
+def _check(name: str, given: dict[str, Any]) -> DoctorCheck:
+    compared = {key: given.pop(key) for key in _OF_ROW & given.keys()}
+    look = Row(**compared) if compared else LOOKS[name]
+    return DoctorCheck(name, look=look, **given)
+
+
+_TABLE = tomllib.loads(Path(__file__).with_name("checks.toml").read_text(encoding="utf-8"))
+
+CHECKS: tuple[DoctorCheck, ...] = tuple(_check(name, row) for name, row in _TABLE.items())

@@ -1,29 +1,32 @@
 """Looks at a host, and at a server if there is one, by every check; gives the document that is
-printed, kept and compared."""
+printed, kept and compared with another one."""
 
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, NamedTuple, TypedDict, cast
 
 from contend import __version__
 from contend.doctor.checks import CHECKS
-from contend.doctor.model import SEVERITIES, DoctorCheck, Found, SeenServer, State, Subject, Unseen
+from contend.doctor.model import (
+    SEVERITIES,
+    DoctorCheck,
+    NotChecked,
+    Result,
+    SeenServer,
+    State,
+    Subject,
+)
 from contend.errors import RequestError, did_you_mean
 from contend.host import Tree
-from contend.host.cpu import cpuinfo
-from contend.host.kernel import meminfo
+from contend.host.kernel import cpuinfo, meminfo
 from contend.host.machine import container, virtualisation
-from contend.metrics.host import UNITS, Measure, in_words
+from contend.metrics.host import UNITS, Cost, Measure, cost_between, in_words
 from contend.probed import CheckRecord
-from contend.servers.client import socket_peer
-from contend.servers.existing import ExistingServer
-from contend.servers.variables import read_all, status
 
 FORMAT = 1
 
@@ -60,14 +63,14 @@ def examine(subject: Subject, ignored: Mapping[str, str] | None = None) -> HostD
     Args:
         ignored: reasons by the id of the check.
     """
-    ignored = ignored or {}
-    checks = (one for one in CHECKS if subject.server is not None or not one.is_of_server)
+    ignored, server = ignored or {}, subject.server
+    checks = (one for one in CHECKS if server is not None or not one.is_of_server)
     return {
         "format": FORMAT,
         "contend": __version__,
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": _host(subject),
-        "server": None if subject.server is None else _server_words(subject.server),
+        "server": None if server is None else f"{server.name}, {server.kind} {server.version}",
         "measured": {
             name: (found.value, found.low, found.high) for name, found in subject.measured.items()
         },
@@ -123,31 +126,6 @@ def ignored_of(texts: Iterable[str]) -> dict[str, str]:
     return reasons
 
 
-def seen_server(server: ExistingServer) -> SeenServer:
-    """A server as it shows itself over a connection; nothing is changed there.
-
-    Raises:
-        ContendError: it cannot be asked.
-    """
-    identity = server.identity()
-    with server.connect() as connection:
-        variables, counters = read_all(connection), status(connection)
-    # A container's port may be one of this host, and the container another host.
-    is_here = server.is_here() and variables.get("hostname") == socket.gethostname()
-    # Its own socket leads to its process, if it is reached by TCP.
-    own = Path(variables.get("datadir", "/"), variables.get("socket", ""))
-    pid = server.pid() or socket_peer(own) if is_here else None
-    return SeenServer(
-        name=str(server.dsn),
-        kind=identity.kind,
-        version=variables.get("version", identity.version),
-        variables=variables,
-        status=counters,
-        pid=pid,
-        is_here=is_here,
-    )
-
-
 def with_server(subject: Subject, server: SeenServer, *, keep_folder: bool = False) -> Subject:
     """Look at the disk of the server's data if that is on this host."""
     datadir = server.variables.get("datadir", "")
@@ -180,20 +158,23 @@ def read_document(path: Path) -> HostDocument:
 
 
 def _looked(check: DoctorCheck, subject: Subject, reason: str | None) -> Looked:
-    result = check.look(subject)
-    is_found = isinstance(result, Found)
+    try:
+        said = check.look(subject)
+        outcome = "fine" if said.severity is None else "found"
+    except NotChecked as error:
+        said, outcome = Result(None, str(error)), "unseen"
     return {
         "id": check.id,
         "title": check.title,
-        "outcome": "found" if is_found else "unseen" if isinstance(result, Unseen) else "fine",
-        "severity": result.severity if isinstance(result, Found) else None,
-        "evidence": result.why if isinstance(result, Unseen) else result.evidence,
-        "state": {} if isinstance(result, Unseen) else dict(result.state),
+        "outcome": outcome,
+        "severity": said.severity,
+        "evidence": said.evidence,
+        "state": dict(said.state),
         "cost": _cost(check, subject),
-        "mend": (isinstance(result, Found) and result.mend) or check.mend,
+        "mend": said.mend or check.mend,
         "touches": list(check.touches),
         "measure": check.measure,
-        "ignored": reason if is_found else None,
+        "ignored": reason if outcome == "found" else None,
     }
 
 
@@ -222,5 +203,67 @@ def _host(subject: Subject) -> dict[str, str | int | None]:
     }
 
 
-def _server_words(server: SeenServer) -> str:
-    return f"{server.name}, {server.kind} {server.version}"
+class Difference(NamedTuple):
+    """One thing that differs.
+
+    id: of the check; None of a measured difference that no setting explains.
+    one, other: how each is set, in words.
+    cost: what was measured of it on both, in words; None if it was not measured.
+    ratio: how many times as dear it is on the second; None if not measured; 1 if what was measured
+        overlaps.
+    """
+
+    id: str | None
+    title: str
+    one: str
+    other: str
+    cost: str | None
+    ratio: float | None
+
+
+def compare(first: HostDocument, second: HostDocument) -> list[Difference]:
+    """Differences, the dearest first; those that were not measured on both last."""
+    theirs = {check["id"]: check for check in second["checks"]}
+    measured = [
+        {name: Measure(*one) for name, one in doc["measured"].items()} for doc in (first, second)
+    ]
+    found: list[Difference] = []
+    explained: set[str] = set()
+    for check in first["checks"]:
+        other = theirs.get(check["id"])
+        if other is None or not _differ(check, other):
+            continue
+        cost = cost_between(check["measure"], *measured)
+        if check["measure"] and cost is not None:
+            explained.add(check["measure"])
+        found.append(_difference(check["id"], check["title"], _words(check), _words(other), cost))
+    for name in UNITS:
+        cost = cost_between(name, *measured)
+        if name not in explained and cost is not None and cost.size:
+            one, other_one = (in_words(name, each[name]) for each in measured)
+            found.append(_difference(None, UNITS[name][2], one, other_one, cost))
+    return sorted(found, key=_rank)
+
+
+def _differ(one: Looked, other: Looked) -> bool:
+    """By how they are set; of what shows no setting, by nothing: its measure tells."""
+    if "unseen" in (one["outcome"], other["outcome"]):
+        return one["outcome"] != other["outcome"] and bool(one["state"] or other["state"])
+    return dict(one["state"]) != dict(other["state"])
+
+
+def _words(one: Looked) -> str:
+    if one["outcome"] == "unseen":
+        return f"not seen: {one['evidence']}"
+    return one["evidence"]
+
+
+def _difference(
+    check: str | None, title: str, one: str, other: str, cost: Cost | None
+) -> Difference:
+    return Difference(check, title, one, other, *(cost or (None, None)))
+
+
+def _rank(one: Difference) -> float:
+    """What was not measured comes last."""
+    return 1 if one.ratio is None else -Cost("", one.ratio).size
