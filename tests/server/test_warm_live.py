@@ -211,10 +211,11 @@ def test_a_database_that_is_not_there_is_no_empty_one(one_shop: PrivateServer, w
         assert "has no database shpo (error 1049)" in err
 
 
-def test_a_bound_that_no_query_keeps_holds_it_back_and_all_is_read_in_the_end(
+def test_a_bound_holds_it_back_at_the_beginning_and_all_is_read_in_the_end(
     one_shop: PrivateServer, warm: Any
 ) -> None:
-    code, out, err = warm(one_shop, "--table", "codes", "--max-latency", "1us")
+    words = ("--pages-per-second", "2000", "--max-latency", "10s")
+    code, out, err = warm(one_shop, "--table", "orders", *words)
     assert code == 0, err
     assert "It was held back for" in out
 

@@ -137,8 +137,10 @@ def _build(source: DatasetSource, *, cache: Path, program: Path, tell: Tell) -> 
 def _build_again(source: DatasetSource, imported: Import, *, cache: Path, tell: Tell) -> Dataset:
     """Load a dump that was imported before, for another server or other options."""
 
+    files = _require_dump(imported)
+
     def load(server: PrivateServer) -> Made:
-        contents = load_dump(server, imported.file, imported.rules, imported.name, tell)
+        contents = load_dump(server, files, imported.rules, imported.name, tell)
         if contents.digest != imported.digest:
             raise LoadingFailed(
                 f"{imported.file} is not what was imported as {imported.name}: it was changed "
@@ -148,8 +150,7 @@ def _build_again(source: DatasetSource, imported: Import, *, cache: Path, tell: 
             )
         return Made(source.inputs, contents.rows, contents.database, contents.tables)
 
-    _require_dump(imported)
-    options = dump_options(source.binary, imported.file, imported.rules, cache)
+    options = dump_options(source.binary, files, imported.rules, cache)
     return make(source.binary, source.options, options, load, cache=cache, tell=tell, confined=True)
 
 
@@ -163,9 +164,10 @@ def require_import(source: DatasetSource, cache: Path) -> None:
         _require_dump(source.imported)
 
 
-def _require_dump(imported: Import) -> None:
+def _require_dump(imported: Import) -> list[Path]:
+    """The files of the dump."""
     try:
-        dump_files(imported.file)
+        return dump_files(imported.file)
     except DumpRefused as refused:
         raise LoadingFailed(
             f"import:{imported.name} has to be loaded again, for this server or these options: "

@@ -15,7 +15,7 @@ from pymysql.connections import Connection
 
 from contend.datasets.dump import DumpFailed, DumpRefused
 from contend.datasets.dump.account import ACCOUNT, Account
-from contend.datasets.dump.look import COMPLETED, DUMPED, cut_off, dump_files, named_file
+from contend.datasets.dump.look import COMPLETED, DUMPED, cut_off, named_file
 from contend.datasets.dump.rules import Verdict, in_words, judge
 from contend.datasets.dump.split import MESSAGE, SOURCE, DumpFile, Quotes, Splitter, Statement
 from contend.servers import PrivateServer
@@ -145,7 +145,6 @@ class _Loader:
         self._loaded = DumpResult()
 
     def load(self, path: Path) -> DumpResult:
-        dump_files(path)
         self._file(path, path.name, ())
         if self._home is None:
             self._refuse_empty(path)
