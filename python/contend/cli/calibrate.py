@@ -15,11 +15,11 @@ from contend.calibration import (
     Ceiling,
     Extent,
     RunShape,
+    folder_of,
     has_ceiling,
     path_of,
     shape_of,
 )
-from contend.calibration.file import folder_of
 from contend.calibration.model import FIGURES, RANGE_ROWS, Transport
 from contend.cli.console import console
 from contend.cli.parser import columns, say, say_json

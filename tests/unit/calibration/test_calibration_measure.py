@@ -12,17 +12,16 @@ from contend import host
 from contend.calibration import (
     Calibration,
     Extent,
-    NewerCalibration,
     RunShape,
     calibrate,
     ensure,
-    file,
     has_ceiling,
     path_of,
     shape_of,
     stored,
     this_host,
     this_program,
+    write,
 )
 from contend.calibration.measure import watched
 from contend.load import Address, LoadFailed, plan_of
@@ -191,15 +190,6 @@ def test_a_damaged_file_is_told_of_and_replaced(program: Path, tmp_path: Path) -
     assert stored(program, tmp_path) == found
 
 
-def test_a_newer_file_stays(program: Path, tmp_path: Path) -> None:
-    path = path_of(tmp_path, this_host(), this_program(program))
-    path.parent.mkdir(parents=True)
-    path.write_text('{"format": 9}')
-    with pytest.raises(NewerCalibration):
-        ensured([shape(1)], program, tmp_path)
-    assert path.read_text() == '{"format": 9}'
-
-
 def test_a_cache_that_cannot_be_written_costs_no_calibration(program: Path, tmp_path: Path) -> None:
     (tmp_path / "calibrations").write_text("a file where a folder should be")
     with pytest.raises(NotADirectoryError):
@@ -221,7 +211,7 @@ def test_others_ceilings_are_kept_beside_ours(program: Path, tmp_path: Path) -> 
 
     def meanwhile(done: int, total: int) -> None:
         heard.tell(done, total)
-        file.write(path, Calibration(host, program_is).with_more([ceiling(512)]))
+        write(path, Calibration(host, program_is).with_more([ceiling(512)]))
 
     ensure([shape(1)], program, tmp_path, SHORT, meanwhile, heard.notices.append)
     kept = stored(program, tmp_path)
