@@ -13,8 +13,9 @@ import pytest
 from calibration_fakes import HOST, PROGRAM, ceiling, disturbed_by, scripted_program
 from transcripts import check
 
-from contend.calibration import Calibration, path_of, write
 from contend.cli.main import main
+from contend.load.calibration import path_of, write
+from contend.load.ceilings import Calibration
 
 SPECIAL = {"kind": "random_points", "points": 10, "distribution": {"kind": "special", "pct": 5}}
 
@@ -27,9 +28,9 @@ def one_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setattr("contend.calibration.watched", disturbed_by)
-    monkeypatch.setattr("contend.calibration.measure.this_host", lambda: HOST)
-    monkeypatch.setattr("contend.calibration.measure.this_program", lambda _path: PROGRAM)
+    monkeypatch.setattr("contend.load.calibration.watched", disturbed_by)
+    monkeypatch.setattr("contend.load.calibration.this_host", lambda: HOST)
+    monkeypatch.setattr("contend.load.calibration.this_program", lambda _path: PROGRAM)
 
 
 def said(capsys: pytest.CaptureFixture[str], cache: Path, *words: str) -> str:

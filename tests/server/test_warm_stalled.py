@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contend.warm.work import set_variable
 
 from contend.cli import warm as command
 from contend.cli.main import main
 from contend.servers import PrivateServer, ServerBinary, client, existing
+from contend.warm.server_list import set_variable
 
 Factory = Callable[..., PrivateServer]
 

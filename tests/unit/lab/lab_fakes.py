@@ -10,13 +10,13 @@ from typing import Any
 from fake_connection import FakeConnection, Rows
 from unrun_server import UNRUN
 
-from contend.calibration import Calibration
 from contend.datasets import Dataset
 from contend.lab.design import Design
 from contend.lab.events import Listener
 from contend.lab.testbed import Ready
 from contend.lab.walk import Schedule, SingleRunner, walk
 from contend.load import Address, LoadDriver
+from contend.load.ceilings import Calibration
 from contend.placement import Placement
 from contend.probed import ServerIdentity
 from contend.probes import Expected, Observed

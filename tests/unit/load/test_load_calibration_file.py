@@ -11,14 +11,8 @@ from calibration_fakes import HOST, PROGRAM, ceiling, shape
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contend.calibration import (
-    Calibration,
-    ClientHost,
-    DamagedCalibration,
-    path_of,
-    read,
-    write,
-)
+from contend.load.calibration import DamagedCalibration, path_of, read, write
+from contend.load.ceilings import Calibration, ClientHost
 
 
 @pytest.fixture

@@ -26,7 +26,11 @@ from pathlib import Path
 from typing import Any
 
 from contend import host
-from contend.calibration.model import (
+from contend.errors import WorkError
+from contend.facts import fact
+from contend.files import replace_file
+from contend.load import Address, LoadDriver, LoadFailed, LoadProcess
+from contend.load.ceilings import (
     FIGURES,
     Calibration,
     Ceiling,
@@ -36,10 +40,6 @@ from contend.calibration.model import (
     RunShape,
     Transport,
 )
-from contend.errors import WorkError
-from contend.facts import fact
-from contend.files import replace_file
-from contend.load import Address, LoadDriver, LoadFailed, LoadProcess
 from contend.load.process import Child
 from contend.outcome import Done, Outcome
 from contend.settings.load import ENGINES
