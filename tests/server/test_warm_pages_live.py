@@ -148,7 +148,7 @@ def in_the_pool(server: PrivateServer) -> dict[tuple[str, str | None], int]:
     )
     counts: Counter[tuple[str, str | None]] = Counter()
     for table, index, pages in rows:
-        name = re.sub(r"[/ ]?#p#.*$", "", str(table or "").replace("`", ""), flags=re.IGNORECASE)
+        name = re.sub(r" */\*.*|#[pP]#.*", "", str(table or "").replace("`", ""))
         counts[name, str(index)] += int(pages)
     return counts
 

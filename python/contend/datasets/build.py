@@ -1,4 +1,5 @@
-"""Making a dataset: a private server loads it, stops cleanly, and leaves its data folder behind."""
+"""Making a dataset: a private server loads it, or a script's own `prepare` does, stops cleanly, and
+leaves its data folder behind."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from contend.datasets.cache import (
     Dataset,
+    SnapshotDamaged,
     TableEntry,
     dataset_key,
     datasets_root,
@@ -21,11 +23,10 @@ from contend.datasets.cache import (
     restore,
     workspace,
 )
+from contend.datasets.cache import describe as describe_files
 from contend.datasets.contents import dump_options, load_dump
 from contend.datasets.dump import DumpRefused
-from contend.datasets.dump.look import dump_files
-from contend.datasets.files import SnapshotDamaged
-from contend.datasets.files import describe as describe_files
+from contend.datasets.dump.split import dump_files
 from contend.datasets.loading import (
     DISK_FULL_CODES,
     ROOM_HINT,
@@ -45,6 +46,12 @@ from contend.spec import DataSpec, Level, layout_options
 
 if TYPE_CHECKING:
     from contend.datasets.imports import Import
+from contend.datasets.contents import counted_tables
+from contend.datasets.loading import (
+    STOPS_CLEANLY,
+    engine_options,
+)
+from contend.servers.client import LONG_S
 
 VOLATILE = ("ib_buffer_pool", "ibtmp1", "#innodb_temp", "aria_log_control.lock", "*.pid", "*.err")
 """What a server makes anew or would act on at its next start; a list of hot pages, say, would be
@@ -275,3 +282,45 @@ def _loading_failed(
         hint=error.hint,
         detail="\n".join((error.detail or server.log()).splitlines()[-12:]) or None,
     )
+
+
+def provide_prepared(
+    source: DatasetSource,
+    prepare: Callable[[Address], None],
+    into: Path,
+    *,
+    work: Path,
+    tell: Tell,
+) -> Dataset:
+    """Make the folder `into` a copy of what `prepare` leaves on a server with the options of the
+    source. `work` keeps that as long as it is there.
+
+    Raises:
+        LoadingFailed: `prepare` failed, or made a table that ends with its server.
+        NoRoomForDataset: there is no room for a copy.
+    """
+    data = source.data
+    dataset = find(work, source.key)
+    if dataset is not None:
+        return restored(dataset, into, tell)
+
+    def load(server: PrivateServer) -> Made:
+        prepare(Address(socket=str(server.socket), user="root", database=data.database))
+        with server.connect(read_timeout=LONG_S, write_timeout=LONG_S) as connection:
+            tables = tuple(counted_tables(connection, data.database))
+        for table in tables:
+            if table.engine.upper() == "MEMORY":
+                raise LoadingFailed(
+                    f"the script's prepare made {table.name}, a table of the engine MEMORY, whose "
+                    "rows are lost when the server is started for a run",
+                    hint="Make it in the script's init(), which each run calls, or use another "
+                    "engine.",
+                )
+        rows = sum(table.rows for table in tables)
+        return Made(source.inputs, rows, data.database, tables)
+
+    tell.notice("the script makes its tables (prepare)")
+    options = {**STOPS_CLEANLY, **engine_options(data.engine), **source.options}
+    dataset = make(source.binary, source.options, options, load, cache=work, tell=tell)
+    require_room(work, dataset.bytes, "the tables that the script made")
+    return restored(dataset, into, tell)

@@ -19,7 +19,7 @@ from contend.datasets.build import Made, make
 from contend.datasets.cache import Dataset, dataset_key, find, locked
 from contend.datasets.contents import Contents, dump_options, files_bytes, load_dump
 from contend.datasets.dump.load import Rules
-from contend.datasets.dump.look import dump_files
+from contend.datasets.dump.split import dump_files
 from contend.datasets.loading import Tell
 from contend.errors import RequestError, did_you_mean
 from contend.files import replace_file
