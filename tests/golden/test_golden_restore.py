@@ -118,7 +118,6 @@ def test_restore_by_name(servers: dict[str, FakeVariables], transcript: Say) -> 
     first.name, before = "another", first.name
     transcript("restore", "mysql://root@db1/")
     transcript("restore")
-    transcript("warm", "mysql://root@db1/", "--restore")
     assert first.there[DIRTY] == 80.0
     first.name, first.holder = before, 4711
     transcript("restore", "mysql://root@db1/")

@@ -52,16 +52,15 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "findings": {"settings", "spec", "stats", "store"},
     "servers": {"settings", "spec", "host", "placement"},
     "get": {"settings", "servers"},
-    "load": {"settings", "spec", "host", "placement"},
+    "load": {"settings", "spec", "stats", "host", "placement"},
     "datasets": {"settings", "spec", "host", "servers", "load"},
-    "calibration": {"settings", "spec", "stats", "host", "load"},
     "probes": {"settings", "spec", "host", "servers"},
     "undo": {"host", "servers"},
     "warm": {"settings", "spec", "stats", "host", "servers", "load", "datasets", "store", "undo"},
     "doctor": {"host"},
     "lab": {
         *("settings", "spec", "stats", "host", "servers", "load", "datasets", "store"),
-        *("calibration", "probes", "undo", "warm", "doctor", "findings", "placement"),
+        *("probes", "undo", "warm", "doctor", "findings", "placement"),
     },
     "report": {"settings", "spec", "stats", "store", "findings"},
     "history": {"settings", "spec", "stats", "store", "findings", "report"},
@@ -69,7 +68,6 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "cli": {
         *("settings", "spec", "stats", "host", "servers", "get", "load", "datasets", "store"),
         *(
-            "calibration",
             "probes",
             "undo",
             "warm",

@@ -20,8 +20,7 @@ from dump_tricks import OUT, PAYLOADS, PREAMBLE, SECRET, dump_of, mutants, trick
 from run_lab import Lab, wait_for
 
 from contend.datasets import DumpFailed, DumpRefused, Rules
-from contend.datasets.dump.account import ACCOUNT
-from contend.datasets.dump.load import load_into
+from contend.datasets.dump.load import ACCOUNT, load_into
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.client import fetch, qualified, quoted
 from contend.servers.errors import OptionRejected

@@ -19,8 +19,7 @@ import pytest
 from needs import program
 
 from contend.datasets import DumpFailed, DumpRefused, Rules
-from contend.datasets.dump.account import ACCOUNT
-from contend.datasets.dump.load import DumpResult, load_into
+from contend.datasets.dump.load import ACCOUNT, DumpResult, load_into
 from contend.servers import PrivateServer, ServerBinary
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pymysql
 import pytest
 from child_python import import_path
 from sql import query
@@ -189,14 +186,11 @@ def test_only_what_is_named_is_loaded_in_that_order(one_shop: PrivateServer, war
     [
         (("--table", "ordres"), 'no table or index ordres.*Did you mean "shop.orders"'),
         (("--table", "seen"), "seen cannot be warmed: a view holds no rows of its own"),
-        (("--key-cache", "shop.old=hot"), "no key cache hot"),
-        (("--key-cache", "hot"), "is not TABLE=NAME"),
         (("--resume",), "no warm-up of .* was interrupted"),
-        (("--hot", "/nowhere/hot"), "hot list /nowhere/hot cannot be read: No such file"),
         (("--max-latency", "5"), "is not a duration such as"),
         (("--max-latency", "5 parsecs"), "is not a unit of time"),
         (("--status", "--table", "orders"), "--table does not go with --status"),
-        (("--resume", "--key-cache", "a=b"), "--key-cache does not go with --resume"),
+        (("--json",), "--json goes with --status"),
         (("--connections", "0"), "is not a whole number above 0"),
     ],
 )
@@ -217,50 +211,11 @@ def test_a_database_that_is_not_there_is_no_empty_one(one_shop: PrivateServer, w
         assert "has no database shpo (error 1049)" in err
 
 
-def test_a_hot_list_comes_first_and_says_what_is_not_there(
-    one_shop: PrivateServer, warm: Any, tmp_path: Path
-) -> None:
-    hot = tmp_path / "hot"
-    text = "orders.customer\n# the shop window\nshop.gone  # dropped last year\n"
-    hot.write_text(text, encoding="utf-8-sig")
-    code, out, _ = warm(one_shop, "--dry-run", "--hot", str(hot))
-    assert code == 0
-    assert re.findall(r"^  shop\.(\S+) +(\S+)", out, re.M)[0] == ("orders", "customer")
-    assert "there is no shop.gone to load first" in out
-
-
-def asks(server: PrivateServer, statement: str) -> None:
-    with contextlib.suppress(pymysql.err.MySQLError):  # it is ended
-        query(server, statement)
-
-
-def end_when_held(server: PrivateServer, statement: str) -> None:
-    """End it once the warm-up has counted the running threads often enough, without reading."""
-    count, ours, first = "SHOW GLOBAL STATUS LIKE 'Com_show_status'", 0, None
-    while True:
-        counted = int(query(server, count)[0][1]) - ours
-        first = counted if first is None else first
-        if counted - first >= 20:
-            break
-        ours += 1
-        time.sleep(0.05)
-    for number, text in query(server, "SELECT ID, INFO FROM information_schema.PROCESSLIST"):
-        if text == statement:
-            query(server, f"KILL QUERY {number}")
-
-
-def test_others_that_run_hold_it_back_and_all_is_read_in_the_end(
+def test_a_bound_holds_it_back_at_the_beginning_and_all_is_read_in_the_end(
     one_shop: PrivateServer, warm: Any
 ) -> None:
-    busy = "SELECT SLEEP(600)"
-    others = [threading.Thread(target=asks, args=(one_shop, busy)) for _ in range(3)]
-    others.append(threading.Thread(target=end_when_held, args=(one_shop, busy)))
-    for one in others:
-        one.start()
-    words = ("--pages-per-second", "2000", "--max-threads-running", "1", "--max-latency", "10s")
+    words = ("--pages-per-second", "2000", "--max-latency", "10s")
     code, out, err = warm(one_shop, "--table", "orders", *words)
-    for one in others:
-        one.join()
     assert code == 0, err
     assert "It was held back for" in out
 
@@ -330,7 +285,8 @@ def test_interrupted_it_puts_back_and_is_resumed(
     asked = statements_of(one_shop, lambda: said.append(warm(one_shop, "--resume")))
     assert said[0][0] == 0, said
     scans = [line for line in asked if "/* contend warm " in line and "KILL" not in line]
-    assert 0 < len(scans) <= journal["work"]["total"] - upto
+    ranges = sum(part.get("keys", {}).get("ranges", 1) for part in journal["work"]["parts"])
+    assert 0 < len(scans) <= ranges - upto
     assert journal_of(tmp_path) is None
 
 
@@ -346,12 +302,8 @@ def test_killed_it_leaves_what_restore_puts_back(
     process.kill()
     process.communicate()
     assert old_blocks_time(one_shop) == 0
-    code, out, _ = warm(one_shop, "--restore")
-    assert code == 0
-    assert out.startswith("put back on mysql:")
-    assert out.endswith(f": innodb_old_blocks_time = {before}\n")
+    assert main(["restore", dsn(one_shop)]) == 0
     assert old_blocks_time(one_shop) == before
-    assert "nothing is to be put back" in warm(one_shop, "--restore")[1]
     assert warm(one_shop, "--resume", "--connections", "2")[0] == 0
 
 
@@ -427,11 +379,3 @@ def test_a_server_that_goes_away_and_comes_back_cold_is_warmed_anew(
     if server.binary.kind == "mariadb":
         pool = "FROM information_schema.INNODB_BUFFER_PAGE WHERE PAGE_TYPE = 'BLOB'"
         assert query(server, f"SELECT COUNT(*) {pool}")[0][0] >= LONG_VALUES
-
-
-def test_a_named_key_cache_is_filled(one_shop: PrivateServer, warm: Any) -> None:
-    query(one_shop, "SET GLOBAL hot.key_buffer_size = 1048576")
-    code, _, err = warm(one_shop, "--table", "old.keys", "--key-cache", "shop.old=hot")
-    assert code == 0, err
-    used = "SELECT USED_BLOCKS FROM information_schema.KEY_CACHES WHERE KEY_CACHE_NAME = 'hot'"
-    assert query(one_shop, used)[0][0] > 2

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from contend.cli import warm as command
 from contend.cli.main import main
 from contend.servers import PrivateServer, ServerBinary, client, existing
-from contend.warm import status
-from contend.warm.work import set_variable
+from contend.warm.server_list import set_variable
 
 Factory = Callable[..., PrivateServer]
 
@@ -59,7 +59,7 @@ def test_it_is_said_at_which_statement_and_what_was_changed_can_be_put_back(
     address = f"socket:{server.socket}"
     percent = "innodb_buffer_pool_dump_pct"
     before = server.variables()[percent]
-    read_status = status.read_status
+    read_status = command.read_status
 
     def halting(connection: Any, survey: Any, journal: Any, *words: Any, **more: Any) -> Any:
         assert set_variable(connection, journal, percent, 99) is None
@@ -67,13 +67,13 @@ def test_it_is_said_at_which_statement_and_what_was_changed_can_be_put_back(
         return read_status(connection, survey, journal, *words, **more)
 
     with monkeypatch.context() as patched:
-        patched.setattr(status, "read_status", halting)
+        patched.setattr(command, "read_status", halting)
         assert main(["warm", address, "--status"]) == 1
     err = capsys.readouterr().err
     assert f"socket={server.socket} did not answer within {LIMIT_S} s." in err
-    assert "SHOW GLOBAL STATUS" in err
+    assert "INNODB_SYS_TABLES" in err
     assert "contend restore mysql:" in err
     go_on(server)
     assert server.variables()[percent] == "99"
-    assert main(["warm", address, "--restore"]) == 0
+    assert main(["restore", address]) == 0
     assert server.variables()[percent] == before

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from contend.calibration import Ceiling, ClientHost, ClientProgram, Round, RunShape
+from contend.load.ceilings import Ceiling, ClientHost, ClientProgram, Round, RunShape
 
 HOST = ClientHost("0123456789ab", "Example CPU", 2, "6.1.0-example")
 PROGRAM = ClientProgram("0.1.0", "ab" * 32)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from contend.load.hosts import clocks
+from contend.load.hosts import cluster
 from contend.load.hosts.cluster import LoadHost
 from contend.load.hosts.worker import HostWorker
 from contend.outcome import ClockOffset
@@ -72,7 +72,7 @@ class DirectCluster:
     def clock_of(self, host: LoadHost) -> ClockOffset:
         if not host.clock:
             host.clock = f"127.0.0.1:{host.ask('clock_port', '127.0.0.1')}"
-        return clocks.ask_clock(self.program, host.clock)
+        return cluster.ask_clock(self.program, host.clock)
 
     def forget(self, host: LoadHost) -> None:
         self.known.remove(host)

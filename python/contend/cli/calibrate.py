@@ -8,19 +8,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from contend import calibration as room
-from contend.calibration import (
-    CAREFUL,
-    Calibration,
-    Ceiling,
-    Extent,
-    RunShape,
-    has_ceiling,
-    path_of,
-    shape_of,
-)
-from contend.calibration.file import folder_of
-from contend.calibration.model import FIGURES, RANGE_ROWS, Transport
 from contend.cli.console import console
 from contend.cli.parser import columns, say, say_json
 from contend.cli.progress import display_on
@@ -29,6 +16,18 @@ from contend.folders import default_cache
 from contend.lab.client import ADDRESSES, choose_engine, with_engine
 from contend.lab.events import Notice, StepProgress
 from contend.load import ask_engine, find_program, plan_of
+from contend.load import calibration as room
+from contend.load.calibration import CAREFUL, Extent, folder_of, path_of
+from contend.load.ceilings import (
+    FIGURES,
+    RANGE_ROWS,
+    Calibration,
+    Ceiling,
+    RunShape,
+    Transport,
+    has_ceiling,
+    shape_of,
+)
 from contend.report.words import estimate_text
 from contend.settings.plan_keys import SCRIPT, STATEMENTS, WORKLOAD
 from contend.spec import cell_spec, load_experiment, planned_runs

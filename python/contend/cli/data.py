@@ -15,7 +15,7 @@ from contend.cli.parser import columns, confirmed, say, say_json
 from contend.cli.progress import display_on
 from contend.cli.restore import server_of
 from contend.datasets import Dataset, Imported, Rules, drop, drop_on, import_dump, list_datasets
-from contend.datasets.conditions import SCHEMAS, Checked, check, lines_of, schema_of
+from contend.datasets.conditions import SCHEMAS, Checked, check, lines_of, require_conditions
 from contend.errors import RequestError
 from contend.folders import default_cache
 from contend.get import find_server
@@ -255,7 +255,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(args: argparse.Namespace) -> int:
-    schema_of(args.schema)
+    require_conditions(args.schema)
     if not is_dsn(args.where):
         return _show_run(args)
     checked = _ask_server(args.where, args.schema, fresh=args.fresh)

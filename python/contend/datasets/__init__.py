@@ -1,18 +1,16 @@
 """Datasets: schema, fill and snapshot, addressed by content.
 
-build      making one with a private server
-prepared   what a script's own prepare makes, kept while the session lasts
+build      making one with a private server, or by a script's own prepare
 existing   making one on a server that is not contend's own
 dump       dumps of other programs, read statement by statement
 contents   a dump in a server
 imports    a dump imported, and known by a name
 loading    what loading takes: engine, options, room, time
-cache      which dataset, and the kept ones: find, list, drop, restore; folders for servers' data
-files      copying and checking files
+cache      which dataset, and the kept ones: find, list, drop, restore, copied and checked
 conditions checks of a schema: what its tables hold whatever was done to them
 """
 
-from contend.datasets.build import DatasetSource, provide, require_import
+from contend.datasets.build import DatasetSource, provide, provide_prepared, require_import
 from contend.datasets.cache import (
     CONTENT_VERSION,
     Dataset,
@@ -36,4 +34,3 @@ from contend.datasets.loading import (
     estimated_bytes,
     free_bytes,
 )
-from contend.datasets.prepared import provide_prepared

@@ -1,4 +1,5 @@
-"""Making a dataset: a private server loads it, stops cleanly, and leaves its data folder behind."""
+"""Making a dataset: a private server loads it, or a script's own `prepare` does, stops cleanly, and
+leaves its data folder behind."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from contend.datasets.cache import (
     Dataset,
+    SnapshotDamaged,
     TableEntry,
     dataset_key,
     datasets_root,
@@ -21,11 +23,10 @@ from contend.datasets.cache import (
     restore,
     workspace,
 )
+from contend.datasets.cache import describe as describe_files
 from contend.datasets.contents import dump_options, load_dump
 from contend.datasets.dump import DumpRefused
-from contend.datasets.dump.look import dump_files
-from contend.datasets.files import SnapshotDamaged
-from contend.datasets.files import describe as describe_files
+from contend.datasets.dump.split import dump_files
 from contend.datasets.loading import (
     DISK_FULL_CODES,
     ROOM_HINT,
@@ -45,6 +46,12 @@ from contend.spec import DataSpec, Level, layout_options
 
 if TYPE_CHECKING:
     from contend.datasets.imports import Import
+from contend.datasets.contents import counted_tables
+from contend.datasets.loading import (
+    STOPS_CLEANLY,
+    engine_options,
+)
+from contend.servers.client import LONG_S
 
 VOLATILE = ("ib_buffer_pool", "ibtmp1", "#innodb_temp", "aria_log_control.lock", "*.pid", "*.err")
 """What a server makes anew or would act on at its next start; a list of hot pages, say, would be
@@ -137,8 +144,10 @@ def _build(source: DatasetSource, *, cache: Path, program: Path, tell: Tell) -> 
 def _build_again(source: DatasetSource, imported: Import, *, cache: Path, tell: Tell) -> Dataset:
     """Load a dump that was imported before, for another server or other options."""
 
+    files = _require_dump(imported)
+
     def load(server: PrivateServer) -> Made:
-        contents = load_dump(server, imported.file, imported.rules, imported.name, tell)
+        contents = load_dump(server, files, imported.rules, imported.name, tell)
         if contents.digest != imported.digest:
             raise LoadingFailed(
                 f"{imported.file} is not what was imported as {imported.name}: it was changed "
@@ -148,8 +157,7 @@ def _build_again(source: DatasetSource, imported: Import, *, cache: Path, tell: 
             )
         return Made(source.inputs, contents.rows, contents.database, contents.tables)
 
-    _require_dump(imported)
-    options = dump_options(source.binary, imported.file, imported.rules, cache)
+    options = dump_options(source.binary, files, imported.rules, cache)
     return make(source.binary, source.options, options, load, cache=cache, tell=tell, confined=True)
 
 
@@ -163,9 +171,10 @@ def require_import(source: DatasetSource, cache: Path) -> None:
         _require_dump(source.imported)
 
 
-def _require_dump(imported: Import) -> None:
+def _require_dump(imported: Import) -> list[Path]:
+    """The files of the dump."""
     try:
-        dump_files(imported.file)
+        return dump_files(imported.file)
     except DumpRefused as refused:
         raise LoadingFailed(
             f"import:{imported.name} has to be loaded again, for this server or these options: "
@@ -273,3 +282,45 @@ def _loading_failed(
         hint=error.hint,
         detail="\n".join((error.detail or server.log()).splitlines()[-12:]) or None,
     )
+
+
+def provide_prepared(
+    source: DatasetSource,
+    prepare: Callable[[Address], None],
+    into: Path,
+    *,
+    work: Path,
+    tell: Tell,
+) -> Dataset:
+    """Make the folder `into` a copy of what `prepare` leaves on a server with the options of the
+    source. `work` keeps that as long as it is there.
+
+    Raises:
+        LoadingFailed: `prepare` failed, or made a table that ends with its server.
+        NoRoomForDataset: there is no room for a copy.
+    """
+    data = source.data
+    dataset = find(work, source.key)
+    if dataset is not None:
+        return restored(dataset, into, tell)
+
+    def load(server: PrivateServer) -> Made:
+        prepare(Address(socket=str(server.socket), user="root", database=data.database))
+        with server.connect(read_timeout=LONG_S, write_timeout=LONG_S) as connection:
+            tables = tuple(counted_tables(connection, data.database))
+        for table in tables:
+            if table.engine.upper() == "MEMORY":
+                raise LoadingFailed(
+                    f"the script's prepare made {table.name}, a table of the engine MEMORY, whose "
+                    "rows are lost when the server is started for a run",
+                    hint="Make it in the script's init(), which each run calls, or use another "
+                    "engine.",
+                )
+        rows = sum(table.rows for table in tables)
+        return Made(source.inputs, rows, data.database, tables)
+
+    tell.notice("the script makes its tables (prepare)")
+    options = {**STOPS_CLEANLY, **engine_options(data.engine), **source.options}
+    dataset = make(source.binary, source.options, options, load, cache=work, tell=tell)
+    require_room(work, dataset.bytes, "the tables that the script made")
+    return restored(dataset, into, tell)

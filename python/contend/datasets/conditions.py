@@ -7,7 +7,7 @@ by one state of its tables (as far as its storage engine has such).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypedDict
@@ -15,32 +15,265 @@ from typing import Any, TypedDict
 import pymysql
 from pymysql.connections import Connection
 
-from contend.datasets import tpcc_conditions
 from contend.errors import RequestError, WorkError, did_you_mean
+
+TABLES = (
+    *("warehouse", "district", "customer", "history"),
+    *("orders", "new_order", "order_line", "item", "stock"),
+)
+
+CONTROL = "contend_tpcc"
+"""What contend's own load says of itself. Tables of other kits have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """
+    Args:
+        says: what holds, in a phrase.
+        breaking: a query with a row for each thing that breaks it.
+        fresh_only: it holds only as long as nothing was done to the tables.
+    """
+
+    name: str
+    says: str
+    breaking: str
+    fresh_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EquationSide:
+    """One side of an equation: its name in examples, and queries of which each gives the key and
+    an amount. `must` is set if every key has to have it."""
+
+    name: str
+    queries: tuple[str, ...]
+    must: bool = True
+
+
+def _unequal(keys: str, left: EquationSide, right: EquationSide) -> str:
+    """The keys whose sums differ between the two sides, or that a side lacks."""
+    parts = [
+        f"SELECT {side} AS side, one.* FROM ({query}) AS one"
+        for side, queries in enumerate((left.queries, right.queries))
+        for query in queries
+    ]
+    names = f"side, {keys}, amount"
+    lacks = [
+        f"OR COUNT(IF(side = {number}, 1, NULL)) = 0"
+        for number, side in enumerate((left, right))
+        if side.must
+    ]
+    # The first part names the columns of all.
+    whole = " UNION ALL ".join(parts)
+    return (
+        f"WITH sides ({names}) AS ({whole})"
+        f" SELECT {keys}, SUM(IF(side = 0, amount, 0)) AS {left.name},"
+        f" SUM(IF(side = 1, amount, 0)) AS {right.name}"
+        f" FROM sides GROUP BY {keys}"
+        f" HAVING NOT ({left.name} <=> {right.name}) OR SUM(amount IS NULL) > 0 {' '.join(lacks)}"
+    )
+
+
+_DISTRICT = "w_id, d_id"
+_CUSTOMER = "w_id, d_id, c_id"
+_ORDER = "w_id, d_id, o_id"
+
+_LINES_OF_ORDERS = (
+    "SELECT ol_w_id, ol_d_id, ol_o_id, COUNT(*) FROM order_line GROUP BY ol_w_id, ol_d_id, ol_o_id"
+)
+
+_ORDERS = "(SELECT DISTINCT o_w_id, o_d_id, o_id, o_c_id, o_carrier_id FROM orders) AS orders"
+"""Read once as a whole, because of the DISTINCT: through MariaDB's Spider a join asks a backend for
+each single row, and each time that takes a round trip."""
+
+_DELIVERED_TO_CUSTOMERS = (
+    f"SELECT o_w_id, o_d_id, o_c_id, SUM(ol_amount) FROM order_line STRAIGHT_JOIN {_ORDERS}"
+    " ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id"
+    " WHERE ol_delivery_d IS NOT NULL GROUP BY o_w_id, o_d_id, o_c_id"
+)
+
+_PAID_BY_CUSTOMERS = (
+    "SELECT h_c_w_id, h_c_d_id, h_c_id, -SUM(h_amount) FROM history"
+    " GROUP BY h_c_w_id, h_c_d_id, h_c_id"
+)
+
+_LAST_ORDERS = """
+WITH sides (w_id, d_id, next_o_id, o_id, no_o_id) AS (
+  SELECT d_w_id, d_id, d_next_o_id, NULL, NULL FROM district
+  UNION ALL
+  SELECT o_w_id, o_d_id, NULL, MAX(o_id + 0), NULL FROM orders GROUP BY o_w_id, o_d_id
+  UNION ALL
+  SELECT no_w_id, no_d_id, NULL, NULL, MAX(no_o_id + 0) FROM new_order GROUP BY no_w_id, no_d_id
+)
+SELECT w_id, d_id, MAX(next_o_id) AS d_next_o_id, MAX(o_id) AS max_o_id, MAX(no_o_id) AS max_no_o_id
+FROM sides GROUP BY w_id, d_id
+HAVING NOT (MAX(next_o_id) - 1 <=> MAX(o_id))
+  OR (MAX(no_o_id) IS NOT NULL AND NOT (MAX(no_o_id) <=> MAX(o_id)))
+"""
+"""A district whose orders are all delivered has no new ones, and nothing to compare them with. That
+none is missing is condition 5. With the `+ 0` the greatest is looked for in all rows: through
+MariaDB's Spider a loose index scan answers with the groups of the first partition alone (10.11.19).
+"""
+
+_GAPS = """
+SELECT no_w_id AS w_id, no_d_id AS d_id, MIN(no_o_id) AS min_no_o_id, MAX(no_o_id) AS max_no_o_id,
+  COUNT(*) AS new_orders
+FROM new_order GROUP BY no_w_id, no_d_id
+HAVING MAX(no_o_id) - MIN(no_o_id) + 1 <> COUNT(*) OR SUM(no_o_id IS NULL) > 0
+"""
+
+_LINES_OF_NO_DELIVERY = f"""
+SELECT ol_w_id AS w_id, ol_d_id AS d_id, ol_o_id AS o_id, ol_number, ol_delivery_d, o_carrier_id
+FROM order_line LEFT JOIN {_ORDERS}
+  ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = ol_o_id
+WHERE o_id IS NULL OR (ol_delivery_d IS NULL) <> (o_carrier_id IS NULL)
+"""
+
+CONDITIONS = (
+    Condition(
+        "1",
+        "w_ytd is the sum of d_ytd",
+        _unequal(
+            "w_id",
+            EquationSide("w_ytd", ("SELECT w_id, w_ytd FROM warehouse",)),
+            EquationSide("sum_of_d_ytd", ("SELECT d_w_id, d_ytd FROM district",)),
+        ),
+    ),
+    Condition("2", "d_next_o_id - 1 is the greatest o_id, and the greatest no_o_id", _LAST_ORDERS),
+    Condition("3", "the no_o_id of a district have no gap", _GAPS),
+    Condition(
+        "4",
+        "a district has as many order lines as its orders say",
+        _unequal(
+            _DISTRICT,
+            EquationSide(
+                "sum_of_o_ol_cnt",
+                ("SELECT o_w_id, o_d_id, SUM(o_ol_cnt) FROM orders GROUP BY o_w_id, o_d_id",),
+            ),
+            EquationSide(
+                "order_lines",
+                ("SELECT ol_w_id, ol_d_id, COUNT(*) FROM order_line GROUP BY ol_w_id, ol_d_id",),
+            ),
+        ),
+    ),
+    Condition(
+        "5",
+        "an order has no carrier if and only if it is in new_order",
+        _unequal(
+            _ORDER,
+            EquationSide(
+                "orders_without_carrier",
+                ("SELECT o_w_id, o_d_id, o_id, 1 FROM orders WHERE o_carrier_id IS NULL",),
+            ),
+            EquationSide("new_orders", ("SELECT no_w_id, no_d_id, no_o_id, 1 FROM new_order",)),
+        ),
+    ),
+    Condition(
+        "6",
+        "an order has o_ol_cnt lines",
+        _unequal(
+            _ORDER,
+            EquationSide("o_ol_cnt", ("SELECT o_w_id, o_d_id, o_id, o_ol_cnt FROM orders",)),
+            EquationSide("order_lines", (_LINES_OF_ORDERS,)),
+        ),
+    ),
+    Condition(
+        "7",
+        "a line has no delivery date if and only if its order has no carrier",
+        _LINES_OF_NO_DELIVERY,
+    ),
+    Condition(
+        "8",
+        "w_ytd is the sum of the warehouse's h_amount",
+        _unequal(
+            "w_id",
+            EquationSide("w_ytd", ("SELECT w_id, w_ytd FROM warehouse",)),
+            EquationSide(
+                "sum_of_h_amount", ("SELECT h_w_id, SUM(h_amount) FROM history GROUP BY h_w_id",)
+            ),
+        ),
+    ),
+    Condition(
+        "9",
+        "d_ytd is the sum of the district's h_amount",
+        _unequal(
+            _DISTRICT,
+            EquationSide("d_ytd", ("SELECT d_w_id, d_id, d_ytd FROM district",)),
+            EquationSide(
+                "sum_of_h_amount",
+                ("SELECT h_w_id, h_d_id, SUM(h_amount) FROM history GROUP BY h_w_id, h_d_id",),
+            ),
+        ),
+    ),
+    Condition(
+        "10",
+        "c_balance is what was delivered to the customer less what was paid",
+        _unequal(
+            _CUSTOMER,
+            EquationSide("c_balance", ("SELECT c_w_id, c_d_id, c_id, c_balance FROM customer",)),
+            EquationSide(
+                "delivered_less_paid", (_DELIVERED_TO_CUSTOMERS, _PAID_BY_CUSTOMERS), must=False
+            ),
+        ),
+    ),
+    Condition(
+        "11",
+        "seven of ten orders of a district are delivered: 2,100 of 3,000",
+        _unequal(
+            _DISTRICT,
+            EquationSide(
+                "orders_less_new_orders",
+                (
+                    "SELECT o_w_id, o_d_id, COUNT(*) FROM orders GROUP BY o_w_id, o_d_id",
+                    "SELECT no_w_id, no_d_id, -COUNT(*) FROM new_order GROUP BY no_w_id, no_d_id",
+                ),
+            ),
+            EquationSide(
+                "seven_tenths_of_customers",
+                (
+                    "SELECT c_w_id, c_d_id, COUNT(*) * 7 DIV 10 FROM customer"
+                    " GROUP BY c_w_id, c_d_id",
+                ),
+            ),
+        ),
+        fresh_only=True,
+    ),
+    Condition(
+        "12",
+        "c_balance + c_ytd_payment is what was delivered to the customer",
+        _unequal(
+            _CUSTOMER,
+            EquationSide(
+                "c_balance_and_c_ytd_payment",
+                ("SELECT c_w_id, c_d_id, c_id, c_balance + c_ytd_payment FROM customer",),
+            ),
+            EquationSide("delivered", (_DELIVERED_TO_CUSTOMERS,), must=False),
+        ),
+    ),
+)
+
+
+def why_unfit(cursor: Any) -> str | None:
+    """Why the tables cannot be judged: contend has not finished loading them."""
+    cursor.execute(
+        "SELECT COUNT(*) FROM information_schema.TABLES"
+        " WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = %s",
+        (CONTROL,),
+    )
+    if cursor.fetchone()[0] == 0:
+        return None
+    cursor.execute(f"SELECT value FROM {CONTROL} WHERE name = 'state'")
+    row = cursor.fetchone()
+    state = "" if row is None else str(row[0])
+    return None if state == "complete" else f"they are half loaded ({CONTROL} says {state!r})"
+
 
 EXAMPLES = 3
 """So many of the rows that break a condition are shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaConditions:
-    """What is known of the tables of a schema.
-
-    Args:
-        why_unfit: asked of a connection before the conditions; why the tables cannot be judged,
-            in words, or None.
-    """
-
-    tables: Sequence[str]
-    conditions: Sequence[tpcc_conditions.Condition]
-    why_unfit: Callable[[Any], str | None]
-
-
-SCHEMAS: dict[str, SchemaConditions] = {
-    "tpcc": SchemaConditions(
-        tpcc_conditions.TABLES, tpcc_conditions.CONDITIONS, tpcc_conditions.why_unfit
-    )
-}
+SCHEMAS = ("tpcc",)
 """The schemas that have conditions, by the names that `data.schema` gives them."""
 
 
@@ -61,14 +294,13 @@ class DataInconsistent(WorkError):
     """The tables break a condition of their schema."""
 
 
-def schema_of(name: str) -> SchemaConditions:
-    """The schema of a name; raises RequestError if it has no conditions."""
+def require_conditions(name: str) -> None:
+    """Raise RequestError if no conditions of a schema of that name are known."""
     if name not in SCHEMAS:
         raise RequestError(
             f"there are no conditions of a schema {name}",
             hint=did_you_mean(name, SCHEMAS) or f"There are those of {', '.join(SCHEMAS)}.",
         )
-    return SCHEMAS[name]
 
 
 def check(connection: Connection[Any], database: str, name: str, *, fresh: bool) -> list[Checked]:
@@ -83,7 +315,7 @@ def check(connection: Connection[Any], database: str, name: str, *, fresh: bool)
         RequestError: the tables are not there, or are not what the schema means.
         WorkError: the server refused a query.
     """
-    schema = schema_of(name)
+    require_conditions(name)
     with _words_for(name), connection.cursor() as cursor:
         cursor.execute(
             "SELECT LOWER(TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s",
@@ -93,14 +325,14 @@ def check(connection: Connection[Any], database: str, name: str, *, fresh: bool)
         # One without a table may not be there either.
         if there:
             connection.select_db(database)
-            why = schema.why_unfit(cursor)
+            why = why_unfit(cursor)
             if why is not None:
                 raise RequestError(
                     f"the tables of {name} in {database} cannot be judged: {why}",
                     hint="Give the same `contend-load fill` again: it goes on with what is "
                     "missing.",
                 )
-        missing = [table for table in schema.tables if table not in there]
+        missing = [table for table in TABLES if table not in there]
         if missing:
             raise RequestError(
                 f"the database {database} has no table {', '.join(missing)}",
@@ -110,14 +342,14 @@ def check(connection: Connection[Any], database: str, name: str, *, fresh: bool)
         cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
         checked = [
             _checked(cursor, condition, asked=fresh or not condition.fresh_only)
-            for condition in schema.conditions
+            for condition in CONDITIONS
         ]
         # Of an error or of Ctrl-C the connection is no more, and a ROLLBACK would hide it.
         cursor.execute("ROLLBACK")
     return checked
 
 
-def _checked(cursor: Any, condition: tpcc_conditions.Condition, *, asked: bool) -> Checked:
+def _checked(cursor: Any, condition: Condition, *, asked: bool) -> Checked:
     checked: Checked = {
         "name": condition.name,
         "says": condition.says,

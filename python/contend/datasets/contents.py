@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from pymysql.connections import Connection
 from contend.datasets.cache import TableEntry
 from contend.datasets.dump import DumpFailed, DumpRefused
 from contend.datasets.dump.load import Rules, load_into
-from contend.datasets.dump.look import dump_files
 from contend.datasets.loading import (
     DISK_FULL_CODES,
     FIXED_BYTES,
@@ -70,24 +69,22 @@ class Contents:
         return sum(table.rows for table in self.tables)
 
 
-def files_bytes(path: Path) -> int:
-    """How long a dump is on the disk, with the files that it names.
-
-    Raises:
-        DumpRefused: see `dump_files`.
-    """
-    return sum(file.stat().st_size for file in dump_files(path))
+def files_bytes(files: Iterable[Path]) -> int:
+    """How long the files of a dump are on the disk."""
+    return sum(file.stat().st_size for file in files)
 
 
-def dump_options(binary: ServerBinary, path: Path, rules: Rules, cache: Path) -> dict[str, Level]:
-    """Options of a server that does nothing but load this dump.
+def dump_options(
+    binary: ServerBinary, files: Sequence[Path], rules: Rules, cache: Path
+) -> dict[str, Level]:
+    """Options of a server that does nothing but load these files of a dump.
 
     Raises:
         EngineMissing: the server has no such engine.
         NoRoomForDataset: there is no room for it.
     """
-    size = files_bytes(path) * (_PACKED_RATIO if path.suffix in _PACKED else 1)
-    require_room(cache, 2 * size + FIXED_BYTES, f"the tables of {path.name}")
+    size = files_bytes(files) * (_PACKED_RATIO if files[0].suffix in _PACKED else 1)
+    require_room(cache, 2 * size + FIXED_BYTES, f"the tables of {files[0].name}")
     engine = rules.engine or _NEW_ENGINE
     require_engine(binary, engine)
     about = DataSpec(engine=engine, rows=max(1, size // _BYTES_PER_ROW))
@@ -96,8 +93,13 @@ def dump_options(binary: ServerBinary, path: Path, rules: Rules, cache: Path) ->
     return {**loading_options(binary.kind, about), **_OPTIONS, **lenient}
 
 
-def load_dump(server: PrivateServer, path: Path, rules: Rules, name: str, tell: Tell) -> Contents:
+def load_dump(
+    server: PrivateServer, files: Sequence[Path], rules: Rules, name: str, tell: Tell
+) -> Contents:
     """Load a dump into a confined server that was started with `dump_options`.
+
+    Args:
+        files: of the dump, itself first: see `dump_files`.
 
     Raises:
         DumpRefused: it is damaged, cut off, or would reach beyond its database.
@@ -105,7 +107,7 @@ def load_dump(server: PrivateServer, path: Path, rules: Rules, name: str, tell: 
         LoadingFailed: the server ended.
         NoRoomForDataset: there is no more room.
     """
-    total = files_bytes(path)
+    path, total = files[0], files_bytes(files)
     what = f"importing {path.name} ({format_size(path.stat().st_size)})"
 
     def on_bytes(count: int) -> None:

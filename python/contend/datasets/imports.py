@@ -19,6 +19,7 @@ from contend.datasets.build import Made, make
 from contend.datasets.cache import Dataset, dataset_key, find, locked
 from contend.datasets.contents import Contents, dump_options, files_bytes, load_dump
 from contend.datasets.dump.load import Rules
+from contend.datasets.dump.split import dump_files
 from contend.datasets.loading import Tell
 from contend.errors import RequestError, did_you_mean
 from contend.files import replace_file
@@ -148,7 +149,8 @@ def import_dump(
         DumpRefused, DumpFailed, LoadingFailed, DiskFull: see `load_dump`.
     """
     path = path.absolute()
-    size, modified_ns = files_bytes(path), path.stat().st_mtime_ns
+    files = dump_files(path)
+    size, modified_ns = files_bytes(files), path.stat().st_mtime_ns
     with locked(
         cache,
         f"import-{name}",
@@ -163,7 +165,7 @@ def import_dump(
         loaded: list[tuple[Import, Contents]] = []
 
         def load(server: PrivateServer) -> Made:
-            contents = load_dump(server, path, rules, name, tell)
+            contents = load_dump(server, files, rules, name, tell)
             imported = Import(name, path, size, modified_ns, contents.digest, rules, contents.rows)
             if before is not None and before.digest != imported.digest:
                 raise _taken(before, "its content has changed since")
@@ -171,7 +173,7 @@ def import_dump(
             inputs = imported.inputs(binary, {})
             return Made(inputs, contents.rows, contents.database, contents.tables)
 
-        options = dump_options(binary, path, rules, cache)
+        options = dump_options(binary, files, rules, cache)
         no_layout: Mapping[str, str] = {}
         dataset = make(binary, no_layout, options, load, cache=cache, tell=tell, confined=True)
         imported, contents = loaded[0]

@@ -22,17 +22,13 @@ from contend.settings.before_run import COLD
 from contend.settings.model import EVERY_CACHE
 from contend.undo import Journal, put_back
 from contend.units import format_size
-from contend.warm import page_list, server_list
-from contend.warm.by_list import ByList, list_of_plan
-from contend.warm.model import ENGINES, FILES, WarmPlan, disturbs
+from contend.warm import server_list
+from contend.warm.coverage import OTHERS, ByList, held, list_of_plan
 from contend.warm.myisam import files_held, reloading
-from contend.warm.parts import count_keyed_columns
-from contend.warm.plan import make_plan
-from contend.warm.pool import OTHERS, held, taken
+from contend.warm.plan import FILES, MISSES, WarmPlan, disturbs, make_plan
+from contend.warm.scan import count_keyed_columns
 from contend.warm.server_list import ServerHost
 from contend.warm.survey import survey
-from contend.warm.tablespaces import read_catalogue
-from contend.warm.transfer import names_of, translate
 from contend.warm.warm_up import How, Listener, ServerToWarm, warm_up
 
 if TYPE_CHECKING:
@@ -154,7 +150,7 @@ class Caches:
         filled = self._filled if self._how is not None else None
         if filled is None:
             return Expected(None, files_cached=False)
-        counters = {ENGINES[engine].misses for engine in filled.engines}
+        counters = {MISSES[engine] for engine in filled.engines}
         warm = filled.why_not is None and len(counters) == 1
         return Expected(counters.pop() if warm else None, files_cached=bool(filled.files))
 
@@ -175,9 +171,8 @@ def load(
     by_list: ByList | None = None,
 ) -> dict[str, str]:
     """Load a plan as `contend warm` does; what the server refused of it, with the reason."""
-    quiet = Listener(lambda _text: None, lambda _progress: None)
     done = warm_up(
-        server, plan, kind, journal, server.load, How(), quiet, by_list=by_list, host=host
+        server, plan, kind, journal, server.load, How(), Listener(), by_list=by_list, host=host
     )
     return done.refused
 
@@ -319,33 +314,16 @@ class ColdStart:
     def _plan(self) -> WarmPlan:
         return make_plan(survey(self._server.connection(), self._server.database))
 
-    def list_of(self, percent: int) -> None:
+    def list_of(self, percent: int, seed: int = 0) -> None:
         """What the server itself writes, with this innodb_buffer_pool_dump_pct, when it has
-        answered the same queries."""
-        self._server.rehearse(self._seed)
-        self._load(self._taken(percent))
-
-    def list_of_primary(self) -> None:
-        """What a server held that was asked for other rows by the same kind of traffic, by the
-        names of its tables."""
-        self._server.rehearse(self._seed + _OTHER_SEED)
-        host = self._server.host()
-        pages = self._taken()
-        catalogue = read_catalogue(self._server.connection(), self._server.kind)
-        names = names_of(pages, catalogue, host)
-        self._load(translate(pages, names, catalogue, host).pages)
-
-    def _taken(self, percent: int = 100) -> page_list.Pages:
+        answered the same queries, or with `seed` others of the same kind."""
+        self._server.rehearse(self._seed + seed)
         connection, host = self._server.connection(), self._server.host()
-        pages = taken(connection, self._journal, host, percent=percent)
+        pages = server_list.take(connection, host, self._journal, percent=percent)
         self._server.start_cold()
         # What the journal says of variables went with the process.
         self._journal.forget()
-        return pages
-
-    def _load(self, pages: page_list.Pages) -> None:
-        host = self._server.host()
-        connection = self._server.connection()
+        host, connection = self._server.host(), self._server.connection()
         self.timed(lambda: server_list.load(connection, host, self._journal, pages))
 
 
@@ -357,5 +335,5 @@ _WAYS: dict[str, Callable[[ColdStart], None]] = {
     "list": ColdStart.list_of_contend,
     "list-25": lambda start: start.list_of(25),
     "list-100": lambda start: start.list_of(100),
-    "primary": ColdStart.list_of_primary,
+    "primary": lambda start: start.list_of(100, _OTHER_SEED),
 }

@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from contend.calibration import QUICK, Calibration, ensure, has_ceiling, shape_of
-from contend.calibration.model import Transport
 from contend.datasets import LoadingFailed
 from contend.errors import ContendError, RequestError
 from contend.lab.events import ChangedExperiment, Listener, Notice, OtherEngine, StepProgress
 from contend.load import Address, Fleet, LoadFailed, ScriptProcess, ask_engine, plan_of
+from contend.load.calibration import QUICK, ensure
+from contend.load.ceilings import Calibration, Transport, has_ceiling, shape_of
 from contend.probed import EngineFacts, ScriptFacts, SessionFacts
 from contend.spec import (
     SCRIPT,

@@ -43,8 +43,8 @@ from contend.spec import (
 )
 from contend.spec.keys import resolve
 from contend.units import format_size
-from contend.warm.model import disturbs
 from contend.warm.myisam import reloading
+from contend.warm.plan import disturbs
 
 SERVER_BYTES = 200 << 20
 """What a server takes beside the caches of its tables."""

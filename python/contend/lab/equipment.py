@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from contend.calibration.model import Transport
 from contend.datasets import (
     Dataset,
     DatasetSource,
@@ -51,6 +50,7 @@ from contend.load import (
     cpus_together,
     memory_nodes,
 )
+from contend.load.ceilings import Transport
 from contend.probed import DatasetRecord, ServerIdentity
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.deployment import alone

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contend import host
-from contend.calibration import Calibration
 from contend.datasets import CONTENT_VERSION
 from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.client import (
@@ -42,6 +41,7 @@ from contend.lab.stored import kept, refuse_passwords, require_same_experiment
 from contend.lab.testbed import Testbed
 from contend.lab.walk import Runner, Schedule, SingleRunner, walk
 from contend.load import LoadDriver, LoadFailed
+from contend.load.ceilings import Calibration
 from contend.probed import (
     CheckRecord,
     EngineFacts,

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from contend.calibration import Calibration
 from contend.errors import ContendError
 from contend.lab.design import MemoryLayout, entering, layout_of
 from contend.lab.effort import Effort
@@ -17,6 +16,7 @@ from contend.lab.measure import arms_of, measure_in_slices, seed_of
 from contend.lab.testbed import Ready, Testbed
 from contend.lab.timing import TIMED_S_MAX, event_times, is_timed
 from contend.load import LoadDriver
+from contend.load.ceilings import Calibration
 from contend.probed import Probes
 from contend.probes import DRIFT_MAX
 from contend.settings.load import ends_with_its_work

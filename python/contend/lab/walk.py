@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from contend.calibration import Calibration
 from contend.datasets import LoadingDeclined, LoadingFailed, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
 from contend.findings import study_of
@@ -35,6 +34,7 @@ from contend.lab.measure import arms_of, measure, now, seed_of, without_result
 from contend.lab.slices import SliceRunner
 from contend.lab.testbed import Ready, Testbed
 from contend.load import LoadDriver
+from contend.load.ceilings import Calibration
 from contend.metrics import metric_of
 from contend.settings.treatments import TREATMENT, UNTREATED
 from contend.spec import (

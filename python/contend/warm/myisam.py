@@ -11,22 +11,16 @@ from typing import Any
 import pymysql
 from pymysql.connections import Connection
 
-from contend.errors import RequestError
 from contend.host import page_cache
 from contend.servers.client import fetch, qualified, quoted
-from contend.warm.model import KEYS, ROWS, Cache, Item
+from contend.warm.plan import KEYS, ROWS, Item
 from contend.warm.server_list import ServerHost
 from contend.warm.tablespaces import is_system, plain_names
 
 
 def load_index(connection: Connection[Any], item: Item) -> str | None:
-    """Load all indexes of a table; why not all of it could be, or None. A table that is to be in a
-    named key cache is given to it first, and stays there."""
+    """Load all indexes of a table; why not all of it could be, or None."""
     name = qualified(item.table.database, item.table.name)
-    if item.key_cache is not None:
-        refused = _refusal(connection, f"CACHE INDEX {name} IN {quoted(item.key_cache)}")
-        if refused is not None:
-            return refused
     refused = _refusal(connection, f"LOAD INDEX INTO CACHE {name}")
     if refused is None:
         return None
@@ -51,26 +45,6 @@ def _refusal(connection: Connection[Any], statement: str) -> str | None:
         return f"{error.args[-1]} ({error.args[0]})"
     wrong = [row[-1] for row in rows if row[-2].lower() == "error" or row[-1] != "OK"]
     return wrong[0] if wrong else None
-
-
-def named_key_cache(connection: Connection[Any], name: str) -> Cache:
-    """A key cache that somebody has made.
-
-    Raises:
-        RequestError: there is none of that name.
-    """
-    size = 0
-    try:
-        ((said,),) = fetch(connection, f"SELECT @@GLOBAL.{quoted(name)}.key_buffer_size")
-        size = int(said or 0)
-    except pymysql.err.MySQLError:
-        pass
-    if not size:
-        raise RequestError(
-            f"the server has no key cache {name}.",
-            hint=f"Make it first: SET GLOBAL {name}.key_buffer_size = 134217728.",
-        )
-    return Cache(f"myisam {name}", f"MyISAM's key cache {name}", size, None, 1024)
 
 
 ENDINGS = {
@@ -139,7 +113,7 @@ def _files(connection: Connection[Any], host: ServerHost) -> _Files:
     plain = plain_names(connection, set(names.values()))
     files: dict[tuple[str, str], list[Path]] = {}
     for path in paths:
-        table = plain[names[path]][0]
+        table = plain[names[path]]
         if not is_system(table):
             files.setdefault((table, ENDINGS[path.suffix.upper()][1]), []).append(path)
     return files

@@ -1,151 +1,245 @@
-"""What is loaded, in which order, and what does not fit. No effects."""
+"""What a server has that can be warmed, as plain data, and the plan: what is loaded, in which
+order, and what does not fit. Sizes are bytes. No effects."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from contend.errors import RequestError, did_you_mean
 from contend.units import format_size
-from contend.warm.model import (
-    KEYS,
-    PRIMARY,
-    ROWS,
-    Cache,
-    Item,
-    Skipped,
-    Survey,
-    WarmPlan,
-    WarmTable,
-)
-from contend.warm.tablespaces import CLUSTERED_WITHOUT_KEY
 
-if TYPE_CHECKING:
-    from contend.warm.transfer import Share
+PRIMARY = "PRIMARY"
+"""The clustered index of InnoDB, which holds the rows, whether the table has a primary key or not;
+of other engines the index of that name."""
 
+ROWS, KEYS = "rows", "keys"
+"""Of engines that keep the rows beside the indexes: the rows; all indexes of a table, which are in
+one file."""
+
+FILES = "files"
+"""In place of an engine: the page cache of the server's host, in which MyISAM's rows are."""
+
+WHOLE_NUMBERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 
 USABLE = 0.95
 """Share of a cache that a warm-up fills. The rest is for pages of the server's own; a warm-up that
 filled it whole would evict what it loaded first."""
 
-Reads = Mapping[tuple[str, str, str], int]
-"""(database, table, index) -> how often it was read; the index is `PRIMARY` for the rows."""
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Args:
+        type: as information_schema calls it, such as `bigint`.
+        is_virtual: it is stored nowhere, and reading it computes it.
+        octets: bytes that a value of text may have at most; 0 for what is no text.
+    """
+
+    name: str
+    type: str
+    is_virtual: bool = False
+    is_nullable: bool = False
+    octets: int = 0
 
 
-def make_plan(
-    survey: Survey,
-    *,
-    database: str | None = None,
-    only: Sequence[str] = (),
-    first: Sequence[str] = (),
-    reads: Reads | None = None,
-    key_caches: Mapping[str, Cache] | None = None,
-) -> WarmPlan:
-    """The plan of a warm-up.
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index that can be walked in order.
+
+    Args:
+        columns: the columns that it holds whole, in its order; a prefix or an expression is None.
+        size: inner pages too.
+    """
+
+    name: str
+    columns: tuple[str | None, ...]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class WarmTable:
+    """A table that can be warmed.
+
+    Args:
+        rows_size: of the rows if they are kept beside the indexes; of an InnoDB table 0, its rows
+            are in the index `PRIMARY`.
+        has_primary: the index `PRIMARY` can be named in a statement.
+    """
+
+    database: str
+    name: str
+    engine: str
+    columns: tuple[Column, ...]
+    indexes: tuple[Index, ...]
+    rows_size: int = 0
+    has_primary: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.database}.{self.name}"
+
+    def index(self, name: str) -> Index | None:
+        return next((index for index in self.indexes if index.name == name), None)
+
+    def leads(self, index: Index | None) -> Column | None:
+        """The first column of an index, if the index holds it whole."""
+        name = next(iter(index.columns), None) if index is not None else None
+        return next((column for column in self.columns if column.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """A cache of the server.
+
+    Args:
+        engine: in small letters, or `FILES`.
+        used: what is in it now; None if the server does not say.
+        kept_free: what the server evicts at once from a cache that is full.
+    """
+
+    engine: str
+    name: str
+    size: int
+    used: int | None
+    page: int
+    kept_free: int = 0
+
+    @property
+    def room(self) -> int:
+        """What is filled."""
+        return max(0, min(int(self.size * USABLE), self.size - self.kept_free))
+
+    @property
+    def capacity(self) -> str:
+        """The size in words."""
+        size = format_size(self.size)
+        if not self.kept_free:
+            return size
+        return f"{size}, of which the server keeps {format_size(self.kept_free)} free"
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a server has.
+
+    Args:
+        passed_over: what cannot be warmed, as `db.name`, with the reason.
+        notices: what the server did not let us see, and what that means.
+    """
+
+    kind: str
+    version: str
+    tables: tuple[WarmTable, ...]
+    caches: tuple[Cache, ...]
+    passed_over: tuple[tuple[str, str], ...] = ()
+    notices: tuple[str, ...] = ()
+
+    def cache(self, engine: str) -> Cache | None:
+        return next((cache for cache in self.caches if cache.engine == engine), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to load: an index, or the rows or all indexes of a table.
+
+    Args:
+        part: the index, or `ROWS` or `KEYS`.
+        take: what is to be loaded: less than the size if the cache holds no more.
+    """
+
+    table: WarmTable
+    part: str
+    size: int
+    take: int
+
+    def __str__(self) -> str:
+        return f"{self.table}.{self.part}"
+
+    @property
+    def cache(self) -> str:
+        """The engine of the cache that holds it; `FILES` for rows that the engine does not hold."""
+        engine = self.table.engine.lower()
+        return FILES if engine == "myisam" and self.part == ROWS else engine
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """What is not loaded, and why."""
+
+    name: str
+    size: int | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class WarmPlan:
+    """What a warm-up loads, in this order."""
+
+    items: tuple[Item, ...]
+    caches: tuple[Cache, ...]
+    left_out: tuple[Skipped, ...] = ()
+    notices: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        return sum(item.take for item in self.items)
+
+    def of(self, cache: Cache) -> Iterator[Item]:
+        """The items that go to this cache."""
+        return (item for item in self.items if item.cache == cache.engine)
+
+
+def make_plan(survey: Survey, *, database: str | None = None, only: Sequence[str] = ()) -> WarmPlan:
+    """The plan of a warm-up: what is smallest first, so that most tables are warm as a whole.
 
     Args:
         database: of names that have none.
         only: `table`, `db.table` or `db.table.index`; nothing else is loaded, in this order.
-        first: names that come before all others, in this order; one that is not there is noted.
-        reads: how often each index was read somewhere; what is read most for its size comes
-            first. None: what is smallest comes first, so that most tables are warm as a whole.
-        key_caches: table, as `db.table` -> the named key cache that its indexes are given to.
 
     Raises:
         RequestError: `only` names what is not there, or cannot be warmed.
     """
-    named = dict(key_caches or {})
-    items = [item for table in survey.tables for item in _items(table, reads, named)]
-    lost = named.keys() - {str(item.table) for item in items if item.key_cache is not None}
-    if lost:
-        raise RequestError(f"{min(lost)} is not a MyISAM table with an index.")
-    caches = (*survey.caches, *dict.fromkeys(named.values()))
-    notices = list(survey.notices)
+    items = [item for table in survey.tables for item in _items(table)]
     left_out = [Skipped(name, None, why) for name, why in survey.passed_over]
     if only:
-        items = _named(items, only, database, survey)
-        left_out = []
-        order = "as named"
+        items, left_out = _named(items, only, database, survey), []
     else:
-        items.sort(key=_hottest if reads else _smallest)
-        order = "reads for their size" if reads else "the smallest first"
-        chosen, unknown = _first(items, first, database)
-        notices += [f"there is no {name} to load first" for name in unknown]
-        items = chosen + [item for item in items if item not in chosen]
-        order = f"the named first, then {order}" if chosen else order
-    taken, too_large = _fit(items, caches)
-    return WarmPlan(tuple(taken), caches, tuple(too_large + left_out), tuple(notices), order)
+        items.sort(key=lambda item: (item.size, str(item)))
+    taken, too_large = _fit(items, survey.caches)
+    return WarmPlan(tuple(taken), survey.caches, tuple(too_large + left_out), survey.notices)
 
 
-def _items(table: WarmTable, reads: Reads | None, named: Mapping[str, Cache]) -> list[Item]:
-    """What can be loaded of a table. The rows come first: if there is an index that holds them, it
-    gives the others the places at which to cut."""
+def _items(table: WarmTable) -> Iterator[Item]:
     if table.index(PRIMARY) is not None and not table.rows_size:
-        return [
-            Item(table, index.name, index.size, index.size, _reads(table, index.name, reads))
-            for index in table.indexes
-        ]
-    keys = sum(index.size for index in table.indexes)
-    cache = named.get(str(table)) if table.engine.lower() == "myisam" else None
-    key_cache = None if cache is None else cache.engine.partition(" ")[2]
-    counted = _reads(table, None, reads)
-    items_of_table = [Item(table, KEYS, keys, keys, counted, key_cache)] if keys else []
-    if table.rows_size:
-        items_of_table.append(Item(table, ROWS, table.rows_size, table.rows_size, counted))
-    return items_of_table
-
-
-def _reads(table: WarmTable, index: str | None, reads: Reads | None) -> int | None:
-    if reads is None:
-        return None
-    if index is None:
-        return sum(
-            count for (schema, name, _), count in reads.items()
-            if (schema, name) == (table.database, table.name)
-        )  # fmt: skip
-    count = reads.get((table.database, table.name, index), 0)
-    if index == PRIMARY:
-        # A query that walks another index mostly wants the row as well, and only that one counts.
-        others = (reads.get((table.database, table.name, index.name), 0) for index in table.indexes)
-        return max(count, *others)
-    return count
-
-
-def _hottest(item: Item) -> tuple[float, int]:
-    return -((item.reads or 0) / max(1, item.size)), item.size
-
-
-def _smallest(item: Item) -> tuple[int, str]:
-    return item.size, str(item)
-
-
-def _matches(item: Item, name: str, database: str | None) -> bool:
-    names = [str(item.table), str(item)]
-    if database is not None and item.table.database == database:
-        names += [item.table.name, f"{item.table.name}.{item.part}"]
-    return name in names
+        for index in table.indexes:
+            yield Item(table, index.name, index.size, index.size)
+        return
+    for part, size in (KEYS, sum(index.size for index in table.indexes)), (ROWS, table.rows_size):
+        if size:
+            yield Item(table, part, size, size)
 
 
 def _named(
-    items: Sequence[Item], names: Sequence[str], database: str | None, survey: Survey
+    items: Sequence[Item], names: Iterable[str], database: str | None, survey: Survey
 ) -> list[Item]:
-    chosen, unknown = _first(items, names, database)
-    if unknown:
-        raise _unknown(unknown[0], items, database, survey)
-    return chosen
+    chosen: dict[Item, None] = {}
+    for name in names:
+        whole = (
+            name if database is None or name.startswith(f"{database}.") else f"{database}.{name}"
+        )
+        matching = [item for item in items if {name, whole} & {str(item.table), str(item)}]
+        if not matching:
+            raise _unknown(name, whole, items, survey)
+        chosen |= dict.fromkeys(matching)
+    return list(chosen)
 
 
-def _unknown(
-    name: str, items: Sequence[Item], database: str | None, survey: Survey
-) -> RequestError:
-    whole = name if database is None or name.startswith(f"{database}.") else f"{database}.{name}"
+def _unknown(name: str, whole: str, items: Sequence[Item], survey: Survey) -> RequestError:
     why = dict(survey.passed_over).get(whole)
     if why is not None:
         return RequestError(f"{name} cannot be warmed: {why}.")
-    hint = None
-    if "." not in name and database is None:
-        hint = "Write database.table, or name the database in the DSN."
+    hint = "Write database.table, or name the database in the DSN." if "." not in whole else None
     known = {str(item.table) for item in items} | {str(item) for item in items}
     return RequestError(
         f"the server has no table or index {name}, or this user may not see it.",
@@ -153,104 +247,57 @@ def _unknown(
     )
 
 
-def _first(
-    items: Sequence[Item], names: Iterable[str], database: str | None
-) -> tuple[list[Item], list[str]]:
-    chosen: list[Item] = []
-    unknown = []
-    for name in names:
-        matching = [item for item in items if _matches(item, name, database)]
-        if not matching:
-            unknown.append(name)
-        chosen += [item for item in matching if item not in chosen]
-    return chosen, unknown
-
-
 def _fit(items: Iterable[Item], caches: Iterable[Cache]) -> tuple[list[Item], list[Skipped]]:
     """The items for which there is room, the last of a cache as far as it fits."""
-    room = {cache.engine: _room(cache) for cache in caches}
-    names = {cache.engine: cache for cache in caches}
+    named = {cache.engine: cache for cache in caches}
+    room = {engine: cache.room for engine, cache in named.items()}
     taken, left_out = [], []
     for item in items:
-        left = room.get(item.cache)
-        if left is None:
-            left_out.append(Skipped(str(item), item.size, _NO_MEMORY))
+        cache = named.get(item.cache)
+        if cache is None:
+            why = "the server's host caches its rows, and how much memory it has is not known here"
+            left_out.append(Skipped(str(item), item.size, why))
             continue
-        cache = names[item.cache]
+        left = room[item.cache]
         if item.size <= left:
             taken.append(item)
             room[item.cache] = left - item.size
         elif _in_parts(item) and left >= cache.page:
             taken.append(replace(item, take=left))
-            why = f"{cache.name} has no room for the rest ({_size(cache)})"
+            why = f"{cache.name} has no room for the rest ({cache.capacity})"
             left_out.append(Skipped(f"{item}, the lower keys", item.size - left, why))
             room[item.cache] = 0
         else:
-            why = f"it does not fit in {cache.name} ({_size(cache)})"
-            if item.size <= _room(cache):
-                why = f"what comes first fills {cache.name} ({_size(cache)})"
-            left_out.append(Skipped(str(item), item.size, why))
+            fits = item.size <= cache.room
+            why = "what comes first fills" if fits else "it does not fit in"
+            left_out.append(Skipped(str(item), item.size, f"{why} {cache.name} ({cache.capacity})"))
     return taken, left_out
-
-
-def _room(cache: Cache) -> int:
-    """Bytes of a cache that are filled."""
-    return max(0, min(int(cache.size * USABLE), cache.size - cache.kept_free))
-
-
-def _size(cache: Cache) -> str:
-    size = format_size(cache.size)
-    if not cache.kept_free:
-        return size
-    return f"{size}, of which the server keeps {format_size(cache.kept_free)} free"
-
-
-_NO_MEMORY = "the server's host caches its rows, and how much memory it has is not known here"
 
 
 def _in_parts(item: Item) -> bool:
     """A part of it can be loaded alone: the end of a key, where the newest rows are."""
-    first = next((index.columns[:1] for index in item.table.indexes if index.name == item.part), ())
-    column = item.table.column(first[0]) if first and first[0] is not None else None
+    column = item.table.leads(item.table.index(item.part))
     return column is not None and column.type in WHOLE_NUMBERS
 
 
-WHOLE_NUMBERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
+MISSES = {
+    "innodb": "Innodb_buffer_pool_reads",
+    "myisam": "Key_reads",
+    "aria": "Aria_pagecache_reads",
+    "rocksdb": "Rocksdb_block_cache_data_miss",
+}
+"""Storage engine, in small letters -> the status counter of pages that its cache did not have."""
+
+_OPTIONS = {
+    "innodb": "innodb_buffer_pool_",
+    "myisam": "key_",
+    "aria": "aria_pagecache_",
+    "rocksdb": "rocksdb_block_cache",
+}
+"""The same -> how the names of the options begin whose change empties the cache."""
 
 
-def plan_of_shares(survey: Survey, shares: Sequence[Share]) -> WarmPlan:
-    """The plan that loads so much of each index.
-
-    Args:
-        survey: of the server to warm. What it does not have is left out.
-        shares: of a partitioned table there may be several of an index; the largest counts.
-    """
-    largest: dict[tuple[str, str], float] = {}
-    for held in shares:
-        key = held.table, PRIMARY if held.index == CLUSTERED_WITHOUT_KEY else held.index
-        largest[key] = max(largest.get(key, 0.0), held.share)
-    items = []
-    for table in survey.tables:
-        for index in table.indexes:
-            share = largest.get((str(table), index.name), 0.0)
-            if share > 0 and index.size:
-                items.append(Item(table, index.name, index.size, max(1, round(index.size * share))))
-    return _that_fits(survey, items)
-
-
-def _that_fits(survey: Survey, items: Sequence[Item]) -> WarmPlan:
-    """Less of each if the buffer pool here is smaller."""
-    pool = survey.cache("innodb")
-    room = int(pool.size * USABLE) if pool is not None else 0
-    wanted = sum(item.take for item in items)
-    notices = list(survey.notices)
-    if wanted > room:
-        scale = room / wanted
-        items = [
-            Item(item.table, item.part, item.size, max(1, int(item.take * scale))) for item in items
-        ]
-        notices.append(
-            f"the list has {format_size(wanted)}, and {format_size(room)} fit here, so as much "
-            "less of each index is loaded"
-        )
-    return WarmPlan(tuple(items), survey.caches, (), tuple(notices), "as the list has it")
+def disturbs(engine: str, changed: Iterable[str]) -> bool:
+    """Whether a change of these options empties the cache of an engine."""
+    prefix = _OPTIONS.get(engine.lower())
+    return prefix is not None and any(name.startswith(prefix) for name in changed)

@@ -1,5 +1,8 @@
 """The server's own list of pages: have it written, have it loaded, and leave it as it was.
 
+The list is `ib_buffer_pool`, one line a page, `space,page`, both as decimal numbers: the id of the
+tablespace and the number of the page in it. The first lines are those that were used last.
+
 `innodb_buffer_pool_dump_now` and `_load_now` know one file alone, `ib_buffer_pool` in the data
 folder, and MariaDB cannot be given another while it runs (error 1238). It is also what the server
 reads at its next start. So it is moved aside first, under a name that says whose it is, and moved
@@ -15,20 +18,24 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import pymysql
+from numpy.typing import NDArray
 from pymysql.connections import Connection
 
 from contend.errors import WorkError
 from contend.interrupts import shielded
 from contend.servers.client import fetch, socket_peer
-from contend.servers.errors import ConnectionLost
+from contend.servers.errors import ConnectionLost, OptionRejected
+from contend.servers.variables import read_global
+from contend.undo import Journal
 from contend.undo.back import ASIDE, FILE_NAME, NONE_BEFORE, PAGE_LIST, move_back
+from contend.undo.variables import change
 
-if TYPE_CHECKING:
-    from contend.undo import Journal
-    from contend.warm.page_list import Pages
+Pages = NDArray[np.uint32]
+"""Pages in the order of their list, shape (n, 2): the id of the tablespace, the page's number."""
 
 _POLL_S = 0.02
 _LOOKS = 3000
@@ -62,7 +69,7 @@ class ServerHost:
         return self.data_folder / name
 
 
-def same_host(socket: Path | None, data_folder: str) -> ServerHost:
+def host_of(connection: Connection[Any], socket: Path | None) -> ServerHost:
     """The server's files, if it runs on this host.
 
     Args:
@@ -76,8 +83,8 @@ def same_host(socket: Path | None, data_folder: str) -> ServerHost:
             "the server is reached over TCP, so it is not known whether it runs on this host",
             hint="On its own host, name it by its socket: socket:/path.",
         )
-    pid = socket_peer(socket)
-    folder = Path(data_folder)
+    ((said,),) = fetch(connection, "SELECT @@datadir")
+    pid, folder = socket_peer(socket), Path(str(said))
     if pid is None:
         raise NoList(f"{socket} leads to a server on another host")
     try:
@@ -91,16 +98,6 @@ def same_host(socket: Path | None, data_folder: str) -> ServerHost:
     if not same:
         raise NoList(f"the server's data folder is not the {folder} that is seen from here")
     return ServerHost(folder)
-
-
-def host_of(connection: Connection[Any], socket: Path | None) -> ServerHost:
-    """The same, of the server that answers here.
-
-    Raises:
-        NoList: as of `same_host`.
-    """
-    ((folder,),) = fetch(connection, "SELECT @@datadir")
-    return same_host(socket, str(folder))
 
 
 def loading_host(connection: Connection[Any], socket: Path | None) -> ServerHost:
@@ -154,10 +151,7 @@ class _IdleWait:
         self._looks = 0
 
     def wait(self, said: str, grown: int = 0) -> None:
-        """Until the next look.
-
-        Args:
-            grown: what else changes as long as it is at work.
+        """Until the next look; `grown` is what else changes as long as the server is at work.
 
         Raises:
             NoList: both have been the same for too long.
@@ -173,16 +167,21 @@ class _IdleWait:
         time.sleep(_POLL_S)
 
 
-def take(connection: Connection[Any], host: ServerHost, journal: Journal) -> Pages:
-    """Have the server write the list of the pages that it holds.
+def take(
+    connection: Connection[Any], host: ServerHost, journal: Journal, *, percent: int = 100
+) -> Pages:
+    """Have the server write the list of the pages that it holds, those used last first.
 
-    `innodb_buffer_pool_dump_pct` says how many, and is the caller's to set and to set back.
+    Args:
+        percent: as the server understands it: no more than so much of the pool's size, on MySQL
+            of the pages in it. The journal has the value before.
 
     Raises:
-        NoList: it does not write it.
+        NoList: it does not write it, or not for this user.
     """
-    from contend.warm import page_list
-
+    why_not = set_variable(connection, journal, "innodb_buffer_pool_dump_pct", percent)
+    if why_not is not None:
+        raise NoList(why_not)
     with aside(host, journal) as path:
         _set(connection, "innodb_buffer_pool_dump_now")
         patience = _IdleWait("write its list of pages")
@@ -199,7 +198,32 @@ def take(connection: Connection[Any], host: ServerHost, journal: Journal) -> Pag
             while not path.exists():
                 patience.wait("", _size(unfinished))
             raise
-        return page_list.read(path)
+        return _parsed(path.read_bytes())
+
+
+def _parsed(data: bytes) -> Pages:
+    numbers = data.replace(b"\n", b",").strip(b", ").split(b",")
+    return np.array([one for one in numbers if one], dtype=np.uint32).reshape(-1, 2)
+
+
+def write(path: Path, pages: Pages) -> None:
+    """Write a list that the server can read. The file is whole or not there."""
+    temporary = path.with_name(f"{path.name}.writing")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.writelines(f"{space},{page}\n" for space, page in pages.tolist())
+            if os.geteuid() == 0:
+                owner = path.parent.stat()
+                os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def of_tablespace(space: int, numbers: NDArray[np.uint32]) -> Pages:
+    """Pages of one tablespace."""
+    return np.column_stack([np.full(len(numbers), space, dtype=np.uint32), numbers])
 
 
 def _size(file: Path) -> int:
@@ -224,11 +248,9 @@ def load(
     Raises:
         NoList: it does not load it.
     """
-    from contend.warm import page_list
-
     before = _when_idle(connection)
     with aside(host, journal) as path:
-        page_list.write(path, pages, like=host.data_folder)
+        write(path, pages)
         _let_second_pass(before)
         try:
             _set(connection, "innodb_buffer_pool_load_now")
@@ -287,3 +309,20 @@ def _set(connection: Connection[Any], trigger: str, value: str = "ON") -> None:
 def _status(connection: Connection[Any], name: str) -> str:
     rows = fetch(connection, "SHOW GLOBAL STATUS LIKE %s", (name,))
     return str(rows[0][1]) if rows else ""
+
+
+def set_variable(
+    connection: Connection[Any], journal: Journal, name: str, value: int
+) -> str | None:
+    """Set a global variable that is a whole number. The value before is in the journal.
+
+    Returns:
+        Why it was not set; None if it is.
+    """
+    try:
+        if read_global(connection, name) != value:
+            change(connection, journal, name, value)
+    except OptionRejected as error:
+        code, *_, said = getattr(error.__cause__, "args", None) or (0, error.message)
+        return f"{name} cannot be set to {value} (error {code}: {said})"
+    return None

@@ -1,5 +1,4 @@
-"""What a server says of its tables, their sizes and its caches, and how often it read each index.
-Reads, and changes nothing."""
+"""What a server says of its tables, their sizes and its caches. Reads, and changes nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from pymysql.connections import Connection
 
 from contend.servers.client import SYSTEM_DATABASES, VERSIONED, fetch
 from contend.servers.existing import identify
-from contend.warm.model import FILES, PRIMARY, Cache, Column, Index, Survey, WarmTable
+from contend.warm.plan import FILES, PRIMARY, Cache, Column, Index, Survey, WarmTable
 from contend.warm.tablespaces import CLUSTERED_WITHOUT_KEY
 
 _CLUSTERED = ("innodb", "rocksdb")
@@ -256,32 +255,3 @@ _BLOCK_CACHES = (
 
 def _named(connection: Connection[Any], statement: str) -> dict[str, int]:
     return {str(name): int(value) for name, value in fetch(connection, statement)}
-
-
-_WAITS = (
-    "SELECT OBJECT_SCHEMA, OBJECT_NAME, INDEX_NAME, COUNT_READ"
-    " FROM performance_schema.table_io_waits_summary_by_index_usage"
-    " WHERE OBJECT_TYPE = 'TABLE' AND COUNT_READ > 0"
-)
-"""What is read without an index has no name in it: the rows, in their own order."""
-
-_STATISTICS = (
-    "SELECT TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, ROWS_READ"
-    " FROM information_schema.INDEX_STATISTICS"
-)
-"""MariaDB's, if `userstat` is on."""
-
-
-def read_counts(connection: Connection[Any]) -> dict[tuple[str, str, str], int] | None:
-    """(database, table, index) -> reads since the server started; None if it does not count."""
-    for statement in (_WAITS, _STATISTICS):
-        try:
-            rows = fetch(connection, statement)
-        except pymysql.err.MySQLError:
-            continue
-        if rows:
-            return {
-                (str(schema), str(table), str(index or PRIMARY)): int(count)
-                for schema, table, index, count in rows
-            }
-    return None

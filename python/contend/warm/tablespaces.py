@@ -1,22 +1,39 @@
-"""Which tablespaces, tables and indexes an InnoDB server has, as its information schema says.
+"""Which tablespaces, tables and indexes an InnoDB server has, and which page is of which index.
 
-MariaDB calls the views INNODB_SYS_TABLES and so on, MySQL INNODB_TABLES and so on. All of them want
-the privilege PROCESS. None reads a table or a page of the buffer pool.
+The first is what its information schema says, of users with the privilege PROCESS; no page of the
+buffer pool is read for it. The second is read off the tablespace's own file:
+
+A tablespace is divided into extents (1 MiB of pages, for pages of 16 KiB or less), and an index has
+two segments: one for its leaf pages (and what is too long for a row), one for the others. A
+segment owns up to half an extent's number of single pages, listed in its inode, and then whole
+extents. Each extent has an entry with its owner and which of its pages are free, in a page at the
+beginning of each stretch of page-size pages. So a few pages say of all pages which index they
+belong to; none of the pages of the index but its root is read.
+
+The layout is that of MariaDB 10.1 to 11 and MySQL 5.7 to 9. Compressed tables
+(ROW_FORMAT=COMPRESSED), those with page compression and encrypted ones are refused. What the server
+has not written to its file yet is not in it.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
+import numpy as np
 import pymysql
+from numpy.typing import NDArray
 from pymysql.connections import Connection
 
 from contend.errors import WorkError
 from contend.servers.client import SYSTEM_DATABASES, fetch
+
+Numbers = NDArray[np.uint32]
 
 _ACCESS_DENIED = (1044, 1045, 1227)
 CLUSTERED_WITHOUT_KEY = "GEN_CLUST_INDEX"
@@ -45,45 +62,24 @@ class TablespaceIndex:
     id: int
     name: str
     table: str
-    partition: str | None
     space: int
     root: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Catalogue:
-    """What a server has.
+    """What a server has, its own tables too.
 
     Args:
-        indexes: of all tables, those of the server itself too.
+        indexes: by space id.
         files: space id → its file, as the server names it: relative to its data folder or not.
         without_indexes: space id → table, of those whose indexes the server does not tell: MySQL
             lists none of partitions.
     """
 
-    indexes: tuple[TablespaceIndex, ...]
+    indexes: Mapping[int, list[TablespaceIndex]]
     files: Mapping[int, str]
     without_indexes: Mapping[int, str] = field(default_factory=dict)
-
-    @cached_property
-    def by_space(self) -> Mapping[int, tuple[TablespaceIndex, ...]]:
-        """The indexes of each tablespace."""
-        by_space: dict[int, list[TablespaceIndex]] = {}
-        for index in self.indexes:
-            by_space.setdefault(index.space, []).append(index)
-        return {space: tuple(indexes) for space, indexes in by_space.items()}
-
-    @cached_property
-    def tables(self) -> Mapping[str, tuple[TablespaceIndex, ...]]:
-        """The indexes of each table, in the server's order."""
-        by_table: dict[str, list[TablespaceIndex]] = {}
-        for index in self.indexes:
-            by_table.setdefault(index.table, []).append(index)
-        return {table: tuple(indexes) for table, indexes in by_table.items()}
-
-    def shared(self, space: int) -> bool:
-        """Whether several tables lie in the tablespace, so that a space id says no table."""
-        return len({(index.table, index.partition) for index in self.by_space.get(space, ())}) > 1
 
 
 def is_system(table: str) -> bool:
@@ -110,16 +106,17 @@ def read_catalogue(connection: Connection[Any], kind: str) -> Catalogue:
         " ORDER BY t.NAME, i.INDEX_ID",
     )
     plain = plain_names(connection, {str(row[0]) for row in rows})
-    indexes = tuple(
-        TablespaceIndex(int(number), str(name), *plain[str(table)], int(space), int(root))
-        for table, number, name, space, root in rows
-        if number is not None and _has_tree(root) and str(table) in plain
-    )
-    without = {
-        int(space): plain[str(table)][0]
-        for table, number, _name, space, _root in rows
-        if number is None and str(table) in plain
-    }
+    indexes: dict[int, list[TablespaceIndex]] = {}
+    without: dict[int, str] = {}
+    for name, number, index, space, root in rows:
+        table = plain.get(str(name))
+        if table is None:
+            continue
+        if number is None:
+            without[int(space)] = table
+        elif _has_tree(root):
+            found = TablespaceIndex(int(number), str(index), table, int(space), int(root))
+            indexes.setdefault(found.space, []).append(found)
     if kind == "mariadb":
         files = _ask(
             connection, "SELECT SPACE, FILENAME FROM information_schema.INNODB_SYS_TABLESPACES"
@@ -141,10 +138,8 @@ def _text(value: str | bytes) -> str:
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
 
 
-def plain_names(
-    connection: Connection[Any], names: Iterable[str]
-) -> dict[str, tuple[str, str | None]]:
-    """InnoDB's names of tables (`db/t@002dx#P#p0`) → `db.t-x` and the partition.
+def plain_names(connection: Connection[Any], names: Iterable[str]) -> dict[str, str]:
+    """InnoDB's names of tables (`db/t@002dx#P#p0`) → `db.t-x`, without the partition.
 
     Names without a database (the server's own dictionary) are left out.
     """
@@ -152,10 +147,8 @@ def plain_names(
     for name in names:
         database, slash, table = name.partition("/")
         if slash:
-            parts = _PARTITION.split(table, maxsplit=1)
-            words = [_decoded(connection, part) for part in (database, *parts)]
-            partition = words[2] if len(words) > 2 else None
-            found[name] = f"{words[0]}.{words[1]}", partition
+            parts = (database, _PARTITION.split(table, maxsplit=1)[0])
+            found[name] = ".".join(_decoded(connection, part) for part in parts)
     return found
 
 
@@ -187,3 +180,166 @@ def _ask(connection: Connection[Any], statement: str) -> list[tuple[Any, ...]]:
                 hint="GRANT PROCESS ON *.* to the user, or log in as one that has it.",
             ) from error
         raise NoCatalogue(f"the server does not say which tablespaces it has: {said}") from error
+
+
+_HEADER = 38  # of every page
+_SPACE_ID = _HEADER
+_SIZE, _FLAGS = _HEADER + 8, _HEADER + 16
+_ENTRIES = 150  # extent entries, in a page that has them
+_ENTRY_STATE, _ENTRY_BITS = 20, 24
+_OWNED = (4, 5)  # states: by a segment; by a segment that shares its single pages (MySQL)
+_INDEX_ID, _LEAF, _UPPER = 66, 74, 84  # of an index page, the last two of its root
+_INODE_MAGIC = 97937874
+_NOBODY = 0xFFFFFFFF
+_CRYPT_MAGIC = b"s\x0e\x0cREt"
+
+_TYPE = 24
+_CHANGED_TYPES = {14: "page compression", 15: "encryption", 16: "page compression and encryption"}
+
+_NAMED_SIZES = {0: 16384, 3: 4096, 4: 8192, 6: 32768, 7: 65536}
+
+
+class NotReadable(WorkError):
+    """A tablespace whose file cannot be read as InnoDB's plain format."""
+
+
+def format_of(flags: int) -> tuple[int, str | None]:
+    """By the flags of a tablespace: bytes of a page, in memory and in the file; why its pages
+    cannot be told apart, or None if they can."""
+    if flags & 1 << 4:  # MariaDB's full_crc32
+        return 512 << (flags & 15), "page compression" if flags >> 5 & 7 else None
+    size = _NAMED_SIZES.get(flags >> 6 & 15, 512 << (flags >> 6 & 15))
+    if flags >> 1 & 15:
+        return size, "ROW_FORMAT=COMPRESSED"
+    if flags & 1 << 13:
+        return size, "encryption"
+    return size, "page compression" if flags & 1 << 16 else None
+
+
+class Tablespace:
+    """The file of a tablespace, read while the server may run. Use it in `with`.
+
+    Raises:
+        NotReadable: there is no such file, we may not read it, or its format is not plain.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise NotReadable(f"{path} cannot be read: {error.strerror}") from error
+        try:
+            # What is read here is not to bring its neighbours into the page cache.
+            os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_RANDOM)
+            first = self._bytes(0, 1024)
+            self.space, self.pages = _u32(first, _SPACE_ID), _u32(first, _SIZE)
+            self.page_bytes, why_not = format_of(_u32(first, _FLAGS))
+            self.extent_pages = max(64, (1 << 20) // self.page_bytes)
+            self._refuse(why_not)
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def _refuse(self, why_not: str | None) -> None:
+        if not any(self._bytes(0, self.page_bytes)):
+            why_not = "nothing in it yet: the server writes it later"
+        elif not self.pages or self.page_bytes not in _NAMED_SIZES.values():
+            why_not = "a header that is not InnoDB's"
+        why_not = why_not or self._encryption()
+        if why_not is not None:
+            raise NotReadable(f"{self.path} has {why_not}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file)
+
+    def of_indexes(self, roots: Mapping[int, int]) -> dict[int, Numbers]:
+        """The pages of each index, in the order of the file.
+
+        Args:
+            roots: index id → number of its root page.
+
+        Raises:
+            NotReadable: a root page is not of that index, or a segment is not a segment: the file
+                is encrypted, or not written yet.
+        """
+        owners, free = self._extents()
+        found = {}
+        for index, root in roots.items():
+            page = self._page(root)
+            if struct.unpack_from(">Q", page, _INDEX_ID)[0] != index:
+                raise NotReadable(f"page {root} of {self.path} is not the root of index {index}")
+            parts = [self._segment(page, at, owners, free) for at in (_LEAF, _UPPER)]
+            found[index] = np.unique(np.concatenate(parts))
+        return found
+
+    def _segment(
+        self, root: bytes, at: int, owners: NDArray[np.uint64], free: NDArray[np.bool_]
+    ) -> Numbers:
+        """The pages of one of the two segments that a root page names."""
+        _space, number, offset = struct.unpack_from(">IIH", root, at)
+        page = self._page(number)
+        slots = self.extent_pages // 2
+        if offset + 64 + 4 * slots > len(page) or _u32(page, offset + 60) != _INODE_MAGIC:
+            raise NotReadable(f"page {number} of {self.path} has no segment at {offset}")
+        (segment,) = struct.unpack_from(">Q", page, offset)
+        single = np.frombuffer(page, ">u4", slots, offset + 64)
+        single = single[single != _NOBODY].astype(np.uint32)
+        extents = np.flatnonzero(owners == segment)
+        numbers = extents[:, None] * self.extent_pages + np.arange(self.extent_pages)
+        whole = numbers[~free[extents]].astype(np.uint32)
+        return np.concatenate([single, whole])
+
+    def _extents(self) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+        """Of each extent its segment (0: none), and of each page of it whether it is free."""
+        count = -(-self.pages // self.extent_pages)
+        entry = _ENTRY_BITS + -(-2 * self.extent_pages // 8)
+        in_a_page = self.page_bytes // self.extent_pages
+        owners = np.zeros(count, np.uint64)
+        free = np.ones((count, self.extent_pages), np.bool_)
+        for first in range(0, count, in_a_page):
+            here = min(in_a_page, count - first)
+            page = self._page(first * self.extent_pages)
+            entries = np.frombuffer(page, np.uint8, here * entry, _ENTRIES).reshape(here, entry)
+            segment = np.ascontiguousarray(entries[:, :8]).view(">u8").reshape(-1)
+            words = np.ascontiguousarray(entries[:, _ENTRY_STATE:_ENTRY_BITS])
+            state = words.view(">u4").reshape(-1)
+            owners[first : first + here] = np.where(np.isin(state, _OWNED), segment, 0)
+            bits = np.unpackbits(entries[:, _ENTRY_BITS:], axis=1, bitorder="little")
+            # An entry that was never written describes an extent of which no page is used.
+            free[first : first + here] = (bits[:, ::2] == 1) | (state == 0)[:, None]
+        return owners, free[:, : self.extent_pages]
+
+    def _encryption(self) -> str | None:
+        """MariaDB says it behind the extent entries of the first page, not in the flags."""
+        entry = _ENTRY_BITS + -(-2 * self.extent_pages // 8)
+        at = _HEADER + _ENTRIES + self.page_bytes // self.extent_pages * entry
+        found = self._bytes(at, 32)
+        if not found.startswith(_CRYPT_MAGIC):
+            return None
+        length = found[7] if len(found) > 7 else 0
+        versions = found[8 + length : 12 + length]
+        return "encryption" if any(versions) else None
+
+    def _page(self, number: int) -> bytes:
+        page = self._bytes(number * self.page_bytes, self.page_bytes)
+        if len(page) < self.page_bytes:
+            raise NotReadable(f"{self.path} ends before its page {number}")
+        # MySQL says of each page that it is compressed, and of the file nothing.
+        why_not = _CHANGED_TYPES.get(struct.unpack_from(">H", page, _TYPE)[0])
+        if why_not is not None:
+            raise NotReadable(f"{self.path} has {why_not}")
+        return page
+
+    def _bytes(self, at: int, length: int) -> bytes:
+        try:
+            return os.pread(self._file, length, at)
+        except OSError as error:
+            raise NotReadable(f"{self.path} cannot be read: {error.strerror}") from error
+
+
+def _u32(data: bytes, at: int) -> int:
+    return int(struct.unpack_from(">I", data, at)[0]) if len(data) >= at + 4 else 0

@@ -6,40 +6,36 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
+import numpy as np
 import pymysql
 from pymysql.connections import Connection
 
+from contend.datasets.existing import entrance
 from contend.errors import ContendError, RequestError
-from contend.servers.client import ANSWER_S
+from contend.load.process import LoadDriver
+from contend.servers.client import ANSWER_S, fetch
 from contend.servers.dsn import Dsn
 from contend.servers.errors import ConnectionLost
 from contend.undo import Journal, put_back
-from contend.warm.model import FILES, KEYS, PATIENCE, WarmPlan, within_s
+from contend.warm import server_list
+from contend.warm.coverage import LOADED, ByList, too_few
 from contend.warm.myisam import ENDINGS, load_index, read_through
-from contend.warm.parts import PAGES_OF_A_RANGE, parts_of
-from contend.warm.server_list import NoList
-from contend.warm.throttle import Limits
-from contend.warm.work import (
-    Life,
+from contend.warm.plan import FILES, KEYS, WarmPlan
+from contend.warm.scan import (
+    PAGES_OF_A_RANGE,
+    PATIENCE,
     WarmingBroke,
     WarmProgress,
-    WarmUpResult,
     Work,
-    life_of,
-    set_old_blocks_time,
-    was_restarted,
+    parts_of,
+    scan,
+    within_s,
 )
-
-if TYPE_CHECKING:
-    from contend.load.process import LoadDriver
-    from contend.warm.by_list import ByList
-    from contend.warm.server_list import ServerHost
-
-# contend-load, datasets and numpy are imported by what needs them: a warm-up by a list needs no
-# scans, scans need no list, and each is a tenth of a second that the user would wait for.
+from contend.warm.server_list import NoList, ServerHost, set_variable
+from contend.warm.throttle import Limits
 
 MARK = "contend warm"
 
@@ -48,6 +44,12 @@ CONNECTIONS, CONNECTIONS_LIMITED = 4, 1
 
 PAGES_LIMITED = 32
 """Of a range, if the load may be held back: 512 KiB, so that a stop works at once."""
+
+TOLERANCE_S = 2
+"""Of the time at which a server started: both readings are whole seconds."""
+
+BY_LIST = "InnoDB, by a list of pages"
+"""What progress is told of: the server reads the pages of all indexes in the order of the files."""
 
 
 class ServerToWarm(Protocol):
@@ -62,8 +64,8 @@ class ServerToWarm(Protocol):
 class Listener:
     """Is told what happens."""
 
-    notice: Callable[[str], None]
-    progress: Callable[[WarmProgress], None]
+    notice: Callable[[str], None] = lambda _text: None
+    progress: Callable[[WarmProgress], None] = lambda _progress: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,29 @@ class How:
     @property
     def readers(self) -> int:
         return self.connections or (CONNECTIONS_LIMITED if self.limits else CONNECTIONS)
+
+
+@dataclass(slots=True)
+class WarmUpResult:
+    """What a warm-up came to.
+
+    Args:
+        size: bytes of what was read.
+        held_s: how long it was held back.
+        refused: item -> why it was not loaded, or not all of it.
+    """
+
+    size: float = 0.0
+    seconds: float = 0.0
+    held_s: float = 0.0
+    refused: dict[str, str] = field(default_factory=dict)
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """What is done in here counts."""
+        began_s = time.monotonic()
+        yield
+        self.seconds += time.monotonic() - began_s
 
 
 def warm_up(
@@ -106,27 +131,23 @@ def warm_up(
         WarmingBroke: the server went away; what is done is in the journal.
     """
     with _begun(server, kind, journal, load, how, listen) as begun:
-        begun.say_what_is_there(plan)
-        loaded = WarmUpResult()
         if host is not None:
-            plan, loaded = begun.read_files(host, plan)
-        loaded += WarmUpResult(refused=begun.load_indexes(plan))
-        if by_list is not None:
-            work, gone = begun.work(replace(plan, items=by_list.left))
-            work.listed = by_list.runs
-            work.asked["page_bytes"] = by_list.page_bytes
+            plan = begun.read_files(host, plan)
+        begun.load_indexes(plan)
+        if by_list is not None and by_list.pages:
             try:
-                return loaded + WarmUpResult(refused=gone) + begun.go_on(work)
+                begun.load_list(by_list)
+                plan = replace(plan, items=by_list.left)
             except NoList as error:
                 listen.notice(f"{error.message}. InnoDB's tables are scanned instead")
-        work, gone = begun.work(plan)
-        return loaded + WarmUpResult(refused=gone) + begun.go_on(work)
+        begun.scan(begun.work(plan))
+        return begun.result
 
 
 def resume(
     server: ServerToWarm, journal: Journal, load: LoadDriver, how: How, listen: Listener
 ) -> WarmUpResult:
-    """Go on with what was interrupted.
+    """Go on with scans that were interrupted.
 
     Raises:
         RequestError: there is nothing to go on with, or the caches are empty again.
@@ -135,14 +156,22 @@ def resume(
     again = f"Begin anew with `contend warm {server.dsn}`."
     if work is None:
         raise RequestError(f"no warm-up of {server.dsn} was interrupted.", hint=again)
-    with _begun(server, work.asked["kind"], journal, load, how, listen) as begun:
-        if was_restarted(Life(**work.asked["life"]), life_of(begun.connection, server.dsn.socket)):
+    with _begun(server, work.kind, journal, load, how, listen) as begun:
+        if abs(started_at(begun.connection) - work.started_at) > TOLERANCE_S:
             journal.work = None
             journal.write()
             raise RequestError(
                 f"{server.dsn} was restarted since, so its caches are empty again.", hint=again
             )
-        return begun.go_on(work)
+        begun.scan(work)
+        return begun.result
+
+
+def started_at(connection: Connection[Any]) -> int:
+    """When the server was started, seconds since 1970 by its own clock."""
+    ((_, uptime),) = fetch(connection, "SHOW GLOBAL STATUS LIKE 'Uptime'")
+    ((now,),) = fetch(connection, "SELECT UNIX_TIMESTAMP()")
+    return int(now) - int(uptime)
 
 
 @contextmanager
@@ -186,102 +215,104 @@ class _WarmUp:
     load: LoadDriver
     how: How
     listen: Listener
+    result: WarmUpResult = field(default_factory=WarmUpResult)
 
-    def work(self, plan: WarmPlan) -> tuple[Work, dict[str, str]]:
-        """The scans of a plan, and what the server refuses of it."""
-        mark = f"{MARK} {secrets.token_hex(4)}"
-        pages = PAGES_LIMITED if self.how.limits else PAGES_OF_A_RANGE
-        parts, gone = parts_of(self.connection, plan, mark=mark, pages=pages)
-        asked = {
-            "sizes": {str(item): item.take for item in plan.items if item.part != KEYS},
-            "mark": mark,
-            "pages": pages,
-            "kind": self.kind,
-            "innodb": any(item.cache == "innodb" for item in plan.items),
-            "life": asdict(life_of(self.connection, self.server.dsn.socket)),
-        }
-        return Work.of(parts, asked), gone
-
-    def go_on(self, work: Work) -> WarmUpResult:
-        """The work that is left."""
-        work.note(self.journal)
-        loaded = WarmUpResult()
-        if work.listed:
-            loaded += self._load_list(work)
-            work.listed = {}
-            work.note(self.journal)
-        if work.upto < work.total:
-            if work.asked["innodb"]:
-                why_not = set_old_blocks_time(self.connection, self.journal)
-                if why_not is not None:
-                    self.listen.notice(why_not)
-            loaded += self._scan(work)
-        self.journal.work = None
-        self.journal.write()
-        return loaded
-
-    def _load_list(self, work: Work) -> WarmUpResult:
-        from contend.warm.by_list import load_list
-        from contend.warm.page_list import of_runs
-        from contend.warm.server_list import host_of
-
-        host = host_of(self.connection, self.server.dsn.socket)
-        pages = {name: of_runs(runs) for name, runs in work.listed.items()}
-        page_bytes, listen = work.asked["page_bytes"], self.listen.progress
-        return load_list(self.connection, host, self.journal, pages, page_bytes, listen)
-
-    def say_what_is_there(self, plan: WarmPlan) -> None:
-        for cache in plan.caches:
-            wanted = sum(item.take for item in plan.of(cache))
-            if wanted and cache.used is not None and cache.used >= wanted:
-                self.listen.notice(
-                    f"{cache.name} has as much in it already as is to be loaded. Pages that are "
-                    "there are not read from the disk again"
-                )
-
-    def read_files(self, host: ServerHost, plan: WarmPlan) -> tuple[WarmPlan, WarmUpResult]:
+    def read_files(self, host: ServerHost, plan: WarmPlan) -> WarmPlan:
         """Read the files of engines that read through the page cache; the plan without the rows
         that are cached nowhere else."""
         engines = {engine.lower() for engine, _part in ENDINGS.values()}
         items = [item for item in plan.items if item.table.engine.lower() in engines]
         if not items:
-            return plan, WarmUpResult()
-        began_s = time.monotonic()
+            return plan
         names = ", ".join(sorted({str(item.table) for item in items}))
         self.listen.notice(f"the files of {names} are read")
         wanted = {(str(item.table), item.part) for item in items}
-        read = {(p.table, p.part): p for p in read_through(self.connection, host, wanted)}
-        done = [i for i in items if i.cache == FILES and (str(i.table), i.part) in read]
-        shares = {str(item): read[str(item.table), item.part].share or 1.0 for item in done}
-        refused = {
-            name: f"{share:.0%} of it is in the page cache after it was read"
-            for name, share in shares.items()
-            if share < 1
-        }
-        left = tuple(item for item in plan.items if item not in done)
-        size = sum(item.take for item in done)
-        loaded = WarmUpResult(size, time.monotonic() - began_s, refused=refused)
-        return replace(plan, items=left), loaded
+        with self.result.timed():
+            files = read_through(self.connection, host, wanted)
+        shares = {(file.table, file.part): file.share or 1.0 for file in files}
+        done = []
+        for item in items:
+            share = shares.get((str(item.table), item.part))
+            if item.cache != FILES or share is None:
+                continue
+            done.append(item)
+            self.result.size += item.take
+            if share < 1:
+                why = f"{share:.0%} of it is in the page cache after it was read"
+                self.result.refused[str(item)] = why
+        return replace(plan, items=tuple(item for item in plan.items if item not in done))
 
-    def load_indexes(self, plan: WarmPlan) -> dict[str, str]:
+    def load_indexes(self, plan: WarmPlan) -> None:
         """Key caches first: their files are read in order, and are small beside the rows."""
-        refused = {}
         for item in (item for item in plan.items if item.part == KEYS):
             self.listen.notice(f"{item}: LOAD INDEX INTO CACHE")
             limit_s, patience = within_s(item.size), PATIENCE[self.kind]
             with self.server.connect(read_timeout=limit_s, init_command=patience) as connection:
                 why = load_index(connection, item)
             if why is not None:
-                refused[str(item)] = why
-        return refused
+                self.result.refused[str(item)] = why
 
-    def _scan(self, work: Work) -> WarmUpResult:
-        from contend.datasets.existing import entrance
-        from contend.warm.loader import end_marked, load_parts
+    def load_list(self, by_list: ByList) -> None:
+        """Have the server load pages, and see what is in the buffer pool then.
 
+        Raises:
+            NoList: it does not load them.
+        """
+        began_s = time.monotonic()
+        pages = np.concatenate(list(by_list.pages.values()))
+        size = len(pages) * by_list.page_bytes
+
+        def on_progress(done: int, _all: int) -> None:
+            read = {BY_LIST: float(done * by_list.page_bytes)}
+            self.listen.progress(WarmProgress(read, {BY_LIST: size}, time.monotonic() - began_s))
+
+        before = self._pages_of_data()
+        with self.result.timed():
+            server_list.load(self.connection, by_list.host, self.journal, pages, on_progress)
+        self.result.size += size
+        # A pool that was cold has grown by what was asked for. If it was not, only a look says.
+        if self._pages_of_data() - before < LOADED * len(pages):
+            there = server_list.take(self.connection, by_list.host, self.journal)
+            self.result.refused |= too_few(by_list.pages, there)
+
+    def _pages_of_data(self) -> int:
+        status = "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_data'"
+        ((_, pages),) = fetch(self.connection, status)
+        return int(pages)
+
+    def work(self, plan: WarmPlan) -> Work:
+        """The scans of a plan."""
+        pages = PAGES_LIMITED if self.how.limits else PAGES_OF_A_RANGE
+        mark = f"{MARK} {secrets.token_hex(4)}"
+        parts, gone = parts_of(self.connection, plan, mark=mark, pages=pages)
+        self.result.refused |= gone
+        sizes = {str(item): item.take for item in plan.items if item.part != KEYS}
+        return Work(parts, sizes, pages, mark, self.kind, started_at(self.connection))
+
+    def scan(self, work: Work) -> None:
+        """What is left of the work."""
+        if work.upto < sum(work.ranges().values()):
+            work.note(self.journal)
+            # What is scanned stays in the buffer pool if pages that are read once count as used.
+            name = "innodb_old_blocks_time"
+            why_not = set_variable(self.connection, self.journal, name, 0)
+            if why_not is not None:
+                self.listen.notice(
+                    f"{why_not}, so pages stay in the old part of the buffer pool and are the "
+                    "first to leave it"
+                )
+            with self.result.timed():
+                size, held_s, refused = self._scanned(work)
+            self.result.size += size
+            self.result.held_s += held_s
+            self.result.refused |= refused
+        self.journal.work = None
+        self.journal.write()
+
+    def _scanned(self, work: Work) -> tuple[float, float, dict[str, str]]:
         address, env = entrance(self.server.dsn, None)
         try:
-            return load_parts(
+            return scan(
                 self.load,
                 address.as_plan(),
                 work,
@@ -298,8 +329,17 @@ class _WarmUp:
                 suppress(ContendError, OSError, pymysql.err.MySQLError),
                 self.server.connect() as connection,
             ):
-                end_marked(connection, work.asked["mark"])
+                end_marked(connection, work.mark)
             raise
+
+
+def end_marked(connection: Connection[Any], mark: str) -> None:
+    """End statements of a warm-up that still run. A user may always end its own."""
+    for row in fetch(connection, "SHOW FULL PROCESSLIST"):
+        if f"/* {mark} */" in str(row[7] or ""):
+            # It may have come to its end by itself.
+            with suppress(pymysql.err.MySQLError):
+                fetch(connection, f"KILL QUERY {int(row[0])}")
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from contend.cli.main import main
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CONTEND_LOAD", str(scripted_program(tmp_path)))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("contend.calibration.watched", disturbed_by)
+    monkeypatch.setattr("contend.load.calibration.watched", disturbed_by)
     monkeypatch.chdir(tmp_path)
 
 
@@ -128,7 +128,7 @@ def test_a_disturbed_host_is_told_of_and_what_was_asked_for_is_kept(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noise = "other processes of this machine used 40.0% of its CPU time"
-    monkeypatch.setattr("contend.calibration.watched", lambda: disturbed_by(noise))
+    monkeypatch.setattr("contend.load.calibration.watched", lambda: disturbed_by(noise))
     assert main(["calibrate", "--connections", "1", "--seconds", "0.01"]) == 0
     assert f"{noise}: calibrate again when the host is quiet" in capsys.readouterr().err
     assert main(["calibrate", "--show", "--json"]) == 0

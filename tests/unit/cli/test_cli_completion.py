@@ -66,7 +66,7 @@ def test_it_completes_recipes_files_and_folders(folder: Path, ask: Ask) -> None:
     assert ask(folder, "contend", "run", "mi") == {"mine.toml"}
     assert ask(folder, "contend", "show", "con") == {"contend-runs"}
     assert ask(folder, "contend", "show", "mi") == set()
-    assert ask(folder, "contend", "warm", "--hot", "mi") == {"mine.toml"}
+    assert ask(folder, "contend", "warm", "--journal", "con") == {"contend-runs"}
 
 
 def test_zsh_takes_it_for_contend(folder: Path) -> None:

@@ -140,7 +140,7 @@ def test_displays(terminal: bool) -> None:
 
 def test_the_display_of_a_warm_up() -> None:
     out = io.StringIO()
-    with WarmDisplay(CleanConsole(file=out, force_terminal=True, width=400), 16384) as display:
+    with WarmDisplay(CleanConsole(file=out, force_terminal=True, width=400)) as display:
         display.notice(HOSTILE)
     require_safe(out.getvalue(), ours=True)
     assert "[bold]b[/bold]" in out.getvalue()

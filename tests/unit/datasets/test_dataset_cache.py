@@ -15,12 +15,13 @@ from child_python import import_path
 from contend.datasets import cache as kept
 from contend.datasets.cache import (
     DatasetInUse,
+    SnapshotDamaged,
     UnknownDataset,
     dataset_key,
+    describe,
     key_inputs,
     workspace,
 )
-from contend.datasets.files import SnapshotDamaged, describe
 from contend.spec.model import DataSpec
 
 DATA = DataSpec(engine="MyISAM", rows=1_000_000)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contend.datasets import files
-from contend.datasets.files import FileEntry, SnapshotDamaged, copy_checked, describe
+from contend.datasets import cache as files
+from contend.datasets.cache import FileEntry, SnapshotDamaged, copy_checked, describe
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from contend.datasets.dump import DumpRefused
-from contend.datasets.dump.look import dump_files
-from contend.datasets.dump.split import CHUNK_BYTES
+from contend.datasets.dump.split import CHUNK_BYTES, dump_files
 
 
 @pytest.mark.parametrize(

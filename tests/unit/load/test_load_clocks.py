@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from needs import missing
 
-from contend.load.hosts import clocks
+from contend.load.hosts import cluster as clocks
 from contend.load.process import LoadFailed
 from contend.program import find_program
 

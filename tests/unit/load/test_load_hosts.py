@@ -17,9 +17,9 @@ from direct_hosts import Answered, DirectCluster
 from null_server import null_server
 
 from contend.errors import RequestError, WorkError
-from contend.load.hosts import Fleet, clocks, cluster, fleet, worker
+from contend.load.hosts import Fleet, cluster, fleet, worker
 from contend.load.hosts.cluster import Cluster, LoadHost
-from contend.load.hosts.secrets import environment_for
+from contend.load.hosts.fleet import environment_for
 from contend.load.process import LoadFailed, LoadProcess
 from contend.placement import Placed, Placement
 from contend.program import find_program
@@ -259,10 +259,10 @@ def test_a_place_of_this_host_is_none_of_all(hosts: DirectCluster, socket: Path)
 def test_a_clock_that_nobody_sets_is_refused() -> None:
     offset: Any = {"steady_us": 0.0, "wall_us": -7200e6, "error_us": 9.0}
     with pytest.raises(WorkError, match=r"host a is 7,200 s behind the one here"):
-        clocks.refuse_apart("a", offset)
-    clocks.refuse_apart("a", {**offset, "wall_us": 500e3})
-    assert clocks.on_clock(5, {**offset, "steady_us": -2.0}) == -1995
-    assert clocks.begin_ns(1.0) > time.monotonic_ns() + 3e9
+        cluster.refuse_apart("a", offset)
+    cluster.refuse_apart("a", {**offset, "wall_us": 500e3})
+    assert cluster.on_clock(5, {**offset, "steady_us": -2.0}) == -1995
+    assert cluster.begin_ns(1.0) > time.monotonic_ns() + 3e9
 
 
 def test_a_scheduler_that_is_not_there_is_refused(

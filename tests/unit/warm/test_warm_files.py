@@ -1,4 +1,5 @@
-"""The files of MyISAM and Aria tables: found by the names of their tables, and read through."""
+"""The files of MyISAM and Aria tables: found by the names of their tables, and read through; which
+options empty the cache of an engine."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ import pytest
 from fake_connection import FakeConnection
 
 from contend.host import page_cache
-from contend.warm.model import KEYS, ROWS
-from contend.warm.myisam import FilePart, files_held, read_through
+from contend.warm.myisam import FilePart, files_held, read_through, reloading
+from contend.warm.plan import KEYS, ROWS, disturbs
 from contend.warm.server_list import ServerHost
 
 SIZE = 10_000
@@ -75,3 +76,27 @@ def test_of_a_table_whose_file_cannot_be_read_nothing_is_told(
 
     monkeypatch.setattr(page_cache, "fill", refuse)
     assert read_through(connection(), host, {("shop.t", ROWS)}) == []
+
+
+@pytest.mark.parametrize(
+    ("engine", "option", "empties"),
+    [
+        ("MyISAM", "key_cache_segments", True),
+        ("MyISAM", "key_buffer_size", True),
+        ("MyISAM", "max_connections", False),
+        ("InnoDB", "innodb_buffer_pool_size", True),
+        ("InnoDB", "key_buffer_size", False),
+        ("RocksDB", "rocksdb_block_cache_size", True),
+        ("MEMORY", "key_buffer_size", False),
+    ],
+)
+def test_which_options_empty_the_cache(engine: str, option: str, empties: bool) -> None:
+    assert disturbs(engine, ["other", option]) is empties
+
+
+def test_a_key_cache_alone_is_filled_again_within_moments() -> None:
+    assert reloading("MyISAM", ["a", "b`c"]) == (
+        "LOAD INDEX INTO CACHE `a`",
+        "LOAD INDEX INTO CACHE `b``c`",
+    )
+    assert reloading("InnoDB", ["a"]) is None

@@ -11,8 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contend.errors import RequestError
-from contend.warm.model import FILES, KEYS, PRIMARY, ROWS, Cache, Column, Index, Survey, WarmTable
-from contend.warm.plan import USABLE, make_plan
+from contend.warm.plan import (
+    FILES,
+    KEYS,
+    PRIMARY,
+    ROWS,
+    USABLE,
+    Cache,
+    Column,
+    Index,
+    Survey,
+    WarmTable,
+    make_plan,
+)
 
 ID, NOTE = Column("id", "int"), Column("note", "varchar")
 
@@ -46,7 +57,6 @@ def names(items: Any) -> list[str]:
 def test_the_smallest_come_first_if_nobody_counts() -> None:
     plan = make_plan(survey(ORDERS, CODES))
     assert names(plan.items) == ["shop.codes.PRIMARY", "shop.orders.note", "shop.orders.PRIMARY"]
-    assert plan.ordered_by == "the smallest first"
     assert plan.left_out == ()
 
 
@@ -57,21 +67,6 @@ def test_what_the_server_keeps_free_is_not_filled() -> None:
     assert sum(item.take for item in plan.items) == 3072
     (left_out,) = plan.left_out
     assert left_out.why.endswith("(4 KiB, of which the server keeps 1 KiB free)")
-
-
-def test_what_is_read_most_for_its_size_comes_first() -> None:
-    reads = {("shop", "orders", "note"): 5000, ("shop", "codes", PRIMARY): 10}
-    plan = make_plan(survey(ORDERS, CODES), reads=reads)
-    # Rows are read for what an index of theirs finds.
-    assert names(plan.items) == ["shop.orders.note", "shop.orders.PRIMARY", "shop.codes.PRIMARY"]
-    assert [item.reads for item in plan.items] == [5000, 5000, 10]
-
-
-def test_names_go_before_the_order_and_one_that_is_gone_is_noted() -> None:
-    plan = make_plan(survey(ORDERS, CODES), first=["shop.orders", "shop.gone"])
-    assert names(plan.items)[0].startswith("shop.orders.")
-    assert names(plan.items)[-1] == "shop.codes.PRIMARY"
-    assert "there is no shop.gone to load first" in plan.notices
 
 
 def test_only_what_is_named_is_loaded() -> None:
@@ -114,25 +109,13 @@ def test_myisam_has_its_keys_in_one_cache_and_its_rows_in_the_hosts() -> None:
     assert {item.part: item.cache for item in plan.items} == {KEYS: "myisam", ROWS: FILES}
 
 
-def test_a_named_key_cache_has_room_of_its_own() -> None:
-    hot = Cache("myisam hot", "MyISAM's key cache hot", 100, None, 1024)
-    plan = make_plan(survey(OLD), key_caches={"shop.old": hot})
-    assert plan.items == ()
-    assert "does not fit in MyISAM's key cache hot" in plan.left_out[0].why
-    with pytest.raises(RequestError, match=r"shop\.codes is not a MyISAM table"):
-        make_plan(survey(OLD, CODES), key_caches={"shop.codes": hot})
-
-
 @given(
     sizes=st.lists(st.integers(0, 5000), min_size=1, max_size=8),
     pool=st.integers(100, 20_000),
-    reads=st.booleans(),
 )
-def test_a_plan_never_asks_for_more_than_there_is_room_for(
-    sizes: list[int], pool: int, reads: bool
-) -> None:
+def test_a_plan_never_asks_for_more_than_there_is_room_for(sizes: list[int], pool: int) -> None:
     tables = [innodb(f"t{number}", {PRIMARY: size}) for number, size in enumerate(sizes)]
-    plan = make_plan(survey(*tables, pool=pool), reads={} if reads else None)
+    plan = make_plan(survey(*tables, pool=pool))
     assert plan.size <= pool * USABLE
     left = sum(one.size or 0 for one in plan.left_out)
     assert plan.size + left == sum(sizes)

@@ -12,8 +12,7 @@ import pytest
 
 from contend.undo import Journal
 from contend.warm import server_list
-from contend.warm.page_list import of_tablespace
-from contend.warm.server_list import FILE_NAME, NoList, ServerHost, load, take
+from contend.warm.server_list import FILE_NAME, NoList, ServerHost, load, of_tablespace, take, write
 
 NEVER = "Loading of buffer pool not started"
 BEGUN = "Loading buffer pool(s) from /data/ib_buffer_pool"
@@ -51,6 +50,7 @@ def data(tmp_path: Path) -> Path:
 def stands_for(patch: pytest.MonkeyPatch, server: Server) -> None:
     patch.setattr(server_list, "_status", server.status)
     patch.setattr(server_list, "_set", server.trigger)
+    patch.setattr(server_list, "set_variable", lambda *_: None)
     patch.setattr(server_list.time, "sleep", lambda _seconds: None)
 
 
@@ -152,3 +152,16 @@ def test_a_list_that_is_being_written_when_it_is_interrupted_does_not_stay(
         take(connection, ServerHost(data), journal)
     assert next(looks) > 6
     assert (data / FILE_NAME).read_text() == "1,1\n"
+
+
+def test_a_list_is_written_whole_and_read_again(tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAME
+    path.write_text("old")
+    pages = np.array([[5, 3], [0, 2**32 - 1]], np.uint32)
+    write(path, pages)
+    assert path.read_text() == "5,3\n0,4294967295\n"
+    assert list(tmp_path.iterdir()) == [path]
+    # MariaDB ends its list with a blank line.
+    for text in (path.read_bytes(), path.read_bytes() + b" \n"):
+        assert np.array_equal(server_list._parsed(text), pages)
+    assert server_list._parsed(b"").shape == (0, 2)

@@ -1,10 +1,11 @@
-"""A load that is held back as a process, with a probe made up."""
+"""A load that is held back as a process, with a probe made up; for how long, by readings at times
+of our own."""
 
 from __future__ import annotations
 
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pymysql
@@ -12,20 +13,30 @@ import pytest
 from fake_connection import FakeConnection, Rows
 
 from contend.warm import throttle
-from contend.warm.throttle import NO_PROBE, Limits, Throttle
+from contend.warm.throttle import (
+    CALM_S,
+    FIRST,
+    FULL,
+    LEAST,
+    NO_PROBE,
+    REST_S,
+    STEP,
+    DutyCycle,
+    Throttle,
+)
 
 SOON_S = 60
 """No answer of this takes a second; a host that stands still may take longer."""
 
 PROBE = "SELECT 1 FROM orders WHERE id = 5"
-LATENCY = Limits(latency_s=1000.0)
+LATENCY_S = 1000.0
 
 
 class Server(FakeConnection):
     """`seen` is set when `wanted` was asked."""
 
-    def __init__(self, wanted: str, *, running: int = 0) -> None:
-        super().__init__({"Threads_running": [("Threads_running", str(running))]})
+    def __init__(self, wanted: str) -> None:
+        super().__init__()
         self.wanted = wanted
         self.seen = threading.Event()
 
@@ -55,7 +66,7 @@ def test_a_probe_whose_table_was_dropped_reads_nothing_from_then_on(
     load: subprocess.Popen[bytes],
 ) -> None:
     server = Server(NO_PROBE)
-    with Throttle(server.connect, LATENCY, probe, 1) as held:
+    with Throttle(server.connect, LATENCY_S, probe) as held:
         held.hold(load.pid)
         assert server.seen.wait(SOON_S)
     assert held.broken is None
@@ -69,18 +80,18 @@ def test_a_load_that_nobody_could_hold_back_any_more_is_ended(
     def refused() -> Any:
         raise pymysql.err.OperationalError(1040, "Too many connections")
 
-    with Throttle(refused, LATENCY, probe, 1) as held:
+    with Throttle(refused, LATENCY_S, probe) as held:
         held.hold(load.pid)
         assert load.wait(SOON_S) != 0
     assert held.broken == "Too many connections"
 
 
 def test_it_goes_on_when_the_throttle_is_over(load: subprocess.Popen[bytes]) -> None:
-    server = Server("SHOW GLOBAL STATUS LIKE 'Threads_running'", running=50)
-    with Throttle(server.connect, Limits(threads_running=8), probe, 1) as held:
+    server = Server(PROBE.replace("orders", "others"))
+    with Throttle(server.connect, 0.0, lambda: server.wanted) as held:
         held.hold(load.pid)
         assert server.seen.wait(SOON_S)
-        assert held.held == "threads running"
+        assert (held.held or "").startswith("latency, ")
     assert held.held_s > 0
     load.terminate()
     # A stopped process would not hear it.
@@ -101,8 +112,64 @@ def test_a_probe_without_an_answer_is_not_waited_for_at_the_end(
             return []
 
     server = Hanging(NO_PROBE)
-    with Throttle(server.connect, LATENCY, probe, 1) as held:
+    with Throttle(server.connect, LATENCY_S, probe) as held:
         held.hold(load.pid)
         assert asked.wait(SOON_S)
     assert not over.is_set()
     answered.set()
+
+
+BOUND_S = 0.005
+
+
+def walked(pace: DutyCycle, latency_of: Callable[[float], float], seconds: float) -> list[float]:
+    """The shares of so long, looked at a hundred times a second by a server whose latency depends
+    on the share; `pace` sees it."""
+    shares = []
+    for look in range(int(seconds * 100)):
+        shares.append(pace.share)
+        pace.see(look / 100, latency_of(pace.share))
+    return shares
+
+
+@pytest.mark.parametrize("most", [0.02, 0.1, 0.3, 0.7])
+def test_it_finds_the_share_that_the_bound_leaves_and_passes_it_rarely(most: float) -> None:
+    pace = DutyCycle(BOUND_S)
+    shares = walked(pace, lambda share: 0.001 if share <= most else 0.02, 120)
+    settled = shares[6000:]
+    assert sum(settled) / len(settled) > most / 2
+    assert max(settled) <= most + STEP
+    above = [share > most for share in settled]
+    # What a p99 allows.
+    assert sum(above) < 0.01 * len(above)
+
+
+def test_a_server_that_bears_all_of_it_gets_it_soon() -> None:
+    pace = DutyCycle(BOUND_S)
+    shares = walked(pace, lambda _share: 0.001, 10)
+    assert shares[0] == FIRST
+    # It doubles as long as nothing speaks against it.
+    assert shares.index(FULL) <= 6 * 100 * CALM_S
+    pace.ran(1.0, 200.0)
+    assert (pace.rest_until_s, pace.why) == (200.0, None)
+
+
+def test_a_server_that_is_slow_by_itself_is_left_alone_and_not_for_ever() -> None:
+    pace = DutyCycle(BOUND_S)
+    shares = walked(pace, lambda _share: 0.02, 30)
+    assert shares[-1] == LEAST
+    assert pace.rest_until_s == pytest.approx(29.99 + REST_S)
+    for look in range(3000, 6000):
+        pace.see(look / 100, 0.001)
+    assert pace.share > STEP
+
+
+def test_one_crowded_moment_halves_once() -> None:
+    pace = DutyCycle(BOUND_S)
+    before = pace.share
+    for look in range(10):
+        pace.see(look / 100, 0.02)
+    assert pace.share == before / 2
+    assert pace.why == "latency, 2.5% of its speed"
+    pace.ran(0.002, 1.0)
+    assert pace.rest_until_s == pytest.approx(1.0 + 0.002 * (1 / pace.share - 1))

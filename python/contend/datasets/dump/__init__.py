@@ -1,10 +1,8 @@
 """Dumps of mysqldump, mariadb-dump or anybody's own hand, read as a stream.
 
-split     a file of a dump, unpacked while it is read; its statements
-look      what shows before a server is started: which files, whether they are whole
+split     the files of a dump, unpacked while they are read, and their statements
 rules     what the client has to do about a statement, and what it is run as, by its words
-account   who loads it: an account that may do nothing outside the database
-load      the statements, one by one, into a server
+load      the statements, one by one, by an account that may do nothing outside the database
 """
 
 from __future__ import annotations

@@ -14,12 +14,21 @@ import pymysql
 from pymysql.connections import Connection
 
 from contend.datasets.dump import DumpFailed, DumpRefused
-from contend.datasets.dump.account import ACCOUNT, Account
-from contend.datasets.dump.look import COMPLETED, DUMPED, cut_off, dump_files, named_file
 from contend.datasets.dump.rules import Verdict, in_words, judge
-from contend.datasets.dump.split import MESSAGE, SOURCE, DumpFile, Quotes, Splitter, Statement
+from contend.datasets.dump.split import (
+    COMPLETED,
+    DUMPED,
+    MESSAGE,
+    SOURCE,
+    DumpFile,
+    Quotes,
+    Splitter,
+    Statement,
+    cut_off,
+    named_file,
+)
 from contend.servers import PrivateServer
-from contend.servers.client import LONG_S, SYSTEM_DATABASES, fetch, quoted
+from contend.servers.client import LONG_S, SYSTEM_DATABASES, fetch, qualified, quoted
 from contend.servers.errors import ConnectionLost
 
 _OF_DATABASE = re.compile(
@@ -145,7 +154,6 @@ class _Loader:
         self._loaded = DumpResult()
 
     def load(self, path: Path) -> DumpResult:
-        dump_files(path)
         self._file(path, path.name, ())
         if self._home is None:
             self._refuse_empty(path)
@@ -388,3 +396,70 @@ class _Loader:
                 f"{path} has no database {wanted}", hint=f"It has {', '.join(self._seen)}."
             )
         raise DumpRefused(f"{path} holds no statement that makes a table")
+
+
+ACCOUNT = "contend_import"
+
+_WHO = f"'{ACCOUNT}'@'localhost'"
+
+_ALTERED = ("PROCEDURE", "FUNCTION")
+"""Of these the server changes whose rights they have."""
+
+
+class Account:
+    """The account, made anew and without a right.
+
+    Args:
+        server: asked as root, and no text of a dump is sent so.
+    """
+
+    def __init__(self, server: PrivateServer) -> None:
+        self._server = server
+        self._query(f"DROP USER IF EXISTS {_WHO}")
+        self._query(f"CREATE USER {_WHO}")
+
+    def own(self, database: str) -> None:
+        """Give it all rights on a database, which there may be or not.
+
+        Raises:
+            DumpRefused: it is a database of the server's own.
+        """
+        if database.lower() in SYSTEM_DATABASES:
+            raise DumpRefused(
+                f"the database {database} is the server's own, and no dump is loaded into it",
+                hint="`--database NAME` takes another one of the dump; `--name NAME` names that of "
+                "a dump which says none.",
+            )
+        # A grant takes the name for a pattern.
+        pattern = re.sub(r"[\\_%]", r"\\\g<0>", database)
+        self._query(f"GRANT ALL PRIVILEGES ON {quoted(pattern)}.* TO {_WHO}")
+
+    def keep_rights(self, database: str) -> None:
+        """Have all routines run with the account's rights, whoever calls them.
+
+        Raises:
+            DumpRefused: one cannot be changed.
+        """
+        for kind, name in self._of_callers(database):
+            if kind in _ALTERED:
+                self._query(f"ALTER {kind} {qualified(database, name)} SQL SECURITY DEFINER")
+        for kind, name in self._of_callers(database):
+            raise DumpRefused(
+                f"the {kind.lower()} {name} would have the rights of whoever calls it",
+                hint="Take SQL SECURITY INVOKER out of its definition.",
+            )
+
+    def _of_callers(self, database: str) -> list[tuple[str, str]]:
+        with self._server.connect() as root:
+            found = fetch(
+                root,
+                "SELECT ROUTINE_TYPE, ROUTINE_NAME FROM information_schema.ROUTINES"
+                " WHERE ROUTINE_SCHEMA = %s AND SECURITY_TYPE = 'INVOKER'",
+                (database,),
+            )
+        return [(str(kind), str(name)) for kind, name in found]
+
+    def _query(self, text: str) -> None:
+        # Connected anew, since a load may take longer than a server keeps one who says nothing.
+        with self._server.connect() as root:
+            root.query(text)

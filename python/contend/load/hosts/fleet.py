@@ -11,15 +11,13 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, cast
 
 from contend.errors import ContendError, RequestError
-from contend.load.hosts import clocks
-from contend.load.hosts.cluster import Cluster, HostGone, LoadHost
-from contend.load.hosts.secrets import environment_for, sealed
+from contend.load.hosts.cluster import LEAD_S, Cluster, HostGone, LoadHost, begin_ns, on_clock
 from contend.load.plan import planned_s
 from contend.load.process import (
     GRACE_S,
@@ -138,7 +136,7 @@ class FleetRun:
         self._plan = plan if hosts[0].is_here else _unwatched(plan)
         self._env = env
         connect_s = float(plan["server"].get("connect_timeout_s", 10.0))
-        self._limit_s = planned_s(plan) + connect_s + clocks.LEAD_S + 2 * GRACE_S
+        self._limit_s = planned_s(plan) + connect_s + LEAD_S + 2 * GRACE_S
         self._before: dict[int, ClockOffset] = {}
         self._stopped = threading.Event()
         self._trouble: ContendError | None = None
@@ -235,12 +233,12 @@ class FleetRun:
             except HostGone as error:
                 ear.lose(f"its worker has gone ({error.detail})")
             slowest_s = max(slowest_s, time.monotonic() - started)
-        at_ns = clocks.begin_ns(slowest_s)
+        at_ns = begin_ns(slowest_s)
         for ear in there:
             if ear.over:
                 continue
             try:
-                ear.host.tell("begin", clocks.on_clock(at_ns, self._before[ear.number]))
+                ear.host.tell("begin", on_clock(at_ns, self._before[ear.number]))
             except HostGone as error:
                 ear.lose(f"its worker has gone ({error.detail})")
 
@@ -330,3 +328,48 @@ def _unwatched(plan: Plan) -> Plan:
     for node in plan.get("nodes", ()):
         node.pop("watch", None)
     return plan
+
+
+def environment_for(
+    host: LoadHost, plan: Any, env: Mapping[str, str], *, is_private: bool
+) -> dict[str, str]:
+    """What contend-load there is to find in its environment beside what it has.
+
+    Args:
+        env: what it would find here.
+        is_private: nobody can read what is sent there.
+
+    Raises:
+        RequestError: the host lacks a secret, and it cannot be sent.
+    """
+    secret = sorted({name for name in _named(plan) if name in env})
+    if is_private or not secret:
+        return {name: env[name] for name in secret}
+    there = host.ask("has_variables", secret)
+    missing = [name for name in secret if name not in there]
+    if missing:
+        raise RequestError(
+            f"the password would go to host {host.name} over a connection that others can read",
+            hint=f"Set {' and '.join(missing)} in the environment of the Dask workers, or give "
+            "the scheduler TLS (an address that begins with tls://).",
+        )
+    return {}
+
+
+def sealed(env: dict[str, str]) -> Callable[[], dict[str, str]]:
+    """What is not seen in the message that carries it: Dask's workers log messages as Python prints
+    them if their level is debug. A function that no module knows is sent whole."""
+    return lambda: env
+
+
+def _named(plan: Any) -> Iterator[str]:
+    """The variables that a plan says a secret is in."""
+    if isinstance(plan, Mapping):
+        for key, value in plan.items():
+            if key.endswith("_env") and isinstance(value, str):
+                yield value
+            else:
+                yield from _named(value)
+    elif isinstance(plan, list):
+        for value in plan:
+            yield from _named(value)

@@ -9,23 +9,19 @@ import pytest
 from calibration_fakes import ceiling, disturbed_by, shape
 
 from contend import host
-from contend.calibration import (
-    Calibration,
+from contend.load import Address, LoadFailed, plan_of
+from contend.load.calibration import (
     Extent,
-    NewerCalibration,
-    RunShape,
     calibrate,
     ensure,
-    file,
-    has_ceiling,
     path_of,
-    shape_of,
     stored,
     this_host,
     this_program,
+    watched,
+    write,
 )
-from contend.calibration.measure import watched
-from contend.load import Address, LoadFailed, plan_of
+from contend.load.ceilings import Calibration, RunShape, has_ceiling, shape_of
 from contend.settings.plan_keys import WORKLOAD
 from contend.spec import CellSpec
 
@@ -153,7 +149,7 @@ def test_what_was_starved_is_told_and_tried_again(
 def test_what_a_disturbed_host_gave_is_used_and_not_kept(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contend.calibration.measure.watched", lambda: disturbed_by("a neighbour"))
+    monkeypatch.setattr("contend.load.calibration.watched", lambda: disturbed_by("a neighbour"))
     found, heard = ensured([shape(1)], program, tmp_path)
     assert found.of(shape(1)) is not None
     assert heard.notices[-1].startswith("a neighbour: the calibration is used for this run only")
@@ -168,8 +164,8 @@ def test_watching_sees_no_disturbance_in_our_own_work(monkeypatch: pytest.Monkey
     def pressure() -> host.Pressure:
         return host.Pressure(next(at), 2, next(cpu), {}, None, {}, None, None)
 
-    monkeypatch.setattr("contend.calibration.measure.host.pressure", pressure)
-    monkeypatch.setattr("contend.calibration.measure.host.own_cpu_s", lambda: next(own))
+    monkeypatch.setattr("contend.load.calibration.host.pressure", pressure)
+    monkeypatch.setattr("contend.load.calibration.host.own_cpu_s", lambda: next(own))
     with watched() as found:
         pass
     assert found == []
@@ -189,15 +185,6 @@ def test_a_damaged_file_is_told_of_and_replaced(program: Path, tmp_path: Path) -
     assert "is damaged" in heard.notices[0]
     assert heard.notices[0].endswith("it is measured anew")
     assert stored(program, tmp_path) == found
-
-
-def test_a_newer_file_stays(program: Path, tmp_path: Path) -> None:
-    path = path_of(tmp_path, this_host(), this_program(program))
-    path.parent.mkdir(parents=True)
-    path.write_text('{"format": 9}')
-    with pytest.raises(NewerCalibration):
-        ensured([shape(1)], program, tmp_path)
-    assert path.read_text() == '{"format": 9}'
 
 
 def test_a_cache_that_cannot_be_written_costs_no_calibration(program: Path, tmp_path: Path) -> None:
@@ -221,7 +208,7 @@ def test_others_ceilings_are_kept_beside_ours(program: Path, tmp_path: Path) -> 
 
     def meanwhile(done: int, total: int) -> None:
         heard.tell(done, total)
-        file.write(path, Calibration(host, program_is).with_more([ceiling(512)]))
+        write(path, Calibration(host, program_is).with_more([ceiling(512)]))
 
     ensure([shape(1)], program, tmp_path, SHORT, meanwhile, heard.notices.append)
     kept = stored(program, tmp_path)

@@ -16,5 +16,4 @@ def program(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def quiet_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever else this machine does."""
-    monkeypatch.setattr("contend.calibration.measure.watched", disturbed_by)
-    monkeypatch.setattr("contend.calibration.watched", disturbed_by)
+    monkeypatch.setattr("contend.load.calibration.watched", disturbed_by)

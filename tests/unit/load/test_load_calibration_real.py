@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from calibration_fakes import shape
 
-from contend.calibration import Ceiling, Extent, RunShape, calibrate, shape_of
-from contend.calibration.measure import null_server
 from contend.cli.main import main
 from contend.load import LoadProcess
+from contend.load.calibration import Extent, calibrate, null_server
+from contend.load.ceilings import Ceiling, RunShape, shape_of
 
 SHORT = Extent(rounds=2, warmup_s=0.0, measure_s=0.25)
 POINTS = {"kind": "random_points", "points": 10, "distribution": {"kind": "special"}}

@@ -12,25 +12,12 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, cast
 
 from contend import probed
-from contend.errors import RequestError, WorkError
 from contend.load import Address
 from contend.load.plan import PLAN_VERSION
 from contend.plan import Engine, Load, Plan, Protocol, Workload
 from contend.settings.plan_keys import DISTRIBUTION, SUPPLIED, WORKLOAD
 from contend.spec import SCRIPT, STATEMENTS, is_file
 from contend.stats import Estimate, estimate, finite
-
-
-class DamagedCalibration(WorkError):
-    """The file cannot be read whole."""
-
-
-class ForeignCalibration(WorkError):
-    """The file is of another host or another program than its name says."""
-
-
-class NewerCalibration(RequestError):
-    """A newer contend wrote the file."""
 
 
 @dataclass(frozen=True, slots=True)

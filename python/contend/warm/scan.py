@@ -1,0 +1,476 @@
+"""A plan as statements that read ranges of keys, and their reading by contend-load.
+
+A range is the pages that are read in one statement. Between two of them the load can be held
+back, so ranges are short; and all of them are asked for in the order of the plan, each by whichever
+connection is free, so a slow connection leaves no hole.
+
+A key whose first column is a whole number is cut evenly from its lowest to its highest value. An
+index of another type is cut at the values that rows at even steps of such a primary key have. What
+is left is read in one piece.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any, Self, cast
+
+import pymysql
+from pymysql.connections import Connection
+
+from contend.errors import WorkError
+from contend.load.plan import PLAN_VERSION
+from contend.load.process import LoadDriver, LoadFailed
+from contend.outcome import Outcome, Scanned
+from contend.plan import Plan, Server
+from contend.servers.client import ANSWER_S, fetch, qualified, quoted
+from contend.undo import Journal, JournalBroken
+from contend.warm.plan import (
+    KEYS,
+    PRIMARY,
+    ROWS,
+    WHOLE_NUMBERS,
+    Cache,
+    Column,
+    Index,
+    Item,
+    WarmPlan,
+    WarmTable,
+)
+from contend.warm.survey import survey
+from contend.warm.throttle import NO_PROBE, Limits, Throttle
+
+PAGES_OF_A_RANGE = 256
+"""4 MiB of InnoDB: long enough for its read-ahead, short enough to be held back after."""
+
+CUTS_MAX = 128
+"""Values that are looked up to cut an index; each is a row that must be found by its key."""
+
+PATIENCE = {
+    "mariadb": "SET SESSION max_statement_time = 0, lock_wait_timeout = 300",
+    "mysql": "SET SESSION max_execution_time = 0, lock_wait_timeout = 300",
+}
+"""For the statements that load, by the kind of the server: reading a table may take long, and one
+that somebody has locked is passed over."""
+
+READ_ONLY = "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED, READ ONLY"
+"""The server itself then refuses any write, and keeps no old versions of rows for us."""
+
+_SLOWEST = 1 << 20
+"""Bytes a second that the slowest disk reads at least."""
+
+_INT64_MAX = 2**63 - 1
+
+_LONG = frozenset(
+    {"tinyblob", "blob", "mediumblob", "longblob", "tinytext", "text", "mediumtext", "longtext"}
+    | {"json", "geometry", "point", "vector"}
+)
+_VARYING = frozenset({"varchar", "varbinary", "char"})
+
+_ROW_MAX = 4000
+"""Bytes that a row surely keeps in its page, of which at least two fit in one of 8 KiB."""
+
+_TEXT = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
+_BYTES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
+_SORTABLE = WHOLE_NUMBERS | {"date", "datetime", "timestamp", "time", "year", "decimal"}
+
+Part = dict[str, Any]
+"""Statements that read one item, or a piece of it, as contend-load is told them: `name` of the
+item; `statement`, which reads all of it, or with `keys` ends where the lowest key goes:
+`… WHERE id BETWEEN`; `keys`: the `first`, the `last`, and how many `ranges` they are cut into."""
+
+
+def within_s(size: int) -> float:
+    """A statement that reads so many bytes hangs if it takes longer."""
+    return ANSWER_S + size / _SLOWEST
+
+
+def parts_of(
+    connection: Connection[Any], plan: WarmPlan, *, mark: str, pages: int = PAGES_OF_A_RANGE
+) -> tuple[list[Part], dict[str, str]]:
+    """The statements of a plan, in its order, and the items that the server refuses with the
+    reason. Indexes that are loaded by a statement of their own (`KEYS`) have none.
+
+    Args:
+        connection: asked for the ends of keys, and for the values at which to cut.
+        mark: a comment in every statement, by which they are found in the process list.
+    """
+    caches = {cache.engine: cache for cache in plan.caches}
+    parts: list[Part] = []
+    refused = {}
+    for item in plan.items:
+        if item.part == KEYS:
+            continue
+        try:
+            found = _parts(connection, item, caches[item.cache], f"SELECT /* {mark} */", pages)
+            parts += [{"name": str(item)} | part for part in found]
+        except pymysql.err.MySQLError as error:
+            refused[str(item)] = f"{error.args[-1]} ({error.args[0]})"
+    return parts, refused
+
+
+def _parts(
+    connection: Connection[Any], item: Item, cache: Cache, select: str, pages: int
+) -> list[Part]:
+    table = item.table
+    name = qualified(table.database, table.name)
+    if item.part == ROWS:
+        # In file order, whatever indexes there are: all long values of a row come with it.
+        return [{"statement": f"{select} {_lengths(table.columns)} FROM {name} USE INDEX ()"}]
+    index = table.index(item.part)
+    if index is None:
+        return []
+    ranges = max(1, -(-item.take // (pages * cache.page)))
+    scan = _Scan(connection, item, index, select, name)
+    return scan.even(ranges) or scan.cut(min(ranges, CUTS_MAX)) or [{"statement": scan.whole()}]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """One index, and how it is read."""
+
+    connection: Connection[Any]
+    item: Item
+    index: Index
+    select: str
+    name: str
+
+    @property
+    def _holds_rows(self) -> bool:
+        return self.index.name == PRIMARY
+
+    @property
+    def _from(self) -> str:
+        if self._holds_rows and not self.item.table.has_primary:
+            return f"FROM {self.name} USE INDEX ()"
+        return f"FROM {self.name} FORCE INDEX ({quoted(self.index.name)})"
+
+    def _reading(self, where: str) -> str:
+        """Reads the index and nothing else, but with the rows their long values too."""
+        what = _lengths(_long(self.item.table.columns)) if self._holds_rows else "COUNT(*)"
+        return f"{self.select} {what} {self._from} WHERE {where}"
+
+    def whole(self) -> str:
+        columns = self.item.table.columns
+        if self._holds_rows:
+            return f"{self.select} {_lengths(columns)} {self._from}"
+        # Without a condition MySQL counts the rows by the primary key, whichever index is named.
+        key = self.item.table.index(PRIMARY)
+        held = [*self.index.columns, *(key.columns if key is not None else ())]
+        column = next((name for name in held if name is not None), None)
+        what = "COUNT(*)" if column is None else f"SUM(LENGTH({quoted(column)}))"
+        return f"{self.select} {what} {self._from}"
+
+    def even(self, ranges: int) -> list[Part] | None:
+        """Cut evenly between the lowest and the highest key; None if that cannot be done."""
+        item, column = self.item, self.item.table.leads(self.index)
+        if column is None or column.type not in WHOLE_NUMBERS:
+            return None
+        whole = item.take == item.size
+        if not self._holds_rows and whole and ranges > 1 and self._key() is not None:
+            return None  # Its values may lie anywhere: it is cut where the rows are.
+        name = quoted(column.name)
+        ends = self._ends(name, self._from)
+        if ends is None:
+            return [{"statement": self.whole()}]
+        low, high = ends
+        if high > _INT64_MAX:
+            return None
+        if not whole:
+            # The newest rows, if the keys are given in turn.
+            low = high - (high - low) * item.take // item.size
+        keys = {"first": low, "last": high, "ranges": min(ranges, high - low + 1)}
+        parts: list[Part] = [{"statement": self._reading(f"{name} BETWEEN"), "keys": keys}]
+        if column.is_nullable:
+            parts.append({"statement": self._reading(f"{name} IS NULL")})
+        return parts
+
+    def cut(self, ranges: int) -> list[Part] | None:
+        """Cut at the values of rows that are evenly spread over the primary key; None if that
+        cannot be done."""
+        column, key = self.item.table.leads(self.index), self._key()
+        if column is None or key is None or self._holds_rows or ranges < 2:
+            return None
+        literal = _literal(column)
+        if literal is None:
+            return None
+        value, written = literal
+        ends = [written.format(value) for value in self._cuts(column.name, key.name, value, ranges)]
+        name = quoted(column.name)
+        wheres = [
+            f"{name} < {ends[0]}" if ends else f"{name} IS NOT NULL",
+            *(f"{name} >= {low} AND {name} < {high}" for low, high in pairwise(ends)),
+            *(f"{name} >= {end}" for end in ends[-1:]),
+            *([f"{name} IS NULL"] if column.is_nullable else []),
+        ]
+        return [{"statement": self._reading(where)} for where in wheres]
+
+    def _key(self) -> Column | None:
+        """The first column of the primary key, if it is a whole number."""
+        column = self.item.table.leads(self.item.table.index(PRIMARY))
+        return column if column is not None and column.type in WHOLE_NUMBERS else None
+
+    def _cuts(self, column: str, key: str, value: str, ranges: int) -> list[str]:
+        """Values of the column, in its own order, none of them twice."""
+        name, rows = quoted(column), f"FROM {self.name} FORCE INDEX (PRIMARY)"
+        ends = self._ends(quoted(key), rows)
+        if ends is None:
+            return []
+        low, high = ends
+        steps = sorted({low + (high - low) * step // ranges for step in range(1, ranges)})
+        found = fetch(
+            self.connection,
+            f"{self.select} {value.format(name)} {rows}"
+            f" WHERE {quoted(key)} IN ({', '.join(map(str, steps))}) AND {name} IS NOT NULL"
+            f" GROUP BY {name} ORDER BY {name}",
+        )
+        return [str(row[0]) for row in found]
+
+    def _ends(self, name: str, source: str) -> tuple[int, int] | None:
+        """The lowest and the highest value; None if there is no row."""
+        rows = fetch(self.connection, f"{self.select} MIN({name}), MAX({name}) {source}")
+        ((low, high),) = rows
+        return None if low is None else (int(low), int(high))
+
+
+def _literal(column: Column) -> tuple[str, str] | None:
+    """How a value is asked for and how it is written, so that no character in it can end it; None
+    if values of the type cannot be told in text."""
+    if column.type in _SORTABLE:
+        return "MIN({})", "{}" if column.type in WHOLE_NUMBERS else "'{}'"
+    if column.type in _TEXT:
+        return "MIN(HEX(CONVERT({} USING utf8mb4)))", "_utf8mb4 X'{}'"
+    return ("MIN(HEX({}))", "X'{}'") if column.type in _BYTES else None
+
+
+def _long(columns: Iterable[Column]) -> list[Column]:
+    """Columns whose values may lie outside of the row's page: they are only read if they are asked
+    for."""
+    columns = list(columns)
+    octets = sum(column.octets for column in columns if column.type in _VARYING)
+    types = _LONG | _VARYING if octets > _ROW_MAX else _LONG
+    return [column for column in columns if column.type in types]
+
+
+def _lengths(columns: Iterable[Column]) -> str:
+    """Reads every value that is stored."""
+    stored = [column for column in columns if not column.is_virtual]
+    return ", ".join(f"SUM(LENGTH({quoted(column.name)}))" for column in stored) or "COUNT(*)"
+
+
+def count_keyed_columns(connection: Connection[Any], database: str) -> None:
+    """Count the rows of every table, once for each column that leads a key."""
+    for table in survey(connection, database).tables:
+        for statement in statements_of(table):
+            fetch(connection, statement)
+
+
+def statements_of(table: WarmTable) -> list[str]:
+    """The counts of a table: the primary key by a column without a key, which takes reading the
+    rows; other keys by a pattern, in the hope that the server walks their index for it."""
+    count = f"SELECT COUNT(*) FROM {qualified(table.database, table.name)}"
+    keyed = {index.columns[0] for index in table.indexes if index.columns}
+    plain = [quoted(column.name) for column in table.columns if column.name not in keyed]
+    statements = []
+    for index in table.indexes:
+        column = index.columns[0] if index.columns else None
+        if index.name == PRIMARY:
+            where = f" WHERE {plain[0]} = 0 OR {plain[0]} = '0'" if plain else ""
+            statements.append(f"{count}{where}")
+        elif column is not None:
+            statements.append(f"{count} WHERE {quoted(column)} LIKE '%0%'")
+    return statements
+
+
+class WarmingBroke(WorkError):
+    """The server or the load went away before everything was loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class WarmProgress:
+    """How far a warm-up is.
+
+    Args:
+        done: name of each item -> bytes of it that were read, in the order of the plan.
+        sizes: the same, bytes that are to be read.
+        held: why it is held back now; None if it is not.
+    """
+
+    done: Mapping[str, float]
+    sizes: Mapping[str, int]
+    elapsed_s: float
+    held: str | None = None
+
+
+@dataclass(slots=True)
+class Work:
+    """What is scanned, and how far it is; the journal of the server keeps it, so that it can be
+    gone on with after whatever ended it.
+
+    Args:
+        sizes: name of each item -> bytes of it.
+        pages: of a range.
+        mark: in every statement.
+        kind: of the server.
+        started_at: when the server was started, seconds since 1970 by its own clock: if it was
+            restarted since, its caches are empty.
+        upto: ranges at the beginning that are done.
+    """
+
+    parts: list[Part]
+    sizes: dict[str, int]
+    pages: int
+    mark: str
+    kind: str
+    started_at: int
+    upto: int = 0
+
+    @classmethod
+    def noted(cls, journal: Journal) -> Self | None:
+        """What is left of an earlier warm-up; None if nothing is. Raises JournalBroken."""
+        if journal.work is None:
+            return None
+        try:
+            return cls(**journal.work)
+        except TypeError as error:
+            raise JournalBroken(
+                f"what the journal {journal.path} says of a warm-up cannot be read: {error}.",
+                hint="Begin anew without --resume.",
+            ) from error
+
+    def note(self, journal: Journal) -> None:
+        """Bring to the disk how far it is."""
+        journal.work = asdict(self)
+        journal.write()
+
+    def ranges(self) -> dict[str, int]:
+        """Ranges of each item, by name."""
+        ranges: dict[str, int] = {}
+        for part in self.parts:
+            count = part["keys"]["ranges"] if "keys" in part else 1
+            ranges[part["name"]] = ranges.get(part["name"], 0) + count
+        return ranges
+
+
+LONGEST_S = 30 * 24 * 3600.0
+INTERVAL_S = 0.1
+NOTED_EVERY_S = 1.0
+
+
+def scan(
+    load: LoadDriver,
+    server: Server,
+    work: Work,
+    journal: Journal,
+    *,
+    connect: Callable[[], Connection[Any]],
+    env: Mapping[str, str],
+    limits: Limits,
+    connections: int,
+    listen: Callable[[WarmProgress], None],
+) -> tuple[float, float, dict[str, str]]:
+    """Have contend-load read all parts that are not done.
+
+    Args:
+        connect: to the server, for the probe of the latency.
+        env: where the password is.
+
+    Returns:
+        Bytes that were read; seconds that it was held back; item -> why it was not read.
+
+    Raises:
+        WarmingBroke: it did not come to its end.
+    """
+    ranges = work.ranges()
+    started_s = noted_s = time.monotonic()
+    skipped, left = {}, work.upto
+    for name, count in ranges.items():
+        skipped[name] = min(left, count)
+        left -= skipped[name]
+    last: Scanned | None = None
+
+    def in_bytes(done: Mapping[str, int]) -> dict[str, float]:
+        return {
+            name: work.sizes.get(name, 0) * done.get(name, 0) / count
+            for name, count in ranges.items()
+        }
+
+    def heard(outcome: Outcome) -> None:
+        nonlocal noted_s, last
+        if outcome["type"] == "hello":
+            throttle.hold(outcome["pid"])
+        if outcome["type"] != "interval" and outcome["type"] != "done":
+            return
+        scanned = outcome.get("scanned")
+        if scanned is None:
+            return
+        last = scanned
+        work.upto = scanned["upto"]
+        now_s = time.monotonic()
+        if now_s >= noted_s + NOTED_EVERY_S:
+            work.note(journal)
+            noted_s = now_s
+        done = in_bytes({part["name"]: part["ranges"] for part in scanned["parts"]})
+        listen(WarmProgress(done, work.sizes, now_s - started_s, throttle.held))
+
+    with Throttle(connect, limits.latency_s, _probe(work.parts)) as throttle:
+        try:
+            ended = load.run(_plan(server, work, limits, connections), env=env, on_event=heard)
+        except LoadFailed as error:
+            raise WarmingBroke(
+                f"the warm-up broke off: {throttle.broken or error.message}",
+                hint="What is done is noted: go on with `contend warm --resume`.",
+                detail=error.detail,
+            ) from error
+        finally:
+            work.note(journal)
+    found = last["parts"] if last is not None else []
+    done = in_bytes({part["name"]: part["ranges"] for part in found})
+    # Errors are counted by code, each with one statement as its example.
+    why = "; or ".join(f"{error['message']} ({error['code']})" for error in ended["errors"])
+    refused = [part["name"] for part in found if part["refused"]]
+    size = sum(done.values()) - sum(in_bytes(skipped).values())
+    return size, throttle.held_s, dict.fromkeys(refused, why or "the server refused it")
+
+
+def _plan(server: Server, work: Work, limits: Limits, connections: int) -> Plan:
+    # Each connection rests between two ranges, so a limit of pages is never exceeded.
+    rate = limits.pages_per_second
+    pause_s = work.pages * connections / rate if rate is not None else 0.0
+    load: dict[str, Any] = {
+        "connections": connections,
+        "measure_s": LONGEST_S,
+        "interval_s": INTERVAL_S,
+        "protocol": "text",
+        "arrival": {"kind": "closed", "think_s": pause_s},
+        # A table that is gone is no reason to leave the others cold; a lost server is.
+        "errors": {"ignore_all": True, "reconnect": False},
+    }
+    # A load that is held back, for however long, would not have looked for answers.
+    if limits.latency_s is None:
+        load["answer_timeout_s"] = within_s(max(work.sizes.values(), default=0))
+    plan = {
+        "version": PLAN_VERSION,
+        "server": {**server, "init_sql": [PATIENCE[work.kind], READ_ONLY]},
+        "workload": {"kind": "scan", "parts": work.parts, "skip": work.upto},
+        "load": load,
+        "seed": 0,
+    }
+    return cast("Plan", plan)
+
+
+def _probe(parts: Sequence[Part]) -> Callable[[], str]:
+    """A statement that reads a row by its key, another one each time; if no table has a whole
+    number as its key, one that reads nothing."""
+    draw = random.Random(0)
+    for part in parts:
+        keys, statement = part.get("keys"), str(part["statement"])
+        if keys is not None and "FORCE INDEX (`PRIMARY`)" in statement:
+            where = statement.partition(" FROM ")[2].removesuffix(" BETWEEN")
+            return lambda: (
+                f"SELECT 1 FROM {where} = {draw.randint(keys['first'], keys['last'])} LIMIT 1"
+            )
+    return lambda: NO_PROBE
