@@ -18,10 +18,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from contend.history import otava
-from contend.history.model import Series, SeriesPoint
-from contend.history.points import change_points
 from contend.metrics import metric_of
+from contend.runs import otava
+from contend.runs.model import Series, SeriesPoint
+from contend.runs.points import change_points
 
 SD = 0.01
 """Of a run, as a logarithm: 1 %."""

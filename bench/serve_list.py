@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from contend.serve.glance import Kept, glances
+from contend.runs.glance import Kept, glances
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 

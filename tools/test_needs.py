@@ -23,7 +23,7 @@ from contend.errors import ContendError
 from contend.folders import default_cache
 from contend.get import debian
 from contend.get.apt import Apt, architecture, for_suite, render, unpack
-from contend.history import otava
+from contend.runs import otava
 
 SERVERS = (
     ("mariadb", None, ()),

@@ -13,10 +13,10 @@ from typing import NoReturn
 import pytest
 
 from contend.errors import RequestError, WorkError
-from contend.history import otava
 from contend.host.profiler import Profiler, why_no_profiler
 from contend.placement import Placement
 from contend.placement.groups import grouped
+from contend.runs import otava
 
 
 def missing(what: str) -> NoReturn:

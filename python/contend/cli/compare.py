@@ -15,10 +15,11 @@ from contend.store import RunFolder, find_run
 from contend.store.database import RESULTS_NAME
 
 if TYPE_CHECKING:
-    from contend.findings import Finding, RunSide, SidesCompared, Study
+    from contend.findings import Finding, Study
     from contend.report.model import GateText
-    from contend.report.published_side import PublishedSide
-    from contend.report.sides import SidesReport
+    from contend.runs.published_side import PublishedSide
+    from contend.runs.sides import RunSide, SidesCompared
+    from contend.runs.sides_text import SidesReport
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
@@ -49,8 +50,8 @@ def _compare(args: argparse.Namespace) -> int:
     if len(args.sides) < 2:
         raise RequestError("one run is nothing to compare", hint="Name two run folders or more.")
     # What a refusal and the help do not wait for.
-    from contend.report.published_side import PREFIX, published_side
-    from contend.report.sides import lines_of_sides, report_of_published, sides_json
+    from contend.runs.published_side import PREFIX, published_side
+    from contend.runs.sides_text import lines_of_sides, report_of_published, sides_json
 
     runs = [name for name in args.sides if not name.startswith(PREFIX)]
     if not runs or args.sides[0] != runs[0]:
@@ -72,7 +73,7 @@ def _compare(args: argparse.Namespace) -> int:
     else:
         report, gate = _of_runs(sides, published, limit)
     if args.html is not None:
-        from contend.report.sides_page import page_of
+        from contend.runs.sides_page import page_of
 
         write_output(args.html, page_of(report))
     if args.json:
@@ -88,8 +89,8 @@ def _compare(args: argparse.Namespace) -> int:
 def _of_runs(
     sides: list[RunSide], published: list[PublishedSide], limit: float | None
 ) -> tuple[SidesReport, GateText | None]:
-    from contend.findings import compare_sides
-    from contend.report.sides import report_of_sides
+    from contend.runs.sides import compare_sides
+    from contend.runs.sides_text import report_of_sides
 
     margin = min(study.experiment.compare.margin for side in sides for study in side.studies)
     if limit is not None:
@@ -111,7 +112,7 @@ def _limit(text: str | None) -> float | None:
 
 
 def _read(names: list[str], metrics: tuple[str, ...]) -> list[RunSide]:
-    from contend.findings import RunSide, refuse_twice
+    from contend.runs.sides import RunSide, refuse_twice
 
     sides: list[RunSide] = []
     named: list[tuple[str, Study]] = []

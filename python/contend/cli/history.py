@@ -45,8 +45,8 @@ def add_history(parser: argparse.ArgumentParser) -> None:
 
 
 def _history(args: argparse.Namespace) -> int:
-    from contend.history import as_json, build, default_environment, get
-    from contend.history.terminal import lines_of
+    from contend.runs import as_json, build, default_environment, get
+    from contend.runs.terminal import lines_of
 
     environment = default_environment()
     if args.get_otava and not get(environment, remark):
@@ -66,7 +66,7 @@ def _history(args: argparse.Namespace) -> int:
         environment=None if args.no_change_points else environment,
     )
     if args.html is not None:
-        from contend.history.html import note, write
+        from contend.runs.history_page import note, write
 
         write(history, args.html)
         remark(f"contend: {args.html}")

@@ -30,13 +30,14 @@ from synthetic_run import (
 )
 
 from contend.errors import RequestError
-from contend.findings import CAUSES, RunSide, study_of
+from contend.findings import CAUSES, study_of
 from contend.metrics import FIXED
 from contend.report import Report, as_json, build, html
 from contend.report.export import TABLES, rows_of, write_csv, write_json, write_parquet
 from contend.report.gate import junit_of, markdown_of
-from contend.report.sides import lines_of_sides, report_of_two, sides_json
-from contend.report.sides_page import page_of
+from contend.runs.sides import RunSide
+from contend.runs.sides_page import page_of
+from contend.runs.sides_text import lines_of_sides, report_of_two, sides_json
 from contend.spec import Experiment, Level, Planned, planned_runs, read_experiment, to_dict
 from contend.store import RunFolder, RunRecord
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from contend.history.model import History, Series
-from contend.history.words import series_name, when
 from contend.report.chart_style import DOT, frame
 from contend.report.model import Chart
 from contend.report.words import significant, slug
+from contend.runs.model import History, Series
+from contend.runs.words import series_name, when
 
 CHARTS_MAX = 12
 """Drawn, those that changed first: each takes a tenth of a second."""

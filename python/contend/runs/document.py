@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from contend.history.model import Break, ChangePoint, History, Series
-from contend.history.words import blame_text, lead_text, series_name
+from contend.runs.model import Break, ChangePoint, History, Series
+from contend.runs.words import blame_text, lead_text, series_name
 from contend.stats import finite
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from contend.findings.over_time import after_over_before
-from contend.history.model import RUNS_A_SIDE, ChangePoint, Series
-from contend.history.otava import Proposed
+from contend.runs.model import RUNS_A_SIDE, ChangePoint, Series
+from contend.runs.otava import Proposed
+from contend.runs.over_time import after_over_before
 
 
 def change_points(

@@ -13,16 +13,17 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from contend.errors import ContendError, RequestError
-from contend.findings import RunSide, study_of
-from contend.history import build as build_history
-from contend.history import default_environment, is_here
-from contend.history.html import render as render_history
+from contend.findings import study_of
 from contend.outside import clean
 from contend.report import build, html, images
 from contend.report.html import asset, minus
-from contend.report.sides import change_text, report_of_two
-from contend.serve.glance import Glance, Kept, glance, glances
-from contend.serve.guard import App, guarded
+from contend.runs import build as build_history
+from contend.runs import default_environment, is_here
+from contend.runs.glance import Glance, Kept, glance, glances
+from contend.runs.guard import App, guarded
+from contend.runs.history_page import render as render_history
+from contend.runs.sides import RunSide
+from contend.runs.sides_text import change_text, report_of_two
 from contend.store import RunFolder
 
 
@@ -139,7 +140,7 @@ def _page(template: str, *, status: int = 200, **values: object) -> Response:
 
 @cache
 def _environment() -> Environment:
-    loaders = [PackageLoader(f"contend.{room}") for room in ("serve", "report")]
+    loaders = [PackageLoader(f"contend.{room}") for room in ("runs", "report")]
     environment = Environment(
         loader=ChoiceLoader(loaders), autoescape=True, undefined=StrictUndefined
     )

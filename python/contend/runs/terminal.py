@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from contend.history.model import History, Series
-from contend.history.words import (
+from contend.runs.model import History, Series
+from contend.runs.words import (
     altered_lines,
     basis_text,
     blame_text,

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from contend.errors import RequestError
-from contend.findings.over_time import family_over_time
-from contend.history import otava
-from contend.history.breaks import breaks_of
-from contend.history.model import ChangePoint, History
-from contend.history.points import change_points
-from contend.history.runs import read_runs
-from contend.history.series import series_of
+from contend.runs import otava
+from contend.runs.breaks import breaks_of
+from contend.runs.model import ChangePoint, History
+from contend.runs.over_time import family_over_time
+from contend.runs.past import read_runs
+from contend.runs.points import change_points
+from contend.runs.series import series_of
 
 
 def build(

@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contend.history.model import RUNS_A_SIDE, Series, SeriesPoint
-from contend.history.otava import Proposed
-from contend.history.points import change_points, enough_a_side
 from contend.metrics import metric_of
+from contend.runs.model import RUNS_A_SIDE, Series, SeriesPoint
+from contend.runs.otava import Proposed
+from contend.runs.points import change_points, enough_a_side
 
 
 def series(logs: list[float]) -> Series:

@@ -108,7 +108,7 @@ def ask(environment: Path, series: Sequence[Sequence[float]]) -> list[list[Propo
         "max_pvalue": MAX_PVALUE,
         "min_magnitude": MIN_MAGNITUDE,
     }
-    with resources.as_file(resources.files("contend.history") / "ask_otava.py") as script:
+    with resources.as_file(resources.files("contend.runs") / "ask_otava.py") as script:
         command = [str(environment / "bin" / "python"), "-I", "-W", "ignore", str(script)]
         try:
             done = subprocess.run(

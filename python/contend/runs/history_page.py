@@ -10,13 +10,13 @@ from markupsafe import Markup
 
 from contend import __version__
 from contend.files import write_output
-from contend.history import words
-from contend.history.charts import charts_of
-from contend.history.model import History
 from contend.outside import clean
 from contend.report import images
 from contend.report.chart_style import PALETTE
 from contend.report.html import asset, minus
+from contend.runs import words
+from contend.runs.charts import charts_of
+from contend.runs.model import History
 
 
 def write(history: History, path: Path) -> None:
@@ -55,7 +55,7 @@ def render(history: History) -> str:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("contend.history"), autoescape=True, undefined=StrictUndefined
+        loader=PackageLoader("contend.runs"), autoescape=True, undefined=StrictUndefined
     )
     environment.filters["minus"] = minus
     return environment

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from contend.findings import Origin
-from contend.history.model import Altered, Break, ChangePoint, PastRun, Series
+from contend.runs.model import Altered, Break, ChangePoint, PastRun, Series
 from contend.stats import welch
 
 NEAR = 2

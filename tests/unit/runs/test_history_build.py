@@ -18,8 +18,8 @@ from synthetic_run import FACTS
 
 from contend.cli.main import main
 from contend.errors import RequestError
-from contend.history import NoOtava, build
-from contend.history.words import BOTH, HOST_ONLY, NOT_LOOKED, NOT_THE_HOST, NOTHING, blame_text
+from contend.runs import NoOtava, build
+from contend.runs.words import BOTH, HOST_ONLY, NOT_LOOKED, NOT_THE_HOST, NOTHING, blame_text
 from contend.store import RunFolder
 
 STEP = 10

@@ -8,13 +8,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from contend.outside import clean
-from contend.report.sides import SidesReport, change_text
+from contend.runs.sides_text import SidesReport, change_text
 
 
 def page_of(report: SidesReport) -> str:
     """The text of the page."""
     environment = Environment(
-        loader=PackageLoader("contend.report"), autoescape=True, undefined=StrictUndefined
+        loader=PackageLoader("contend.runs"), autoescape=True, undefined=StrictUndefined
     )
     css = (resources.files("contend.report") / "templates" / "report.css").read_text("utf-8")
     template = environment.get_template("sides.html.j2")

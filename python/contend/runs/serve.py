@@ -11,7 +11,7 @@ from pathlib import Path
 import uvicorn
 
 from contend.errors import RequestError
-from contend.serve.app import application
+from contend.runs.pages import application
 
 LOOPBACK = "127.0.0.1"
 

@@ -5,7 +5,7 @@ history.breaks[0].points[0].finding       # certain, in one family with all seri
 history.breaks[0].altered                 # what was one thing before, and another after
 """
 
-from contend.history.build import build
-from contend.history.document import as_json
-from contend.history.model import RUNS_A_SIDE, Break, ChangePoint, History, PastRun, Series
-from contend.history.otava import NoOtava, default_environment, get, is_here
+from contend.runs.document import as_json
+from contend.runs.history import build
+from contend.runs.model import RUNS_A_SIDE, Break, ChangePoint, History, PastRun, Series
+from contend.runs.otava import NoOtava, default_environment, get, is_here

@@ -11,21 +11,18 @@ from typing import Any
 from contend.findings import (
     Finding,
     Given,
-    RunSide,
     Said,
-    SidesCompared,
-    compare_sides,
-    refuse_twice,
 )
-from contend.report.differences import DifferenceRow, differences_between
 from contend.report.model import GateText
-from contend.report.published_side import (
+from contend.report.words import cell_phrase, gain_text
+from contend.runs.differences import DifferenceRow, differences_between
+from contend.runs.published_side import (
     NO_VERDICT,
     PublishedSide,
     published_json,
     published_lines,
 )
-from contend.report.words import cell_phrase, gain_text
+from contend.runs.sides import RunSide, SidesCompared, compare_sides, refuse_twice
 from contend.stats import finite
 
 _FEW = 3

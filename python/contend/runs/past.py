@@ -11,8 +11,8 @@ from pathlib import Path
 
 from contend.errors import ContendError, RequestError, WorkError, did_you_mean
 from contend.findings import Study, conditions_of, study_of
-from contend.history.host import distance_of, state_of
-from contend.history.model import PastRun
+from contend.runs.host import distance_of, state_of
+from contend.runs.model import PastRun
 from contend.spec import same_level
 from contend.store import RunFolder, find_run
 

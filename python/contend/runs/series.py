@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from contend.findings import Study, pairs_of, table_of
-from contend.history.model import PastRun, Series, SeriesPoint
 from contend.metrics import Metric
+from contend.runs.model import PastRun, Series, SeriesPoint
 from contend.spec import CellKey, Level, cell_key
 from contend.stats import estimate
 
