@@ -1,11 +1,7 @@
-"""Runs of one experiment over time: series, change points, and what else changed at one.
+"""What is said of more than one run folder: two compared (`sides`), many over time (`history`),
+all of a folder on one local page (`pages`).
 
-history = build(["contend-runs"], environment=default_environment())
-history.breaks[0].points[0].finding       # certain, in one family with all series of the page
-history.breaks[0].altered                 # what was one thing before, and another after
+It may import `report` and what that may import; only `cli` imports it. Begin at `sides.py`,
+`history.py` or `pages.py`: each reads run folders and returns plain data, and the words, the JSON
+and the page of it are in the file beside it.
 """
-
-from contend.runs.document import as_json
-from contend.runs.history import build
-from contend.runs.model import RUNS_A_SIDE, Break, ChangePoint, History, PastRun, Series
-from contend.runs.otava import NoOtava, default_environment, get, is_here

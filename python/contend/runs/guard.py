@@ -10,25 +10,22 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Awaitable, Callable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
-Scope = MutableMapping[str, Any]
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-COOKIE = "contend_token"
-
-CONTENT_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
-    "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-)
+App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 _HEADERS = {
-    "content-security-policy": CONTENT_POLICY,
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline'; img-src data:; connect-src 'self'; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'",
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -38,75 +35,45 @@ _HEADERS = {
 
 def guarded(app: App, token: str, port: int) -> App:
     """The application behind its guard, listening at `port` of loopback."""
-    hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost")}
+    hosts = [[f"{name}:{port}"] for name in ("127.0.0.1", "localhost")]
     # Cookies know no ports: two pages on one host have two names.
-    cookie = f"{COOKIE}_{port}"
+    cookie = f"contend_token_{port}"
 
-    async def guard(scope: Scope, receive: Receive, send: Send) -> None:
+    def is_token(given: str) -> bool:
+        return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
+
+    async def guard(scope: Message, receive: Receive, send: Send) -> None:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(_HEADERS)
+            await send(message)
+
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await app(scope, receive, send)
             return
-        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        if headers.get(b"host", "") not in hosts:
-            await _answer(send, 403, "forbidden\n")
-        elif scope["method"] not in ("GET", "HEAD"):
-            await _answer(send, 405, "this page is read only\n")
-        elif _same(_given(scope), token):
+        request = Request(scope)
+        answer: App = PlainTextResponse("forbidden\n", 403)
+        if request.headers.getlist("host") not in hosts:
+            pass
+        elif request.method not in ("GET", "HEAD"):
+            answer = PlainTextResponse("this page is read only\n", 405)
+        elif is_token(request.query_params.get("token", "")):
             # The token goes from the address, which is kept and shown, into a cookie.
             keep = f"{cookie}={token}; Path=/; HttpOnly; SameSite=Strict"
-            more = {"set-cookie": keep, "location": _without_token(scope)}
-            await _answer(send, 303, "", more)
-        elif _same(_cookie(headers.get(b"cookie", ""), cookie), token):
-            await app(scope, receive, _with_headers(send))
-        else:
-            await _answer(send, 403, "forbidden\n")
+            answer = Response(
+                status_code=303, headers={"set-cookie": keep, "location": _without_token(request)}
+            )
+        elif is_token(request.cookies.get(cookie, "")):
+            answer = app
+        await answer(scope, receive, sending)
 
     return guard
 
 
-def _same(one: str, other: str) -> bool:
-    return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode())
-
-
-def _query(scope: Scope) -> list[tuple[str, str]]:
-    return parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-
-
-def _given(scope: Scope) -> str:
-    return dict(_query(scope)).get("token", "")
-
-
-def _without_token(scope: Scope) -> str:
-    rest = urlencode([(name, value) for name, value in _query(scope) if name != "token"])
-    path = "/" + scope["raw_path"].decode("latin-1").lstrip("/\\")
+def _without_token(request: Request) -> str:
+    query = request.query_params.multi_items()
+    rest = urlencode([(name, value) for name, value in query if name != "token"])
+    # Two slashes at the beginning would lead to another host.
+    path = "/" + request.scope["raw_path"].decode("latin-1").lstrip("/\\")
     return f"{path}?{rest}" if rest else path
-
-
-def _cookie(header: str, name: str) -> str:
-    try:
-        found = SimpleCookie(header).get(name)
-    except CookieError:
-        return ""
-    return "" if found is None else found.value
-
-
-def _with_headers(send: Send) -> Send:
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            own = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
-            message["headers"] = [*message.get("headers", ()), *own]
-        await send(message)
-
-    return sending
-
-
-async def _answer(send: Send, status: int, text: str, more: dict[str, str] | None = None) -> None:
-    headers = {**_HEADERS, "content-type": "text/plain; charset=utf-8", **(more or {})}
-    start = {
-        "type": "http.response.start",
-        "status": status,
-        "headers": [(name.encode(), value.encode("latin-1")) for name, value in headers.items()],
-    }
-    await send(start)
-    await send({"type": "http.response.body", "body": text.encode()})

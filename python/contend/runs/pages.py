@@ -1,12 +1,20 @@
-"""The pages over a folder of runs. Nothing here writes: each answer is read off the store."""
+"""One local page over a folder of runs: a list, each report, two side by side, one experiment over
+time, the progress of a run under way. Nothing here writes: each answer is read off the store.
+
+    serve(Path("contend-runs"), 0, print)     # loopback, any free port, a token in the address
+
+Starlette and uvicorn come with `contend[serve]`; only this file and `guard` need them.
+"""
 
 from __future__ import annotations
 
-from functools import cache
+import errno
+import secrets
+import socket
+from collections.abc import Callable
 from pathlib import Path
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -14,17 +22,64 @@ from starlette.routing import Route
 
 from contend.errors import ContendError, RequestError
 from contend.findings import study_of
-from contend.outside import clean
 from contend.report import build, html, images
-from contend.report.html import asset, minus
-from contend.runs import build as build_history
-from contend.runs import default_environment, is_here
-from contend.runs.glance import Glance, Kept, glance, glances
+from contend.runs.glance import Glance, Kept, glances
 from contend.runs.guard import App, guarded
+from contend.runs.history import build as build_history
 from contend.runs.history_page import render as render_history
-from contend.runs.sides import RunSide
-from contend.runs.sides_text import change_text, report_of_two
+from contend.runs.page import filled
+from contend.runs.sides import RunSide, refuse_twice
+from contend.runs.sides_text import change_text, report_of_sides
 from contend.store import RunFolder
+
+LOOPBACK = "127.0.0.1"
+
+
+class NotServed(ContendError):
+    """What was asked for is not in the folder, or the folder is not there any more."""
+
+
+def serve(folder: Path, port: int, say: Callable[[str], object]) -> None:
+    """Serve until interrupted; the address, with its token, is said when it can be asked.
+
+    Raises:
+        RequestError: the folder is none, or the port is in use.
+    """
+    if not folder.is_dir():
+        raise RequestError(
+            f"{folder} is not a folder.",
+            hint="Name the folder that your run folders lie in, such as contend-runs.",
+        )
+    with _listening(port) as sock:
+        port = int(sock.getsockname()[1])
+        token = secrets.token_urlsafe(24)
+        say(f"http://{LOOPBACK}:{port}/?token={token}")
+        config = uvicorn.Config(
+            application(folder.resolve(), token, port),
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+        )
+        uvicorn.Server(config).run(sockets=[sock])
+
+
+def _listening(port: int) -> socket.socket:
+    """A socket of loopback; port 0 is any free one. Raises RequestError."""
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((LOOPBACK, port))
+        found.listen(64)
+    except (OSError, OverflowError) as error:
+        found.close()
+        in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+        why = "is in use" if in_use else f"cannot be had: {str(error).rstrip('.')}"
+        raise RequestError(
+            f"port {port} of {LOOPBACK} {why}.",
+            hint="Give another with --port, or leave it out: any free one is taken then.",
+        ) from None
+    return found
 
 
 def application(folder: Path, token: str, port: int) -> App:
@@ -47,8 +102,7 @@ def application(folder: Path, token: str, port: int) -> App:
         )
 
     def run(request: Request) -> Response:
-        one = _run(folder, request.path_params["name"])
-        with RunFolder.open(one.path) as opened:
+        with RunFolder.open(_run(folder, request.path_params["name"])) as opened:
             report = build(opened)
         charts = html.all_charts(report) if images.can_draw() else ()
         return HTMLResponse(html.render(report, {each.id: images.svg(each) for each in charts}))
@@ -59,13 +113,15 @@ def application(folder: Path, token: str, port: int) -> App:
             return _trouble(400, "Two runs are compared.", "Mark two in the list.")
         reports, sides = [], []
         for name in asked:
-            with RunFolder.open(_run(folder, name).path) as opened:
+            with RunFolder.open(_run(folder, name)) as opened:
                 reports.append(build(opened, percentiles=False))
                 sides.append(RunSide(name, (study_of(opened, percentiles=False),)))
+        found, why = None, ""
         try:
-            found, why = report_of_two(sides), ""
+            refuse_twice((side.name, side.studies[0]) for side in sides)
+            found = report_of_sides(sides)
         except RequestError as error:
-            found, why = None, error.message
+            why = error.message
         return _page(
             "compare.html.j2",
             reports=reports,
@@ -76,15 +132,9 @@ def application(folder: Path, token: str, port: int) -> App:
         )
 
     def history(request: Request) -> Response:
-        name = request.query_params.get("experiment", "")
         _listed(folder, kept)
-        environment = default_environment()
-        found = build_history(
-            [str(folder)],
-            experiment=name,
-            environment=environment if is_here(environment) else None,
-        )
-        return HTMLResponse(render_history(found))
+        name = request.query_params.get("experiment", "")
+        return HTMLResponse(render_history(build_history([str(folder)], experiment=name)))
 
     def trouble(_: Request, error: Exception) -> Response:
         assert isinstance(error, ContendError)
@@ -93,19 +143,16 @@ def application(folder: Path, token: str, port: int) -> App:
     def nothing(_: Request, __: Exception) -> Response:
         return _trouble(404, "There is no such page.", "Begin at the list.")
 
-    routes = [
-        Route("/", listed),
-        Route("/live.json", live),
-        Route("/run/{name}", run),
-        Route("/compare", compare),
-        Route("/history", history),
-    ]
+    pages = {
+        "/": listed,
+        "/live.json": live,
+        "/run/{name}": run,
+        "/compare": compare,
+        "/history": history,
+    }
+    routes = [Route(path, page) for path, page in pages.items()]
     handlers = {ContendError: trouble, 404: nothing}
     return guarded(Starlette(routes=routes, exception_handlers=handlers), token, port)
-
-
-class NotServed(ContendError):
-    """What was asked for is not in the folder, or the folder is not there any more."""
 
 
 def _listed(folder: Path, kept: Kept) -> list[Glance]:
@@ -118,15 +165,15 @@ def _listed(folder: Path, kept: Kept) -> list[Glance]:
         ) from None
 
 
-def _run(folder: Path, name: str) -> Glance:
-    """A run by the name that the list has; no path is ever made of what was asked."""
+def _run(folder: Path, name: str) -> Path:
+    """A run folder by the name that the list has; no path is ever made of what was asked."""
     try:
         found = {child.name: child for child in folder.iterdir()}.get(name)
     except OSError:
         found = None
     if found is None or not (found / "results.sqlite").is_file():
         raise NotServed("There is no such run.", hint="It may have been removed: see the list.")
-    return glance(found)
+    return found
 
 
 def _trouble(status: int, message: str, hint: str) -> Response:
@@ -134,15 +181,4 @@ def _trouble(status: int, message: str, hint: str) -> Response:
 
 
 def _page(template: str, *, status: int = 200, **values: object) -> Response:
-    page = _environment().get_template(template)
-    return HTMLResponse(clean(page.render(css=Markup(asset("report.css")), **values)), status)
-
-
-@cache
-def _environment() -> Environment:
-    loaders = [PackageLoader(f"contend.{room}") for room in ("runs", "report")]
-    environment = Environment(
-        loader=ChoiceLoader(loaders), autoescape=True, undefined=StrictUndefined
-    )
-    environment.filters["minus"] = minus
-    return environment
+    return HTMLResponse(filled(template, **values), status)

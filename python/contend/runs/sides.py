@@ -13,17 +13,31 @@ import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from contend.errors import RequestError
-from contend.findings.changes import pairs_of
-from contend.findings.families import Family
-from contend.findings.model import Finding
-from contend.findings.study import Study, log_ratio, reading_of
-from contend.findings.unpaired import Side, run_over_run, sessions_before
+from contend.errors import RequestError, WorkError
+from contend.findings import (
+    Family,
+    Finding,
+    Side,
+    Study,
+    log_ratio,
+    pairs_of,
+    reading_of,
+    run_over_run,
+    sessions_before,
+    study_of,
+)
 from contend.metrics import Metric
+from contend.runs.past import folders_of
 from contend.spec import CellKey, Level, cell_key, cells, same_level
+from contend.store import RunFolder
 
 Cell = Mapping[str, Level]
+
+Values = dict[CellKey, tuple[Cell, list[list[float]]]]
+"""By cell: the cell, and logarithms, unit by unit, of each session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +60,38 @@ class SidesCompared:
 
     metric: Metric
     by_gains: bool
-    first: str
     cells: tuple[Cell, ...]
     findings: Mapping[str, tuple[Finding | None, ...]]
     left_out: tuple[str, ...]
+
+
+def read_sides(names: Sequence[str], metrics: tuple[str, ...]) -> list[RunSide]:
+    """The sides of these names: run folders, or folders that have several of them.
+
+    Raises:
+        RequestError: a run is under way, or is named twice.
+        WorkError: nothing was measured in one of them.
+    """
+    sides, named = [], []
+    for name in names:
+        read = [(str(path), _study(path, metrics)) for path in folders_of(name)]
+        sides.append(RunSide(name.rstrip("/") or name, tuple(study for _, study in read)))
+        named += read
+    refuse_twice(named)
+    return sides
+
+
+def _study(path: Path, metrics: tuple[str, ...]) -> Study:
+    with RunFolder.open(path) as folder:
+        if folder.writer_pid() is not None:
+            raise RequestError(
+                f"{path} is being written: its run is still under way",
+                hint="Compare it when the run has ended.",
+            )
+        study = study_of(folder, metrics, percentiles=False)
+    if not study.measured:
+        raise WorkError(f"{path} has no measured run", hint="`contend show` says what it has.")
+    return study
 
 
 def refuse_twice(named: Iterable[tuple[str, Study]]) -> None:
@@ -61,65 +103,59 @@ def refuse_twice(named: Iterable[tuple[str, Study]]) -> None:
         if key in seen:
             raise RequestError(
                 f"{seen[key]} and {name} are the same run",
-                hint="Name each run once; a copy is no other.",
+                hint="List each run once; a copy counts as the same run.",
             )
         seen[key] = name
 
 
 def compare_sides(
-    sides: Sequence[RunSide], metric: Metric, *, margin: float = 0.02, confidence: float = 0.95
+    sides: Sequence[RunSide], *, margin: float | None = None, confidence: float = 0.95
 ) -> SidesCompared:
-    """All intervals hold together.
+    """The sides by the metric that decides in the first. All intervals hold together.
+
+    Args:
+        margin: relative difference that does not matter; the narrowest of the runs if it is less.
 
     Raises:
         RequestError: the sides have no cell in common.
     """
-    by_gains = _share_a_baseline(sides)
+    studies = [study for side in sides for study in side.studies]
+    own = min(study.experiment.compare.margin for study in studies)
+    margin = own if margin is None else min(margin, own)
+    metric = studies[0].metrics[0]
+    by_gains = _share_a_baseline(studies)
     values = [_values_of(side, metric, by_gains=by_gains) for side in sides]
-    known = [set(one) for one in values]
-    common = set.intersection(*known)
+    common = set(values[0]).intersection(*values[1:])
     if not common:
         raise RequestError(
             f"{' and '.join(side.name for side in sides)} have no cell in common",
             hint="Compare runs of one experiment: the same factors, with levels in common.",
         )
-    shared = tuple(cell for key, (cell, _) in values[0].items() if key in common)
-    others = sides[1:]
-    family = Family("runs", confidence, confidence, all(_is_over(side) for side in sides))
-    findings = {
-        side.name: tuple(
-            _finding(
-                metric,
-                cell,
-                (side, own[cell_key(cell)][1]),
-                (sides[0], values[0][cell_key(cell)][1]),
-                family,
-                members=len(shared) * len(others),
-                margin=margin,
-                by_gains=by_gains,
-            )
-            for cell in shared
-        )
-        for side, own in zip(others, values[1:], strict=True)
-    }
-    left_out = [
-        f"{len(one - common)} of {len(one)} cells of {side.name} are not in all of them"
-        for side, one in zip(sides, known, strict=True)
-        if one - common
+    shared = [(key, cell) for key, (cell, _) in values[0].items() if key in common]
+    how: Any = {"members": len(shared) * (len(sides) - 1), "margin": margin}
+    family = Family("runs", confidence, confidence, all(study.finished for study in studies))
+    findings: dict[str, tuple[Finding | None, ...]] = {}
+    for side, of_it in zip(sides[1:], values[1:], strict=True):
+        row: list[Finding | None] = []
+        for key, cell in shared:
+            one = _units(side, of_it[key][1], metric, cell, by_gains=by_gains)
+            other = _units(sides[0], values[0][key][1], metric, cell, by_gains=by_gains)
+            enough = min(len(one.logs), len(other.logs)) > 1
+            row.append(run_over_run(metric, cell, one, other, family, **how) if enough else None)
+        findings[side.name] = tuple(row)
+    names = list(dict.fromkeys(study.experiment.name for study in studies))
+    left_out = [f"these are different experiments: {', '.join(names)}"] if len(names) > 1 else []
+    left_out += [
+        f"{len(one) - len(common)} of {len(one)} cells of {side.name} are not in all of them"
+        for side, one in zip(sides, values, strict=True)
+        if len(one) > len(common)
     ]
-    names = list(dict.fromkeys(study.experiment.name for side in sides for study in side.studies))
-    if len(names) > 1:
-        left_out.insert(0, f"these are different experiments: {', '.join(names)}")
-    return SidesCompared(metric, by_gains, sides[0].name, shared, findings, tuple(left_out))
+    places = tuple(cell for _, cell in shared)
+    return SidesCompared(metric, by_gains, places, findings, tuple(left_out))
 
 
-def _is_over(side: RunSide) -> bool:
-    return all(study.finished for study in side.studies)
-
-
-def _share_a_baseline(sides: Sequence[RunSide]) -> bool:
-    roles = [study.roles for side in sides for study in side.studies]
-    first = roles[0]
+def _share_a_baseline(studies: Sequence[Study]) -> bool:
+    first = studies[0].roles
     return all(
         one.baseline is not None
         and first.baseline is not None
@@ -127,24 +163,18 @@ def _share_a_baseline(sides: Sequence[RunSide]) -> bool:
         and first.compared is not None
         and one.compared.path == first.compared.path
         and same_level(one.baseline, first.baseline)
-        for one in roles
+        for one in (study.roles for study in studies)
     )
 
 
-Sessions = list[list[float]]
-"""Logarithms, unit by unit, of each session."""
-
-
-def _values_of(
-    side: RunSide, metric: Metric, *, by_gains: bool
-) -> dict[CellKey, tuple[Cell, Sessions]]:
-    found: dict[CellKey, tuple[Cell, Sessions]] = {}
+def _values_of(side: RunSide, metric: Metric, *, by_gains: bool) -> Values:
+    """What each cell has that all sessions of the side have."""
+    found: Values = {}
     for study in side.studies:
         for cell, logs in (_gains if by_gains else _figures)(study, metric):
             if logs:
                 found.setdefault(cell_key(cell), (cell, []))[1].append(logs)
-    whole = len(side.studies)
-    return {key: one for key, one in found.items() if len(one[1]) == whole}
+    return {key: one for key, one in found.items() if len(one[1]) == len(side.studies)}
 
 
 def _gains(study: Study, metric: Metric) -> Iterator[tuple[Cell, list[float]]]:
@@ -168,33 +198,17 @@ def _figures(study: Study, metric: Metric) -> Iterator[tuple[Cell, list[float]]]
         yield cell, logs
 
 
-def _finding(
-    metric: Metric,
-    cell: Cell,
-    one: tuple[RunSide, Sessions],
-    other: tuple[RunSide, Sessions],
-    family: Family,
-    *,
-    members: int,
-    margin: float,
-    by_gains: bool,
-) -> Finding | None:
-    asked = [_side(*each, metric, cell, by_gains=by_gains) for each in (one, other)]
-    if any(len(side.logs) < 2 for side in asked):
-        return None
-    ours, theirs = asked
-    return run_over_run(metric, cell, ours, theirs, family, members=members, margin=margin)
-
-
-def _side(side: RunSide, sessions: Sessions, metric: Metric, cell: Cell, *, by_gains: bool) -> Side:
+def _units(
+    side: RunSide, sessions: list[list[float]], metric: Metric, cell: Cell, *, by_gains: bool
+) -> Side:
+    """Sessions if there are several, else the repeats of the one."""
     if len(sessions) > 1:
         return Side(side.name, [statistics.fmean(one) for one in sessions], of_sessions=True)
     study = side.studies[0]
     earlier = None
     roles = study.roles
-    if by_gains and roles.compared is not None:
-        # What is known of earlier sessions is of the level as a whole; that of one cell is it.
-        contexts = len(roles.table_contexts()) * len(roles.column_levels)
-        if contexts == 1:
-            earlier = sessions_before(study, metric, cell[roles.compared.path])
+    # What is known of earlier sessions is of the level as a whole; that of one cell is it.
+    is_whole = len(roles.table_contexts()) * len(roles.column_levels) == 1
+    if by_gains and roles.compared is not None and is_whole:
+        earlier = sessions_before(study, metric, cell[roles.compared.path])
     return Side(side.name, sessions[0], None if earlier is None else earlier[1])

@@ -1,31 +1,34 @@
-"""Run folders beside one another, in words: the sentence, the table of cells, what differs."""
+"""Run folders beside one another, in words: the sentence, the table of cells, what differs; in the
+terminal, as JSON and as one page that fetches nothing."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from contend.findings import (
-    Finding,
-    Given,
-    Said,
-)
+from contend.findings import Finding, gate_over, smallest_slowdown
+from contend.report.gate import gate_text, percent_text
 from contend.report.model import GateText
-from contend.report.words import cell_phrase, gain_text
+from contend.report.words import cell_phrase, gain_text, significant
 from contend.runs.differences import DifferenceRow, differences_between
+from contend.runs.page import filled
 from contend.runs.published_side import (
     NO_VERDICT,
     PublishedSide,
     published_json,
     published_lines,
 )
-from contend.runs.sides import RunSide, SidesCompared, compare_sides, refuse_twice
+from contend.runs.sides import RunSide, SidesCompared, compare_sides
 from contend.stats import finite
 
 _FEW = 3
+_NOT_MEASURED = "What these cost was not measured"
+
+Row = tuple[str, Finding | None]
+"""A cell in words, and what was found there; None where a side has fewer than two units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,136 +36,107 @@ class SideTable:
     """One side over the first: what is said of it, a row a cell, and what else differs."""
 
     name: str
-    sentence: Said
-    rows: tuple[tuple[str, Finding | None], ...]
+    sentence: str
+    rows: tuple[Row, ...]
     turn: str
     differences: tuple[DifferenceRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SidesReport:
+    """A comparison in words.
+
+    detectable: the smallest slowdown that its gate finds; empty without a gate.
+    """
+
     title: str
     first: str
     what: str
     carries: str
     units: str
-    tables: tuple[SideTable, ...]
-    left_out: tuple[str, ...]
+    tables: tuple[SideTable, ...] = ()
+    left_out: tuple[str, ...] = ()
     gate: GateText | None = None
     detectable: str = ""
     published: tuple[PublishedSide, ...] = ()
 
 
-def report_of_published(side: RunSide, published: Sequence[PublishedSide]) -> SidesReport:
-    """A run beside published figures, and beside no other run."""
-    experiment = side.studies[0].experiment
-    return SidesReport(
-        title=experiment.question or experiment.name,
-        first=side.name,
-        what="published figures",
-        carries=NO_VERDICT,
-        units=_sessions_text([side]),
-        tables=(),
-        left_out=(),
-        published=tuple(published),
-    )
-
-
-def report_of_two(sides: Sequence[RunSide]) -> SidesReport:
-    """Sides by the metric that decides in the first, with the narrowest margin that they have.
-
-    Raises:
-        RequestError: they have no cell in common, or are one run.
-    """
-    refuse_twice((side.name, study) for side in sides for study in side.studies)
-    margin = min(study.experiment.compare.margin for side in sides for study in side.studies)
-    return report_of_sides(
-        sides, compare_sides(sides, sides[0].studies[0].metrics[0], margin=margin)
-    )
-
-
 def report_of_sides(
     sides: Sequence[RunSide],
-    compared: SidesCompared,
-    gate: GateText | None = None,
-    detectable: str = "",
     published: Sequence[PublishedSide] = (),
+    *,
+    limit: float | None = None,
 ) -> SidesReport:
-    first = sides[0]
-    experiment = first.studies[0].experiment
-    what = "gain over " + str(first.studies[0].roles.baseline) if compared.by_gains else "figures"
-    tables = tuple(
-        _table(side, first, compared, compared.findings[side.name]) for side in sides[1:]
-    )
+    """Sides over the first of them, which may stand alone beside published figures.
+
+    Args:
+        limit: the slowdown that fails the gate, as a share; None if there is no gate.
+
+    Raises:
+        RequestError: they have no cell in common.
+    """
+    study = sides[0].studies[0]
+    title = study.experiment.question or study.experiment.name
+    counts = [(side.name, len(side.studies)) for side in sides]
+    units = ", ".join(f"{name}: {n} session{'' if n == 1 else 's'}" for name, n in counts)
+    first, theirs = sides[0].name, tuple(published)
+    if len(sides) == 1:
+        return SidesReport(title, first, "published figures", NO_VERDICT, units, published=theirs)
+    found = compare_sides(sides, margin=limit)
+    what = f"gain over {study.roles.baseline}" if found.by_gains else "figures"
+    tables = tuple(_table(side, sides[0], found) for side in sides[1:])
+    gate, detectable = (None, "") if limit is None else _gate(sides, found, limit)
     return SidesReport(
-        title=experiment.question or experiment.name,
-        first=first.name,
-        what=f"{compared.metric.title}, {what}",
-        carries=_carries(compared, tables),
-        units=_sessions_text(sides),
+        title=title,
+        first=first,
+        what=f"{found.metric.title}, {what}",
+        carries=_carries(tables, by_gains=found.by_gains),
+        units=units,
         tables=tables,
-        left_out=compared.left_out,
+        left_out=found.left_out,
         gate=gate,
         detectable=detectable,
-        published=tuple(published),
+        published=theirs,
     )
 
 
-def _sessions_text(sides: Sequence[RunSide]) -> str:
-    counts = {side.name: len(side.studies) for side in sides}
-    return ", ".join(
-        f"{name}: {count} session{'' if count == 1 else 's'}" for name, count in counts.items()
-    )
-
-
-def _table(
-    side: RunSide, first: RunSide, compared: SidesCompared, findings: Sequence[Finding | None]
-) -> SideTable:
-    rows = tuple(
-        (str(cell_phrase(cell)) or "all", one)
-        for cell, one in zip(compared.cells, findings, strict=True)
-    )
+def _table(side: RunSide, first: RunSide, compared: SidesCompared) -> SideTable:
+    findings = compared.findings[side.name]
+    places = (str(cell_phrase(cell)) or "all" for cell in compared.cells)
+    rows = tuple(zip(places, findings, strict=True))
     return SideTable(
         side.name,
-        _sentence(side.name, compared, findings),
+        _sentence(side.name, first.name, compared, findings),
         rows,
-        _turn(side.name, compared.first, rows),
+        _turn(side.name, first.name, rows),
         differences_between(first.studies[0], side.studies[0]),
     )
 
 
-def _sentence(name: str, compared: SidesCompared, findings: Sequence[Finding | None]) -> Said:
-    metric, gains, total = compared.metric, compared.by_gains, Given(len(findings))
-    known = [one for one in findings if one is not None]
-    subject = Said.written(f"{'the gain of ' if compared.by_gains else ''}{name}")
-    over = Said.written(compared.first)
-    better = sum(one.tone == "better" for one in known)
-    worse = sum(one.tone == "worse" for one in known)
-    alike = sum(one.tone == "equivalent" for one in known)
+def _sentence(
+    name: str, first: str, compared: SidesCompared, findings: Sequence[Finding | None]
+) -> str:
+    metric, known = compared.metric, [one for one in findings if one is not None]
+    subject = f"the gain of {name}" if compared.by_gains else name
+    better, worse = metric.changed(metric.better), metric.changed(metric.worse)
+    if compared.by_gains:
+        better, worse = "better", "worse"
     parts = [
-        Said("{} in {} of {} cells", word, Given(count), total)
-        for word, count in (
-            (Said("better") if gains else Said.written(metric.changed(metric.better)), better),
-            (Said("worse") if gains else Said.written(metric.changed(metric.worse)), worse),
-            (Said("the same"), alike),
-        )
-        if count
+        f"{word} in {count} of {len(findings)} cells"
+        for word, tone in ((better, "better"), (worse, "worse"), ("the same", "equivalent"))
+        if (count := sum(one.tone == tone for one in known))
     ]
     if parts:
-        return Said("Beside {}, {} is {}.", over, subject, Said.joined(", ", parts))
-    without = next((one.without for one in known if one.without), "")
-    if without:
-        return Said(
-            "Beside {}, nothing is decided of {}: {}.", over, subject, Said.written(without)
-        )
-    return Said("Beside {}, nothing is certain of {}.", over, subject)
+        return f"Beside {first}, {subject} is {', '.join(parts)}."
+    if without := next((one.without for one in known if one.without), ""):
+        return f"Beside {first}, nothing is decided of {subject}: {without}."
+    return f"Beside {first}, nothing is certain of {subject}."
 
 
-def _turn(name: str, first: str, rows: Sequence[tuple[str, Finding | None]]) -> str:
+def _turn(name: str, first: str, rows: Sequence[Row]) -> str:
     """Where the order turns along the cells: by what is certain, else by the estimates."""
     found = [(place, one) for place, one in rows if one is not None]
-    certain = [(place, one) for place, one in found if one.is_certain]
-    signs = [(place, one.change.ratio > 1) for place, one in certain]
+    signs = [(place, one.change.ratio > 1) for place, one in found if one.is_certain]
     how = ""
     if len({up for _, up in signs}) < 2:
         signs = [(place, one.change.ratio > 1) for place, one in found]
@@ -178,11 +152,11 @@ def _turn(name: str, first: str, rows: Sequence[tuple[str, Finding | None]]) -> 
     return f"The order of {name} and {first} turns {', '.join(turns[:_FEW])}{more}{how}."
 
 
-def _carries(compared: SidesCompared, tables: Sequence[SideTable]) -> str:
+def _carries(tables: Sequence[SideTable], *, by_gains: bool) -> str:
     """What was not interleaved, and what that means."""
     hosts = any(one.about == "host" for table in tables for one in table.differences)
     of = "their hosts and of their hours" if hosts else "their hours"
-    if compared.by_gains:
+    if by_gains:
         return (
             "These runs were not measured in turn. Each gain is of one host and hour, which both "
             f"of its levels had; what differs between the gains carries the difference of {of}."
@@ -193,48 +167,67 @@ def _carries(compared: SidesCompared, tables: Sequence[SideTable]) -> str:
     )
 
 
-def lines_of_sides(report: SidesReport) -> list[str]:
+def _gate(sides: Sequence[RunSide], found: SidesCompared, limit: float) -> tuple[GateText, str]:
+    """The gate of all sides over the first, and the smallest slowdown that it finds."""
+    cells = [
+        (cell, name, one, "a side has fewer than two units" if one is None else one.without)
+        for name, findings in found.findings.items()
+        for cell, one in zip(found.cells, findings, strict=True)
+    ]
+    text = gate_text(
+        gate_over(found.metric, limit, cells), " and ".join(side.name for side in sides)
+    )
+    sizes = [smallest_slowdown(one, limit) for _, _, one, _ in cells if one and not one.without]
+    n = min(len(side.studies) for side in sides)
+    sessions = f"{n} session{'' if n == 1 else 's'} a side"
+    if len(sizes) < len(cells):
+        return text, (
+            f"With {sessions} nothing is found for certain: what sessions differ by is not known. "
+            "Two or more a side tell it, each a folder in one."
+        )
+    return text, (
+        f"It finds a slowdown of {significant(max(sizes) * 100, 2)} % four times in five, from "
+        f"{sessions}; the limit is {percent_text(limit)}."
+    )
+
+
+def lines_of_sides(report: SidesReport) -> Iterator[str]:
     """As a terminal shows it."""
-    lines = [report.title, f"{report.what}; {report.units}", ""]
+    yield from (report.title, f"{report.what}; {report.units}", "")
     for table in report.tables:
-        lines += [str(table.sentence), *([table.turn] if table.turn else []), ""]
+        yield table.sentence
+        if table.turn:
+            yield table.turn
         width = max(len(place) for place, _ in table.rows)
-        for place, one in table.rows:
-            lines.append(f"  {place.ljust(width)}  {change_text(one)}")
-        lines.append("")
+        cells = (f"  {place.ljust(width)}  {change_text(one)}" for place, one in table.rows)
+        yield from ("", *cells, "")
         if table.differences:
-            lines.append(f"What differs between {report.first} and {table.name}:")
-            lines += _difference_lines(table.differences)
+            yield f"What differs between {report.first} and {table.name}:"
+            yield from _difference_lines(table.differences)
         else:
-            lines.append("Nothing that was recorded of host, server and experiment differs.")
-        lines.append("")
+            yield "Nothing that was recorded of host, server and experiment differs."
+        yield ""
     for each in report.published:
-        lines += published_lines(each)
+        yield from published_lines(each)
     if report.published and report.tables:
-        lines += [NO_VERDICT, ""]
-    lines.append(report.carries)
-    lines += [f"Not compared: {text}." for text in report.left_out]
-    if report.detectable:
-        lines.append(report.detectable)
+        yield from (NO_VERDICT, "")
+    yield report.carries
+    yield from (f"Not compared: {text}." for text in report.left_out)
     if report.gate is not None:
-        lines.append(report.gate.line)
-    return lines
+        yield from (report.detectable, report.gate.line)
 
 
 def _difference_lines(differences: Sequence[DifferenceRow]) -> Iterator[str]:
     """What was measured first; over the others it stands that they were not."""
-    dear = [one for one in differences if one.is_measured]
-    for one in dear:
-        yield f"  {one.about} {one.name}: {one.one} | {one.other}"
-        if one.cost:
-            yield f"    {one.cost}"
     cheap = [one for one in differences if not one.is_measured]
+    for one in differences:
+        if one.is_measured:
+            yield f"  {one.about} {one.name}: {one.one} | {one.other}"
+            if one.cost:
+                yield f"    {one.cost}"
     if cheap:
         yield f"  {_NOT_MEASURED}:"
         yield from (f"    {one.about} {one.name}: {one.one} | {one.other}" for one in cheap)
-
-
-_NOT_MEASURED = "What these cost was not measured"
 
 
 def change_text(one: Finding | None) -> str:
@@ -244,42 +237,45 @@ def change_text(one: Finding | None) -> str:
     return f"{gain_text(one.change)} %{word}, n = {one.change.n} {one.contrast.units}"
 
 
+def page_of(report: SidesReport) -> str:
+    """The text of the page."""
+    return filled("sides.html.j2", report=report, change_text=change_text)
+
+
 def sides_json(report: SidesReport) -> dict[str, Any]:
-    return {
+    document: dict[str, Any] = {
         "title": report.title,
         "first": report.first,
         "what": report.what,
         "carries": report.carries,
         "not_compared": list(report.left_out),
-        **(
-            {"published": [published_json(one) for one in report.published]}
-            if report.published
-            else {}
-        ),
-        "sides": [
-            {
-                "name": table.name,
-                "sentence": table.sentence,
-                "turn": table.turn or None,
-                "cells": [_cell(place, one) for place, one in table.rows],
-                "differences": [
-                    {
-                        "about": d.about,
-                        "name": d.name,
-                        "one": d.one,
-                        "other": d.other,
-                        "cost": d.cost or None,
-                        "measured": d.is_measured,
-                    }
-                    for d in table.differences
-                ],
-            }
-            for table in report.tables
-        ],
     }
+    if report.published:
+        document["published"] = [published_json(one) for one in report.published]
+    document["sides"] = [
+        {
+            "name": table.name,
+            "sentence": table.sentence,
+            "turn": table.turn or None,
+            "cells": [_cell(place, one) for place, one in table.rows],
+            "differences": [
+                {
+                    "about": each.about,
+                    "name": each.name,
+                    "one": each.one,
+                    "other": each.other,
+                    "cost": each.cost or None,
+                    "measured": each.is_measured,
+                }
+                for each in table.differences
+            ],
+        }
+        for table in report.tables
+    ]
+    return document
 
 
-def _cell(place: str, one: Finding | None) -> Mapping[str, Any]:
+def _cell(place: str, one: Finding | None) -> dict[str, Any]:
     if one is None:
         return {"place": place, "ratio": None}
     change = one.change

@@ -32,7 +32,7 @@ COMMANDS = (
     *(("show",), ("show", "--full"), ("show", "--json"), ("report",)),
     *(("export", "--format", "csv"), ("export", "--format", "json")),
     *(("export", "--format", "folder", "--out", "NEW"), ("compare", "OTHER")),
-    *(("history", "OTHER", "--no-change-points"), ("why", "--plan"), ("profile",)),
+    *(("history", "OTHER"), ("why", "--plan"), ("profile",)),
     *(("run", "--resume"), ("glance",)),
 )
 SETS = (f"{CONNECTIONS}=[1, 8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=2")
