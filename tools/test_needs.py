@@ -23,7 +23,6 @@ from contend.errors import ContendError
 from contend.folders import default_cache
 from contend.get import debian
 from contend.get.apt import Apt, architecture, for_suite, render, unpack
-from contend.history import otava
 
 SERVERS = (
     ("mariadb", None, ()),
@@ -63,7 +62,7 @@ KERNEL_FOLDERS = ("drivers/virtio", "drivers/block", "drivers/nvme", "fs", "lib"
 
 
 def main() -> int:
-    missing = [*get_servers(), *get_programs(), *get_otava(), *get_kernel()]
+    missing = [*get_servers(), *get_programs(), *get_kernel()]
     for line in missing:
         print(f"contend: for the tests, missing: {line}", file=sys.stderr)
     return 0
@@ -98,15 +97,6 @@ def get_programs() -> list[str]:
         except ContendError as error:
             return [f"{name}: {error}" for name in wanted]
     return [f"{name}: it could not be installed" for name in wanted if shutil.which(name) is None]
-
-
-def get_otava() -> list[str]:
-    """Get what finds change points. Returns why it could not be had."""
-    try:
-        otava.get(otava.default_environment(), print)
-    except ContendError as error:
-        return [f"Apache Otava: {error}"]
-    return []
 
 
 def install(packages: list[str]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import needs
 import pytest
 from many_runs import write_runs
 from transcripts import check
@@ -36,7 +35,6 @@ def newer_server(run: int, probes: dict[str, Any]) -> None:
 
 
 def test_a_slower_server(capsys: pytest.CaptureFixture[str]) -> None:
-    needs.otava_environment()
     write_runs(
         Path("runs"), 20, speed=lambda run, _: 0.9 if run >= 10 else 1.0, probes=newer_server
     )
@@ -46,7 +44,7 @@ def test_a_slower_server(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_too_few(capsys: pytest.CaptureFixture[str]) -> None:
     write_runs(Path("runs"), 3)
-    check("history-few", shown(capsys, "runs", "--no-change-points"))
+    check("history-few", shown(capsys, "runs"))
 
 
 def test_trouble(capsys: pytest.CaptureFixture[str]) -> None:

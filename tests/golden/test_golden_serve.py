@@ -22,7 +22,7 @@ from transcripts import check
 from contend.cli.main import main
 
 try:
-    from contend.serve.app import application
+    from contend.runs.pages import application
 except ImportError:
     application = None  # type: ignore[assignment]
 

@@ -63,8 +63,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
         *("probes", "undo", "warm", "doctor", "findings", "placement"),
     },
     "report": {"settings", "spec", "stats", "store", "findings"},
-    "history": {"settings", "spec", "stats", "store", "findings", "report"},
-    "serve": {"settings", "spec", "stats", "store", "findings", "report", "history"},
+    "runs": {"settings", "spec", "stats", "store", "findings", "report"},
     "cli": {
         *("settings", "spec", "stats", "host", "servers", "get", "load", "datasets", "store"),
         *(
@@ -75,8 +74,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
             "findings",
             "lab",
             "report",
-            "history",
-            "serve",
+            "runs",
             "recipes",
             "placement",
         ),

@@ -13,7 +13,6 @@ from typing import NoReturn
 import pytest
 
 from contend.errors import RequestError, WorkError
-from contend.history import otava
 from contend.host.profiler import Profiler, why_no_profiler
 from contend.placement import Placement
 from contend.placement.groups import grouped
@@ -35,14 +34,6 @@ def module(name: str) -> None:
 def program(name: str) -> str:
     """The path of a program of PATH, which `make test-needs` gets."""
     return shutil.which(name) or missing(f"{name} is missing: `make test-needs` gets it")
-
-
-def otava_environment() -> Path:
-    """Where Apache Otava is, which `make test-needs` gets."""
-    environment = otava.default_environment()
-    if not otava.is_here(environment):
-        missing("Apache Otava is missing: `make test-needs` gets it")
-    return environment
 
 
 def profiler_works() -> None:

@@ -19,22 +19,13 @@ def add_history(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "folders",
         metavar="FOLDER",
-        nargs="*",
+        nargs="+",
         help="run folders, or folders in which run folders lie",
     )
     parser.add_argument(
         "--experiment", metavar="NAME", help="which one, if the folders have runs of several"
     )
     add_metric(parser)
-    parser.add_argument(
-        "--get-otava",
-        action="store_true",
-        help="install Apache Otava, which finds change points, in a folder of its own in your "
-        "cache (about 240 MB, from the Python package index)",
-    )
-    parser.add_argument(
-        "--no-change-points", action="store_true", help="show the series, and look for no changes"
-    )
     parser.add_argument(
         "--html", metavar="FILE", type=Path, help="write one page that fetches nothing"
     )
@@ -45,32 +36,18 @@ def add_history(parser: argparse.ArgumentParser) -> None:
 
 
 def _history(args: argparse.Namespace) -> int:
-    from contend.history import as_json, build, default_environment, get
-    from contend.history.terminal import lines_of
+    from contend.runs.history import build
+    from contend.runs.history_text import as_json, lines_of
 
-    environment = default_environment()
-    if args.get_otava and not get(environment, remark):
-        remark(f"contend: Apache Otava is in {environment} already")
-    if not args.folders:
-        if args.get_otava:
-            return 0
-        raise RequestError(
-            "no folder was named.", hint="Name run folders, or the folder they lie in."
-        )
     if args.html is not None and args.html.is_dir():
         raise RequestError(f"{args.html} is a folder", hint="Name a file, such as history.html.")
-    history = build(
-        args.folders,
-        experiment=args.experiment,
-        metrics=metrics_of(args),
-        environment=None if args.no_change_points else environment,
-    )
+    history = build(args.folders, experiment=args.experiment, metrics=metrics_of(args))
     if args.html is not None:
-        from contend.history.html import note, write
+        from contend.runs.history_page import write
 
-        write(history, args.html)
+        missing = write(history, args.html)
         remark(f"contend: {args.html}")
-        if missing := note(history):
+        if missing:
             remark(f"contend: {missing}")
     if args.json:
         say_json(as_json(history))

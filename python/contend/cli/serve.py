@@ -39,7 +39,7 @@ def _serve(args: argparse.Namespace) -> int:
             "the packages that serve pages are not installed.",
             hint="pip install 'contend[serve]'",
         )
-    from contend.serve.run import serve
+    from contend.runs.pages import serve
 
     def tell(address: str) -> None:
         say(address)

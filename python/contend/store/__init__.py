@@ -9,7 +9,7 @@ A run folder holds `experiment.toml` (the frozen source), `spec.json`, `results.
 """
 
 from contend.spec import Planned
-from contend.store.folder import RunFolder, find_run, rescue
+from contend.store.folder import RunFolder, find_run, rescue, runs_in
 from contend.store.model import (
     DamagedStore,
     Ended,

@@ -402,7 +402,7 @@ def find_run(name: str, root: Path = RUNS_ROOT) -> Path:
     for candidate in (given, root / name):
         if (candidate / RESULTS_NAME).is_file():
             return candidate
-    known = _runs_under(root)
+    known = [path.name for path in runs_in(root)]
     nearest = difflib.get_close_matches(name, known, n=1)
     if given.is_dir():
         message = f"{given} is not a run folder: it has no {RESULTS_NAME}"
@@ -417,10 +417,11 @@ def find_run(name: str, root: Path = RUNS_ROOT) -> Path:
     raise NotARunFolder(message, hint=hint)
 
 
-def _runs_under(root: Path) -> list[str]:
-    if not root.is_dir():
+def runs_in(folder: Path) -> list[Path]:
+    """The run folders that lie in a folder, by their names."""
+    if not folder.is_dir():
         return []
-    return sorted(child.name for child in root.iterdir() if (child / RESULTS_NAME).is_file())
+    return sorted(child for child in folder.iterdir() if (child / RESULTS_NAME).is_file())
 
 
 @dataclass(frozen=True, slots=True)

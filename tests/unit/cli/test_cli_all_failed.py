@@ -206,4 +206,4 @@ def test_history(
     other = write_run(tmp_path / "other", study(sets=SETS), seed=8)
     with RunFolder.open(other, write=True) as folder:
         folder.append(replace(folder.records()[-1], run=9, block=9))
-    assert main(["history", str(measured), str(failed), str(other), "--no-change-points"]) == 0
+    assert main(["history", str(measured), str(failed), str(other)]) == 0

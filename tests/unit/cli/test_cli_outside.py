@@ -200,7 +200,7 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["export", "--format", "json"],
         ["compare", "SAME"],
         ["compare", "SAME", "--json"],
-        ["history", "SAME", "--no-change-points"],
+        ["history", "SAME"],
         ["why", "--plan"],
         ["profile"],
         ["run", "--resume"],

@@ -30,13 +30,13 @@ from synthetic_run import (
 )
 
 from contend.errors import RequestError
-from contend.findings import CAUSES, RunSide, study_of
+from contend.findings import CAUSES, study_of
 from contend.metrics import FIXED
 from contend.report import Report, as_json, build, html
 from contend.report.export import TABLES, rows_of, write_csv, write_json, write_parquet
 from contend.report.gate import junit_of, markdown_of
-from contend.report.sides import lines_of_sides, report_of_two, sides_json
-from contend.report.sides_page import page_of
+from contend.runs.sides import RunSide
+from contend.runs.sides_text import lines_of_sides, page_of, report_of_sides, sides_json
 from contend.spec import Experiment, Level, Planned, planned_runs, read_experiment, to_dict
 from contend.store import RunFolder, RunRecord
 
@@ -248,11 +248,11 @@ def test_every_rendering_is_whole(tmp_path_factory: pytest.TempPathFactory, draw
             assert "was recorded" in error.message
         sides = [RunSide(one.path.name, (study_of(one),)) for one in (folder, other)]
         try:
-            beside = report_of_two(sides)
+            beside = report_of_sides(sides)
         except RequestError as error:
             assert "no cell in common" in error.message
         else:
-            assert lines_of_sides(beside) and page_of(beside)
+            assert list(lines_of_sides(beside)) and page_of(beside)
             json.dumps(sides_json(beside), allow_nan=False)
 
 

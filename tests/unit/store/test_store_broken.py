@@ -20,7 +20,7 @@ from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, with_gate, write
 
 from contend.cli.main import main
 from contend.errors import WorkError
-from contend.serve.glance import glances
+from contend.runs.glance import glances
 from contend.shape import WrongShape, check_of, require
 from contend.store import DamagedStore, RunFolder, StoreFailed
 
@@ -32,7 +32,7 @@ COMMANDS = (
     *(("show",), ("show", "--full"), ("show", "--json"), ("report",)),
     *(("export", "--format", "csv"), ("export", "--format", "json")),
     *(("export", "--format", "folder", "--out", "NEW"), ("compare", "OTHER")),
-    *(("history", "OTHER", "--no-change-points"), ("why", "--plan"), ("profile",)),
+    *(("history", "OTHER"), ("why", "--plan"), ("profile",)),
     *(("run", "--resume"), ("glance",)),
 )
 SETS = (f"{CONNECTIONS}=[1, 8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=2")

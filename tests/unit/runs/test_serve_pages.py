@@ -23,8 +23,8 @@ from browser import Browser, missing_browser
 from many_runs import write_runs
 
 from contend.cli.main import main
-from contend.serve import glance as glance_module
-from contend.serve.glance import Glance, Kept, glance, glances
+from contend.runs import glance as glance_module
+from contend.runs.glance import Glance, Kept, glance, glances
 from contend.store import RunFolder
 
 try:

@@ -7,19 +7,17 @@ import json
 import os
 import shutil
 import sqlite3
-import sys
 from pathlib import Path
 from typing import Any
 
-import needs
 import pytest
 from many_runs import small, write_runs
 from synthetic_run import FACTS
 
 from contend.cli.main import main
 from contend.errors import RequestError
-from contend.history import NoOtava, build
-from contend.history.words import BOTH, HOST_ONLY, NOT_LOOKED, NOT_THE_HOST, NOTHING, blame_text
+from contend.runs.history import build
+from contend.runs.history_text import BOTH, HOST_ONLY, NOT_LOOKED, NOT_THE_HOST, NOTHING, blame_text
 from contend.store import RunFolder
 
 STEP = 10
@@ -77,9 +75,8 @@ def only_version(run: int, probes: dict[str, Any]) -> None:
 def test_a_change_of_the_host_is_not_taken_for_one_of_the_server(
     tmp_path: Path, probes: Any, says: str
 ) -> None:
-    environment = needs.otava_environment()
     write_runs(tmp_path, RUNS, speed=slower, probes=probes)
-    history = build([str(tmp_path)], environment=environment)
+    history = build([str(tmp_path)])
     (found,) = history.breaks
     assert found.run == STEP
     assert {history.series[one.series].kind for one in found.points} == {"figure"}
@@ -88,7 +85,6 @@ def test_a_change_of_the_host_is_not_taken_for_one_of_the_server(
 
 
 def test_another_kernel_is_a_change_of_the_host(tmp_path: Path) -> None:
-    environment = needs.otava_environment()
 
     def facts(run: int) -> dict[str, Any]:
         found = copy.deepcopy(FACTS)
@@ -97,16 +93,15 @@ def test_another_kernel_is_a_change_of_the_host(tmp_path: Path) -> None:
         return found
 
     write_runs(tmp_path, RUNS, speed=slower, facts=facts)
-    (found,) = build([str(tmp_path)], environment=environment).breaks
+    (found,) = build([str(tmp_path)]).breaks
     assert [(one.origin, one.name) for one in found.altered] == [("host", "kernel.release")]
     assert blame_text(found) == HOST_ONLY
 
 
 def test_a_gain_that_changes_is_told_as_one(tmp_path: Path) -> None:
-    environment = needs.otava_environment()
     write_runs(tmp_path, RUNS, sd=0.002, speed=lambda run, s: 1.1 if run >= STEP and s else 1.0)
-    (found,) = build([str(tmp_path)], environment=environment).breaks
-    history = build([str(tmp_path)], environment=environment)
+    (found,) = build([str(tmp_path)]).breaks
+    history = build([str(tmp_path)])
     changed = {
         (history.series[p.series].kind, history.series[p.series].level) for p in found.points
     }
@@ -118,34 +113,13 @@ def test_a_gain_that_changes_is_told_as_one(tmp_path: Path) -> None:
     } == {32}
 
 
-def test_with_too_few_runs_nothing_is_told_and_nothing_needs_to_be_installed(
+def test_with_too_few_runs_nothing_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_runs(tmp_path, 5, speed=lambda run, _: 0.5 if run > 2 else 1.0)
-    history = build([str(tmp_path)], environment=tmp_path / "nothing-here")
-    assert not history.breaks and not history.can_tell
     assert main(["history", str(tmp_path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["answer"].startswith("Too few runs")
-
-
-def test_without_otava_it_is_said_how_to_get_it(tmp_path: Path) -> None:
-    write_runs(tmp_path, 16)
-    with pytest.raises(NoOtava) as caught:
-        build([str(tmp_path)], environment=tmp_path / "nothing-here")
-    assert "--get-otava" in (caught.value.hint or "")
-    assert caught.value.exit_code == 2
-    assert not build([str(tmp_path)]).asked
-
-
-def test_an_otava_that_fails_says_what_it_said(tmp_path: Path) -> None:
-    broken = tmp_path / "env" / "bin"
-    broken.mkdir(parents=True)
-    (broken / "python").symlink_to(sys.executable)
-    write_runs(tmp_path / "runs", 16)
-    with pytest.raises(Exception, match=r"Apache Otava in .* failed") as caught:
-        build([str(tmp_path / "runs")], environment=tmp_path / "env")
-    assert "otava" in str(getattr(caught.value, "detail", ""))
-    assert getattr(caught.value, "exit_code", None) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["breaks"] == [] and found["answer"].startswith("Too few runs")
 
 
 def test_one_run_is_no_history(tmp_path: Path) -> None:

@@ -6,17 +6,44 @@ it cannot be read, or is not of the experiment, and that is told.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from contend.errors import ContendError, RequestError, WorkError, did_you_mean
-from contend.findings import Study, conditions_of, study_of
-from contend.history.host import distance_of, state_of
-from contend.history.model import PastRun
+from contend.findings import RunCondition, Study, conditions_of, study_of
+from contend.metrics.read import ln_distance, name_of
 from contend.spec import same_level
-from contend.store import RunFolder, find_run
+from contend.store import RunFolder, find_run, runs_in
 
-RESULTS = "results.sqlite"
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """One run folder of a history.
+
+    began: when its first measured run began, ISO 8601 in UTC.
+    conditions: what it was made with, by name (`server:version`).
+    distance: ln of the nanoseconds in which a line of cache goes over between its host's CPUs,
+        mean of all looks; None if nobody looked.
+    state: near or far if all blocks were, changed if there were both; empty if it is not known.
+    """
+
+    path: Path
+    name: str
+    began: str
+    study: Study
+    conditions: Mapping[str, RunCondition]
+    distance: float | None = None
+    state: str = ""
+
+
+def folders_of(name: str) -> list[Path]:
+    """The run folder of this name or path, or those that lie in the folder of this path."""
+    given = Path(name)
+    inside = [] if (given / "results.sqlite").is_file() else runs_in(given)
+    return inside or [find_run(name)]
 
 
 def read_runs(
@@ -35,18 +62,17 @@ def read_runs(
     """
     found: list[PastRun] = []
     notices: list[str] = []
-    others: dict[str, int] = {}
+    others: set[str] = set()
     unmeasured = 0
     for path, named in _folders(names):
         try:
             with RunFolder.open(path) as folder:
-                pid = folder.writer_pid()
-                if pid is not None:
+                if (pid := folder.writer_pid()) is not None:
                     notices.append(f"{path} is left out: a lab writes to it now (pid {pid})")
                     continue
                 name = str(folder.meta().experiment.get("name", ""))
                 if experiment is not None and name != experiment:
-                    others[name] = others.get(name, 0) + 1
+                    others.add(name)
                     continue
                 study = study_of(folder, metrics, percentiles=False, intervals=False)
         except ContendError as error:
@@ -54,21 +80,21 @@ def read_runs(
                 raise
             notices.append(f"{path} is left out: {error.message}")
             continue
-        if not study.measured:
+        if study.measured:
+            found.append(_past_run(path, study))
+        else:
             notices.append(f"{path} is left out: nothing in it was measured")
             unmeasured += 1
-            continue
-        found.append(_past_run(path, study))
     _refuse_several(found)
-    _refuse_other_comparisons(found)
     runs = _each_once(sorted(found, key=lambda run: run.began), notices)
+    total = len(runs) + unmeasured
+    if len(runs) < 2 and unmeasured and total > 1:
+        raise WorkError(
+            f"a history needs two runs or more, and nothing was measured in {unmeasured} of "
+            f"the {total} here.",
+            detail="\n".join(notices),
+        )
     if len(runs) < 2:
-        if unmeasured and len(runs) + unmeasured > 1:
-            raise WorkError(
-                f"a history needs two runs or more, and nothing was measured in {unmeasured} of "
-                f"the {len(runs) + unmeasured} here.",
-                detail="\n".join(notices),
-            )
         raise _too_few(runs, experiment, others, notices)
     for run in runs:
         if not run.study.finished:
@@ -83,61 +109,47 @@ def _folders(names: Sequence[str]) -> Iterator[tuple[Path, bool]]:
     """Each folder once, and whether it was named itself."""
     seen: set[Path] = set()
     for name in names:
-        given = Path(name)
-        inside = [] if (given / RESULTS).is_file() else run_folders_in(given)
-        for path in inside or [find_run(name)]:
+        for path in folders_of(name):
             if (resolved := path.resolve()) not in seen:
                 seen.add(resolved)
-                yield path, not inside
-
-
-def run_folders_in(folder: Path) -> list[Path]:
-    """The run folders that lie in a folder, by their names."""
-    if not folder.is_dir():
-        return []
-    return sorted(child for child in folder.iterdir() if (child / RESULTS).is_file())
+                yield path, path.parent != Path(name)
 
 
 def _past_run(path: Path, study: Study) -> PastRun:
+    distances = [one for run in study.measured if (one := ln_distance(run)) is not None]
+    states = (run.probes.get("state") for run in study.measured)
+    seen = {name for one in states if one and (name := name_of(one))}
     return PastRun(
         path=path,
         name=path.resolve().name,
         began=min(record.started_at for record in study.measured),
         study=study,
         conditions=conditions_of(study),
-        distance=distance_of(study),
-        state=state_of(study),
+        distance=math.fsum(distances) / len(distances) if distances else None,
+        state="changed" if len(seen) > 1 else next(iter(seen), ""),
     )
 
 
 def _refuse_several(runs: Sequence[PastRun]) -> None:
-    counts: dict[str, int] = {}
-    for run in runs:
-        counts[run.study.experiment.name] = counts.get(run.study.experiment.name, 0) + 1
+    """Raise RequestError if they are not of one experiment: of one name, comparing the same."""
+    counts = Counter(run.study.experiment.name for run in runs)
     if len(counts) > 1:
         listed = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
         raise RequestError(
             f"these are runs of {len(counts)} experiments: {listed}.",
             hint="A history is of one: name it with --experiment NAME.",
         )
-
-
-def _refuse_other_comparisons(runs: Sequence[PastRun]) -> None:
-    """Runs of one name that compare other things are not runs of one experiment."""
-    if not runs:
-        return
-    first, *later = runs
-    for run in later:
-        one, other = first.study.roles, run.study.roles
-        paths = [role.compared.path if role.compared else "" for role in (one, other)]
-        if paths[0] == paths[1] and same_level(one.baseline or "", other.baseline or ""):
+    for run in runs[1:]:
+        roles = runs[0].study.roles, run.study.roles
+        paths = [role.compared.path if role.compared else "" for role in roles]
+        if paths[0] == paths[1] and same_level(*(role.baseline or "" for role in roles)):
             continue
         said = [
             f"{path} with {role.baseline}" if path and role.baseline is not None else "nothing"
-            for path, role in zip(paths, (one, other), strict=True)
+            for path, role in zip(paths, roles, strict=True)
         ]
         raise RequestError(
-            f"{first.name} compares {said[0]}, and {run.name} compares {said[1]}: "
+            f"{runs[0].name} compares {said[0]}, and {run.name} compares {said[1]}: "
             f"these are two experiments of one name, {run.study.experiment.name}.",
             hint="Name the folders of one of them.",
         )
@@ -148,35 +160,21 @@ def _each_once(runs: Sequence[PastRun], notices: list[str]) -> list[PastRun]:
     same."""
     kept: dict[tuple[str, int], PastRun] = {}
     for run in runs:
-        key = run.began, len(run.study.measured)
-        if key in kept:
-            notices.append(f"{run.path} is left out: it is a copy of {kept[key].path}")
-        else:
-            kept[key] = run
+        first = kept.setdefault((run.began, len(run.study.measured)), run)
+        if first is not run:
+            notices.append(f"{run.path} is left out: it is a copy of {first.path}")
     return list(kept.values())
 
 
 def _too_few(
-    runs: Sequence[PastRun],
-    experiment: str | None,
-    others: dict[str, int],
-    notices: Sequence[str],
+    runs: Sequence[PastRun], experiment: str | None, others: set[str], notices: Sequence[str]
 ) -> RequestError:
-    detail = "\n".join(notices) or None
+    message = "there is no run here that a history can be made of."
+    hint = "Name run folders of one experiment, or the folder they lie in."
     if runs:
-        return RequestError(
-            f"a history needs two runs or more, and {runs[0].path} is the only one here.",
-            hint="Name further run folders of the same experiment, or the folder they lie in.",
-            detail=detail,
-        )
-    if experiment is not None and others:
-        return RequestError(
-            f"there is no run of {experiment} here.",
-            hint=did_you_mean(experiment, others) or "",
-            detail=detail,
-        )
-    return RequestError(
-        "there is no run here that a history can be made of.",
-        hint="Name run folders of one experiment, or the folder they lie in.",
-        detail=detail,
-    )
+        message = f"a history needs two runs or more, and {runs[0].path} is the only one here."
+        hint = "Name further run folders of the same experiment, or the folder they lie in."
+    elif experiment is not None and others:
+        message = f"there is no run of {experiment} here."
+        hint = did_you_mean(experiment, others) or ""
+    return RequestError(message, hint=hint, detail="\n".join(notices) or None)

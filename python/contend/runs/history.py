@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass
 
 from contend.errors import RequestError
-from contend.findings.over_time import family_over_time
-from contend.history import otava
-from contend.history.breaks import breaks_of
-from contend.history.model import ChangePoint, History
-from contend.history.points import change_points
-from contend.history.runs import read_runs
-from contend.history.series import series_of
+from contend.runs.changes import Break, ChangePoint, breaks_of, change_points
+from contend.runs.past import PastRun, read_runs
+from contend.runs.series import Series, series_of
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Runs of one experiment over time. `notices` say what was left out, and why."""
+
+    experiment: str
+    question: str
+    runs: Sequence[PastRun]
+    series: Sequence[Series]
+    breaks: Sequence[Break]
+    uncertain: Sequence[ChangePoint]
+    too_few: Sequence[ChangePoint]
+    notices: Sequence[str]
+
+    @property
+    def can_tell(self) -> bool:
+        """Whether any series has enough runs for a change to be told."""
+        return any(one.places for one in self.series)
 
 
 def build(
-    names: Sequence[str],
-    *,
-    experiment: str | None = None,
-    metrics: Sequence[str] = (),
-    environment: Path | None = None,
+    names: Sequence[str], *, experiment: str | None = None, metrics: Sequence[str] = ()
 ) -> History:
     """The history of the runs in these folders.
 
@@ -28,12 +39,10 @@ def build(
         names: run folders, or folders of run folders.
         experiment: which one, if there are several.
         metrics: what has a series; without them, what the last run compares first.
-        environment: Otava's; without one no change points are looked for.
 
     Raises:
         RequestError: the folders are not runs of one experiment, or fewer than two.
-        NoOtava: it is not installed, and there are enough runs for a change to be told.
-        ContendError: a folder that was named cannot be read; Otava failed.
+        ContendError: a folder that was named cannot be read.
     """
     runs, notices = read_runs(names, experiment, metrics)
     last = runs[-1].study
@@ -44,11 +53,7 @@ def build(
             f"no two of these runs have {', '.join(one.name for one in wanted)} of one cell.",
             hint="Name another with --metric, or runs of the same levels.",
         )
-    points: list[ChangePoint] = []
-    can_tell = any(one.places for one in series)
-    if environment is not None and (can_tell or otava.is_here(environment)):
-        asked = otava.ask(environment, [[point.log for point in one.points] for one in series])
-        points = change_points(series, asked, last.experiment.compare.margin)
+    points = change_points(series, last.experiment.compare.margin)
     return History(
         experiment=last.experiment.name,
         question=last.experiment.question,
@@ -57,7 +62,5 @@ def build(
         breaks=breaks_of(runs, series, points),
         uncertain=[one for one in points if one.finding is not None and not one.told],
         too_few=[one for one in points if one.finding is None],
-        confidence=family_over_time().promises,
-        asked="" if environment is None else f"Apache Otava {otava.VERSION}",
         notices=notices,
     )

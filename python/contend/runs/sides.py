@@ -1,0 +1,214 @@
+"""Run folders beside one another: two hosts, two versions, two days.
+
+Each side is one run of an experiment or several of them, its sessions. Cells that all sides have
+are compared with the first side's; by the gains over the baseline if all sides share one, since
+what a host and an hour do to both levels is not in those, else by the figures themselves. With two
+sessions a side or more, the session is the unit and its scatter is in the interval. With one, what
+sessions of its host differ by must be known from earlier ones, or nothing is decided.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from contend.errors import RequestError, WorkError
+from contend.findings import (
+    Family,
+    Finding,
+    Side,
+    Study,
+    log_ratio,
+    pairs_of,
+    reading_of,
+    run_over_run,
+    sessions_before,
+    study_of,
+)
+from contend.metrics import Metric
+from contend.runs.past import folders_of
+from contend.spec import CellKey, Level, cell_key, cells, same_level
+from contend.store import RunFolder
+
+Cell = Mapping[str, Level]
+
+Values = dict[CellKey, tuple[Cell, list[list[float]]]]
+"""By cell: the cell, and logarithms, unit by unit, of each session."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSide:
+    """One side: the runs that are its sessions."""
+
+    name: str
+    studies: tuple[Study, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SidesCompared:
+    """Every side but the first over the first.
+
+    by_gains: whether gains over the baseline are compared, and not the figures.
+    cells: those that all sides have, in the order of the first.
+    findings: by the name of a side, cell by cell; None where a side has fewer than two units.
+    left_out: what could not be compared, in words.
+    """
+
+    metric: Metric
+    by_gains: bool
+    cells: tuple[Cell, ...]
+    findings: Mapping[str, tuple[Finding | None, ...]]
+    left_out: tuple[str, ...]
+
+
+def read_sides(names: Sequence[str], metrics: tuple[str, ...]) -> list[RunSide]:
+    """The sides of these names: run folders, or folders that have several of them.
+
+    Raises:
+        RequestError: a run is under way, or is named twice.
+        WorkError: nothing was measured in one of them.
+    """
+    sides, named = [], []
+    for name in names:
+        read = [(str(path), _study(path, metrics)) for path in folders_of(name)]
+        sides.append(RunSide(name.rstrip("/") or name, tuple(study for _, study in read)))
+        named += read
+    refuse_twice(named)
+    return sides
+
+
+def _study(path: Path, metrics: tuple[str, ...]) -> Study:
+    with RunFolder.open(path) as folder:
+        if folder.writer_pid() is not None:
+            raise RequestError(
+                f"{path} is being written: its run is still under way",
+                hint="Compare it when the run has ended.",
+            )
+        study = study_of(folder, metrics, percentiles=False)
+    if not study.measured:
+        raise WorkError(f"{path} has no measured run", hint="`contend show` says what it has.")
+    return study
+
+
+def refuse_twice(named: Iterable[tuple[str, Study]]) -> None:
+    """Raises RequestError if two of them are one run: beside itself nothing differs."""
+    seen: dict[tuple[str, str], str] = {}
+    for name, study in named:
+        began = study.measured[0].started_at if study.measured else ""
+        key = study.meta.created_at, began
+        if key in seen:
+            raise RequestError(
+                f"{seen[key]} and {name} are the same run",
+                hint="List each run once; a copy counts as the same run.",
+            )
+        seen[key] = name
+
+
+def compare_sides(
+    sides: Sequence[RunSide], *, margin: float | None = None, confidence: float = 0.95
+) -> SidesCompared:
+    """The sides by the metric that decides in the first. All intervals hold together.
+
+    Args:
+        margin: relative difference that does not matter; the narrowest of the runs if it is less.
+
+    Raises:
+        RequestError: the sides have no cell in common.
+    """
+    studies = [study for side in sides for study in side.studies]
+    own = min(study.experiment.compare.margin for study in studies)
+    margin = own if margin is None else min(margin, own)
+    metric = studies[0].metrics[0]
+    by_gains = _share_a_baseline(studies)
+    values = [_values_of(side, metric, by_gains=by_gains) for side in sides]
+    common = set(values[0]).intersection(*values[1:])
+    if not common:
+        raise RequestError(
+            f"{' and '.join(side.name for side in sides)} have no cell in common",
+            hint="Compare runs of one experiment: the same factors, with levels in common.",
+        )
+    shared = [(key, cell) for key, (cell, _) in values[0].items() if key in common]
+    how: Any = {"members": len(shared) * (len(sides) - 1), "margin": margin}
+    family = Family("runs", confidence, confidence, all(study.finished for study in studies))
+    findings: dict[str, tuple[Finding | None, ...]] = {}
+    for side, of_it in zip(sides[1:], values[1:], strict=True):
+        row: list[Finding | None] = []
+        for key, cell in shared:
+            one = _units(side, of_it[key][1], metric, cell, by_gains=by_gains)
+            other = _units(sides[0], values[0][key][1], metric, cell, by_gains=by_gains)
+            enough = min(len(one.logs), len(other.logs)) > 1
+            row.append(run_over_run(metric, cell, one, other, family, **how) if enough else None)
+        findings[side.name] = tuple(row)
+    names = list(dict.fromkeys(study.experiment.name for study in studies))
+    left_out = [f"these are different experiments: {', '.join(names)}"] if len(names) > 1 else []
+    left_out += [
+        f"{len(one) - len(common)} of {len(one)} cells of {side.name} are not in all of them"
+        for side, one in zip(sides, values, strict=True)
+        if len(one) > len(common)
+    ]
+    places = tuple(cell for _, cell in shared)
+    return SidesCompared(metric, by_gains, places, findings, tuple(left_out))
+
+
+def _share_a_baseline(studies: Sequence[Study]) -> bool:
+    first = studies[0].roles
+    return all(
+        one.baseline is not None
+        and first.baseline is not None
+        and one.compared is not None
+        and first.compared is not None
+        and one.compared.path == first.compared.path
+        and same_level(one.baseline, first.baseline)
+        for one in (study.roles for study in studies)
+    )
+
+
+def _values_of(side: RunSide, metric: Metric, *, by_gains: bool) -> Values:
+    """What each cell has that all sessions of the side have."""
+    found: Values = {}
+    for study in side.studies:
+        for cell, logs in (_gains if by_gains else _figures)(study, metric):
+            if logs:
+                found.setdefault(cell_key(cell), (cell, []))[1].append(logs)
+    return {key: one for key, one in found.items() if len(one[1]) == len(side.studies)}
+
+
+def _gains(study: Study, metric: Metric) -> Iterator[tuple[Cell, list[float]]]:
+    for _, baseline, cell in pairs_of(study.roles):
+        logs = [
+            log_ratio(
+                metric, [(reading_of(metric, one), reading_of(metric, two)) for one, two in of]
+            )
+            for of in study.blocks_in_common(baseline, cell).values()
+        ]
+        yield cell, [one for one in logs if math.isfinite(one)]
+
+
+def _figures(study: Study, metric: Metric) -> Iterator[tuple[Cell, list[float]]]:
+    for cell in cells(study.experiment):
+        logs = []
+        for runs in study.repeats_of(cell).values():
+            values = [value for run in runs if (value := metric.value(run))]
+            if values:
+                logs.append(statistics.fmean(map(math.log, values)))
+        yield cell, logs
+
+
+def _units(
+    side: RunSide, sessions: list[list[float]], metric: Metric, cell: Cell, *, by_gains: bool
+) -> Side:
+    """Sessions if there are several, else the repeats of the one."""
+    if len(sessions) > 1:
+        return Side(side.name, [statistics.fmean(one) for one in sessions], of_sessions=True)
+    study = side.studies[0]
+    earlier = None
+    roles = study.roles
+    # What is known of earlier sessions is of the level as a whole; that of one cell is it.
+    is_whole = len(roles.table_contexts()) * len(roles.column_levels) == 1
+    if by_gains and roles.compared is not None and is_whole:
+        earlier = sessions_before(study, metric, cell[roles.compared.path])
+    return Side(side.name, sessions[0], None if earlier is None else earlier[1])

@@ -1,0 +1,293 @@
+"""Run folders beside one another, in words: the sentence, the table of cells, what differs; in the
+terminal, as JSON and as one page that fetches nothing."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from contend.findings import Finding, gate_over, smallest_slowdown
+from contend.report.gate import gate_text, percent_text
+from contend.report.model import GateText
+from contend.report.words import cell_phrase, gain_text, significant
+from contend.runs.differences import DifferenceRow, differences_between
+from contend.runs.page import filled
+from contend.runs.published_side import (
+    NO_VERDICT,
+    PublishedSide,
+    published_json,
+    published_lines,
+)
+from contend.runs.sides import RunSide, SidesCompared, compare_sides
+from contend.stats import finite
+
+_FEW = 3
+_NOT_MEASURED = "What these cost was not measured"
+
+Row = tuple[str, Finding | None]
+"""A cell in words, and what was found there; None where a side has fewer than two units."""
+
+
+@dataclass(frozen=True, slots=True)
+class SideTable:
+    """One side over the first: what is said of it, a row a cell, and what else differs."""
+
+    name: str
+    sentence: str
+    rows: tuple[Row, ...]
+    turn: str
+    differences: tuple[DifferenceRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SidesReport:
+    """A comparison in words.
+
+    detectable: the smallest slowdown that its gate finds; empty without a gate.
+    """
+
+    title: str
+    first: str
+    what: str
+    carries: str
+    units: str
+    tables: tuple[SideTable, ...] = ()
+    left_out: tuple[str, ...] = ()
+    gate: GateText | None = None
+    detectable: str = ""
+    published: tuple[PublishedSide, ...] = ()
+
+
+def report_of_sides(
+    sides: Sequence[RunSide],
+    published: Sequence[PublishedSide] = (),
+    *,
+    limit: float | None = None,
+) -> SidesReport:
+    """Sides over the first of them, which may stand alone beside published figures.
+
+    Args:
+        limit: the slowdown that fails the gate, as a share; None if there is no gate.
+
+    Raises:
+        RequestError: they have no cell in common.
+    """
+    study = sides[0].studies[0]
+    title = study.experiment.question or study.experiment.name
+    counts = [(side.name, len(side.studies)) for side in sides]
+    units = ", ".join(f"{name}: {n} session{'' if n == 1 else 's'}" for name, n in counts)
+    first, theirs = sides[0].name, tuple(published)
+    if len(sides) == 1:
+        return SidesReport(title, first, "published figures", NO_VERDICT, units, published=theirs)
+    found = compare_sides(sides, margin=limit)
+    what = f"gain over {study.roles.baseline}" if found.by_gains else "figures"
+    tables = tuple(_table(side, sides[0], found) for side in sides[1:])
+    gate, detectable = (None, "") if limit is None else _gate(sides, found, limit)
+    return SidesReport(
+        title=title,
+        first=first,
+        what=f"{found.metric.title}, {what}",
+        carries=_carries(tables, by_gains=found.by_gains),
+        units=units,
+        tables=tables,
+        left_out=found.left_out,
+        gate=gate,
+        detectable=detectable,
+        published=theirs,
+    )
+
+
+def _table(side: RunSide, first: RunSide, compared: SidesCompared) -> SideTable:
+    findings = compared.findings[side.name]
+    places = (str(cell_phrase(cell)) or "all" for cell in compared.cells)
+    rows = tuple(zip(places, findings, strict=True))
+    return SideTable(
+        side.name,
+        _sentence(side.name, first.name, compared, findings),
+        rows,
+        _turn(side.name, first.name, rows),
+        differences_between(first.studies[0], side.studies[0]),
+    )
+
+
+def _sentence(
+    name: str, first: str, compared: SidesCompared, findings: Sequence[Finding | None]
+) -> str:
+    metric, known = compared.metric, [one for one in findings if one is not None]
+    subject = f"the gain of {name}" if compared.by_gains else name
+    better, worse = metric.changed(metric.better), metric.changed(metric.worse)
+    if compared.by_gains:
+        better, worse = "better", "worse"
+    parts = [
+        f"{word} in {count} of {len(findings)} cells"
+        for word, tone in ((better, "better"), (worse, "worse"), ("the same", "equivalent"))
+        if (count := sum(one.tone == tone for one in known))
+    ]
+    if parts:
+        return f"Beside {first}, {subject} is {', '.join(parts)}."
+    if without := next((one.without for one in known if one.without), ""):
+        return f"Beside {first}, nothing is decided of {subject}: {without}."
+    return f"Beside {first}, nothing is certain of {subject}."
+
+
+def _turn(name: str, first: str, rows: Sequence[Row]) -> str:
+    """Where the order turns along the cells: by what is certain, else by the estimates."""
+    found = [(place, one) for place, one in rows if one is not None]
+    signs = [(place, one.change.ratio > 1) for place, one in found if one.is_certain]
+    how = ""
+    if len({up for _, up in signs}) < 2:
+        signs = [(place, one.change.ratio > 1) for place, one in found]
+        how = " by what was seen, which is not certain"
+    turns = [
+        f"between {before} and {after}"
+        for (before, up), (after, then) in itertools.pairwise(signs)
+        if up != then
+    ]
+    if not turns:
+        return ""
+    more = "" if len(turns) <= _FEW else f" and {len(turns) - _FEW} times more"
+    return f"The order of {name} and {first} turns {', '.join(turns[:_FEW])}{more}{how}."
+
+
+def _carries(tables: Sequence[SideTable], *, by_gains: bool) -> str:
+    """What was not interleaved, and what that means."""
+    hosts = any(one.about == "host" for table in tables for one in table.differences)
+    of = "their hosts and of their hours" if hosts else "their hours"
+    if by_gains:
+        return (
+            "These runs were not measured in turn. Each gain is of one host and hour, which both "
+            f"of its levels had; what differs between the gains carries the difference of {of}."
+        )
+    return (
+        "These runs were not measured in turn: the difference carries that of "
+        f"{of}, and only more sessions tell how much that is."
+    )
+
+
+def _gate(sides: Sequence[RunSide], found: SidesCompared, limit: float) -> tuple[GateText, str]:
+    """The gate of all sides over the first, and the smallest slowdown that it finds."""
+    cells = [
+        (cell, name, one, "a side has fewer than two units" if one is None else one.without)
+        for name, findings in found.findings.items()
+        for cell, one in zip(found.cells, findings, strict=True)
+    ]
+    text = gate_text(
+        gate_over(found.metric, limit, cells), " and ".join(side.name for side in sides)
+    )
+    sizes = [smallest_slowdown(one, limit) for _, _, one, _ in cells if one and not one.without]
+    n = min(len(side.studies) for side in sides)
+    sessions = f"{n} session{'' if n == 1 else 's'} a side"
+    if len(sizes) < len(cells):
+        return text, (
+            f"With {sessions} nothing is found for certain: what sessions differ by is not known. "
+            "Two or more a side tell it, each a folder in one."
+        )
+    return text, (
+        f"It finds a slowdown of {significant(max(sizes) * 100, 2)} % four times in five, from "
+        f"{sessions}; the limit is {percent_text(limit)}."
+    )
+
+
+def lines_of_sides(report: SidesReport) -> Iterator[str]:
+    """As a terminal shows it."""
+    yield from (report.title, f"{report.what}; {report.units}", "")
+    for table in report.tables:
+        yield table.sentence
+        if table.turn:
+            yield table.turn
+        width = max(len(place) for place, _ in table.rows)
+        cells = (f"  {place.ljust(width)}  {change_text(one)}" for place, one in table.rows)
+        yield from ("", *cells, "")
+        if table.differences:
+            yield f"What differs between {report.first} and {table.name}:"
+            yield from _difference_lines(table.differences)
+        else:
+            yield "Nothing that was recorded of host, server and experiment differs."
+        yield ""
+    for each in report.published:
+        yield from published_lines(each)
+    if report.published and report.tables:
+        yield from (NO_VERDICT, "")
+    yield report.carries
+    yield from (f"Not compared: {text}." for text in report.left_out)
+    if report.gate is not None:
+        yield from (report.detectable, report.gate.line)
+
+
+def _difference_lines(differences: Sequence[DifferenceRow]) -> Iterator[str]:
+    """What was measured first; over the others it stands that they were not."""
+    cheap = [one for one in differences if not one.is_measured]
+    for one in differences:
+        if one.is_measured:
+            yield f"  {one.about} {one.name}: {one.one} | {one.other}"
+            if one.cost:
+                yield f"    {one.cost}"
+    if cheap:
+        yield f"  {_NOT_MEASURED}:"
+        yield from (f"    {one.about} {one.name}: {one.one} | {one.other}" for one in cheap)
+
+
+def change_text(one: Finding | None) -> str:
+    if one is None:
+        return "fewer than two units, no interval"
+    word = f" {one.word}" if one.word else " (no verdict)"
+    return f"{gain_text(one.change)} %{word}, n = {one.change.n} {one.contrast.units}"
+
+
+def page_of(report: SidesReport) -> str:
+    """The text of the page."""
+    return filled("sides.html.j2", report=report, change_text=change_text)
+
+
+def sides_json(report: SidesReport) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "title": report.title,
+        "first": report.first,
+        "what": report.what,
+        "carries": report.carries,
+        "not_compared": list(report.left_out),
+    }
+    if report.published:
+        document["published"] = [published_json(one) for one in report.published]
+    document["sides"] = [
+        {
+            "name": table.name,
+            "sentence": table.sentence,
+            "turn": table.turn or None,
+            "cells": [_cell(place, one) for place, one in table.rows],
+            "differences": [
+                {
+                    "about": each.about,
+                    "name": each.name,
+                    "one": each.one,
+                    "other": each.other,
+                    "cost": each.cost or None,
+                    "measured": each.is_measured,
+                }
+                for each in table.differences
+            ],
+        }
+        for table in report.tables
+    ]
+    return document
+
+
+def _cell(place: str, one: Finding | None) -> dict[str, Any]:
+    if one is None:
+        return {"place": place, "ratio": None}
+    change = one.change
+    return {
+        "place": place,
+        "cell": dict(one.cell),
+        "ratio": finite(change.ratio),
+        "low": finite(change.low),
+        "high": finite(change.high),
+        "n": change.n,
+        "units": one.contrast.units,
+        "verdict": one.word or None,
+        "without": one.without or None,
+        "detectable": change.detectable if math.isfinite(change.detectable) else None,
+    }
