@@ -57,6 +57,7 @@ class RunBegan:
     cell: Cell
     runs: int
     left_s: float | None = None
+    repeat: int = 1
 
 
 @dataclass(frozen=True, slots=True)

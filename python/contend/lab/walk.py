@@ -285,7 +285,13 @@ def walk(
         for run in runs:
             listen(
                 RunBegan(
-                    run.run, run.block, schedule.blocks, run.cell, schedule.runs, schedule.left_s
+                    run.run,
+                    run.block,
+                    schedule.blocks,
+                    run.cell,
+                    schedule.runs,
+                    schedule.left_s,
+                    run.repeat,
                 )
             )
         first_block = schedule.is_first(runs[0])
