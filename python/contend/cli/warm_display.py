@@ -13,6 +13,7 @@ from rich.progress import TaskID
 from contend.cli.console import CleanConsole, bars
 from contend.cli.parser import columns
 from contend.outside import one_line
+from contend.settings.server import PRODUCTS
 from contend.units import format_count, format_duration, format_size
 from contend.warm.model import Cache
 from contend.warm.pool import COUNTS, EXACT, LIST, OTHERS, Coverage
@@ -142,8 +143,7 @@ def as_text(status: Status) -> str:
 
 
 def _name(status: Status) -> str:
-    product = "MariaDB" if status.survey.kind == "mariadb" else "MySQL"
-    return f"{product} {status.survey.version}"
+    return f"{PRODUCTS[status.survey.kind]} {status.survey.version}"
 
 
 def _innodb(status: Status) -> list[str]:

@@ -24,7 +24,7 @@ from contend.probes.members import MembersProbe, ObservedMember
 from contend.probes.status import Counters, whole_numbers
 from contend.servers.client import fetch
 from contend.servers.errors import ConnectionLost
-from contend.settings.server import MODEL
+from contend.servers.kinds import KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +141,8 @@ class InnodbMetricsProbe:
     name = "innodb_metrics"
 
     def look(self, observed: Observed) -> Counters | None:
-        if observed.kind == MODEL:
+        if not (on := KINDS[observed.kind].metrics_on):
             return None
-        on = "STATUS = 'enabled'" if observed.kind == "mysql" else "ENABLED = 1"
         statement = f"SELECT NAME, TYPE, `COUNT` FROM information_schema.INNODB_METRICS WHERE {on}"
         try:
             rows = fetch(observed.connection, statement)
@@ -180,7 +179,7 @@ class KeyCachesProbe:
     name = "key_caches"
 
     def look(self, observed: Observed) -> Visits | None:
-        if observed.kind not in ("mariadb", MODEL):
+        if not KINDS[observed.kind].has_key_caches:
             return None
         rows = fetch(
             observed.connection,
@@ -385,7 +384,7 @@ class QueryCacheWatch:
 
 
 def _is_on(observed: Observed) -> bool:
-    if observed.kind != "mariadb":
+    if not KINDS[observed.kind].has_query_cache:
         return False
     rows = fetch(observed.connection, "SHOW GLOBAL VARIABLES LIKE 'query_cache%'")
     variables = {str(name): str(value) for name, value in rows}

@@ -17,8 +17,9 @@ from contend.load.process import LoadDriver, LoadFailed
 from contend.outcome import Done, Outcome, Scanned
 from contend.plan import Plan, Server
 from contend.servers.client import fetch
+from contend.servers.kinds import KINDS
 from contend.undo import Journal
-from contend.warm.model import PATIENCE, within_s
+from contend.warm.model import within_s
 from contend.warm.throttle import NO_PROBE, Limits, Throttle
 from contend.warm.work import WarmingBroke, WarmProgress, WarmUpResult, Work
 
@@ -107,7 +108,7 @@ def load_parts(
 def _plan(server: Server, work: Work, kind: str, connections: int, pause_s: float) -> Plan:
     plan = {
         "version": PLAN_VERSION,
-        "server": {**server, "init_sql": [PATIENCE[kind], READ_ONLY]},
+        "server": {**server, "init_sql": [KINDS[kind].patience, READ_ONLY]},
         "workload": {"kind": "scan", "parts": work.parts, "skip": work.upto},
         "load": {
             "connections": connections,

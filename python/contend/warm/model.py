@@ -21,13 +21,6 @@ KEYS = "keys"
 _SLOWEST = 1 << 20
 """Bytes a second that the slowest disk reads at least."""
 
-PATIENCE = {
-    "mariadb": "SET SESSION max_statement_time = 0, lock_wait_timeout = 300",
-    "mysql": "SET SESSION max_execution_time = 0, lock_wait_timeout = 300",
-}
-"""For the statements that load, by the kind of the server: reading a table may take long, and one
-that somebody has locked is passed over."""
-
 FILES = "files"
 """In place of an engine: the page cache of the server's host, in which MyISAM's rows are."""
 

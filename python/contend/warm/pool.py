@@ -19,6 +19,7 @@ import pymysql
 from pymysql.connections import Connection
 
 from contend.servers.client import fetch
+from contend.servers.kinds import KINDS
 from contend.undo import Journal
 from contend.warm import server_list
 from contend.warm.model import PRIMARY, Survey
@@ -224,7 +225,7 @@ def _held(
         if exact is not None:
             return Held(_exact(exact, survey, pool.page), EXACT)
         catalogue = read_catalogue(connection, survey.kind)
-        if isinstance(host, NoList) and survey.kind == "mysql":
+        if isinstance(host, NoList) and KINDS[survey.kind].counts_cached_pages:
             return Held(_counted(connection, catalogue, survey, pool.page), COUNTS, NOT_COUNTED)
         if isinstance(host, NoList):
             return Held((), None, host.message)

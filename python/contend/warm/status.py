@@ -12,6 +12,7 @@ from pymysql.connections import Connection
 
 from contend.host.page_cache import PageCacheError
 from contend.servers.client import fetch
+from contend.servers.kinds import KINDS
 from contend.undo import Journal
 from contend.warm.model import ENGINES, Cache, Survey
 from contend.warm.myisam import ENDINGS, FilePart, files_held
@@ -164,7 +165,7 @@ def _misses(looks: list[_Look]) -> tuple[Misses, ...]:
 
 
 def _key_caches(connection: Connection[Any], survey: Survey) -> tuple[KeyCache, ...]:
-    if survey.kind != "mariadb":
+    if not KINDS[survey.kind].has_key_caches:
         cache = survey.cache("myisam")
         return () if cache is None else (KeyCache("default", cache.size, cache.used or 0),)
     # The row of the whole cache, not those of its segments.

@@ -16,8 +16,9 @@ from contend.errors import ContendError, RequestError
 from contend.servers.client import ANSWER_S
 from contend.servers.dsn import Dsn
 from contend.servers.errors import ConnectionLost
+from contend.servers.kinds import KINDS
 from contend.undo import Journal, put_back
-from contend.warm.model import FILES, KEYS, PATIENCE, WarmPlan, within_s
+from contend.warm.model import FILES, KEYS, WarmPlan, within_s
 from contend.warm.myisam import ENDINGS, load_index, read_through
 from contend.warm.parts import PAGES_OF_A_RANGE, parts_of
 from contend.warm.server_list import NoList
@@ -161,7 +162,7 @@ def _begun(
     """
     with (
         undone(server, journal, listen),
-        server.connect(read_timeout=ANSWER_S, init_command=PATIENCE[kind]) as connection,
+        server.connect(read_timeout=ANSWER_S, init_command=KINDS[kind].patience) as connection,
     ):
         try:
             yield _WarmUp(server, connection, kind, journal, load, how, listen)
@@ -268,7 +269,7 @@ class _WarmUp:
         refused = {}
         for item in (item for item in plan.items if item.part == KEYS):
             self.listen.notice(f"{item}: LOAD INDEX INTO CACHE")
-            limit_s, patience = within_s(item.size), PATIENCE[self.kind]
+            limit_s, patience = within_s(item.size), KINDS[self.kind].patience
             with self.server.connect(read_timeout=limit_s, init_command=patience) as connection:
                 why = load_index(connection, item)
             if why is not None:

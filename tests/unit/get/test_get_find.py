@@ -9,8 +9,8 @@ import pytest
 from contend.get import find_server, on_path
 from contend.get.find import server_at
 from contend.lab.equipment import identity
-from contend.servers.binary import PROGRAMS
 from contend.servers.errors import NoServer, UnknownServer, UnusableServer, WrongKind
+from contend.servers.kinds import PROGRAMS
 
 MARIADB = "mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)"
 

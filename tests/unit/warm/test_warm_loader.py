@@ -10,9 +10,9 @@ import pytest
 from fake_connection import FakeConnection
 
 from contend.load.process import LoadFailed
+from contend.servers.kinds import KINDS
 from contend.undo import Journal
 from contend.warm.loader import end_marked, load_parts
-from contend.warm.model import PATIENCE
 from contend.warm.parts import Piece
 from contend.warm.throttle import Limits
 from contend.warm.work import WarmingBroke, WarmProgress, WarmUpResult, Work
@@ -77,7 +77,7 @@ def test_what_is_told_and_how_far_it_is(tmp_path: Path) -> None:
     assert plan["workload"]["kind"] == "scan"
     assert plan["workload"]["parts"][0]["keys"] == {"first": 1, "last": 90, "ranges": 3}
     assert plan["workload"]["skip"] == 0
-    assert plan["server"]["init_sql"][0] == PATIENCE["mariadb"]
+    assert plan["server"]["init_sql"][0] == KINDS["mariadb"].patience
     # Three connections that read 20 pages each ten times a second.
     assert plan["load"]["arrival"]["think_s"] == 0.1
     assert "READ ONLY" in plan["server"]["init_sql"][1]
