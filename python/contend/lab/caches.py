@@ -36,7 +36,7 @@ from contend.warm.transfer import names_of, translate
 from contend.warm.warm_up import How, Listener, ServerToWarm, warm_up
 
 if TYPE_CHECKING:
-    from contend.lab.private import PrivateUnderTest
+    from contend.lab.private import PrivateTestbed
 
 DROPS_MAX = 5
 """Times that the page cache is asked to let go of a file; a page that is being written stays."""
@@ -244,7 +244,7 @@ class ColdStart:
         server: has just been started cold.
     """
 
-    def __init__(self, server: PrivateUnderTest, seed: int) -> None:
+    def __init__(self, server: PrivateTestbed, seed: int) -> None:
         self._server, self._seed = server, seed
         self._seconds = 0.0
 

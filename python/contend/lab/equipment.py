@@ -22,8 +22,8 @@ from contend.datasets import (
     workspace,
 )
 from contend.errors import ContendError
-from contend.lab.borrowed import BorrowedUnderTest
-from contend.lab.borrowed_cluster import BorrowedCluster, ClusterMember
+from contend.lab.borrowed import BorrowedTestbed
+from contend.lab.borrowed_cluster import ClusterMember, ClusterTestbed
 from contend.lab.client import (
     blocking_script,
     calibrate_cells,
@@ -35,7 +35,7 @@ from contend.lab.client import (
 )
 from contend.lab.conditions import Conditions
 from contend.lab.events import Listener, Notice, Relay
-from contend.lab.private import PrivateProgram, PrivateUnderTest
+from contend.lab.private import PrivateProgram, PrivateTestbed
 from contend.lab.session import Equipment
 from contend.lab.sessions import default_history
 from contend.lab.shared_host import SharedHost
@@ -160,17 +160,14 @@ def private_equipment(
                 return PrivateProgram(deployment, identity(binary), fill_folder)
 
             def testbed(number: int) -> Testbed:
-                return Testbed(
-                    PrivateUnderTest(
-                        lambda cell: program_of(cell, number),
-                        lambda _cell, _address: None,
-                        load,
-                        MemberLines(program),
-                    ),
+                return PrivateTestbed(
+                    lambda cell: program_of(cell, number),
+                    load,
                     listen,
+                    between=MemberLines(program),
                     lines=Lines(program),
                     conditions=Conditions(logs.parent, listen),
-                    host=host,
+                    shared=host,
                 )
 
             with contextlib.ExitStack() as stack:
@@ -287,7 +284,12 @@ def borrowed_equipment(
     loads = not any(member.role == BACKEND for member in members)
     """Rows that are shared out are their owner's to load."""
 
-    def place_of(server: ExistingServer, journal: Journal, number: int) -> BorrowedUnderTest:
+    def make(
+        make_testbed: Callable[..., BorrowedTestbed],
+        server: ExistingServer,
+        journal: Journal,
+        number: int,
+    ) -> BorrowedTestbed:
         def fill_server(data: DataSpec) -> DatasetRecord:
             if members and (not loads or number):
                 return {}
@@ -302,13 +304,19 @@ def borrowed_equipment(
             if asks and loads and not (members and number):
                 mark_changed(server, data)
 
-        return BorrowedUnderTest(
-            server, fill_server, spoil, load, journal, listen, number, makes_tables=asks
+        return make_testbed(
+            server,
+            fill_server,
+            spoil,
+            load,
+            journal,
+            listen,
+            number,
+            makes_tables=asks,
+            lines=Lines(program),
+            conditions=Conditions(run_folder, listen),
+            shared=host,
         )
-
-    def testbed_of(place: BorrowedUnderTest | BorrowedCluster) -> Testbed:
-        seen = Conditions(run_folder, listen)
-        return Testbed(place, listen, lines=Lines(program), conditions=seen, host=host)
 
     @contextlib.contextmanager
     def open_testbeds(_logs: Path, _count: int) -> Iterator[list[Testbed]]:
@@ -326,14 +334,14 @@ def borrowed_equipment(
                     journals[name] = stack.enter_context(journal)
                 return journals[name]
 
-            places = [
-                place_of(server, journal_of(server), number) for number, server in enumerate(every)
-            ]
+            first, *others = [(server, journal_of(server)) for server in every]
+            rest = [make(BorrowedTestbed, *one, number) for number, one in enumerate(others, 1)]
             if members:
-                cluster = BorrowedCluster(members, places, load)
-                yield [stack.enter_context(_closing(testbed_of(cluster), listen))]
+                as_one = functools.partial(ClusterTestbed, members, rest)
+                yield [stack.enter_context(_closing(make(as_one, *first, 0), listen))]
                 return
-            yield [stack.enter_context(_closing(testbed_of(place), listen)) for place in places]
+            testbeds = [make(BorrowedTestbed, *first, 0), *rest]
+            yield [stack.enter_context(_closing(testbed, listen)) for testbed in testbeds]
 
     def check(experiment: Experiment) -> None:
         check_workloads(experiment, program)

@@ -18,7 +18,7 @@ from contend.lab import measure, walk
 from contend.lab.design import Design
 from contend.lab.events import Event
 from contend.lab.host_state import HostWatch
-from contend.lab.private import PrivateProgram, PrivateUnderTest
+from contend.lab.private import PrivateProgram, PrivateTestbed
 from contend.lab.slices import SliceRunner
 from contend.lab.testbed import Testbed
 from contend.lab.walk import Schedule
@@ -151,10 +151,7 @@ class Bench:
             return dataset(data, into)
 
         program = PrivateProgram(alone(server), IDENTITY, provide)
-        return Testbed(
-            PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad()),
-            self.heard.append,
-        )
+        return PrivateTestbed(lambda _cell: program, NoLoad(), self.heard.append)
 
 
 class _Server(FakeServer):

@@ -13,7 +13,7 @@ from lab_fakes import ANSWERS, NoLoad, experiment
 
 from contend.errors import RequestError, WorkError
 from contend.lab import borrowed
-from contend.lab.borrowed import BorrowedUnderTest
+from contend.lab.borrowed import BorrowedTestbed
 from contend.lab.events import Event, NeedsRestart, Notice, OtherServer
 from contend.lab.testbed import Testbed
 from contend.servers.client import StatementFailed
@@ -75,10 +75,9 @@ class Bench:
 
     def testbed(self) -> Testbed:
         server: Any = self.server
-        place = BorrowedUnderTest(
+        return BorrowedTestbed(
             server, self.provide, self.spoiled.append, NoLoad(), self.journal, self.heard.append
         )
-        return Testbed(place, self.heard.append)
 
     def provide(self, data: DataSpec) -> Mapping[str, Any]:
         self.provided.append(data)

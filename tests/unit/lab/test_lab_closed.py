@@ -14,8 +14,7 @@ from lab_in_slices import IN_SLICES, Bench, made_up
 from contend.errors import RequestError, WorkError
 from contend.lab.design import Design, choose_design
 from contend.lab.effort import require_time
-from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.testbed import Testbed
+from contend.lab.private import PrivateProgram, PrivateTestbed
 from contend.lab.walk import Schedule, SingleRunner, walk
 from contend.metrics import metric_of
 from contend.servers.deployment import alone
@@ -76,9 +75,8 @@ class Stage:
         program = PrivateProgram(
             alone(FakeServer(folder)), IDENTITY, lambda d, _o, to: dataset(d, to)
         )
-        place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
-        monkeypatch.setattr(place, "execute", self.execute)
-        self.testbed = Testbed(place, lambda _event: None)
+        self.testbed = PrivateTestbed(lambda _cell: program, NoLoad(), lambda _event: None)
+        monkeypatch.setattr(self.testbed, "execute", self.execute)
 
     def execute(self, statement: str) -> float:
         if statement == "BAD":

@@ -22,8 +22,7 @@ from lab_fakes import (
 from contend.datasets import Dataset, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.events import Event, Pace, RunBegan, RunEnded, TooManyFailures
-from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.testbed import Testbed
+from contend.lab.private import PrivateProgram, PrivateTestbed
 from contend.lab.walk import FAILURES_MAX
 from contend.load import LoadFailed
 from contend.servers.deployment import alone
@@ -212,8 +211,7 @@ def test_data_that_cannot_be_made_anew_are_told_as_such(
 
     load = FakeLoad(die_once)
     program = PrivateProgram(alone(server), IDENTITY, provide)
-    place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
-    testbed = Testbed(place, lambda _event: None)
+    testbed = PrivateTestbed(lambda _cell: program, NoLoad(), lambda _event: None)
     play_alone(tiny, folder, testbed, load, lambda _event: None)
     records = folder.records()
     assert [r.status for r in records] == ["ok", "lost", "failed", *["ok"] * 5]
