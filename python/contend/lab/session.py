@@ -37,7 +37,7 @@ from contend.lab.looks import take_looks
 from contend.lab.room import refuse_without_memory
 from contend.lab.sessions import sessions_of
 from contend.lab.shared_host import SharedHost
-from contend.lab.slices import SliceRunner
+from contend.lab.runner import SliceRunner
 from contend.lab.stored import kept, refuse_passwords, require_same_experiment
 from contend.lab.testbed import Testbed
 from contend.lab.walk import Runner, Schedule, SingleRunner, walk

@@ -32,7 +32,7 @@ from contend.lab.host_state import HostWatch
 from contend.lab.kinds_of_looks import LOOKS
 from contend.lab.look_block import BlockToLookAt
 from contend.lab.measure import arms_of, measure, now, seed_of, without_result
-from contend.lab.slices import SliceRunner
+from contend.lab.runner import SliceRunner
 from contend.lab.testbed import Ready, Testbed
 from contend.load import LoadDriver
 from contend.metrics import metric_of

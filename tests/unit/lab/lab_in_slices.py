@@ -19,7 +19,7 @@ from contend.lab.design import Design
 from contend.lab.events import Event
 from contend.lab.host_state import HostWatch
 from contend.lab.private import PrivateProgram, PrivateTestbed
-from contend.lab.slices import SliceRunner
+from contend.lab.runner import SliceRunner
 from contend.lab.testbed import Testbed
 from contend.lab.walk import Schedule
 from contend.load import LoadFailed

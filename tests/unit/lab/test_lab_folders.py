@@ -14,7 +14,7 @@ from lab_in_slices import IN_SLICES, Bench, made_up
 
 from contend.lab.design import Design
 from contend.lab.effort import Effort
-from contend.lab.slices import SliceRunner
+from contend.lab.runner import SliceRunner
 from contend.lab.testbed import Ready
 from contend.load import Address
 from contend.probes import Expected, Observed

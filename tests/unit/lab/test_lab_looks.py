@@ -25,7 +25,7 @@ from contend.lab.looks import (
     take_looks,
 )
 from contend.lab.plan_look import PLANS
-from contend.lab.slices import SliceRunner
+from contend.lab.runner import SliceRunner
 from contend.lab.walk import Schedule, SingleRunner
 from contend.servers.errors import ConnectionLost
 from contend.servers.plans import PERIOD_S
