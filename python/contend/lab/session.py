@@ -22,7 +22,7 @@ from contend.lab.client import (
     script_facts,
     with_engine,
 )
-from contend.lab.design import Design, choose_design, differs_in
+from contend.lab.design import Design, choose_design, differs_in, refuse_without_memory
 from contend.lab.effort import require_time, short_of_repeats
 from contend.lab.events import (
     Began,
@@ -34,13 +34,12 @@ from contend.lab.events import (
 )
 from contend.lab.host_state import AskCpus, HostWatch
 from contend.lab.looks import take_looks
-from contend.lab.room import refuse_without_memory
+from contend.lab.runner import Runner
 from contend.lab.sessions import sessions_of
 from contend.lab.shared_host import SharedHost
-from contend.lab.runner import SliceRunner
 from contend.lab.stored import kept, refuse_passwords, require_same_experiment
 from contend.lab.testbed import Testbed
-from contend.lab.walk import Runner, Schedule, SingleRunner, walk
+from contend.lab.walk import Schedule, walk
 from contend.load import LoadDriver, LoadFailed
 from contend.probed import (
     CheckRecord,
@@ -321,12 +320,8 @@ def _conduct(
             equipment.open_testbeds(folder.path / "logs", design.servers) as testbeds,
         ):
             schedule = Schedule(experiment, folder, design)
-            runner: Runner = (
-                SliceRunner(
-                    experiment, testbeds, equipment.load, schedule.effort, listen, calibration
-                )
-                if design.in_slices
-                else SingleRunner(experiment, testbeds[0], equipment.load, listen, calibration)
+            runner = Runner(
+                experiment, testbeds, equipment.load, schedule.effort, listen, calibration
             )
             walk(experiment, folder, schedule, runner, listen, watch)
             compared = experiment.compared

@@ -14,8 +14,9 @@ from contend.calibration import Calibration
 from contend.datasets import Dataset
 from contend.lab.design import Design
 from contend.lab.events import Listener
+from contend.lab.runner import Runner
 from contend.lab.testbed import Ready
-from contend.lab.walk import Schedule, SingleRunner, walk
+from contend.lab.walk import Schedule, walk
 from contend.load import Address, LoadDriver
 from contend.placement import Placement
 from contend.probed import ServerIdentity
@@ -223,7 +224,7 @@ def play_alone(
         experiment,
         folder,
         schedule,
-        SingleRunner(experiment, testbed, load, listen, calibration),
+        Runner(experiment, [testbed], load, schedule.effort, listen, calibration),
         listen,
     )
 

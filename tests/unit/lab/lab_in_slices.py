@@ -19,7 +19,7 @@ from contend.lab.design import Design
 from contend.lab.events import Event
 from contend.lab.host_state import HostWatch
 from contend.lab.private import PrivateProgram, PrivateTestbed
-from contend.lab.runner import SliceRunner
+from contend.lab.runner import Runner
 from contend.lab.testbed import Testbed
 from contend.lab.walk import Schedule
 from contend.load import LoadFailed
@@ -91,11 +91,7 @@ class Bench:
         with self.folder(in_slices=design.in_slices) as folder:
             schedule = Schedule(self.tiny, folder, design, self.clock)
             listen = self.heard.append
-            runner: walk.Runner = (
-                SliceRunner(self.tiny, testbeds, load, schedule.effort, listen)
-                if design.in_slices
-                else walk.SingleRunner(self.tiny, testbeds[0], load, listen)
-            )
+            runner = Runner(self.tiny, testbeds, load, schedule.effort, listen)
             walk.walk(self.tiny, folder, schedule, runner, listen, watch)
         return load
 
