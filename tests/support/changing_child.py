@@ -14,9 +14,7 @@ from typing import Any
 
 from contend import interrupts
 from contend.cli import main as front_door
-from contend.lab import session
 from contend.lab.borrowed import BorrowedTestbed
-from contend.lab.equipment import _closing
 from contend.lab.shared_host import SharedHost
 from contend.servers.client import run_statement
 from contend.servers.dsn import Dsn
@@ -67,9 +65,9 @@ def work(folder: Path, dsn: str, stand: Stand) -> None:
     server = ExistingServer(Dsn.parse(dsn))
     host = SharedHost(print, folder, touch=True, elsewhere=False, root=folder, journals=journals)
     nothing: Any = None
-    with session._put_back(host, print), Journal.of_server(journals, server) as journal:
+    with host, Journal.of_server(journals, server) as journal:
         testbed = BorrowedTestbed(server, nothing, nothing, nothing, journal, print)
-        with _closing(testbed, print):
+        with testbed:
             stand.at("before")
             if stand.moment == "waiting":
                 stand.folder.joinpath("waiting").touch()

@@ -21,7 +21,6 @@ from contend.datasets import (
     require_import,
     workspace,
 )
-from contend.errors import ContendError
 from contend.lab.borrowed import BorrowedTestbed
 from contend.lab.borrowed_cluster import ClusterMember, ClusterTestbed
 from contend.lab.client import (
@@ -34,7 +33,7 @@ from contend.lab.client import (
     script_files,
 )
 from contend.lab.conditions import Conditions
-from contend.lab.events import Listener, Notice, Relay
+from contend.lab.events import Listener, Relay
 from contend.lab.private import PrivateProgram, PrivateTestbed
 from contend.lab.session import Equipment
 from contend.lab.sessions import default_history
@@ -176,7 +175,11 @@ def private_equipment(
     def check(experiment: Experiment) -> None:
         _refuse_unknown_options(experiment, binaries, exact=exact)
         check_workloads(experiment, program)
-        for cell in cell_specs(experiment):
+        distinct = {
+            repr((server_name(cell), cell.data, cell["server.options"])): cell
+            for cell in cell_specs(experiment)
+        }
+        for cell in distinct.values():
             binary = binaries[server_name(cell)]
             require_import(source_of(cell.data, binary, cell["server.options"]), cache)
         with workspace(cache) as work:
@@ -338,10 +341,10 @@ def borrowed_equipment(
             rest = [make(BorrowedTestbed, *one, number) for number, one in enumerate(others, 1)]
             if members:
                 as_one = functools.partial(ClusterTestbed, members, rest)
-                yield [stack.enter_context(_closing(make(as_one, *first, 0), listen))]
+                yield [stack.enter_context(make(as_one, *first, 0))]
                 return
             testbeds = [make(BorrowedTestbed, *first, 0), *rest]
-            yield [stack.enter_context(_closing(testbed, listen)) for testbed in testbeds]
+            yield [stack.enter_context(testbed) for testbed in testbeds]
 
     def check(experiment: Experiment) -> None:
         check_workloads(experiment, program)
@@ -366,21 +369,6 @@ def borrowed_equipment(
         host=host,
         passwords=passwords(*(server.dsn for server in every)),
     )
-
-
-@contextlib.contextmanager
-def _closing(testbed: Testbed, listen: Listener) -> Iterator[Testbed]:
-    """The testbed, closed in the end. If something else went wrong, that is raised, and what could
-    not be put back is told beside it."""
-    try:
-        yield testbed
-    except BaseException as error:
-        try:
-            testbed.close(look_back=not isinstance(error, KeyboardInterrupt))
-        except ContendError as stuck:
-            listen(Notice(" ".join(filter(None, (stuck.message, stuck.hint)))))
-        raise
-    testbed.close()
 
 
 def _identity_of(server: ExistingServer) -> ServerIdentity:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -133,13 +134,9 @@ def begin(
 ) -> None:
     """Make the run folder `path`, every run of the experiment, and then these looks at causes;
     `about_why` is kept with its facts."""
-    refuse_passwords(
-        experiment, equipment.known_passwords, lambda: equipment.script_files(experiment)
-    )
-    refuse_settings(experiment, own=equipment.own)
-    if equipment.own:
-        refuse_without_memory(experiment)
-    _refuse_host(experiment, equipment)
+    files = functools.cache(lambda: equipment.script_files(experiment))
+    refuse_passwords(experiment, equipment.known_passwords, files)
+    _refuse(experiment, equipment)
     design = choose_design(
         experiment,
         own=equipment.own,
@@ -165,7 +162,7 @@ def begin(
     equipment.check_hosts(experiment)
     planned = planned_runs(experiment, in_slices=design.in_slices)
     engine = equipment.choose_engine(experiment)
-    facts = _facts(equipment, experiment, engine, design)
+    facts = _facts(equipment, files(), engine, design)
     if about_why is not None:
         facts["why"] = about_why
     if (words := found_in_words(facts.get("doctor", []))) is not None:
@@ -210,7 +207,10 @@ def refuse_settings(experiment: Experiment, *, own: bool) -> None:
             setting.refuse(cell.values, own=own)
 
 
-def _refuse_host(experiment: Experiment, equipment: Equipment) -> None:
+def _refuse(experiment: Experiment, equipment: Equipment) -> None:
+    refuse_settings(experiment, own=equipment.own)
+    if equipment.own:
+        refuse_without_memory(experiment)
     if equipment.host is not None:
         equipment.host.refuse(cell_specs(experiment))
 
@@ -247,15 +247,13 @@ def resume(
         if is_over and not looks:
             listen(Notice(f"{path} is complete already: nothing is left to run"))
             return
-        require_same_scripts(folder, lambda: equipment.script_files(stored))
+        files = functools.cache(lambda: equipment.script_files(stored))
+        require_same_scripts(folder, files)
         require_same_tables(path, folder.meta().facts, stored.base.data)
-        refuse_settings(stored, own=equipment.own)
-        if equipment.own:
-            refuse_without_memory(stored)
-        _refuse_host(stored, equipment)
+        _refuse(stored, equipment)
         equipment.check_hosts(stored)
         engine = _same_engine(folder, equipment, stored, listen)
-        folder.add_session(_facts(equipment, stored, engine, design))
+        folder.add_session(_facts(equipment, files(), engine, design))
         stored = with_engine(stored, engine.get("engine"))
         looked = _conduct(stored, folder, design, equipment, listen, looks)
         if is_over and not looked:
@@ -316,7 +314,7 @@ def _conduct(
         at_most = any(ends_with_its_work(cell.values) for cell in cell_specs(experiment))
         listen(Began(folder.path, total, ended, planned_load_s(experiment), at_most))
         with (
-            _put_back(equipment.host, listen),
+            equipment.host or contextlib.nullcontext(),
             equipment.open_testbeds(folder.path / "logs", design.servers) as testbeds,
         ):
             schedule = Schedule(experiment, folder, design)
@@ -330,23 +328,6 @@ def _conduct(
     if (sessions := sessions_of(equipment.history, experiment, folder.meta().facts)) is not None:
         sessions.note(experiment, folder, listen)
     return looked
-
-
-@contextlib.contextmanager
-def _put_back(host: SharedHost | None, listen: Listener) -> Iterator[None]:
-    """Have the host in the end as it was. If something else went wrong, that is raised, and what
-    could not be put back is told beside it."""
-    try:
-        yield
-    except BaseException:
-        try:
-            if host is not None:
-                host.close()
-        except ContendError as error:
-            listen(Notice(" ".join(filter(None, (error.message, error.detail, error.hint)))))
-        raise
-    if host is not None:
-        host.close()
 
 
 def _calibration(
@@ -367,7 +348,7 @@ def _resumable(folder: RunFolder, listen: Listener) -> Iterator[None]:
         yield
     except KeyboardInterrupt as stop:
         if isinstance(error := stop.__cause__, ContendError):
-            listen(Notice(" ".join(filter(None, (error.message, error.detail, error.hint)))))
+            listen(Notice(error.in_full))
         raise Interrupted(f"interrupted; {_stored(folder)}", hint=f"Resume with {how}.") from None
     except ContendError:
         # A folder that cannot be read has its own words, and they are under way already.
@@ -417,7 +398,7 @@ def _same_engine(
 
 
 def _facts(
-    equipment: Equipment, experiment: Experiment, engine: EngineFacts, design: Design
+    equipment: Equipment, scripts: Sequence[Path], engine: EngineFacts, design: Design
 ) -> SessionFacts:
     facts = host.facts(folder=equipment.data_folder)
     facts["cpu"] = {**facts.get("cpu", {}), "together": equipment.cpus_together()}
@@ -431,8 +412,8 @@ def _facts(
     with contextlib.suppress(LoadFailed):
         if nodes := equipment.memory_nodes():
             facts["memory_nodes"] = nodes
-    if scripts := script_facts(equipment.script_files(experiment)):
-        facts["scripts"] = scripts
+    if scripts:
+        facts["scripts"] = script_facts(scripts)
     return facts
 
 

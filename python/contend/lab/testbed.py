@@ -214,8 +214,14 @@ class Testbed(Target):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: object
     ) -> None:
-        # Who presses Ctrl-C does not wait for whole tables to be read.
-        self.close(look_back=not isinstance(error, KeyboardInterrupt))
+        if error is None:
+            self.close()
+            return
+        try:
+            # Who presses Ctrl-C does not wait for whole tables to be read.
+            self.close(look_back=not isinstance(error, KeyboardInterrupt))
+        except ContendError as stuck:
+            self._listen(Notice(stuck.in_full))
 
     def close(self, *, look_back: bool = True) -> None:
         """Look at the tables a last time, if wanted, and leave nothing behind."""
