@@ -15,7 +15,7 @@ import itertools
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contend.calibration import QUICK, Calibration, ensure, has_ceiling, shape_of
@@ -180,22 +180,6 @@ def check_workloads(experiment: Experiment, program: Path) -> None:
             )
 
 
-def blocking_script(experiment: Experiment, program: Path) -> str | None:
-    """A script of the experiment that needs threads of the operating system, if there is one.
-
-    Raises:
-        RequestError: a script cannot be read.
-    """
-    process = ScriptProcess(program)
-    for cell in _distinct(experiment):
-        if cell.workload.kind != SCRIPT:
-            continue
-        plan = plan_of(cell, _NOWHERE, seed=0, watch_pid=None)
-        if process.describe(plan)["os_threads"]:
-            return str(cell.workload.parameters["script"])
-    return None
-
-
 def prepare_tables(cell: CellSpec, data: DataSpec, address: Address, program: Path) -> None:
     """Let the script of these data make its tables, asked as the cell asks.
 
@@ -214,22 +198,36 @@ def prepare_tables(cell: CellSpec, data: DataSpec, address: Address, program: Pa
         ) from error
 
 
-def script_files(experiment: Experiment, program: Path) -> list[Path]:
-    """The scripts that are files, each with the files that its body loads: modules, and what
-    `dofile` names.
+@dataclass(frozen=True, slots=True)
+class Scripts:
+    """The scripts of an experiment.
 
-    Raises:
-        RequestError: a script cannot be read.
+    Args:
+        files: those that are files, each with the files that its body loads: modules, and what
+            `dofile` names.
+        blocking: one that needs threads of the operating system, if there is one.
     """
+
+    files: tuple[Path, ...] = ()
+    blocking: str | None = None
+
+
+def scripts_of(experiment: Experiment, program: Path) -> Scripts:
+    """Ask contend-load about them; raises RequestError if one cannot be read."""
     process = ScriptProcess(program)
     found: dict[str, list[str]] = {}
+    blocking: str | None = None
     for cell in _distinct(experiment):
-        script = str(cell.workload.parameters.get("script"))
-        if cell.workload.kind == SCRIPT and is_file(script) and script not in found:
-            plan = plan_of(cell, _NOWHERE, seed=0, watch_pid=None)
-            found[script] = process.describe(plan)["files"]
+        if cell.workload.kind != SCRIPT:
+            continue
+        script = str(cell.workload.parameters["script"])
+        told = process.describe(plan_of(cell, _NOWHERE, seed=0, watch_pid=None))
+        if blocking is None and told["os_threads"]:
+            blocking = script
+        if is_file(script):
+            found.setdefault(script, told["files"])
     named = (name for script, loaded in found.items() for name in (script, *loaded))
-    return [Path(name) for name in dict.fromkeys(named)]
+    return Scripts(tuple(map(Path, dict.fromkeys(named))), blocking)
 
 
 def script_facts(files: Iterable[Path]) -> list[ScriptFacts]:

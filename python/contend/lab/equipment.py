@@ -24,13 +24,12 @@ from contend.datasets import (
 from contend.lab.borrowed import BorrowedTestbed
 from contend.lab.borrowed_cluster import ClusterMember, ClusterTestbed
 from contend.lab.client import (
-    blocking_script,
     calibrate_cells,
     check_hosts,
     check_workloads,
     choose_engine,
     prepare_tables,
-    script_files,
+    scripts_of,
 )
 from contend.lab.conditions import Conditions
 from contend.lab.events import Listener, Relay
@@ -224,8 +223,7 @@ def _equipment(
     how: dict[str, Any] = {"cache": cache, "transport": transport, "listen": listen}
     return Equipment(
         calibrate=functools.partial(calibrate_cells, program, **how),
-        blocking_script=lambda experiment: blocking_script(experiment, program),
-        script_files=lambda experiment: script_files(experiment, program),
+        scripts=lambda experiment: scripts_of(experiment, program),
         choose_engine=functools.partial(choose_engine, program),
         cpus_together=functools.partial(cpus_together, program),
         memory_nodes=functools.partial(memory_nodes, program),

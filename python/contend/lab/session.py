@@ -16,6 +16,7 @@ from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.client import (
     Calibrate,
     ChooseEngine,
+    Scripts,
     keep_scripts,
     kept_engine,
     require_engine,
@@ -85,8 +86,7 @@ class Equipment:
         calibrate: gives the ceilings of the client; None if it is no real client.
         check: refuses what is wrong with the experiment's scripts, before anything is started.
         check_hosts: refuses more hosts than there are, in each session.
-        blocking_script: names a script of the experiment that needs threads of its own.
-        script_files: names every file that the experiment's scripts load.
+        scripts: says what the experiment's scripts load and need.
         choose_engine: says which engine of the load generator all cells get.
         cpus_together: says how much all CPUs do at once, in what one does alone.
         memory_nodes: says how far each node's memory is from each node.
@@ -105,8 +105,7 @@ class Equipment:
     calibrate: Calibrate | None = None
     check: Callable[[Experiment], None] = lambda _experiment: None
     check_hosts: Callable[[Experiment], None] = lambda _experiment: None
-    blocking_script: Callable[[Experiment], str | None] = lambda _experiment: None
-    script_files: Callable[[Experiment], list[Path]] = lambda _experiment: []
+    scripts: Callable[[Experiment], Scripts] = lambda _experiment: Scripts()
     choose_engine: ChooseEngine = lambda _experiment: {}
     cpus_together: Callable[[], float | None] = lambda: None
     memory_nodes: Callable[[], NodeMatrix | None] = lambda: None
@@ -134,14 +133,14 @@ def begin(
 ) -> None:
     """Make the run folder `path`, every run of the experiment, and then these looks at causes;
     `about_why` is kept with its facts."""
-    files = functools.cache(lambda: equipment.script_files(experiment))
-    refuse_passwords(experiment, equipment.known_passwords, files)
+    scripts = functools.cache(lambda: equipment.scripts(experiment))
+    refuse_passwords(experiment, equipment.known_passwords, lambda: scripts().files)
     _refuse(experiment, equipment)
     design = choose_design(
         experiment,
         own=equipment.own,
         disk=equipment.data_folder,
-        blocking=equipment.blocking_script(experiment),
+        blocking=scripts().blocking,
     )
     if (
         design.is_switching
@@ -162,7 +161,7 @@ def begin(
     equipment.check_hosts(experiment)
     planned = planned_runs(experiment, in_slices=design.in_slices)
     engine = equipment.choose_engine(experiment)
-    facts = _facts(equipment, files(), engine, design)
+    facts = _facts(equipment, scripts().files, engine, design)
     if about_why is not None:
         facts["why"] = about_why
     if (words := found_in_words(facts.get("doctor", []))) is not None:
@@ -247,7 +246,7 @@ def resume(
         if is_over and not looks:
             listen(Notice(f"{path} is complete already: nothing is left to run"))
             return
-        files = functools.cache(lambda: equipment.script_files(stored))
+        files = functools.cache(lambda: equipment.scripts(stored).files)
         require_same_scripts(folder, files)
         require_same_tables(path, folder.meta().facts, stored.base.data)
         _refuse(stored, equipment)
