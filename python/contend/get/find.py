@@ -12,13 +12,13 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from contend.errors import did_you_mean
+from contend.errors import RequestError, did_you_mean
 from contend.folders import default_cache
 from contend.get.cache import find_by_name, list_got
 from contend.get.debian import is_kind, own_suite, parse_wanted, read_sources
 from contend.get.model import model_server
 from contend.servers.binary import ServerBinary, check_runs_here
-from contend.servers.errors import GetFailed, NoServer, UnknownServer, UnusableServer, WrongKind
+from contend.servers.errors import GetFailed, NoServer, UnknownServer, UnusableServer
 from contend.servers.kinds import KINDS, PROGRAMS, ask_version
 from contend.settings.server import MODEL
 
@@ -131,12 +131,12 @@ def find_server(
 
     Raises:
         NoServer: there is none; its hint says what to type to get one.
-        WrongKind: the one that is wanted is there, and is of the other kind.
+        RequestError: the one that is wanted is there, and is of the other kind.
     """
     own = next((name for name in (wanted, kind) if name in OWN), None)
     if own is not None:
         if {kind, wanted} - {None, own}:
-            raise WrongKind(
+            raise RequestError(
                 f"the server {own} comes with contend, and {wanted} is another.",
                 hint=f"Take `--server {own}` alone, or another server.kind.",
             )
@@ -147,7 +147,7 @@ def find_server(
     if wanted is not None:
         binary = _wanted(wanted, cache, root)
         if kind is not None and binary.kind != kind:
-            raise WrongKind(
+            raise RequestError(
                 f"{wanted} is a {binary.kind} server, but the experiment needs {kind}.",
                 hint=f"Set `server.kind` to {binary.kind}, or name another server.",
             )

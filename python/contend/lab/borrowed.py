@@ -17,7 +17,7 @@ from pymysql.connections import Connection
 from contend.datasets import TablesSeen, entrance
 from contend.errors import ContendError, RequestError
 from contend.lab.caches import Caches
-from contend.lab.events import Listener, NeedsRestart, Notice, OtherServer
+from contend.lab.events import Listener, Notice
 from contend.lab.testbed import Ready, Testbed
 from contend.load import LoadDriver
 from contend.placement import Placement
@@ -111,7 +111,7 @@ class BorrowedTestbed(Testbed):
     def renew(self, cell: CellSpec, launch: Launch) -> None:
         del launch
         if cell["server.use"] is None and cell["server.kind"] != self._identity.kind:
-            raise OtherServer(
+            raise RequestError(
                 f"the experiment is for {cell['server.kind']}, and {self._server.dsn} is "
                 f"{self._identity.kind} {self._identity.version}",
                 hint=f"`--set server.kind={self._identity.kind}` measures that one.",
@@ -323,7 +323,7 @@ class BorrowedTestbed(Testbed):
 
 def needs_restart(
     dsn: Dsn, refused: Mapping[str, Level], there: Mapping[str, str], *, compared: str = ""
-) -> NeedsRestart:
+) -> RequestError:
     """The error for options that a server does not change while it runs.
 
     Args:
@@ -334,7 +334,7 @@ def needs_restart(
         for name, value in refused.items()
     ]
     take_theirs = " ".join(f"--set server.options.{n}={there[n]}" for n in refused)
-    return NeedsRestart(
+    return RequestError(
         f"{dsn} would have to be restarted to change {', '.join(refused)}, "
         "and contend restarts no server that is not its own",
         hint="Leave --server out: private servers are started with each value."

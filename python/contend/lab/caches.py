@@ -42,10 +42,6 @@ DROPS_MAX = 5
 """Times that the page cache is asked to let go of a file; a page that is being written stays."""
 
 
-class NotCold(WorkError):
-    """Files could not be brought out of the page cache."""
-
-
 class Warmable(ServerToWarm, Protocol):
     """A server whose caches can be filled. load: contend-load, which scans tables."""
 
@@ -206,11 +202,11 @@ def drop_files(folder: Path) -> None:
     """Bring every file of a server that does not run out of the page cache, and see that it is.
 
     Raises:
-        NotCold: some of it stays.
+        WorkError: some of it stays.
     """
     left = sum(_dropped(path) for path in files_of(folder))
     if left:
-        raise NotCold(
+        raise WorkError(
             f"{format_size(left)} of {folder} stay in the page cache, so the server would not "
             "start cold",
             hint="A file system in memory (tmpfs) cannot be cold: put the cache of contend on a "

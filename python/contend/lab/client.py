@@ -22,7 +22,7 @@ from contend.calibration import QUICK, Calibration, ensure, has_ceiling, shape_o
 from contend.calibration.model import Transport
 from contend.datasets import LoadingFailed
 from contend.errors import ContendError, RequestError
-from contend.lab.events import ChangedExperiment, Listener, Notice, OtherEngine, StepProgress
+from contend.lab.events import Listener, Notice, StepProgress
 from contend.load import Address, Fleet, LoadFailed, ScriptProcess, ask_engine, plan_of
 from contend.probed import EngineFacts, ScriptFacts, SessionFacts
 from contend.spec import (
@@ -84,12 +84,12 @@ def require_engine(choose: ChooseEngine, experiment: Experiment, engine: str) ->
     """What a session keeps that goes on with `engine`.
 
     Raises:
-        OtherEngine: it cannot be had any more.
+        RequestError: it cannot be had any more.
     """
     try:
         return choose(with_engine(experiment, engine))
     except RequestError as error:
-        raise OtherEngine(
+        raise RequestError(
             f"this run was begun with the engine {engine} of contend-load, which cannot be had "
             f"now: {error.message}",
             hint="Go on where it can be had, or start a new run.",
@@ -255,14 +255,14 @@ def require_same_scripts(folder: RunFolder, now: Callable[[], Iterable[Path]]) -
         now: gives the files that the scripts load now.
 
     Raises:
-        ChangedExperiment: one was edited, or is gone; or another one is loaded.
+        RequestError: one was edited, or is gone; or another one is loaded.
     """
     began_with = folder.meta().facts.get("scripts", [])
     loaded = [one.probes.get("loaded", []) for one in folder.records(intervals=False)]
     for script in itertools.chain(began_with, *loaded):
         path = Path(script["path"])
         if _digest(path) != script["sha256"]:
-            raise ChangedExperiment(
+            raise RequestError(
                 f"{path} is not the script that this run began with",
                 hint=f"The run folder has a copy of it in {FOLDER}/; or start a new run."
                 if script in began_with
@@ -271,7 +271,7 @@ def require_same_scripts(folder: RunFolder, now: Callable[[], Iterable[Path]]) -
     known = {script["path"] for script in began_with}
     for path in now():
         if str(path) not in known:
-            raise ChangedExperiment(
+            raise RequestError(
                 f"{path} is loaded now, and was not when this run began",
                 hint="Take it away, or start a new run.",
             )

@@ -171,7 +171,7 @@ class PrivateTestbed(Testbed):
         deployment.claim()
         self._dataset = None
         for member in reversed(deployment.members):
-            data = deployment.topology.data_of(member, deployment.members, cell.data)
+            data = deployment.data_of(member, cell.data)
             if data is not None:
                 self._dataset = program.provide(data, options, member.server.data_folder)
         self._controls = {

@@ -31,8 +31,6 @@ from contend.lab.events import (
     Interrupted,
     Listener,
     Notice,
-    OtherServer,
-    OtherTables,
 )
 from contend.lab.host_state import AskCpus, HostWatch
 from contend.lab.looks import take_looks
@@ -229,10 +227,8 @@ def resume(
         experiment: what the caller believes the folder is for; None if it does not say.
 
     Raises:
-        ChangedExperiment: the folder is for another experiment, or its file was edited since.
-        OtherServer: the server is of another version than the one before.
-        OtherTables: the tables would be made otherwise than those before.
-        OtherEngine: the engine of the runs before cannot be had.
+        RequestError: the experiment, its file, the server's version, the tables or the engine is
+            not that of the runs before.
         WorkError: nothing but looks was left to do, and each of them is lost.
     """
     with RunFolder.open(path, write=True) as folder:
@@ -266,11 +262,11 @@ def require_same_tables(path: Path, facts: SessionFacts, data: DataSpec) -> None
     """Refuse to go on with tables that are made otherwise than when the run began.
 
     Raises:
-        OtherTables: the figures of the two could not be compared.
+        RequestError: the figures of the two could not be compared.
     """
     if data.schema == SCRIPT_SCHEMA or facts.get("content_version", 1) == CONTENT_VERSION:
         return
-    raise OtherTables(
+    raise RequestError(
         f"{path} was begun with other tables than this contend makes: their columns, options or "
         "rows have changed since",
         hint="What was measured can still be shown; start a new run for the rest.",
@@ -371,7 +367,7 @@ def _require_same_servers(folder: RunFolder, servers: Identities) -> None:
     for kind, before in folder.meta().facts.get("servers", {}).items():
         now: Mapping[str, object] = servers.get(kind) or {}
         if now.get("version") != before.get("version"):
-            raise OtherServer(
+            raise RequestError(
                 f"{folder.path} was begun with {kind} {before.get('version')}, "
                 f"the server now is {kind} {now.get('version')}",
                 hint="Name the same server with --server, or start a new run.",

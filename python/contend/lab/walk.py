@@ -25,7 +25,7 @@ from contend.findings.tried import open_treatments, tried_of, why_decided
 from contend.lab.deaths import death_behind
 from contend.lab.design import Design
 from contend.lab.effort import Effort
-from contend.lab.events import Listener, RunBegan, RunEnded, TooManyFailures
+from contend.lab.events import Listener, RunBegan, RunEnded
 from contend.lab.host_state import HostWatch
 from contend.lab.measure import now, without_result
 from contend.lab.runner import Runner
@@ -214,7 +214,7 @@ def walk(
         watch: looks at the host around each block; if there is none, nobody does.
 
     Raises:
-        TooManyFailures: several blocks in a row gave no result.
+        WorkError: several blocks in a row gave no result.
         ContendError: the server or its data cannot be had as the experiment wants them. Nothing
             is recorded of that run, so that it is made when the cause is gone.
     """
@@ -342,9 +342,9 @@ def _attempt(
         return without(error, death_behind(runner, error))
 
 
-def _too_many(records: list[RunRecord], folder: RunFolder) -> TooManyFailures:
+def _too_many(records: list[RunRecord], folder: RunFolder) -> WorkError:
     last = records[-1].error or {}
-    return TooManyFailures(
+    return WorkError(
         f"{len(records)} runs in a row gave no result; the last: {last.get('message')}",
         hint=last.get("hint") or f"Every run's error is in {folder.path}: `contend show` it.",
         detail=last.get("detail"),

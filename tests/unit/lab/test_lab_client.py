@@ -19,7 +19,7 @@ from rich.console import Console
 from contend import report
 from contend.errors import RequestError
 from contend.lab.client import choose_engine
-from contend.lab.events import Interrupted, OtherEngine
+from contend.lab.events import Interrupted
 from contend.report import terminal
 from contend.store import RunFolder
 
@@ -116,7 +116,7 @@ def test_resuming_where_it_is_refused_runs_nothing(bench: Bench) -> None:
     bench.interrupted()
     why = {"type": "error", "message": "the kernel refuses io_uring: Operation not permitted"}
     bench.now(f"print({json.dumps(why)!r}); sys.exit(1)")
-    with pytest.raises(OtherEngine, match=r"begun with the engine io_uring .* refuses io_uring"):
+    with pytest.raises(RequestError, match=r"begun with the engine io_uring .* refuses io_uring"):
         bench.resume(load=bench.load)
     assert bench.load.plans == []
     assert len(bench.kept()) == 1

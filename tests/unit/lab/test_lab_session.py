@@ -21,12 +21,9 @@ from contend.datasets import CONTENT_VERSION, LoadingDeclined, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.events import (
     Began,
-    ChangedExperiment,
     Event,
     Interrupted,
     Notice,
-    OtherServer,
-    OtherTables,
     RunBegan,
 )
 from contend.lab.looks import BUDGET
@@ -177,25 +174,25 @@ class TestRefused:
     def test_an_edited_experiment_file(self, bench: SessionBench) -> None:
         file = bench.path / "experiment.toml"
         file.write_text(file.read_text().replace("[0, 32]", "[0, 64]"))
-        with pytest.raises(ChangedExperiment, match="was edited"):
+        with pytest.raises(RequestError, match="was edited"):
             bench.resume()
         assert bench.runs() == [1]
 
     def test_another_experiment(self, bench: SessionBench, tmp_path: Path) -> None:
         other = experiment(tmp_path, EXPERIMENT.replace("[0, 32]", "[0, 64]"))
-        with pytest.raises(ChangedExperiment, match="not a run of this experiment"):
+        with pytest.raises(RequestError, match="not a run of this experiment"):
             bench.resume(given=other)
         assert bench.resume(given=bench.tiny).plans
 
     def test_another_version_of_the_server(self, bench: SessionBench) -> None:
-        with pytest.raises(OtherServer, match=r"begun with mariadb 10\.11\.19.* 11\.8\.1"):
+        with pytest.raises(RequestError, match=r"begun with mariadb 10\.11\.19.* 11\.8\.1"):
             bench.resume(version="11.8.1")
 
     def test_tables_that_this_contend_makes_otherwise(
         self, bench: SessionBench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("contend.lab.session.CONTENT_VERSION", 10_000)
-        with pytest.raises(OtherTables, match="was begun with other tables"):
+        with pytest.raises(RequestError, match="was begun with other tables"):
             bench.resume()
         assert bench.runs() == [1]
 
@@ -207,7 +204,7 @@ class TestRefused:
 def test_folders_from_before_the_version_was_written_have_the_first_tables() -> None:
     """In the facts of a run folder, which then has another table than is made now."""
     begun = {"servers": SERVERS}
-    with pytest.raises(OtherTables):
+    with pytest.raises(RequestError):
         require_same_tables(Path("run"), begun, DataSpec())
     require_same_tables(Path("run"), begun, DataSpec(schema="script"))
     require_same_tables(Path("run"), {"content_version": CONTENT_VERSION}, DataSpec())

@@ -13,7 +13,6 @@ from lab_fakes import IDENTITY, FakeServer, NoLoad, dataset, experiment
 from contend.errors import ContendError, RequestError, WorkError
 from contend.host import page_cache
 from contend.lab import caches, trial
-from contend.lab.caches import NotCold
 from contend.lab.events import Event, Notice
 from contend.lab.private import PrivateProgram, PrivateTestbed
 from contend.servers.client import StatementFailed
@@ -209,7 +208,7 @@ class TestCold:
     ) -> None:
         (tmp_path / "t.ibd").write_bytes(b"x")
         monkeypatch.setattr(page_cache, "drop", lambda _path: 4096)
-        with pytest.raises(NotCold, match=r"4 KiB of .* stay in the page cache"):
+        with pytest.raises(WorkError, match=r"4 KiB of .* stay in the page cache"):
             caches.drop_files(tmp_path)
 
 

@@ -13,7 +13,7 @@ import pytest
 from lab_fakes import EXPERIMENT, SessionBench, experiment, stop_at
 
 from contend.errors import RequestError
-from contend.lab.events import ChangedExperiment, Interrupted
+from contend.lab.events import Interrupted
 from contend.lab.stored import refuse_passwords
 from contend.servers.dsn import Password
 from contend.spec import load_experiment
@@ -60,7 +60,7 @@ def test_a_resume_that_would_ask_another_statement_is_refused(tmp_path: Path) ->
         stored["base"]["workload"]["text"] = "SELECT 2;"
 
     change_stored(bench, change)
-    with pytest.raises(ChangedExperiment, match=r"workload\.text = \"SELECT 1 AS n") as caught:
+    with pytest.raises(RequestError, match=r"workload\.text = \"SELECT 1 AS n") as caught:
         bench.resume()
     assert caught.value.exit_code == 2 and '"SELECT 2;" would be asked now' in caught.value.message
     assert bench.runs() == [1, 2, 3]
