@@ -30,7 +30,7 @@ from rounds import machine
 from trust_record import FOLDER
 from units import EXPERIMENTS, log_ratios, run_experiment
 
-from contend.lab.measure import measure_in_slices
+from contend.lab.measure import measure
 from contend.lab.testbed import Ready
 from contend.load import Address, LoadProcess, find_program
 from contend.probes import Expected, Observed
@@ -130,7 +130,9 @@ def slower(number: int) -> Line:
             slices = Slicing(0.1, 0.02, ROUNDS)
             load = LoadProcess(find_program())
             enter = [()] * len(block)
-            records += measure_in_slices(block, cells, readies, enter, load, lambda _: None, slices)
+            records += measure(
+                block, cells, readies, load, lambda _: None, slices=slices, enter=enter
+            )
     return {"logs": _only(log_ratios(experiment, records))}
 
 

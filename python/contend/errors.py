@@ -34,6 +34,11 @@ class ContendError(Exception):
         self.hint = hint
         self.detail = detail
 
+    @property
+    def in_full(self) -> str:
+        """Message, detail and hint as one text."""
+        return " ".join(filter(None, (self.message, self.detail, self.hint)))
+
     def told_of(self, where: str) -> None:
         """Put where it was found before the message; nothing if that is empty."""
         self.message = f"{where}: {self.message}" if where else self.message

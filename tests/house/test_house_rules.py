@@ -62,6 +62,21 @@ BANNED_IN_PYTHON = [
     (SQL, None, "no SQL text in the lab: it belongs to servers, datasets or a probe"),
 ]
 
+KIND_NAMES = {
+    "settings/server.py": 2,  # names the kinds
+    "servers/dsn.py": 4,  # schemes of a DSN, groups of an option file
+    "servers/client.py": 1,  # a database of the server's
+    "servers/topologies/spider.py": 1,  # a wrapper of Spider's
+    "doctor/dated.py": 4,
+    "findings/candidates/binary_log_flush.py": 1,
+    "findings/candidates/missing_index.py": 2,
+    "findings/candidates/plan_changed.py": 1,
+    "findings/candidates/redo_log.py": 2,
+    "findings/candidates/run_queue.py": 1,
+}
+"""The ratchet: how often a file outside of `servers/kinds` spells a kind of server. What differs by
+kind is asked of the kind (`KINDS`). An entry may only shrink or go."""
+
 WORDS = [
     (r"/(work|root|farm)/", "a path of one machine"),
     (
@@ -217,3 +232,22 @@ def test_links_in_the_docs_lead_somewhere() -> None:
             if not (ROOT / path.parent / target).exists():
                 dead.append(f"{path}: {target}")
     assert not dead, "dead links:\n" + "\n".join(dead)
+
+
+def test_what_differs_by_kind_of_server_is_asked_of_the_kind() -> None:
+    found = {}
+    for path in sorted(PYTHON_ROOT.rglob("*.py")):
+        place = path.relative_to(PYTHON_ROOT).as_posix()
+        spelt = [
+            node
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Constant) and node.value in ("mariadb", "mysql")
+        ]
+        if spelt and not place.startswith("servers/kinds/"):
+            found[place] = len(spelt)
+    wrong = [
+        f"{place}: {count} times, {KIND_NAMES.get(place, 0)} allowed"
+        for place, count in found.items()
+        if count > KIND_NAMES.get(place, 0)
+    ]
+    assert not wrong, "\n".join(wrong)

@@ -40,12 +40,13 @@ def test_no_kill_of_a_node_costs_what_was_acknowledged(
     binary = debian.get("mariadb", extras=("galera",))
     nodes = [PrivateServer(binary, tmp_path / f"node-{number}") for number in range(1, NODES + 1)]
     members = [Member(f"node-{n}", "node", node) for n, node in enumerate(nodes, 1)]
-    lines, cluster, chance = MemberLines(load_program), Galera(patience_s=2.0), random.Random(25)
+    lines, chance = MemberLines(load_program), random.Random(25)
+    cluster = Galera(members, patience_s=2.0)
     kept: set[acknowledged.Row] = set()
     try:
         nodes[0].claim()
         shutil.copytree(fresh_data(binary), nodes[0].data_folder, dirs_exist_ok=True)
-        cluster.start(members, SMALL, DataSpec(), lines.apart(0.0005))
+        cluster.start(SMALL, DataSpec(), lines.apart(0.0005))
         with nodes[0].connect() as connection, connection.cursor() as cursor:
             cursor.execute("CREATE DATABASE d")
             cursor.execute(acknowledged.TABLE)
@@ -62,8 +63,8 @@ def test_no_kill_of_a_node_costs_what_was_acknowledged(
             require_synced(survivors)
             for node in survivors:
                 assert acknowledged.missing(node, kept) == set(), f"kill {kill}: {victim.name}"
-            cluster.rejoin(members, victim, SMALL)
-            cluster.require_healthy(members, DataSpec())
+            cluster.rejoin(victim, SMALL)
+            cluster.require_healthy(DataSpec())
         for node in nodes:
             assert acknowledged.missing(node, kept) == set()
     finally:

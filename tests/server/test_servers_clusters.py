@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import acknowledged
@@ -37,13 +37,12 @@ PATIENCE_S = 4.0
 ROUND_TRIP_S = 0.001
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """Nodes of Galera, apart from one another, and what they are made of."""
+class Cluster(Galera):
+    """Nodes of Galera, apart from one another, and the lines between them."""
 
-    topology: Galera
-    members: tuple[Member, ...]
-    lines: MemberLines
+    def __init__(self, members: Sequence[Member], lines: MemberLines) -> None:
+        super().__init__(members, PATIENCE_S)
+        self.lines = lines
 
     @property
     def nodes(self) -> list[PrivateServer]:
@@ -67,9 +66,9 @@ def cluster(
     query(made[0], acknowledged.TABLE, "INSERT INTO d.t VALUES (1)", "COMMIT")
     made[0].stop()
     members = tuple(Member(f"node-{n}", "node", node) for n, node in enumerate(made, 1))
-    found = Cluster(Galera(PATIENCE_S), members, MemberLines(load_program))
+    found = Cluster(members, MemberLines(load_program))
     try:
-        found.topology.start(members, SMALL, DataSpec(), found.lines.apart(ROUND_TRIP_S))
+        found.start(SMALL, DataSpec(), found.lines.apart(ROUND_TRIP_S))
         yield found
     finally:
         for node in made:
@@ -152,7 +151,7 @@ def test_a_cluster_that_somebody_else_started_is_one_level(cluster: Cluster, lab
         nodes = record.done.get("nodes", [])
         assert len(nodes) == (NODES if record.cell["load.route"] == "round_robin" else 0)
     # Nobody was stopped, and one that is not there is named before anything is asked.
-    cluster.topology.require_healthy(cluster.members, DataSpec())
+    cluster.require_healthy(DataSpec())
     gone = lab.contend(
         *("run", lab.file, "--out", lab.folder / "other", "--yes"),
         *(*named[:4], "--server", "node=mysql://root@/own?socket=/none"),
@@ -163,7 +162,7 @@ def test_a_cluster_that_somebody_else_started_is_one_level(cluster: Cluster, lab
 def test_a_killed_node_costs_nothing_that_was_acknowledged_and_rejoins_by_the_lines(
     cluster: Cluster,
 ) -> None:
-    cluster.topology.require_healthy(cluster.members, DataSpec())
+    cluster.require_healthy(DataSpec())
     passed = cluster.lines.asker()()
     assert passed is not None and passed["bytes_to_server"] > 0
     for round_, victim in enumerate((cluster.members[2], cluster.members[0])):
@@ -175,9 +174,9 @@ def test_a_killed_node_costs_nothing_that_was_acknowledged_and_rejoins_by_the_li
         assert kept
         for node in survivors:
             assert acknowledged.missing(node, kept) == set()
-        cluster.topology.rejoin(cluster.members, victim, SMALL)
+        cluster.rejoin(victim, SMALL)
         # Whoever told it the others' addresses, it asks them by way of their lines.
-        cluster.topology.require_healthy(cluster.members, DataSpec())
+        cluster.require_healthy(DataSpec())
         assert acknowledged.missing(victim.server, kept) == set()
 
 
@@ -185,7 +184,7 @@ def test_a_server_without_galera_is_refused(mariadb_binary: ServerBinary, tmp_pa
     bare = PrivateServer(mariadb_binary, tmp_path / "node")
     bare.claim()
     with pytest.raises(UnusableServer, match="has no Galera") as refused:
-        Galera().start([Member("node-1", "node", bare)], SMALL, DataSpec())
+        Galera([Member("node-1", "node", bare)]).start(SMALL, DataSpec())
     assert "mariadb+galera" in (refused.value.hint or "")
 
 
@@ -242,12 +241,11 @@ def test_a_backend_that_is_killed_before_its_commit_leaves_half_of_a_transaction
     share_tables(front, backends, "d", {"t": "w"}, [2])
     query(front, f"SET GLOBAL spider_internal_xa = {xa}")
     query(front, "REPLACE INTO d.t VALUES (1, 0), (4, 0)", "COMMIT")
-    topology = Spider()
     members = [
         Member("front-1", "front", front),
         *(Member(f"backend-{n}", "backend", each) for n, each in enumerate(backends, 1)),
     ]
-    assert (topology.unsafe(members) is None) == (xa == "ON")
+    assert (Spider(members).unsafe() is None) == (xa == "ON")
     with front.connect() as connection, connection.cursor() as cursor:
         cursor.execute("BEGIN")
         cursor.execute("UPDATE d.t SET v = v + 1 WHERE w = 1")

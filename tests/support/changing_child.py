@@ -14,11 +14,8 @@ from typing import Any
 
 from contend import interrupts
 from contend.cli import main as front_door
-from contend.lab import session
-from contend.lab.borrowed import BorrowedUnderTest
-from contend.lab.equipment import _closing
+from contend.lab.borrowed import BorrowedTestbed
 from contend.lab.shared_host import SharedHost
-from contend.lab.testbed import Testbed
 from contend.servers.client import run_statement
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
@@ -68,19 +65,19 @@ def work(folder: Path, dsn: str, stand: Stand) -> None:
     server = ExistingServer(Dsn.parse(dsn))
     host = SharedHost(print, folder, touch=True, elsewhere=False, root=folder, journals=journals)
     nothing: Any = None
-    with session._put_back(host, print), Journal.of_server(journals, server) as journal:
-        place = BorrowedUnderTest(server, nothing, nothing, nothing, journal, print)
-        with _closing(Testbed(place, print), print):
+    with host, Journal.of_server(journals, server) as journal:
+        testbed = BorrowedTestbed(server, nothing, nothing, nothing, journal, print)
+        with testbed:
             stand.at("before")
             if stand.moment == "waiting":
                 stand.folder.joinpath("waiting").touch()
-                place.set_options({"read_only": 1})
-            place.set_options(LEVELS[0])
+                testbed.set_options({"read_only": 1})
+            testbed.set_options(LEVELS[0])
             host._change(HostWish("host.swappiness", "vm/swappiness", "10"))
             journal.replace([], [statement_entry(f"DROP TABLE {MADE}", None)])
             run_statement(server.connect, None, f"CREATE TABLE {MADE} (a INT)")
             stand.at("changed")
-            place.set_options(LEVELS[1])
+            testbed.set_options(LEVELS[1])
 
 
 def run(argv: list[str]) -> int:

@@ -24,7 +24,7 @@ from contend.lab.events import Relay
 from contend.servers.client import LONG_S
 from contend.servers.dsn import Dsn
 from contend.settings.schemas import IMPORT_NAME
-from contend.settings.server import is_dsn
+from contend.settings.server import MARIADB, is_dsn
 from contend.settings.workload import ENGINES
 from contend.spec import DataSpec
 from contend.units import format_count, format_duration, format_size
@@ -187,7 +187,7 @@ def run_import(args: argparse.Namespace) -> int:
             hint="Give --name letters, digits, '_' and '-'.",
         )
     rules = Rules(database=args.database, engine=args.engine, skip_refused=args.skip_refused)
-    binary = find_server("mariadb" if args.server is None else None, wanted=args.server)
+    binary = find_server(MARIADB if args.server is None else None, wanted=args.server)
     with display_on(console(stderr=True)) as display:
         imported = import_dump(
             args.file,

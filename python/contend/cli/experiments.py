@@ -21,6 +21,7 @@ from contend.cli.try_experiment import (
     experiment_of,
 )
 from contend.servers.options import as_text, same_value
+from contend.settings.server import MARIADB, MYSQL
 from contend.spec import (
     Experiment,
     cell_specs,
@@ -169,7 +170,7 @@ def _kind() -> str:
     from contend.get import servers_at_hand
 
     kinds = {server.kind for server in servers_at_hand()}
-    return "mysql" if kinds == {"mysql"} else "mariadb"
+    return MYSQL if kinds == {MYSQL} else MARIADB
 
 
 def _with_default(error: NothingToCompare, kind: str) -> NothingToCompare:

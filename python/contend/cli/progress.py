@@ -6,7 +6,7 @@ Both write to standard error, so that standard output is the result alone.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Self
 
@@ -22,10 +22,12 @@ from contend.store import RunRecord
 from contend.units import format_count, format_duration, format_size
 
 PLAIN_STEP = 0.1
-"""Without a terminal, long steps are told at each tenth."""
 QUIET_S = 10.0
-"""A step that was told once, such as making the data for another repeat, is told again only if it
-takes longer."""
+"""Without a terminal a long step is printed when it begins, and then at each tenth, at most once in
+this time; a step that is made again, such as restoring the data, only if it takes longer."""
+
+REPEAT_S = 60.0
+"""Without a terminal a repeat is one line, or one in this time if it takes longer."""
 
 
 def display_on(console: CleanConsole) -> Display:
@@ -85,21 +87,23 @@ def label(cell: Mapping[str, object]) -> str:
 
 
 class PlainDisplay:
-    """One line a step, for logs and pipes."""
+    """A line for each long step, each repeat and each run without a result, for logs and pipes."""
 
     def __init__(self, console: CleanConsole) -> None:
         self._console = console
-        self._shown: tuple[str, float] = ("", 0.0)
-        self._step_began = 0.0
-        self._told: set[str] = set()
+        self._step: tuple[str, float] = ("", 0.0)
+        self._shown: tuple[float, float] = (0.0, 0.0)
+        self._known_steps: set[str] = set()
         self._total = 0
         self._clock: Clock | None = None
+        self._ended: list[RunRecord] = []
+        self._said_s = 0.0
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        pass
+        self._say_repeat()
 
     def paused(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -115,33 +119,55 @@ class PlainDisplay:
             case events.Began():
                 self._total = event.total
                 self._clock = Clock(event)
+                self._said_s = time.monotonic()
                 self._say(f"{event.total - event.ended} runs to make in {event.folder}")
             case events.RunBegan():
+                if self._ended and self._ended[-1].repeat != event.repeat:
+                    self._say_repeat()
                 self._total = event.runs
                 if self._clock is not None:
                     self._clock.run_began(event)
             case events.RunEnded(record):
-                self._run_ended(record, _outcome(event))
+                self._run_ended(record)
 
-    def _run_ended(self, record: RunRecord, outcome: str) -> None:
-        left = ""
+    def _run_ended(self, record: RunRecord) -> None:
         if self._clock is not None:
             self._clock.run_ended(record)
-            left = f"  ({self._clock})"
-        self._say(f"run {record.run}/{self._total}  {label(record.cell)}: {outcome}{left}")
+        if record.done is None:
+            self._say_runs(record, f"{label(record.cell)}: {_outcome(record)}")
+            return
+        self._ended.append(record)
+        if time.monotonic() - self._said_s > REPEAT_S:
+            self._say_repeat()
+
+    def _say_repeat(self) -> None:
+        ended, self._ended = self._ended, []
+        self._said_s = time.monotonic()
+        if not ended:
+            return
+        rates = sorted(record.done["qps"] for record in ended if record.done is not None)
+        slowest, fastest = (_in_words(rate) for rate in (rates[0], rates[-1]))
+        pace = fastest if slowest == fastest else f"{slowest} to {fastest}"
+        last = ended[-1]
+        self._say_runs(last, f"repeat {last.repeat}: {pace} q/s{_marks(ended)}")
+
+    def _say_runs(self, last: RunRecord, text: str) -> None:
+        left = "" if self._clock is None else f"  ({self._clock})"
+        self._say(f"run {last.run}/{self._total}  {text}{left}")
 
     def _progress(self, event: events.StepProgress) -> None:
-        share = event.done / max(1, event.total)
-        what, shown = self._shown
-        if what != event.what or share < shown:
-            self._step_began = time.monotonic()
-        elif share < shown + PLAIN_STEP and not share >= 1.0 > shown:
+        share, now = event.done / max(1, event.total), time.monotonic()
+        what, before = self._step
+        self._step = (event.what, share)
+        if event.what not in self._known_steps:
+            self._known_steps.add(event.what)
+        elif what != event.what or share < before:
+            self._shown = (0.0, now)
             return
-        self._shown = (event.what, share)
-        if event.what not in self._told or time.monotonic() - self._step_began > QUIET_S:
-            self._say(f"{event.what}: {share:.0%}")
-        if share >= 1.0:
-            self._told.add(event.what)
+        elif share < self._shown[0] + PLAIN_STEP or now - self._shown[1] < QUIET_S:
+            return
+        self._shown = (share, now)
+        self._say(f"{event.what}: {share:.0%}")
 
     def _say(self, text: str) -> None:
         self._console.print(one_line(text), soft_wrap=True)
@@ -226,7 +252,7 @@ class LiveDisplay:
             self._clock.run_ended(event.record)
         if self._runs is not None:
             self._progress.advance(self._runs)
-        self._show_runs(_outcome(event))
+        self._show_runs(_outcome(event.record))
 
     def _show_runs(self, pace: str) -> None:
         if self._runs is None or self._clock is None:
@@ -242,13 +268,18 @@ Display = LiveDisplay | PlainDisplay
 """A listener of the lab with a beginning and an end."""
 
 
-def _outcome(event: events.RunEnded) -> str:
-    record = event.record
-    if record.done is not None:
-        marks = ", ".join(sorted({str(warning["code"]) for warning in record.warnings}))
-        seconds = metric_of(SECONDS).value(record)
-        took = f"{seconds:.3g} s, " if seconds is not None else ""
-        qps = record.done["qps"]
-        rate = f"{qps:,.0f}" if qps >= 100 else format_count(qps)
-        return f"{took}{rate} q/s" + (f"  [{marks}]" if marks else "")
-    return f"{record.status}: {(record.error or {}).get('message', '')}"
+def _outcome(record: RunRecord) -> str:
+    if record.done is None:
+        return f"{record.status}: {(record.error or {}).get('message', '')}"
+    seconds = metric_of(SECONDS).value(record)
+    took = f"{seconds:.3g} s, " if seconds is not None else ""
+    return f"{took}{_in_words(record.done['qps'])} q/s{_marks([record])}"
+
+
+def _in_words(qps: float) -> str:
+    return f"{qps:,.0f}" if qps >= 100 else format_count(qps)
+
+
+def _marks(records: Iterable[RunRecord]) -> str:
+    codes = {str(warning["code"]) for record in records for warning in record.warnings}
+    return f"  [{', '.join(sorted(codes))}]" if codes else ""

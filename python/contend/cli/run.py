@@ -38,11 +38,10 @@ from contend.lab.session import Equipment
 from contend.lab.switch_look import SWITCHES
 from contend.load import find_program
 from contend.servers import ServerBinary
-from contend.servers.binary import PROGRAMS
 from contend.servers.dsn import Dsn
 from contend.servers.errors import NoServer
 from contend.servers.existing import ExistingServer
-from contend.servers.kinds import KINDS
+from contend.servers.kinds import KINDS, PROGRAMS
 from contend.settings.cluster import MEMBERS, has_role, named_members, overrides_of
 from contend.settings.server import KIND, is_dsn
 from contend.spec import Experiment, cell_specs, load_experiment
@@ -468,7 +467,7 @@ def _server(name: str, wanted: str | None, *, yes: bool, display: Display) -> Se
     try:
         return find_server(name if name in KINDS else None, wanted=wanted)
     except NoServer:
-        asked_for = wanted if wanted is not None else {"mysql": "mysql@sid"}.get(name, name)
+        asked_for = wanted if wanted is not None else KINDS[name].wanted if name in KINDS else name
         asked = debian.parse_wanted(asked_for)
         question = f"There is no {asked_for} server on this machine. Get one, without root?"
         if (name in PROGRAMS and asked.kind != name) or not _asked(question, yes, display):

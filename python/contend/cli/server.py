@@ -16,8 +16,8 @@ from contend.get import cache as got_servers
 from contend.get import debian, find_server, on_path
 from contend.outside import one_line
 from contend.servers import ServerBinary
-from contend.servers.binary import PROGRAMS
 from contend.servers.errors import NoServer
+from contend.servers.kinds import PROGRAMS
 from contend.units import format_size
 
 

@@ -13,6 +13,7 @@ from rich.progress import TaskID
 from contend.cli.console import CleanConsole, bars, console
 from contend.cli.parser import columns
 from contend.outside import one_line
+from contend.settings.server import PRODUCTS
 from contend.units import format_duration, format_size
 from contend.warm.coverage import LIST, OTHERS, ByList, Coverage, Held, Status
 from contend.warm.plan import Cache, WarmPlan
@@ -160,7 +161,7 @@ def loaded_in_words(loaded: WarmUpResult) -> str:
 
 def as_text(status: Status) -> str:
     """The status for people."""
-    product = "MariaDB" if status.survey.kind == "mariadb" else "MySQL"
+    product = PRODUCTS[status.survey.kind]
     caches = [
         [cache.name, _size(cache.used), format_size(cache.size), _bar(_share(cache))]
         for cache in status.survey.caches

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from contend.errors import RequestError, WorkError
 from contend.servers import ServerBinary
+from contend.servers.kinds import KINDS
 from contend.spec import DataSpec, Level
 from contend.units import format_count, format_size
 
@@ -93,9 +94,8 @@ def loading_options(kind: str, data: DataSpec) -> dict[str, Level]:
         "performance_schema": 0,
         "skip_log_bin": True,
     }
-    if kind == "mariadb":
-        options |= {"aria_pagecache_buffer_size": index_bytes, "aria_sort_buffer_size": index_bytes}
-    return options | engine_options(data.engine)
+    caches = dict.fromkeys(KINDS[kind].index_caches, index_bytes)
+    return options | caches | engine_options(data.engine)
 
 
 def describe(data: DataSpec) -> str:

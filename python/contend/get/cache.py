@@ -22,23 +22,13 @@ from typing import Any
 
 from contend.errors import did_you_mean
 from contend.locks import locked
-from contend.servers.binary import PROGRAMS, ServerBinary, check_runs_here, read_elf
+from contend.servers.binary import ServerBinary, check_runs_here, read_elf
 from contend.servers.errors import FolderInUse, GetFailed, UnknownServer
+from contend.servers.kinds import KINDS, PROGRAMS
 
 _PROGRAM_FOLDERS = ("usr/sbin", "usr/bin", "usr/libexec")
 _LIBRARY_FOLDERS = ("usr/lib", "lib")
-_SHARE_FOLDERS = {"mariadb": ("mariadb", "mysql"), "mysql": ("mysql", "mysql-9.7", "mysql-8.4")}
 _MESSAGES = "english/errmsg.sys"
-
-PLUGIN_OPTIONS = {
-    "rocksdb": ("--plugin-load-add=ha_rocksdb",),
-    # Its authors never called it more than beta.
-    "handlersocket": ("--plugin-maturity=beta", "--plugin-load-add=handlersocket"),
-    "spider": ("--plugin-load-add=ha_spider",),
-    # A library that a node of a cluster is told the path of, and no plugin.
-    "galera": (),
-}
-"""What has a server load the plugin of an extra."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +56,9 @@ class ServerTree:
         ]
         if self.plugin_dir is not None:
             command.append(f"--plugin-dir={self.plugin_dir}")
-        if kind == "mysql":
-            # The folder it was built to import from does not exist outside a system install.
-            command.append("--secure-file-priv=NULL")
+        command += KINDS[kind].fixed_options
         for extra in extras:
-            command += PLUGIN_OPTIONS[extra]
+            command += KINDS[kind].plugin_options[extra]
         return tuple(command)
 
     def binary(
@@ -123,7 +111,7 @@ def find_layout(root: Path, kind: str) -> ServerTree:
         raise GetFailed(f"the packages hold no dynamic loader {Path(interpreter).name}.")
     share = _first(
         root / "usr/share" / name
-        for name in _SHARE_FOLDERS[kind]
+        for name in KINDS[kind].share_folders
         if (root / "usr/share" / name / _MESSAGES).exists()
     )
     if share is None:
@@ -157,9 +145,8 @@ def _library_dirs(root: Path) -> tuple[Path, ...]:
 
 
 def _plugin_dir(root: Path, kind: str) -> Path | None:
-    names = ("usr/lib/mysql/plugin", "usr/lib/mariadb/plugin", "usr/lib/*/mariadb*/plugin")
-    wanted = (*names[::-1],) if kind == "mariadb" else names
-    return _first(folder for name in wanted for folder in sorted(root.glob(name)))
+    wanted = KINDS[kind].plugin_folders
+    return _first(folder for name in wanted for folder in sorted(root.glob(f"usr/lib/{name}")))
 
 
 def _first(paths: Iterable[Path]) -> Path | None:

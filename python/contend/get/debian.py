@@ -24,19 +24,10 @@ from contend.get.apt import (
     unpack,
 )
 from contend.get.cache import find_layout, keep, list_got, new_folder, prune, write_manifest
-from contend.servers.binary import PROGRAMS, ServerBinary, ask_version
+from contend.servers.binary import ServerBinary
 from contend.servers.errors import GetFailed, NotVerified, UnknownServer
+from contend.servers.kinds import KINDS, PROGRAMS, ask_version
 
-PACKAGES = {"mariadb": "mariadb-server-core", "mysql": "mysql-server-core"}
-EXTRAS: dict[str, dict[str, str]] = {
-    "mariadb": {
-        "rocksdb": "mariadb-plugin-rocksdb",
-        "handlersocket": "mariadb-server",
-        "spider": "mariadb-plugin-spider",
-        "galera": "galera-4",
-    },
-    "mysql": {},
-}
 _SERVICE = "mariadb-server"
 """The package of the system service has some plugins. What it needs for the service, nobody here
 does, so it is taken by itself."""
@@ -46,8 +37,6 @@ _ANY_VERSION = "99:0"
 _NOT_IN_PATHS = frozenset(':;"')
 KEYRING = Path("usr/share/keyrings/debian-archive-keyring.gpg")
 _SUITE = re.compile(r"[a-z][a-z0-9-]*\Z")
-SUITE_OF = {"mariadb": {"10.5": "bullseye", "10.11": "bookworm", "11.8": "trixie"}, "mysql": {}}
-"""The suite that has a series for good: only unstable ones change theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +51,7 @@ class Wanted:
 def is_kind(text: str) -> bool:
     """Whether this is `mariadb`, `mariadb+rocksdb` and the like, of any suite."""
     kind, *extras = text.split("+")
-    return kind in PROGRAMS and all(extra in EXTRAS[kind] for extra in extras)
+    return kind in PROGRAMS and all(extra in KINDS[kind].extras for extra in extras)
 
 
 def parse_wanted(text: str) -> Wanted:
@@ -72,14 +61,14 @@ def parse_wanted(text: str) -> Wanted:
     if kind not in PROGRAMS:
         raise UnknownServer(f"unknown server kind in {text!r}.", hint=did_you_mean(kind, PROGRAMS))
     for extra in extras:
-        if extra not in EXTRAS[kind]:
+        if extra not in KINDS[kind].extras:
             raise UnknownServer(
                 f"{kind} has no extra {extra!r}.",
-                hint=did_you_mean(extra, EXTRAS[kind]) or "Leave it out.",
+                hint=did_you_mean(extra, KINDS[kind].extras) or "Leave it out.",
             )
-    suite = SUITE_OF[kind].get(suite, suite)
+    known = KINDS[kind].suites
+    suite = known.get(suite, suite)
     if at and suite[:1].isdigit():
-        known = SUITE_OF[kind]
         raise UnknownServer(
             f"no suite of Debian is known to have {kind} {suite}.",
             hint=f"Name one of {', '.join(known)}, or a suite, such as {what}@trixie."
@@ -139,7 +128,7 @@ def get(
             return here  # Whoever held the lock got it meanwhile.
         on_progress(f"reading the package lists of {suite}", None)
         apt, verified = _updated_apt(folder, sources, suite, root, unverified)
-        packages = [PACKAGES[kind], *(EXTRAS[kind][extra] for extra in extras)]
+        packages = [KINDS[kind].package, *(KINDS[kind].extras[extra] for extra in extras)]
         versions = [_candidate(apt, package, suite) for package in packages]
         # A plugin asks for the package of the system service, of exactly its own version.
         stand_ins = {_SERVICE: versions[0]} if extras else {}

@@ -12,18 +12,18 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from contend.errors import did_you_mean
+from contend.errors import RequestError, did_you_mean
 from contend.folders import default_cache
 from contend.get.cache import find_by_name, list_got
 from contend.get.debian import is_kind, own_suite, parse_wanted, read_sources
 from contend.get.model import model_server
-from contend.servers.binary import PROGRAMS, ServerBinary, ask_version, check_runs_here
-from contend.servers.errors import GetFailed, NoServer, UnknownServer, UnusableServer, WrongKind
+from contend.servers.binary import ServerBinary, check_runs_here
+from contend.servers.errors import GetFailed, NoServer, UnknownServer, UnusableServer
+from contend.servers.kinds import KINDS, PROGRAMS, ask_version
 from contend.settings.server import MODEL
 
 # Distributions keep server programs that are not on the PATH of plain users.
 _MORE_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/usr/local/libexec", "/usr/libexec")
-_SHARE_NAMES = {"mariadb": ("mariadb", "mysql", ""), "mysql": ("mysql", "")}
 _PLUGIN_FOLDERS = (
     "lib/mysql/plugin",
     "lib/mariadb/plugin",
@@ -69,8 +69,7 @@ def server_at(where: Path) -> ServerBinary:
         )
     plugins = next((basedir / p for p in _PLUGIN_FOLDERS if (basedir / p).is_dir()), None)
     argv = [str(program), "--no-defaults", f"--basedir={basedir}", f"--lc-messages-dir={share}"]
-    if kind == "mysql":
-        argv.append("--secure-file-priv=NULL")
+    argv += KINDS[kind].fixed_options
     if plugins is not None:
         argv.append(f"--plugin-dir={plugins}")
     return ServerBinary(
@@ -90,7 +89,7 @@ def _program(where: Path) -> Path:
     if not where.is_dir():
         return where
     for folder in _PROGRAM_FOLDERS:
-        for name in ("mariadbd", "mysqld"):
+        for name in dict.fromkeys(name for names in PROGRAMS.values() for name in names):
             if (where / folder / name).exists():
                 return where / folder / name
     raise UnusableServer(
@@ -105,7 +104,7 @@ def _basedir(program: Path) -> Path:
 
 
 def _share_folders(basedir: Path, kind: str) -> Iterator[Path]:
-    for name in _SHARE_NAMES[kind]:
+    for name in KINDS[kind].share_folders:
         folder = basedir / "share" / name
         if (folder / "english" / "errmsg.sys").exists():
             yield folder
@@ -132,12 +131,12 @@ def find_server(
 
     Raises:
         NoServer: there is none; its hint says what to type to get one.
-        WrongKind: the one that is wanted is there, and is of the other kind.
+        RequestError: the one that is wanted is there, and is of the other kind.
     """
     own = next((name for name in (wanted, kind) if name in OWN), None)
     if own is not None:
         if {kind, wanted} - {None, own}:
-            raise WrongKind(
+            raise RequestError(
                 f"the server {own} comes with contend, and {wanted} is another.",
                 hint=f"Take `--server {own}` alone, or another server.kind.",
             )
@@ -148,7 +147,7 @@ def find_server(
     if wanted is not None:
         binary = _wanted(wanted, cache, root)
         if kind is not None and binary.kind != kind:
-            raise WrongKind(
+            raise RequestError(
                 f"{wanted} is a {binary.kind} server, but the experiment needs {kind}.",
                 hint=f"Set `server.kind` to {binary.kind}, or name another server.",
             )
@@ -160,10 +159,9 @@ def find_server(
     got = [each.binary for each in list_got(cache) if each.binary.kind == kind]
     if got:
         return _first_choice(got, root)
-    suite = "@sid" if kind == "mysql" else ""
     raise NoServer(
         f"there is no {kind} server on this machine that contend could run.",
-        hint=f"`contend server get {kind}{suite}` gets one, without root.",
+        hint=f"`contend server get {KINDS[kind].wanted}` gets one, without root.",
     )
 
 

@@ -10,7 +10,7 @@ trial        every start tried, before anything is loaded
 client       what contend-load itself can do: its engine, its ceilings, its scripts
 effort       how much is measured; observations: what that rests on
 walk         all runs, with what failed among them; what is measured next
-slices       all runs of a block at once
+runner       all runs of a block at once
 measure      one run on a prepared testbed
 sessions     what earlier runs of this host said
 events       what a listener is told; errors

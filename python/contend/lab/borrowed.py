@@ -17,8 +17,8 @@ from pymysql.connections import Connection
 from contend.datasets import TablesSeen, entrance
 from contend.errors import ContendError, RequestError
 from contend.lab.caches import Caches
-from contend.lab.events import Listener, NeedsRestart, Notice, OtherServer
-from contend.lab.testbed import Ready
+from contend.lab.events import Listener, Notice
+from contend.lab.testbed import Ready, Testbed
 from contend.load import LoadDriver
 from contend.placement import Placement
 from contend.plan import HandlerSocket
@@ -55,14 +55,17 @@ Spoil = Callable[[DataSpec], None]
 """Mark the tables as no longer what they were loaded as."""
 
 
-class BorrowedUnderTest:
+class BorrowedTestbed(Testbed):
     """A server that a DSN names.
 
     Args:
         journal: the server's; what is changed is noted there before.
         number: counts the servers of an experiment, if there are several.
         makes_tables: `provide` does; without tables there may be no database either.
+        more: as of `Testbed`.
     """
+
+    own = False
 
     def __init__(
         self,
@@ -75,19 +78,20 @@ class BorrowedUnderTest:
         number: int = 0,
         *,
         makes_tables: bool = True,
+        **more: Any,
     ) -> None:
+        super().__init__(listen, **more)
         self._makes_tables = makes_tables
         self._server = server
         self._provide = provide
         self._spoil = spoil
         self._journal = journal
-        self._listen = listen
         self._password_variable = f"{PASSWORD_VARIABLE}_{number}" if number else PASSWORD_VARIABLE
         self._identity = server.identity()
         self._now = server.variables()
         self._pid = server.pid()
         self._changed: dict[str, Entry] = {}
-        self._undos: list[Entry] = []
+        self._noted: list[Entry] = []
         self._asked: dict[str, str] = {}
         self._truncated: dict[str, Truncated] = {}
         self._control = LazyControl(server.connect)
@@ -101,15 +105,13 @@ class BorrowedUnderTest:
         self._is_age_moot = False
         self.load = load
 
-    own = False
-
     def usable(self) -> bool:
         return self._data is not None
 
     def renew(self, cell: CellSpec, launch: Launch) -> None:
         del launch
         if cell["server.use"] is None and cell["server.kind"] != self._identity.kind:
-            raise OtherServer(
+            raise RequestError(
                 f"the experiment is for {cell['server.kind']}, and {self._server.dsn} is "
                 f"{self._identity.kind} {self._identity.version}",
                 hint=f"`--set server.kind={self._identity.kind}` measures that one.",
@@ -123,9 +125,6 @@ class BorrowedUnderTest:
         self._watched = TablesSeen(self._server, cell.data)
         self._watched.look()
 
-    def restart(self, cell: CellSpec, launch: Launch) -> None:
-        """It is not ours to restart: what can be is set in place."""
-
     def expect_writes(self) -> None:
         data = self._data
         if data is not None and data.table_names and not self._may_be_changed:
@@ -136,16 +135,13 @@ class BorrowedUnderTest:
                 self._watched.look()
         self._will_write = True
 
-    def keep_data(self) -> None:
-        """They are kept anyway: the tables are not loaded anew for each run."""
-
     def remember(self, undos: Sequence[str]) -> None:
         assert self._data is not None
         database = self._database(self._data)
-        before, self._undos = self._undos, [statement_entry(undo, database) for undo in undos]
-        if len(self._undos) > len(before):
+        before, self._noted = self._noted, [statement_entry(undo, database) for undo in undos]
+        if len(self._noted) > len(before):
             self._journal.require_held()
-        self._journal.replace(before, self._undos)
+        self._journal.replace(before, self._noted)
 
     def execute(self, statement: str) -> float:
         assert self._data is not None
@@ -173,9 +169,6 @@ class BorrowedUnderTest:
         if options:
             self._differing = None
 
-    def unthrottled(self) -> contextlib.AbstractContextManager[None]:
-        return contextlib.nullcontext()
-
     def tables(self) -> tuple[Connection[Any], str]:
         assert self._data is not None
         database = self._database(self._data) or self._data.database
@@ -188,11 +181,7 @@ class BorrowedUnderTest:
     def lock_files(self) -> str:
         raise RequestError("only the files of private servers can be locked in memory")
 
-    def unlock_files(self) -> None:
-        """None are locked."""
-
-    def warm(self, how: str, seed: int) -> None:
-        del seed
+    def warm(self, how: str) -> None:
         assert self._data is not None
         if (database := self._database(self._data)) is not None:
             self._caches.fill(how, self, database, self._data.table_names)
@@ -230,9 +219,9 @@ class BorrowedUnderTest:
             self._watched = None
         return replaced
 
-    def close(self) -> None:
+    def leave(self) -> None:
         self._control.close()
-        self._changed, self._undos = {}, []
+        self._changed, self._noted = {}, []
         told: list[str] = []
         try:
             put_back(self._journal, self._server, tell=told.append)
@@ -334,7 +323,7 @@ class BorrowedUnderTest:
 
 def needs_restart(
     dsn: Dsn, refused: Mapping[str, Level], there: Mapping[str, str], *, compared: str = ""
-) -> NeedsRestart:
+) -> RequestError:
     """The error for options that a server does not change while it runs.
 
     Args:
@@ -345,7 +334,7 @@ def needs_restart(
         for name, value in refused.items()
     ]
     take_theirs = " ".join(f"--set server.options.{n}={there[n]}" for n in refused)
-    return NeedsRestart(
+    return RequestError(
         f"{dsn} would have to be restarted to change {', '.join(refused)}, "
         "and contend restarts no server that is not its own",
         hint="Leave --server out: private servers are started with each value."

@@ -4,17 +4,14 @@ nor stops is done to each of its members."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pymysql.connections import Connection
-
 from contend.errors import ContendError, RequestError, WorkError
-from contend.lab.borrowed import BorrowedUnderTest
+from contend.lab.borrowed import BorrowedTestbed
 from contend.lab.testbed import Ready
-from contend.load import AskedMember, LoadDriver
-from contend.placement import Placement
+from contend.load import AskedMember
 from contend.probed import MemberServer, RunWarning
 from contend.probes import ObservedMember
 from contend.servers.deployment import last_keys
@@ -104,84 +101,59 @@ def require_rows(members: Sequence[ClusterMember], database: str) -> None:
                 )
 
 
-class BorrowedCluster:
+class ClusterTestbed(BorrowedTestbed):
     """Members, the first of which is asked by whoever knows of one server only.
 
     Args:
-        places: a testbed's server for each of the members, in their order.
+        others: of the members but the first, in their order.
+        first: as of `BorrowedTestbed`.
     """
-
-    own = False
 
     def __init__(
         self,
         members: Sequence[ClusterMember],
-        places: Sequence[BorrowedUnderTest],
-        load: LoadDriver,
+        others: Sequence[BorrowedTestbed],
+        *first: Any,
+        **more: Any,
     ) -> None:
+        super().__init__(*first, **more)
         self._members = tuple(members)
-        self._places = tuple(places)
-        self._entry = places[0]
-        self.load = load
+        self._others = tuple(others)
 
     def usable(self) -> bool:
-        return all(place.usable() for place in self._places)
+        return super().usable() and all(other.usable() for other in self._others)
 
     def renew(self, cell: CellSpec, launch: Launch) -> None:
-        for place in self._places:
-            place.renew(cell, launch)
-            if place is not self._entry:
-                # What is done to the entry's tables, by us too, is done to theirs.
-                place.leave_tables()
-        require_rows(self._members, self._entry.database_of(cell.data))
-
-    def restart(self, cell: CellSpec, launch: Launch) -> None:
-        """They are not ours to restart: what can be is set in place."""
+        super().renew(cell, launch)
+        for other in self._others:
+            other.renew(cell, launch)
+            # What is done to the first one's tables, by us too, is done to theirs.
+            other.leave_tables()
+        require_rows(self._members, self.database_of(cell.data))
 
     def set_options(self, options: Mapping[str, Level]) -> None:
         plain = {n: v for n, v in options.items() if not normal_name(n).startswith(_OF_FRONTS)}
-        for member, place in zip(self._members, self._places, strict=True):
-            place.set_options(plain if member.role == BACKEND else options)
+        wanted = [plain if member.role == BACKEND else options for member in self._members]
+        super().set_options(wanted[0])
+        for other, own in zip(self._others, wanted[1:], strict=True):
+            other.set_options(own)
 
-    def execute(self, statement: str) -> float:
-        return self._entry.execute(statement)
-
-    def expect_writes(self) -> None:
-        self._entry.expect_writes()
-
-    def keep_data(self) -> None:
-        """They are kept anyway."""
-
-    def remember(self, undos: Sequence[str]) -> None:
-        self._entry.remember(undos)
-
-    def place_threads(self, asked: Mapping[str, Placement]) -> Mapping[str, Mapping[str, str]]:
-        return self._entry.place_threads(asked)
-
-    def lock_files(self) -> str:
-        return self._entry.lock_files()
-
-    def unlock_files(self) -> None:
-        """None are locked."""
-
-    def warm(self, how: str, seed: int) -> None:
-        for member, place in zip(self._members, self._places, strict=True):
+    def warm(self, how: str) -> None:
+        first, *others = self._members
+        if first.role != FRONT:
+            super().warm(how)
+        for member, other in zip(others, self._others, strict=True):
             if member.role != FRONT:
-                place.warm(how, seed)
-
-    def unthrottled(self) -> contextlib.AbstractContextManager[None]:
-        return contextlib.nullcontext()
-
-    def tables(self) -> tuple[Connection[Any], str]:
-        return self._entry.tables()
+                other.warm(how)
 
     def disturbed(self, options: frozenset[str]) -> None:
-        for place in self._places:
-            place.disturbed(options)
+        super().disturbed(options)
+        for other in self._others:
+            other.disturbed(options)
 
     def ready(self, cell: CellSpec) -> Ready:
         require_synced(self._members)
-        every = [place.ready(cell) for place in self._places]
+        every = [super().ready(cell), *(other.ready(cell) for other in self._others)]
         entry, both = every[0], list(zip(self._members, every, strict=True))
         return replace(
             entry,
@@ -200,10 +172,10 @@ class BorrowedCluster:
                 **entry.probes,
                 "member_servers": [_recorded(member, ready) for member, ready in both],
             },
-            warnings=tuple(self._warnings(every)),
+            warnings=tuple(self._of_all(every)),
         )
 
-    def _warnings(self, every: Sequence[Ready]) -> Iterable[RunWarning]:
+    def _of_all(self, every: Sequence[Ready]) -> Iterable[RunWarning]:
         for ready in every:
             yield from ready.warnings
         fronts = [member.server for member in self._members if member.role == FRONT]
@@ -211,13 +183,18 @@ class BorrowedCluster:
             yield {"code": "not-atomic", "message": NOT_ATOMIC}
 
     def death(self) -> ContendError | None:
-        for member, place in zip(self._members, self._places, strict=True):
-            if (error := place.death()) is not None:
+        deaths = [super().death, *(other.death for other in self._others)]
+        for member, death in zip(self._members, deaths, strict=True):
+            if (error := death()) is not None:
                 return WorkError(f"{member.name} has gone: {error.message}", hint=error.hint)
         return None
 
-    def close(self) -> None:
-        _close_all([place.close for place in self._places])
+    def leave(self) -> None:
+        # Each, whatever became of the others.
+        with contextlib.ExitStack() as stack:
+            for other in reversed(self._others):
+                stack.callback(other.leave)
+            stack.callback(super().leave)
 
 
 def _asked(member: ClusterMember, ready: Ready) -> AskedMember:
@@ -237,15 +214,3 @@ def _recorded(member: ClusterMember, ready: Ready) -> MemberServer:
         "server": ready.probes["server"],
         "variables_that_differ": ready.probes["variables_that_differ"],
     }
-
-
-def _close_all(closing: Sequence[Callable[[], None]]) -> None:
-    """Close each, whatever became of the others; the first error is raised."""
-    failed: list[BaseException] = []
-    for close in closing:
-        try:
-            close()
-        except BaseException as error:  # A stop that lost its patience too: the next is tried.
-            failed.append(error)
-    if failed:
-        raise failed[0]

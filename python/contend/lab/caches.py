@@ -32,14 +32,10 @@ from contend.warm.survey import survey
 from contend.warm.warm_up import How, Listener, ServerToWarm, warm_up
 
 if TYPE_CHECKING:
-    from contend.lab.private import PrivateUnderTest
+    from contend.lab.private import PrivateTestbed
 
 DROPS_MAX = 5
 """Times that the page cache is asked to let go of a file; a page that is being written stays."""
-
-
-class NotCold(WorkError):
-    """Files could not be brought out of the page cache."""
 
 
 class Warmable(ServerToWarm, Protocol):
@@ -201,11 +197,11 @@ def drop_files(folder: Path) -> None:
     """Bring every file of a server that does not run out of the page cache, and see that it is.
 
     Raises:
-        NotCold: some of it stays.
+        WorkError: some of it stays.
     """
     left = sum(_dropped(path) for path in files_of(folder))
     if left:
-        raise NotCold(
+        raise WorkError(
             f"{format_size(left)} of {folder} stay in the page cache, so the server would not "
             "start cold",
             hint="A file system in memory (tmpfs) cannot be cold: put the cache of contend on a "
@@ -239,7 +235,7 @@ class ColdStart:
         server: has just been started cold.
     """
 
-    def __init__(self, server: PrivateUnderTest, seed: int) -> None:
+    def __init__(self, server: PrivateTestbed, seed: int) -> None:
         self._server, self._seed = server, seed
         self._seconds = 0.0
 

@@ -15,12 +15,12 @@ import itertools
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contend.datasets import LoadingFailed
 from contend.errors import ContendError, RequestError
-from contend.lab.events import ChangedExperiment, Listener, Notice, OtherEngine, StepProgress
+from contend.lab.events import Listener, Notice, StepProgress
 from contend.load import Address, Fleet, LoadFailed, ScriptProcess, ask_engine, plan_of
 from contend.load.calibration import QUICK, ensure
 from contend.load.ceilings import Calibration, Transport, has_ceiling, shape_of
@@ -84,12 +84,12 @@ def require_engine(choose: ChooseEngine, experiment: Experiment, engine: str) ->
     """What a session keeps that goes on with `engine`.
 
     Raises:
-        OtherEngine: it cannot be had any more.
+        RequestError: it cannot be had any more.
     """
     try:
         return choose(with_engine(experiment, engine))
     except RequestError as error:
-        raise OtherEngine(
+        raise RequestError(
             f"this run was begun with the engine {engine} of contend-load, which cannot be had "
             f"now: {error.message}",
             hint="Go on where it can be had, or start a new run.",
@@ -180,22 +180,6 @@ def check_workloads(experiment: Experiment, program: Path) -> None:
             )
 
 
-def blocking_script(experiment: Experiment, program: Path) -> str | None:
-    """A script of the experiment that needs threads of the operating system, if there is one.
-
-    Raises:
-        RequestError: a script cannot be read.
-    """
-    process = ScriptProcess(program)
-    for cell in _distinct(experiment):
-        if cell.workload.kind != SCRIPT:
-            continue
-        plan = plan_of(cell, _NOWHERE, seed=0, watch_pid=None)
-        if process.describe(plan)["os_threads"]:
-            return str(cell.workload.parameters["script"])
-    return None
-
-
 def prepare_tables(cell: CellSpec, data: DataSpec, address: Address, program: Path) -> None:
     """Let the script of these data make its tables, asked as the cell asks.
 
@@ -214,22 +198,36 @@ def prepare_tables(cell: CellSpec, data: DataSpec, address: Address, program: Pa
         ) from error
 
 
-def script_files(experiment: Experiment, program: Path) -> list[Path]:
-    """The scripts that are files, each with the files that its body loads: modules, and what
-    `dofile` names.
+@dataclass(frozen=True, slots=True)
+class Scripts:
+    """The scripts of an experiment.
 
-    Raises:
-        RequestError: a script cannot be read.
+    Args:
+        files: those that are files, each with the files that its body loads: modules, and what
+            `dofile` names.
+        blocking: one that needs threads of the operating system, if there is one.
     """
+
+    files: tuple[Path, ...] = ()
+    blocking: str | None = None
+
+
+def scripts_of(experiment: Experiment, program: Path) -> Scripts:
+    """Ask contend-load about them; raises RequestError if one cannot be read."""
     process = ScriptProcess(program)
     found: dict[str, list[str]] = {}
+    blocking: str | None = None
     for cell in _distinct(experiment):
-        script = str(cell.workload.parameters.get("script"))
-        if cell.workload.kind == SCRIPT and is_file(script) and script not in found:
-            plan = plan_of(cell, _NOWHERE, seed=0, watch_pid=None)
-            found[script] = process.describe(plan)["files"]
+        if cell.workload.kind != SCRIPT:
+            continue
+        script = str(cell.workload.parameters["script"])
+        told = process.describe(plan_of(cell, _NOWHERE, seed=0, watch_pid=None))
+        if blocking is None and told["os_threads"]:
+            blocking = script
+        if is_file(script):
+            found.setdefault(script, told["files"])
     named = (name for script, loaded in found.items() for name in (script, *loaded))
-    return [Path(name) for name in dict.fromkeys(named)]
+    return Scripts(tuple(map(Path, dict.fromkeys(named))), blocking)
 
 
 def script_facts(files: Iterable[Path]) -> list[ScriptFacts]:
@@ -257,14 +255,14 @@ def require_same_scripts(folder: RunFolder, now: Callable[[], Iterable[Path]]) -
         now: gives the files that the scripts load now.
 
     Raises:
-        ChangedExperiment: one was edited, or is gone; or another one is loaded.
+        RequestError: one was edited, or is gone; or another one is loaded.
     """
     began_with = folder.meta().facts.get("scripts", [])
     loaded = [one.probes.get("loaded", []) for one in folder.records(intervals=False)]
     for script in itertools.chain(began_with, *loaded):
         path = Path(script["path"])
         if _digest(path) != script["sha256"]:
-            raise ChangedExperiment(
+            raise RequestError(
                 f"{path} is not the script that this run began with",
                 hint=f"The run folder has a copy of it in {FOLDER}/; or start a new run."
                 if script in began_with
@@ -273,7 +271,7 @@ def require_same_scripts(folder: RunFolder, now: Callable[[], Iterable[Path]]) -
     known = {script["path"] for script in began_with}
     for path in now():
         if str(path) not in known:
-            raise ChangedExperiment(
+            raise RequestError(
                 f"{path} is loaded now, and was not when this run began",
                 hint="Take it away, or start a new run.",
             )

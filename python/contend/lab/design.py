@@ -29,6 +29,7 @@ from contend.servers.options import as_text, assignment, normal_name, size_in_by
 from contend.settings import SETTINGS, launch_of
 from contend.settings.model import Differs, Launch
 from contend.settings.model_server import is_model
+from contend.settings.topology import BACKENDS, FRONTS, GALERA, SINGLE, TOPOLOGY, members_in
 from contend.settings.workload import may_write
 from contend.spec import (
     CellKey,
@@ -346,3 +347,30 @@ def entering(cells: Sequence[CellSpec]) -> list[tuple[str, ...]]:
 def _refill(engine: str, changed: Sequence[str], tables: Sequence[str]) -> tuple[str, ...] | None:
     """Statements that fill the caches that a change of these options empties."""
     return reloading(engine, tables) if disturbs(engine, changed) else ()
+
+
+def refuse_without_memory(experiment: Experiment) -> None:
+    """Raises RequestError if the servers of a level take more memory than is available."""
+    several = (cell for cell in cell_specs(experiment) if cell[TOPOLOGY.path] != SINGLE)
+    most = max(several, key=members_bytes, default=None)
+    if most is None:
+        return
+    needed, available = members_bytes(most), host.memory_available_bytes()
+    if needed > available:
+        raise RequestError(
+            f"the {members_in(most.values)} servers of a level take about {format_size(needed)} of "
+            f"memory together, and {format_size(available)} are available",
+            hint="Take fewer of them, or smaller caches (server.options.innodb_buffer_pool_size).",
+        )
+
+
+def members_bytes(cell: CellSpec) -> int:
+    """What all servers of a level take: of tables only what their caches hold."""
+    tables = estimated_bytes(cell.data)
+    if cell[TOPOLOGY.path] == GALERA:
+        return members_in(cell.values) * (SERVER_BYTES + cache_bytes(cell, tables))
+    # A front has no rows, and each backend its share of them.
+    backends: int = cell[BACKENDS.path]
+    of_backends = backends * (SERVER_BYTES + cache_bytes(cell, tables // backends))
+    of_fronts: int = cell[FRONTS.path] * SERVER_BYTES
+    return of_backends + of_fronts

@@ -196,6 +196,10 @@ class Effort:
         self.blocks = blocks_at_first(experiment) if self._is_planned else 1
         self._plan()
 
+    @property
+    def in_slices(self) -> bool:
+        return self._design.in_slices
+
     def slices(self, run: Cell, cells: Sequence[CellSpec]) -> Slicing:
         """How the next block is cut; `run` is any of its runs, `cells` those of its levels."""
         context = self.observations.context(run)

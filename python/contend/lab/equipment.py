@@ -20,21 +20,19 @@ from contend.datasets import (
     require_import,
     workspace,
 )
-from contend.errors import ContendError
-from contend.lab.borrowed import BorrowedUnderTest
-from contend.lab.borrowed_cluster import BorrowedCluster, ClusterMember
+from contend.lab.borrowed import BorrowedTestbed
+from contend.lab.borrowed_cluster import ClusterMember, ClusterTestbed
 from contend.lab.client import (
-    blocking_script,
     calibrate_cells,
     check_hosts,
     check_workloads,
     choose_engine,
     prepare_tables,
-    script_files,
+    scripts_of,
 )
 from contend.lab.conditions import Conditions
-from contend.lab.events import Listener, Notice, Relay
-from contend.lab.private import PrivateProgram, PrivateUnderTest
+from contend.lab.events import Listener, Relay
+from contend.lab.private import PrivateProgram, PrivateTestbed
 from contend.lab.session import Equipment
 from contend.lab.sessions import default_history
 from contend.lab.shared_host import SharedHost
@@ -160,17 +158,14 @@ def private_equipment(
                 return PrivateProgram(deployment, identity(binary), fill_folder)
 
             def testbed(number: int) -> Testbed:
-                return Testbed(
-                    PrivateUnderTest(
-                        lambda cell: program_of(cell, number),
-                        lambda _cell, _address: None,
-                        load,
-                        MemberLines(program),
-                    ),
+                return PrivateTestbed(
+                    lambda cell: program_of(cell, number),
+                    load,
                     listen,
+                    between=MemberLines(program),
                     lines=Lines(program),
                     conditions=Conditions(logs.parent, listen),
-                    host=host,
+                    shared=host,
                 )
 
             with contextlib.ExitStack() as stack:
@@ -179,7 +174,11 @@ def private_equipment(
     def check(experiment: Experiment) -> None:
         _refuse_unknown_options(experiment, binaries, exact=exact)
         check_workloads(experiment, program)
-        for cell in cell_specs(experiment):
+        distinct = {
+            repr((server_name(cell), cell.data, cell["server.options"])): cell
+            for cell in cell_specs(experiment)
+        }
+        for cell in distinct.values():
             binary = binaries[server_name(cell)]
             require_import(source_of(cell.data, binary, cell["server.options"]), cache)
         with workspace(cache) as work:
@@ -224,8 +223,7 @@ def _equipment(
     how: dict[str, Any] = {"cache": cache, "transport": transport, "listen": listen}
     return Equipment(
         calibrate=functools.partial(calibrate_cells, program, **how),
-        blocking_script=lambda experiment: blocking_script(experiment, program),
-        script_files=lambda experiment: script_files(experiment, program),
+        scripts=lambda experiment: scripts_of(experiment, program),
         choose_engine=functools.partial(choose_engine, program),
         cpus_together=functools.partial(cpus_together, program),
         memory_nodes=functools.partial(memory_nodes, program),
@@ -287,7 +285,12 @@ def borrowed_equipment(
     loads = not any(member.role == BACKEND for member in members)
     """Rows that are shared out are their owner's to load."""
 
-    def place_of(server: ExistingServer, journal: Journal, number: int) -> BorrowedUnderTest:
+    def make(
+        make_testbed: Callable[..., BorrowedTestbed],
+        server: ExistingServer,
+        journal: Journal,
+        number: int,
+    ) -> BorrowedTestbed:
         def fill_server(data: DataSpec) -> DatasetRecord:
             if members and (not loads or number):
                 return {}
@@ -302,13 +305,19 @@ def borrowed_equipment(
             if asks and loads and not (members and number):
                 mark_changed(server, data)
 
-        return BorrowedUnderTest(
-            server, fill_server, spoil, load, journal, listen, number, makes_tables=asks
+        return make_testbed(
+            server,
+            fill_server,
+            spoil,
+            load,
+            journal,
+            listen,
+            number,
+            makes_tables=asks,
+            lines=Lines(program),
+            conditions=Conditions(run_folder, listen),
+            shared=host,
         )
-
-    def testbed_of(place: BorrowedUnderTest | BorrowedCluster) -> Testbed:
-        seen = Conditions(run_folder, listen)
-        return Testbed(place, listen, lines=Lines(program), conditions=seen, host=host)
 
     @contextlib.contextmanager
     def open_testbeds(_logs: Path, _count: int) -> Iterator[list[Testbed]]:
@@ -326,14 +335,14 @@ def borrowed_equipment(
                     journals[name] = stack.enter_context(journal)
                 return journals[name]
 
-            places = [
-                place_of(server, journal_of(server), number) for number, server in enumerate(every)
-            ]
+            first, *others = [(server, journal_of(server)) for server in every]
+            rest = [make(BorrowedTestbed, *one, number) for number, one in enumerate(others, 1)]
             if members:
-                cluster = BorrowedCluster(members, places, load)
-                yield [stack.enter_context(_closing(testbed_of(cluster), listen))]
+                as_one = functools.partial(ClusterTestbed, members, rest)
+                yield [stack.enter_context(make(as_one, *first, 0))]
                 return
-            yield [stack.enter_context(_closing(testbed_of(place), listen)) for place in places]
+            testbeds = [make(BorrowedTestbed, *first, 0), *rest]
+            yield [stack.enter_context(testbed) for testbed in testbeds]
 
     def check(experiment: Experiment) -> None:
         check_workloads(experiment, program)
@@ -358,21 +367,6 @@ def borrowed_equipment(
         host=host,
         passwords=passwords(*(server.dsn for server in every)),
     )
-
-
-@contextlib.contextmanager
-def _closing(testbed: Testbed, listen: Listener) -> Iterator[Testbed]:
-    """The testbed, closed in the end. If something else went wrong, that is raised, and what could
-    not be put back is told beside it."""
-    try:
-        yield testbed
-    except BaseException as error:
-        try:
-            testbed.close(look_back=not isinstance(error, KeyboardInterrupt))
-        except ContendError as stuck:
-            listen(Notice(" ".join(filter(None, (stuck.message, stuck.hint)))))
-        raise
-    testbed.close()
 
 
 def _identity_of(server: ExistingServer) -> ServerIdentity:

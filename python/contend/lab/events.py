@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from contend.errors import RequestError, WorkError
+from contend.errors import WorkError
 from contend.spec import Cell
 from contend.store import RunRecord
 
@@ -57,6 +57,7 @@ class RunBegan:
     cell: Cell
     runs: int
     left_s: float | None = None
+    repeat: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,27 +94,3 @@ class Relay:
 
 class Interrupted(WorkError):
     """The lab was told to stop. What ended is stored."""
-
-
-class TooManyFailures(WorkError):
-    """One run after another failed, so the rest would too."""
-
-
-class ChangedExperiment(RequestError):
-    """The experiment to continue is not the one that the run folder was made for."""
-
-
-class OtherServer(RequestError):
-    """The server to continue with is not the one that the run folder was made with."""
-
-
-class OtherTables(RequestError):
-    """The tables to continue with are not those that the run folder was made with."""
-
-
-class OtherEngine(RequestError):
-    """The engine that the run folder was made with cannot be had."""
-
-
-class NeedsRestart(RequestError):
-    """An option of a server that is not ours could only be changed by restarting it."""

@@ -16,7 +16,7 @@ from contend.lab.deaths import Mortal, death_behind
 from contend.lab.events import Listener, Notice
 from contend.lab.look_block import BlockToLookAt, now
 from contend.outcome import Outcome, Slice
-from contend.servers.variables import CONNECTION_THREADS
+from contend.servers.kinds import KINDS
 from contend.spec import Planned, cell_key
 from contend.store import LookRecord, RunFolder
 
@@ -116,7 +116,7 @@ def look_at(block: BlockToLookAt) -> list[LookRecord]:
     reads_per_s = round(READS_PER_S * SLICE_S / slice_s)
     cut = replace(block.cut(ROUNDS, slice_s, SETTLE_S), look_reads_per_s=reads_per_s)
     arms = [
-        replace(arm, watch_threads=CONNECTION_THREADS.get(ready.observed.kind))
+        replace(arm, watch_threads=KINDS[ready.observed.kind].connection_threads)
         for arm, ready in zip(block.arms, block.readies, strict=True)
     ]
     rounds: list[list[dict[str, Any]]] = [[] for _ in arms]

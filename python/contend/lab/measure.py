@@ -30,77 +30,45 @@ from contend.units import format_duration
 
 
 def measure(
-    planned: Planned,
-    cell: CellSpec,
-    ready: Ready,
-    load: LoadDriver,
-    listen: Listener,
-    calibration: Calibration | None = None,
-) -> RunRecord:
-    """Make one run and return its record, with the client's ceiling where `calibration` has it.
-
-    Raises:
-        LoadFailed: contend-load gave no result, or not one query was answered.
-    """
-    plan = plan_of(
-        cell,
-        ready.address,
-        seed=seed_of(planned, cell),
-        watch_pid=ready.watch_pid,
-        members=ready.members,
-    )
-    intervals: list[Interval] = []
-    noted: Probes = {}
-
-    def on_event(event: Outcome) -> None:
-        if event["type"] == "hello":
-            noted["load_generator"] = _generator(event)
-        if event["type"] == "interval":
-            intervals.append(event)
-            listen(Pace(planned.run, float(event["qps"])))
-
-    placed = Placed(ready.client) if ready.client else None
-    started_at = now()
-    before = probes.look(ready.observed, begins=True)
-    with (
-        probes.QueryCacheWatch(ready.observed) as watch,
-        probes.ProfileWatch(ready.observed, cell[PROFILER_HZ.path]) as profile,
-    ):
-        done = load.run(plan, env=ready.env, on_event=on_event, placed=placed)
-    seen = probes.changes(before, probes.look(ready.observed))
-    _require_answers(done)
-    seen.update({**watch.seen(), **profile.seen(), **noted, **_loaded(done)})
-    ready = _with_client(ready, placed)
-    return _record(planned, ready, plan, done, started_at, intervals, seen, calibration)
-
-
-def measure_in_slices(
     block: Sequence[Planned],
     cells: Sequence[CellSpec],
     readies: Sequence[Ready],
-    enter: Sequence[tuple[str, ...]],
     load: LoadDriver,
     listen: Listener,
-    slices: Slicing,
     calibration: Calibration | None = None,
+    *,
+    slices: Slicing | None = None,
+    enter: Sequence[tuple[str, ...]] = (),
 ) -> list[RunRecord]:
-    """Ask all levels of a block in turn, a slice at a time, and return a record of each.
+    """Make one run, or ask all levels of a block in turn, a slice at a time; a record of each, with
+    the client's ceiling where `calibration` has it.
 
-    `enter` has for each level the statements that switch its server to it. If all levels have one
-    server, its counters tell nothing of a level.
+    Args:
+        slices: how the block is cut; None for a run by itself.
+        enter: for each level the statements that switch its server to it. If all levels have one
+            server, its counters tell nothing of a level.
 
     Raises:
         LoadFailed: contend-load gave no result, or one of the levels answered not one query.
     """
-    arms = arms_of(block, cells, readies, enter)
-    plan = plan_in_slices(arms, slices, seed=seed_of(block[0], cells[0]))
+    seed = seed_of(block[0], cells[0])
+    if slices is None:
+        ready = readies[0]
+        plan = plan_of(
+            cells[0], ready.address, seed=seed, watch_pid=ready.watch_pid, members=ready.members
+        )
+    else:
+        plan = plan_in_slices(arms_of(block, cells, readies, enter), slices, seed=seed)
     figures: list[list[Interval]] = [[] for _ in block]
     noted: Probes = {}
 
     def on_event(event: Outcome) -> None:
         if event["type"] == "hello":
             noted["load_generator"] = _generator(event)
-        if event["type"] == "slice":
+        elif event["type"] == "interval":
+            figures[0].append(event)
+            listen(Pace(block[0].run, float(event["qps"])))
+        elif event["type"] == "slice":
             index = event["arm_index"]
             figures[index].append(_interval(event))
             listen(Pace(block[index].run, float(event["qps"])))
@@ -123,16 +91,18 @@ def measure_in_slices(
         ]
         whole = load.run(plan, env=env, on_event=on_event, placed=placed)
     after = [probes.look(ready.observed) for ready in readies]
-    readies = [_with_client(ready, placed) for ready in readies]
-    dones = [arm["done"] for arm in whole.get("arms", ())]
+    dones = [whole]
+    if slices is not None:
+        connect_us = whole["setup_connect_us"]
+        dones = [{**arm["done"], "setup_connect_us": connect_us} for arm in whole.get("arms", ())]
     for done in dones:
         _require_answers(done)
     return [
         _record(
             planned,
-            ready,
-            plan_of_arm(plan, index),
-            {**done, "setup_connect_us": whole["setup_connect_us"]},
+            _with_client(ready, placed),
+            plan if slices is None else plan_of_arm(plan, index),
+            done,
             started_at,
             figures[index],
             _of_level(probes.changes(before[index], after[index]), shared=shared)

@@ -16,6 +16,7 @@ from contend.lab.looks import SLICE_S
 from contend.lab.testbed import Ready
 from contend.load import ArmSpec
 from contend.outcome import Outcome
+from contend.servers.kinds import KINDS
 from contend.servers.plans import StatementWatch, explained, indexes, use_database
 from contend.store import LookRecord
 
@@ -33,7 +34,7 @@ def look_at_plans(block: BlockToLookAt) -> list[LookRecord]:
             was seen.
         LoadFailed: contend-load gave no result.
     """
-    if any(ready.observed.kind not in ("mariadb", "mysql") for ready in block.readies):
+    if any(KINDS[ready.observed.kind].computes_rows for ready in block.readies):
         raise WorkError("this server has no plans to look at")
     if not block.has_own_servers:
         raise WorkError("one server has all levels in turn, so their plans cannot be told apart")

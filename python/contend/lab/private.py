@@ -14,7 +14,8 @@ from contend.datasets import Dataset, engine_options
 from contend.errors import ContendError
 from contend.host.page_cache import LockedFiles
 from contend.lab.caches import Caches, ColdStart, drop_files, files_of
-from contend.lab.testbed import Ready
+from contend.lab.events import Listener
+from contend.lab.testbed import Ready, Testbed
 from contend.load import Address, AskedMember, LoadDriver, MemberLines, plan_of
 from contend.placement import Placement, look
 from contend.placement.cpus import layout
@@ -36,8 +37,9 @@ from contend.servers.client import LONG_S, LazyControl, run_statement
 from contend.servers.deployment import Deployment, Member
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.servers.variables import Differing
+from contend.settings import SETTINGS
 from contend.settings.before_run import COLD_STARTS
-from contend.settings.model import Launch
+from contend.settings.model import Launch, Setting
 from contend.spec import CellSpec, DataSpec, Level, imported_name
 from contend.undo import Journal
 from contend.units import format_size
@@ -78,7 +80,7 @@ class PrivateProgram:
 class MemberToWarm:
     """One of several servers, as its caches are filled."""
 
-    def __init__(self, place: PrivateUnderTest, member: Member) -> None:
+    def __init__(self, place: PrivateTestbed, member: Member) -> None:
         self._server = member.server
         self.load = place.load
         self.connection = place.control_of(member)
@@ -97,11 +99,13 @@ class MemberToWarm:
         return ServerHost(self._server.data_folder)
 
 
-class PrivateUnderTest:
+class PrivateTestbed(Testbed):
     """Private servers, those of one level at work at a time.
 
     Args:
-        lines: between the servers that are one level; None if no cell wants any.
+        prepare: makes the tables that the data folder lacks; None if it lacks none.
+        between: lines between the servers that are one level; None if no cell wants any.
+        more: as of `Testbed`.
     """
 
     own = True
@@ -109,11 +113,16 @@ class PrivateUnderTest:
     def __init__(
         self,
         program_of: Callable[[CellSpec], PrivateProgram],
-        prepare: Prepare,
         load: LoadDriver,
-        lines: MemberLines | None = None,
+        listen: Listener,
+        settings: Sequence[Setting] = SETTINGS,
+        *,
+        prepare: Prepare | None = None,
+        between: MemberLines | None = None,
+        **more: Any,
     ) -> None:
-        self._lines = lines
+        super().__init__(listen, settings, **more)
+        self._between_members = between
         self._program_of = program_of
         self._prepare = prepare
         self.load = load
@@ -130,7 +139,7 @@ class PrivateUnderTest:
         self._caches = Caches()
         self._variables: dict[str, str] = {}
         self._told: set[str] = set()
-        self._cell: CellSpec | None = None
+        self._started: CellSpec | None = None
         self._launch = Launch()
         self._warming: Warming | None = None
         self._locked: LockedFiles | None = None
@@ -156,13 +165,13 @@ class PrivateUnderTest:
         for options in (launch.options, *launch.by_kind.values()):
             entry.kind.option_arguments(options, entry.binary)
         self._stale = True
-        self.close()
+        self.leave()
         self._program = program
         deployment, options = program.deployment, cell["server.options"]
         deployment.claim()
         self._dataset = None
         for member in reversed(deployment.members):
-            data = deployment.topology.data_of(member, deployment.members, cell.data)
+            data = deployment.data_of(member, cell.data)
             if data is not None:
                 self._dataset = program.provide(data, options, member.server.data_folder)
         self._controls = {
@@ -170,7 +179,8 @@ class PrivateUnderTest:
         }
         self._data = cell.data
         self._start(cell, launch)
-        self._prepare(cell, self._address())
+        if self._prepare is not None:
+            self._prepare(cell, self._address())
         self._stale = False
 
     def restart(self, cell: CellSpec, launch: Launch) -> None:
@@ -182,9 +192,6 @@ class PrivateUnderTest:
 
     def keep_data(self) -> None:
         self._stale = False
-
-    def remember(self, undos: Sequence[str]) -> None:
-        """Its data are a copy, which is thrown away if the lab dies."""
 
     def execute(self, statement: str) -> float:
         return run_statement(self._server.connect, self.database, statement)
@@ -217,15 +224,15 @@ class PrivateUnderTest:
             self._locked.close()
         self._locked = None
 
-    def close(self) -> None:
+    def leave(self) -> None:
         # The next server may have other files.
         self.unlock_files()
         # Its data is a copy that nobody needs any more, so there is nothing to shut down in order.
         self._close_controls()
         if self._program is not None:
             self._deployment.kill()
-        if self._lines is not None:
-            self._lines.close()
+        if self._between_members is not None:
+            self._between_members.close()
 
     def _close_controls(self) -> None:
         for control in (self._control, *self._controls.values()):
@@ -237,7 +244,7 @@ class PrivateUnderTest:
         self._options = {}
         self._differing = {}
         self._caches = Caches()
-        self._cell, self._launch, self._warming = cell, launch, None
+        self._started, self._launch, self._warming = cell, launch, None
         for member in self._deployment.members:
             member.server.confined = imported_name(cell.data.schema) is not None
             member.server.wrap = launch.wrap
@@ -250,15 +257,15 @@ class PrivateUnderTest:
         assert self._program is not None
         asked = launch.options_of(self._program.identity["kind"])
         options = {**engine_options(cell.data.engine), **asked}
-        truncated = self._deployment.start(options, cell.data, self._between(launch))
+        truncated = self._deployment.start(options, cell.data, self._lines_between(launch))
         self._variables = self._all_variables(cell, asked)
         self._truncated = {changed.name: changed for changed in truncated}
         self._options = dict(cell["server.options"])
 
-    def _between(self, launch: Launch) -> MemberLines | None:
-        if self._lines is None or not self._deployment.others:
+    def _lines_between(self, launch: Launch) -> MemberLines | None:
+        if self._between_members is None or not self._deployment.others:
             return None
-        return self._lines.apart(launch.member_round_trip_s)
+        return self._between_members.apart(launch.member_round_trip_s)
 
     def set_options(self, options: Mapping[str, Level]) -> None:
         changes = {n: value for n, value in options.items() if value != self._options.get(n)}
@@ -286,7 +293,7 @@ class PrivateUnderTest:
     def tables(self) -> tuple[Connection[Any], str]:
         return self._server.connect(read_timeout=LONG_S), self._data.database
 
-    def warm(self, how: str, seed: int) -> None:
+    def warm(self, how: str) -> None:
         if self._deployment.others:
             # What is warm of several servers is not one answer, and no run counts on it.
             for member in self._deployment.members:
@@ -297,7 +304,7 @@ class PrivateUnderTest:
         elif how not in COLD_STARTS:
             self._caches.fill(how, self, self.database, self._tables)
         elif self._data.engine.lower() == "innodb":
-            self._warming = ColdStart(self, seed).warm(how)
+            self._warming = ColdStart(self, self._seed).warm(how)
 
     # --- what warming needs; see `Warmable`, `ColdStart` ---
 
@@ -329,13 +336,13 @@ class PrivateUnderTest:
         return self._control.connection()
 
     def start_cold(self) -> None:
-        assert self._cell is not None
-        self.restart(self._cell, self._launch)
+        assert self._started is not None
+        self.restart(self._started, self._launch)
 
     def rehearse(self, seed: int) -> None:
         """Ask what a run with this seed asks."""
-        assert self._cell is not None
-        plan = plan_of(self._cell, self._address(), seed=seed, watch_pid=None)
+        assert self._started is not None
+        plan = plan_of(self._started, self._address(), seed=seed, watch_pid=None)
         self.load.run(plan, env={}, on_event=lambda _event: None)
 
     # --- what the record needs ---
@@ -422,8 +429,9 @@ class PrivateUnderTest:
         )
 
     def _member_line(self) -> Callable[[], DelayLine | None] | None:
-        is_apart = self._lines is not None and self._launch.member_round_trip_s is not None
-        return self._lines.asker() if self._lines is not None and is_apart else None
+        lines = self._between_members
+        is_apart = lines is not None and self._launch.member_round_trip_s is not None
+        return lines.asker() if lines is not None and is_apart else None
 
     def _counted(self) -> ModelCounters | None:
         return self._server.kind.counted(self._server.pid, self._server.log_path)

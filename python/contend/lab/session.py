@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.client import (
     Calibrate,
     ChooseEngine,
+    Scripts,
     keep_scripts,
     kept_engine,
     require_engine,
@@ -21,25 +23,22 @@ from contend.lab.client import (
     script_facts,
     with_engine,
 )
-from contend.lab.design import Design, choose_design, differs_in
+from contend.lab.design import Design, choose_design, differs_in, refuse_without_memory
 from contend.lab.effort import require_time, short_of_repeats
 from contend.lab.events import (
     Began,
     Interrupted,
     Listener,
     Notice,
-    OtherServer,
-    OtherTables,
 )
 from contend.lab.host_state import AskCpus, HostWatch
 from contend.lab.looks import take_looks
-from contend.lab.room import refuse_without_memory
+from contend.lab.runner import Runner
 from contend.lab.sessions import sessions_of
 from contend.lab.shared_host import SharedHost
-from contend.lab.slices import SliceRunner
 from contend.lab.stored import kept, refuse_passwords, require_same_experiment
 from contend.lab.testbed import Testbed
-from contend.lab.walk import Runner, Schedule, SingleRunner, walk
+from contend.lab.walk import Schedule, walk
 from contend.load import LoadDriver, LoadFailed
 from contend.load.ceilings import Calibration
 from contend.probed import (
@@ -85,8 +84,7 @@ class Equipment:
         calibrate: gives the ceilings of the client; None if it is no real client.
         check: refuses what is wrong with the experiment's scripts, before anything is started.
         check_hosts: refuses more hosts than there are, in each session.
-        blocking_script: names a script of the experiment that needs threads of its own.
-        script_files: names every file that the experiment's scripts load.
+        scripts: says what the experiment's scripts load and need.
         choose_engine: says which engine of the load generator all cells get.
         cpus_together: says how much all CPUs do at once, in what one does alone.
         memory_nodes: says how far each node's memory is from each node.
@@ -105,8 +103,7 @@ class Equipment:
     calibrate: Calibrate | None = None
     check: Callable[[Experiment], None] = lambda _experiment: None
     check_hosts: Callable[[Experiment], None] = lambda _experiment: None
-    blocking_script: Callable[[Experiment], str | None] = lambda _experiment: None
-    script_files: Callable[[Experiment], list[Path]] = lambda _experiment: []
+    scripts: Callable[[Experiment], Scripts] = lambda _experiment: Scripts()
     choose_engine: ChooseEngine = lambda _experiment: {}
     cpus_together: Callable[[], float | None] = lambda: None
     memory_nodes: Callable[[], NodeMatrix | None] = lambda: None
@@ -134,18 +131,14 @@ def begin(
 ) -> None:
     """Make the run folder `path`, every run of the experiment, and then these looks at causes;
     `about_why` is kept with its facts."""
-    refuse_passwords(
-        experiment, equipment.known_passwords, lambda: equipment.script_files(experiment)
-    )
-    refuse_settings(experiment, own=equipment.own)
-    if equipment.own:
-        refuse_without_memory(experiment)
-    _refuse_host(experiment, equipment)
+    scripts = functools.cache(lambda: equipment.scripts(experiment))
+    refuse_passwords(experiment, equipment.known_passwords, lambda: scripts().files)
+    _refuse(experiment, equipment)
     design = choose_design(
         experiment,
         own=equipment.own,
         disk=equipment.data_folder,
-        blocking=equipment.blocking_script(experiment),
+        blocking=scripts().blocking,
     )
     if (
         design.is_switching
@@ -166,7 +159,7 @@ def begin(
     equipment.check_hosts(experiment)
     planned = planned_runs(experiment, in_slices=design.in_slices)
     engine = equipment.choose_engine(experiment)
-    facts = _facts(equipment, experiment, engine, design)
+    facts = _facts(equipment, scripts().files, engine, design)
     if about_why is not None:
         facts["why"] = about_why
     if (words := found_in_words(facts.get("doctor", []))) is not None:
@@ -211,7 +204,10 @@ def refuse_settings(experiment: Experiment, *, own: bool) -> None:
             setting.refuse(cell.values, own=own)
 
 
-def _refuse_host(experiment: Experiment, equipment: Equipment) -> None:
+def _refuse(experiment: Experiment, equipment: Equipment) -> None:
+    refuse_settings(experiment, own=equipment.own)
+    if equipment.own:
+        refuse_without_memory(experiment)
     if equipment.host is not None:
         equipment.host.refuse(cell_specs(experiment))
 
@@ -231,10 +227,8 @@ def resume(
         experiment: what the caller believes the folder is for; None if it does not say.
 
     Raises:
-        ChangedExperiment: the folder is for another experiment, or its file was edited since.
-        OtherServer: the server is of another version than the one before.
-        OtherTables: the tables would be made otherwise than those before.
-        OtherEngine: the engine of the runs before cannot be had.
+        RequestError: the experiment, its file, the server's version, the tables or the engine is
+            not that of the runs before.
         WorkError: nothing but looks was left to do, and each of them is lost.
     """
     with RunFolder.open(path, write=True) as folder:
@@ -248,15 +242,13 @@ def resume(
         if is_over and not looks:
             listen(Notice(f"{path} is complete already: nothing is left to run"))
             return
-        require_same_scripts(folder, lambda: equipment.script_files(stored))
+        files = functools.cache(lambda: equipment.scripts(stored).files)
+        require_same_scripts(folder, files)
         require_same_tables(path, folder.meta().facts, stored.base.data)
-        refuse_settings(stored, own=equipment.own)
-        if equipment.own:
-            refuse_without_memory(stored)
-        _refuse_host(stored, equipment)
+        _refuse(stored, equipment)
         equipment.check_hosts(stored)
         engine = _same_engine(folder, equipment, stored, listen)
-        folder.add_session(_facts(equipment, stored, engine, design))
+        folder.add_session(_facts(equipment, files(), engine, design))
         stored = with_engine(stored, engine.get("engine"))
         looked = _conduct(stored, folder, design, equipment, listen, looks)
         if is_over and not looked:
@@ -270,11 +262,11 @@ def require_same_tables(path: Path, facts: SessionFacts, data: DataSpec) -> None
     """Refuse to go on with tables that are made otherwise than when the run began.
 
     Raises:
-        OtherTables: the figures of the two could not be compared.
+        RequestError: the figures of the two could not be compared.
     """
     if data.schema == SCRIPT_SCHEMA or facts.get("content_version", 1) == CONTENT_VERSION:
         return
-    raise OtherTables(
+    raise RequestError(
         f"{path} was begun with other tables than this contend makes: their columns, options or "
         "rows have changed since",
         hint="What was measured can still be shown; start a new run for the rest.",
@@ -317,16 +309,12 @@ def _conduct(
         at_most = any(ends_with_its_work(cell.values) for cell in cell_specs(experiment))
         listen(Began(folder.path, total, ended, planned_load_s(experiment), at_most))
         with (
-            _put_back(equipment.host, listen),
+            equipment.host or contextlib.nullcontext(),
             equipment.open_testbeds(folder.path / "logs", design.servers) as testbeds,
         ):
             schedule = Schedule(experiment, folder, design)
-            runner: Runner = (
-                SliceRunner(
-                    experiment, testbeds, equipment.load, schedule.effort, listen, calibration
-                )
-                if design.in_slices
-                else SingleRunner(experiment, testbeds[0], equipment.load, listen, calibration)
+            runner = Runner(
+                experiment, testbeds, equipment.load, schedule.effort, listen, calibration
             )
             walk(experiment, folder, schedule, runner, listen, watch)
             compared = experiment.compared
@@ -335,23 +323,6 @@ def _conduct(
     if (sessions := sessions_of(equipment.history, experiment, folder.meta().facts)) is not None:
         sessions.note(experiment, folder, listen)
     return looked
-
-
-@contextlib.contextmanager
-def _put_back(host: SharedHost | None, listen: Listener) -> Iterator[None]:
-    """Have the host in the end as it was. If something else went wrong, that is raised, and what
-    could not be put back is told beside it."""
-    try:
-        yield
-    except BaseException:
-        try:
-            if host is not None:
-                host.close()
-        except ContendError as error:
-            listen(Notice(" ".join(filter(None, (error.message, error.detail, error.hint)))))
-        raise
-    if host is not None:
-        host.close()
 
 
 def _calibration(
@@ -372,7 +343,7 @@ def _resumable(folder: RunFolder, listen: Listener) -> Iterator[None]:
         yield
     except KeyboardInterrupt as stop:
         if isinstance(error := stop.__cause__, ContendError):
-            listen(Notice(" ".join(filter(None, (error.message, error.detail, error.hint)))))
+            listen(Notice(error.in_full))
         raise Interrupted(f"interrupted; {_stored(folder)}", hint=f"Resume with {how}.") from None
     except ContendError:
         # A folder that cannot be read has its own words, and they are under way already.
@@ -396,7 +367,7 @@ def _require_same_servers(folder: RunFolder, servers: Identities) -> None:
     for kind, before in folder.meta().facts.get("servers", {}).items():
         now: Mapping[str, object] = servers.get(kind) or {}
         if now.get("version") != before.get("version"):
-            raise OtherServer(
+            raise RequestError(
                 f"{folder.path} was begun with {kind} {before.get('version')}, "
                 f"the server now is {kind} {now.get('version')}",
                 hint="Name the same server with --server, or start a new run.",
@@ -422,7 +393,7 @@ def _same_engine(
 
 
 def _facts(
-    equipment: Equipment, experiment: Experiment, engine: EngineFacts, design: Design
+    equipment: Equipment, scripts: Sequence[Path], engine: EngineFacts, design: Design
 ) -> SessionFacts:
     facts = host.facts(folder=equipment.data_folder)
     facts["cpu"] = {**facts.get("cpu", {}), "together": equipment.cpus_together()}
@@ -436,8 +407,8 @@ def _facts(
     with contextlib.suppress(LoadFailed):
         if nodes := equipment.memory_nodes():
             facts["memory_nodes"] = nodes
-    if scripts := script_facts(equipment.script_files(experiment)):
-        facts["scripts"] = scripts
+    if scripts:
+        facts["scripts"] = script_facts(scripts)
     return facts
 
 

@@ -7,6 +7,7 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Self
 
 from contend.errors import ContendError, RequestError
 from contend.host.machine import block_device, mount_of
@@ -122,6 +123,18 @@ class SharedHost:
     def warnings(self) -> tuple[RunWarning, ...]:
         """What the kernel made otherwise than it was told."""
         return tuple(self._rounded.values())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is None:
+            self.close()
+            return
+        try:
+            self.close()
+        except ContendError as stuck:
+            self._listen(Notice(stuck.in_full))
 
     def close(self) -> None:
         """Put back what was changed; raises NotPutBack if not all could be."""

@@ -11,7 +11,6 @@ from typing import Any
 
 from contend.errors import RequestError
 from contend.files import read_file
-from contend.lab.events import ChangedExperiment
 from contend.load import Address, plan_of
 from contend.settings.plan_keys import SUPPLIED
 from contend.settings.values import shown
@@ -80,18 +79,18 @@ def require_same_experiment(
         given: what the caller believes the folder is for; None if it does not say.
 
     Raises:
-        ChangedExperiment: the folder is for another one, its file was edited since, or what would
+        RequestError: the folder is for another one, its file was edited since, or what would
             be asked now is not what was asked.
     """
     file = folder.path / "experiment.toml"
     if file.exists() and read_file(file).decode("utf-8", "replace") != stored.source:
-        raise ChangedExperiment(
+        raise RequestError(
             f"{file} was edited since this run began",
             hint="A run keeps the experiment it began with: undo the edit, or start a new run "
             "with the edited file.",
         )
     if given is not None and kept(given, passwords) != kept(stored, passwords):
-        raise ChangedExperiment(
+        raise RequestError(
             f"{folder.path} is not a run of this experiment as it is now",
             hint=f"`contend run --resume {folder.path}` continues it as it began; "
             "leave --resume out to start a new run.",
@@ -108,7 +107,7 @@ def _require_same_asked(folder: RunFolder, stored: Experiment) -> None:
         # Of the tables, those that are there have the last word.
         for name in sorted(asked.keys() - SUPPLIED):
             if asked[name] != now.get(name):
-                raise ChangedExperiment(
+                raise RequestError(
                     f"run {run} of {folder.path} asked workload.{name} = {shown(asked[name])}, "
                     f"and {shown(now.get(name))} would be asked now",
                     hint="Start a new run.",

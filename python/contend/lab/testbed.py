@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from pymysql.connections import Connection
 
@@ -24,7 +25,7 @@ from contend.servers.options import assignment
 from contend.servers.variables import giving_back, read_global
 from contend.settings import SETTINGS
 from contend.settings.before_run import EACH_RUN, NEVER
-from contend.settings.model import Launch, Need, Setting
+from contend.settings.model import Launch, Need, Setting, Target
 from contend.spec import CellSpec, Level
 
 
@@ -53,63 +54,6 @@ class Ready:
     warnings: tuple[RunWarning, ...] = ()
 
 
-class ServerUnderTest(Protocol):
-    """A server of some kind, and what can be done to it; see also `Target` of the settings."""
-
-    @property
-    def own(self) -> bool: ...
-    def usable(self) -> bool:
-        """It runs, on data that are as they were made."""
-        ...
-
-    def renew(self, cell: CellSpec, launch: Launch) -> None:
-        """Other data, or the same anew, under a server that is started on them."""
-        ...
-
-    def restart(self, cell: CellSpec, launch: Launch) -> None:
-        """The same data under a server that is started anew. Nothing, if that is not ours to do."""
-        ...
-
-    def set_options(self, options: Mapping[str, Level]) -> None: ...
-    def execute(self, statement: str) -> float: ...
-    def expect_writes(self) -> None: ...
-    def remember(self, undos: Sequence[str]) -> None:
-        """Statements that undo what is in force, to be run in the end even if the lab dies."""
-        ...
-
-    def place_threads(self, asked: Mapping[str, Placement]) -> Mapping[str, Mapping[str, str]]: ...
-    def lock_files(self) -> str: ...
-    def unlock_files(self) -> None: ...
-    def warm(self, how: str, seed: int) -> None:
-        """`seed` is that of the queries of the run to come."""
-        ...
-
-    def tables(self) -> tuple[Connection[Any], str]:
-        """A connection of its own to the server, and the database of the tables."""
-        ...
-
-    def unthrottled(self) -> AbstractContextManager[None]:
-        """No CPU quota of ours holds the server back in it."""
-        ...
-
-    def disturbed(self, options: frozenset[str]) -> None:
-        """The caches that these options size may be empty."""
-        ...
-
-    def keep_data(self) -> None:
-        """Go on with tables that were written to."""
-        ...
-
-    def ready(self, cell: CellSpec) -> Ready: ...
-    def death(self) -> ContendError | None:
-        """How the server ended, if it did although nobody asked it to."""
-        ...
-
-    def close(self) -> None:
-        """Leave nothing behind that is not kept on purpose."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Undo:
     """How something that a setting did is undone, by a statement or otherwise; None: not at all."""
@@ -118,29 +62,28 @@ class _Undo:
     action: Callable[[], None] | str | None
 
 
-class Testbed:
-    """Brings a server from cell to cell, setting by setting; it knows none of them by name.
+class Testbed(Target):
+    """A server that is brought from cell to cell, setting by setting; it knows none of them by
+    name. What can be done to it is up to whose it is: private, or not ours.
 
     Args:
         strict: what cannot be undone is an error, and not only the end of the copy of the data.
         lines: makes delay lines; None if no cell wants one.
         conditions: looks at the tables; None if nobody does.
-        host: that this and other testbeds are on; None if it is not looked at, as in a trial.
+        shared: the host that this and other testbeds are on; None if it is not looked at.
     """
 
     def __init__(
         self,
-        server: ServerUnderTest,
         listen: Listener,
         settings: Sequence[Setting] = SETTINGS,
         *,
         strict: bool = False,
         lines: Lines | None = None,
         conditions: Conditions | None = None,
-        host: SharedHost | None = None,
+        shared: SharedHost | None = None,
     ) -> None:
-        self._server = server
-        self._host = host
+        self._shared = shared
         self._strict = strict
         self._lines = lines
         self._conditions = conditions
@@ -160,20 +103,63 @@ class Testbed:
         self._notes: dict[str, object] = {}
         self._shape_launch: Callable[[Launch], None] = lambda _launch: None
 
+    # --- what is done to a server of some kind ---
+
+    @abstractmethod
+    def usable(self) -> bool:
+        """It runs, on data that are as they were made."""
+
+    @abstractmethod
+    def renew(self, cell: CellSpec, launch: Launch) -> None:
+        """Other data, or the same anew, under a server that is started on them."""
+
+    def restart(self, cell: CellSpec, launch: Launch) -> None:
+        """The same data under a server that is started anew. Nothing, if that is not ours to do."""
+
+    def remember(self, undos: Sequence[str]) -> None:
+        """Statements that undo what is in force, to be run in the end even if the lab dies."""
+
+    def unlock_files(self) -> None:
+        """Nothing, where none are locked."""
+
+    @abstractmethod
+    def tables(self) -> tuple[Connection[Any], str]:
+        """A connection of its own to the server, and the database of the tables."""
+
+    def unthrottled(self) -> AbstractContextManager[None]:
+        """No CPU quota of ours holds the server back in it."""
+        return nullcontext()
+
+    @abstractmethod
+    def disturbed(self, options: frozenset[str]) -> None:
+        """The caches that these options size may be empty."""
+
+    def keep_data(self) -> None:
+        """The next cell goes on with the tables as they are, although they were written to."""
+
+    @abstractmethod
+    def ready(self, cell: CellSpec) -> Ready: ...
+
+    @abstractmethod
+    def death(self) -> ContendError | None:
+        """How the server ended, if it did although nobody asked it to; told once."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Leave nothing of the server behind that is not kept on purpose."""
+
+    # --- from cell to cell ---
+
     def start_anew(self, shape_launch: Callable[[Launch], None]) -> None:
         """Have the next cell find a server that was started for it; `shape_launch` has the last
         word on how."""
         self._cell = None
         self._shape_launch = shape_launch
 
-    def keep_data(self) -> None:
-        """The next cell goes on with the tables as they are, although they were written to."""
-        self._server.keep_data()
-
     def spoil_data(self) -> None:
         """The next cell finds tables that were made anew, even if nothing wrote here."""
-        if self._server.own:
-            self._server.expect_writes()
+        if self.own:
+            self.expect_writes()
 
     def set(self, cell: CellSpec, seed: int = 0) -> Ready:
         """Make everything as the cell wants it; `seed` is that of the queries of its run."""
@@ -189,41 +175,38 @@ class Testbed:
         for setting in self._settings:
             setting.launch(cell.values, launch)
         self._shape_launch(launch)
-        if self._host is not None:
-            self._host.bring(launch)
+        if self._shared is not None:
+            self._shared.bring(launch)
         again = {setting.path for setting in due}
         self._notes = {path: said for path, said in self._notes.items() if path not in again}
         if need is Need.DATA:
             self._data_of = None
-            self._server.renew(cell, launch)
+            self.renew(cell, launch)
             self._data_of = cell
             self._is_new_copy = True
         elif need is Need.RESTART:
-            self._server.restart(cell, launch)
+            self.restart(cell, launch)
         try:
             for setting in due:
                 self._applied = setting
                 if before is not None:
-                    self._server.disturbed(setting.disturbs(before.values, cell.values))
+                    self.disturbed(setting.disturbs(before.values, cell.values))
                 setting.apply(self, cell.values)
         except BaseException:
             self._give_up()
             raise
         self._cell = cell
-        ready = self._with_session(self._apart(self._server.ready(cell)))
-        if self._host is not None:
-            others = self._host.neighbours
+        ready = self._with_session(self._apart(self.ready(cell)))
+        if self._shared is not None:
+            others = self._shared.neighbours
             ready = replace(
                 ready,
                 observed=replace(ready.observed, others=others),
-                warnings=(*ready.warnings, *self._host.warnings),
+                warnings=(*ready.warnings, *self._shared.warnings),
             )
         noted = {**self._values_to_note(cell), **self._notes}
         probes: Probes = {**ready.probes, "settings": noted}
         return replace(ready, client=launch.client, probes=probes)
-
-    def death(self) -> ContendError | None:
-        return self._server.death()
 
     def __enter__(self) -> Self:
         return self
@@ -231,8 +214,14 @@ class Testbed:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: object
     ) -> None:
-        # Who presses Ctrl-C does not wait for whole tables to be read.
-        self.close(look_back=not isinstance(error, KeyboardInterrupt))
+        if error is None:
+            self.close()
+            return
+        try:
+            # Who presses Ctrl-C does not wait for whole tables to be read.
+            self.close(look_back=not isinstance(error, KeyboardInterrupt))
+        except ContendError as stuck:
+            self._listen(Notice(stuck.in_full))
 
     def close(self, *, look_back: bool = True) -> None:
         """Look at the tables a last time, if wanted, and leave nothing behind."""
@@ -248,23 +237,16 @@ class Testbed:
 
     def _end(self) -> None:
         try:
-            self._undo(list(self._settings), Need.DATA if self._server.own else Need.NOTHING)
+            self._undo(list(self._settings), Need.DATA if self.own else Need.NOTHING)
         finally:
             if self._lines is not None:
                 self._lines.close()
-            self._server.close()
+            self.leave()
 
-    # --- what settings do; see `Target` ---
-
-    @property
-    def own(self) -> bool:
-        return self._server.own
-
-    def set_options(self, options: Mapping[str, Level]) -> None:
-        self._server.set_options(options)
+    # --- what settings do ---
 
     def set_globals(self, values: Mapping[str, Level]) -> None:
-        connection, _database = self._server.tables()
+        connection, _database = self.tables()
         with closing(connection):
             before = {name: read_global(connection, name) for name in values}
         for name, value in values.items():
@@ -276,16 +258,13 @@ class Testbed:
         for statement in self._session:
             self.execute(statement)
 
-    def execute(self, statement: str) -> float:
-        return self._server.execute(statement)
-
     def change(self, statement: str, undo: str | None) -> float:
         self.on_undo(undo)
         try:
             return self.execute(statement)
         except BaseException as error:
             # Of another end than a refusal nobody knows what it did.
-            if self._server.own or isinstance(error, StatementFailed):
+            if self.own or isinstance(error, StatementFailed):
                 self._undos.pop()
                 self._remember()
             raise
@@ -298,21 +277,6 @@ class Testbed:
         if self._is_new_copy and when != NEVER and not self._is_seen_loaded():
             self._look("loaded")
         self._is_new_copy = False
-
-    def expect_writes(self) -> None:
-        self._server.expect_writes()
-
-    def place_threads(self, asked: Mapping[str, Placement]) -> Mapping[str, Mapping[str, str]]:
-        return self._server.place_threads(asked)
-
-    def lock_files(self) -> str:
-        return self._server.lock_files()
-
-    def unlock_files(self) -> None:
-        self._server.unlock_files()
-
-    def warm(self, how: str) -> None:
-        self._server.warm(how, self._seed)
 
     def on_undo(self, undo: Callable[[], None] | str | None) -> None:
         assert self._applied is not None
@@ -329,7 +293,7 @@ class Testbed:
         its checksums, and a look at it can take half a minute through a front that is far from its
         backends."""
         cell = self._data_of
-        if cell is None or not self._server.own:
+        if cell is None or not self.own:
             return False
         seen = any(self._between(before, cell) < Need.DATA for before in self._seen_loaded)
         if not seen:
@@ -348,8 +312,8 @@ class Testbed:
         cell = self._cell or self._data_of
         if self._conditions is not None and cell is not None:
             settings = self._values_to_note(cell)
-            with self._server.unthrottled():
-                self._conditions.look(self._server.tables, cell.data, when, settings)
+            with self.unthrottled():
+                self._conditions.look(self.tables, cell.data, when, settings)
 
     def _apart(self, ready: Ready) -> Ready:
         """The same server, asked by way of a delay line if it is to be far away."""
@@ -380,7 +344,7 @@ class Testbed:
 
     def _need(self, cell: CellSpec) -> Need:
         before = self._cell or self._data_of
-        if before is None or not self._server.usable():
+        if before is None or not self.usable():
             return Need.DATA
         need = self._between(before, cell)
         # After a cell that could not be set up nobody knows what the server works with.
@@ -402,7 +366,7 @@ class Testbed:
         theirs = [undo for undo in self._undos if undo.setting in settings]
         if not theirs:
             return True
-        due = [undo for undo in theirs if not (self._server.own and need >= undo.setting.lasts)]
+        due = [undo for undo in theirs if not (self.own and need >= undo.setting.lasts)]
         failed: list[ContendError] = []
         for undo in reversed(theirs):
             error = self._undone(undo) if undo in due else None
@@ -411,7 +375,7 @@ class Testbed:
                 failed.append(error)
                 self._stuck += [undo.action] if isinstance(undo.action, str) else []
             self._remember()
-        if failed and (self._strict or not self._server.own):
+        if failed and (self._strict or not self.own):
             raise failed[0]
         for error in failed:
             text = f"{error.message}, so the copy of the data is thrown away"
@@ -422,13 +386,13 @@ class Testbed:
         """Undo one thing, if that can be done; why it failed."""
         try:
             if isinstance(undo.action, str):
-                self._server.execute(undo.action)
+                self.execute(undo.action)
             elif undo.action is not None:
                 undo.action()
         except ContendError as error:
             failed = WorkError(
                 f"{undo.setting.path} could not be undone: {error.message}",
-                hint=None if self._server.own else "`contend restore` tries it again.",
+                hint=None if self.own else "`contend restore` tries it again.",
             )
             failed.__cause__ = error
             return failed
@@ -436,7 +400,7 @@ class Testbed:
 
     def _remember(self) -> None:
         due = [undo.action for undo in self._undos if isinstance(undo.action, str)]
-        self._server.remember([*self._stuck, *due])
+        self.remember([*self._stuck, *due])
 
     def _give_up(self) -> None:
         """Undo all that was applied, because the next cell cannot go on from here."""

@@ -19,8 +19,7 @@ from typing import Any
 from contend.errors import ContendError, RequestError, did_you_mean
 from contend.lab.borrowed import NO_MATTER, needs_restart
 from contend.lab.events import Listener, Notice
-from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.testbed import Testbed
+from contend.lab.private import PrivateProgram, PrivateTestbed
 from contend.load import Address, FillProcess, LoadProcess
 from contend.probed import ServerIdentity
 from contend.servers.client import StatementFailed
@@ -105,8 +104,10 @@ def _try(
                 cell.data.small(), address, on_progress=lambda _phase, _rows, _total: None
             )
 
-    place = PrivateUnderTest(program_of, make_tables, LoadProcess(load))
-    with closing(Testbed(place, listen, TRIED, strict=True)) as testbed:
+    process = LoadProcess(load)
+    with closing(
+        PrivateTestbed(program_of, process, listen, TRIED, prepare=make_tables, strict=True)
+    ) as testbed:
         for file, cell in wanted.items():
             try:
                 marks = testbed.set(cell).warnings
@@ -122,7 +123,7 @@ def _try(
                 ) from error
             file.parent.mkdir(parents=True, exist_ok=True)
             changed = [one["message"] for one in marks if one["code"] == "option-truncated"]
-            seen = {"changed": changed, "variables": place.variables()}
+            seen = {"changed": changed, "variables": testbed.variables()}
             file.write_text(json.dumps(seen), "utf-8")
 
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 from contend.datasets import LoadingDeclined, LoadingFailed, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
@@ -26,15 +25,10 @@ from contend.findings.tried import open_treatments, tried_of, why_decided
 from contend.lab.deaths import death_behind
 from contend.lab.design import Design
 from contend.lab.effort import Effort
-from contend.lab.events import Listener, RunBegan, RunEnded, TooManyFailures
+from contend.lab.events import Listener, RunBegan, RunEnded
 from contend.lab.host_state import HostWatch
-from contend.lab.kinds_of_looks import LOOKS
-from contend.lab.look_block import BlockToLookAt
-from contend.lab.measure import arms_of, measure, now, seed_of, without_result
-from contend.lab.slices import SliceRunner
-from contend.lab.testbed import Ready, Testbed
-from contend.load import LoadDriver
-from contend.load.ceilings import Calibration
+from contend.lab.measure import now, without_result
+from contend.lab.runner import Runner
 from contend.metrics import metric_of
 from contend.settings.treatments import TREATMENT, UNTREATED
 from contend.spec import (
@@ -43,13 +37,12 @@ from contend.spec import (
     Experiment,
     Level,
     Planned,
-    cell_spec,
     cell_specs,
     is_open,
     next_repeat,
     without_metric,
 )
-from contend.store import Ended, LookRecord, RunFolder, RunRecord
+from contend.store import Ended, RunFolder, RunRecord
 
 
 class Schedule:
@@ -207,58 +200,6 @@ NOT_UNDERSTOOD = frozenset({1054, 1064, 1146, 1305})
 """A server's codes of statements that name no column, table or function of its own, or are none."""
 
 
-@dataclass(frozen=True, slots=True)
-class SingleRunner:
-    """Makes each run by itself, on one testbed."""
-
-    experiment: Experiment
-    testbed: Testbed
-    load: LoadDriver
-    listen: Listener
-    calibration: Calibration | None = None
-
-    def set(self, runs: Sequence[Planned]) -> Sequence[Ready]:
-        cells = [(planned, cell_spec(self.experiment, planned.cell)) for planned in runs]
-        return [self.testbed.set(cell, seed_of(planned, cell)) for planned, cell in cells]
-
-    def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
-        return [
-            measure(
-                run,
-                cell_spec(self.experiment, run.cell),
-                ready,
-                self.load,
-                self.listen,
-                self.calibration,
-            )
-            for run, ready in zip(runs, readies, strict=True)
-        ]
-
-    def at_once(self, runs: Sequence[Planned]) -> list[list[Planned]]:
-        """One after the other."""
-        return [[run] for run in runs]
-
-    def look(self, runs: Sequence[Planned], name: str, block: int) -> list[LookRecord]:
-        """Look at a run by itself."""
-        (run,) = runs
-        look = LOOKS[name]
-        having = look.having if self.testbed.own else {}
-        if having:
-            self.testbed.start_anew(lambda _launch: None)
-        asked = replace(run, cell={**run.cell, **having})
-        readies, cell = self.set([asked]), cell_spec(self.experiment, asked.cell)
-        arms = arms_of(runs, [cell], readies, [()])
-        return look.take(BlockToLookAt(name, block, runs, arms, readies, self.load))
-
-    def death(self) -> ContendError | None:
-        return self.testbed.death()
-
-
-Runner = SingleRunner | SliceRunner
-"""Makes the runs of a block, one at a time or all at once: sets everything as the runs want it,
-measures them, and says how a server ended, if one did although nobody asked it to."""
-
-
 def walk(
     experiment: Experiment,
     folder: RunFolder,
@@ -273,7 +214,7 @@ def walk(
         watch: looks at the host around each block; if there is none, nobody does.
 
     Raises:
-        TooManyFailures: several blocks in a row gave no result.
+        WorkError: several blocks in a row gave no result.
         ContendError: the server or its data cannot be had as the experiment wants them. Nothing
             is recorded of that run, so that it is made when the cause is gone.
     """
@@ -285,7 +226,13 @@ def walk(
         for run in runs:
             listen(
                 RunBegan(
-                    run.run, run.block, schedule.blocks, run.cell, schedule.runs, schedule.left_s
+                    run.run,
+                    run.block,
+                    schedule.blocks,
+                    run.cell,
+                    schedule.runs,
+                    schedule.left_s,
+                    run.repeat,
                 )
             )
         first_block = schedule.is_first(runs[0])
@@ -395,9 +342,9 @@ def _attempt(
         return without(error, death_behind(runner, error))
 
 
-def _too_many(records: list[RunRecord], folder: RunFolder) -> TooManyFailures:
+def _too_many(records: list[RunRecord], folder: RunFolder) -> WorkError:
     last = records[-1].error or {}
-    return TooManyFailures(
+    return WorkError(
         f"{len(records)} runs in a row gave no result; the last: {last.get('message')}",
         hint=last.get("hint") or f"Every run's error is in {folder.path}: `contend show` it.",
         detail=last.get("detail"),

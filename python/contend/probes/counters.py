@@ -14,7 +14,7 @@ from contend import host, probed
 from contend.metrics.status_variables import GAUGES
 from contend.probed import DelayLine, MemberUse, ModelCounters, Probes
 from contend.servers.client import fetch
-from contend.settings.server import MODEL
+from contend.servers.kinds import KINDS
 
 Counters = dict[str, int]
 
@@ -129,9 +129,8 @@ _MISTYPED = {"lock_deadlocks": True, "lock_timeouts": True} | dict.fromkeys(
 def look_at_innodb(observed: Observed) -> Counters | None:
     """information_schema.INNODB_METRICS: counters that are switched on and are not in SHOW GLOBAL
     STATUS; `innodb_monitor_enable` switches on more of them."""
-    if observed.kind == MODEL:
+    if not (on := KINDS[observed.kind].metrics_on):
         return None
-    on = "STATUS = 'enabled'" if observed.kind == "mysql" else "ENABLED = 1"
     statement = f"SELECT NAME, TYPE, `COUNT` FROM information_schema.INNODB_METRICS WHERE {on}"
     try:
         rows = fetch(observed.connection, statement)
@@ -162,7 +161,7 @@ def look_at_key_caches(observed: Observed) -> Visits | None:
     MariaDB and the model server have the table, MySQL does not. An unsegmented cache is one row
     without a segment number.
     """
-    if observed.kind not in ("mariadb", MODEL):
+    if not KINDS[observed.kind].has_key_caches:
         return None
     rows = fetch(
         observed.connection,

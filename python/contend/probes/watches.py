@@ -19,6 +19,7 @@ from contend.probed import Probes, ProfileRecord, QueryCacheWaits
 from contend.probes.counters import Observed
 from contend.servers.client import fetch
 from contend.servers.errors import ConnectionLost
+from contend.servers.kinds import KINDS
 
 PERIOD_S = 0.2
 """The look itself takes about a millisecond of the server's time among 500 connections."""
@@ -76,7 +77,7 @@ class QueryCacheWatch:
 
 
 def _is_on(observed: Observed) -> bool:
-    if observed.kind != "mariadb":
+    if not KINDS[observed.kind].has_query_cache:
         return False
     rows = fetch(observed.connection, "SHOW GLOBAL VARIABLES LIKE 'query_cache%'")
     variables = {str(name): str(value) for name, value in rows}

@@ -13,7 +13,7 @@ from contend.findings import Study
 from contend.report.model import FactGroup, TextTable
 from contend.report.naming import Naming, naming_of
 from contend.report.words import cell_phrase
-from contend.settings.server import KIND, MODEL
+from contend.settings.server import KIND, MODEL, PRODUCTS
 from contend.spec import SCRIPT_SCHEMA, Experiment, Level, imported_name, prepared_with
 from contend.store import LabSession, RunRecord
 from contend.units import format_count, format_size
@@ -276,7 +276,7 @@ def _servers_by_name(study: Study) -> dict[str, str]:
 def _server_name(server: Mapping[str, Any], planned_kind: str) -> str:
     """`MariaDB 10.11.19`, whether or not the version says so itself."""
     kind = str(server.get("kind") or planned_kind)
-    name = {"mariadb": "MariaDB", "mysql": "MySQL", MODEL: "model server"}.get(kind, kind)
+    name = PRODUCTS.get(kind, kind)
     version = str(server.get("version") or "").removesuffix(f"-{name}")
     return f"{name} {version}".strip()
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import struct
 import subprocess
 from collections.abc import Sequence
@@ -82,14 +81,6 @@ def host_machine() -> str:
     return _SAME.get(name, name)
 
 
-PROGRAMS = {"mariadb": ("mariadbd", "mysqld"), "mysql": ("mysqld",)}
-"""Kinds of server that are installed on a machine, or got, with the names that each one's program
-goes by, the usual one first."""
-
-_VERSION = re.compile(r"\bVer\s+(?P<number>\d+\.\d+\.\d+)(?P<rest>\S*)")
-_VERSION_TIMEOUT_S = 30
-
-
 @dataclass(frozen=True, slots=True)
 class ServerBinary:
     """One server program.
@@ -156,29 +147,6 @@ def check_runs_here(program: Path) -> None:
         )
 
 
-def ask_version(argv: tuple[str, ...]) -> tuple[str, str]:
-    """Run the program with `--version`: its kind and its version.
-
-    `mariadbd  Ver 10.11.19-MariaDB-… for …` or `mysqld  Ver 9.7.4-2 for Linux …`.
-    """
-    try:
-        answer = run_program([*argv, "--version"], timeout_s=_VERSION_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        raise UnusableServer(
-            f"`{argv[0]} --version` did not end within {_VERSION_TIMEOUT_S} s."
-        ) from None
-    except OSError as error:
-        raise UnusableServer(f"{argv[0]} cannot be run: {error.strerror}.") from error
-    version = parse_version(answer.stdout)
-    if answer.returncode != 0 or version is None:
-        said = (answer.stderr or answer.stdout).strip()
-        raise UnusableServer(
-            f"{argv[0]} does not answer `--version` as a MariaDB or MySQL server does.",
-            detail="\n".join(said.splitlines()[-5:]) or None,
-        )
-    return version
-
-
 def run_program(
     argv: Sequence[str], *, timeout_s: float | None = None
 ) -> subprocess.CompletedProcess[str]:
@@ -192,11 +160,3 @@ def run_program(
         check=False,
         stdin=subprocess.DEVNULL,
     )
-
-
-def parse_version(text: str) -> tuple[str, str] | None:
-    match = _VERSION.search(text)
-    if match is None:
-        return None
-    kind = "mariadb" if "mariadb" in text.lower() else "mysql"
-    return kind, match["number"]

@@ -50,64 +50,12 @@ class LineMaker(Protocol):
         """Put a line at that port of 127.0.0.1, before the server at that port of `host`."""
 
 
-class Topology(Protocol):
-    """How the members of a deployment belong together."""
-
-    def data_of(self, member: Member, members: Sequence[Member], data: DataSpec) -> DataSpec | None:
-        """The tables that are put into the folder of a member; None if it gets them otherwise."""
-
-    def start(
-        self,
-        members: Sequence[Member],
-        options: Mapping[str, Value],
-        data: DataSpec,
-        between: LineMaker | None,
-    ) -> list[Truncated]:
-        """Start all of them as one; none runs if that fails.
-
-        Args:
-            between: what they ask one another by way of; None if they are not apart.
-        """
-
-    def require_healthy(self, members: Sequence[Member], data: DataSpec) -> None:
-        """Raises ServerFailed, which names the member, if they are not as one."""
-
-    def unsafe(self, members: Sequence[Member]) -> str | None:
-        """What a transaction on them may lose if one ends; None if it is whole or not at all."""
-
-
-class Single:
-    """One server."""
-
-    def data_of(self, member: Member, members: Sequence[Member], data: DataSpec) -> DataSpec | None:
-        del member, members
-        return data
-
-    def start(
-        self,
-        members: Sequence[Member],
-        options: Mapping[str, Value],
-        data: DataSpec,
-        between: LineMaker | None,
-    ) -> list[Truncated]:
-        del data, between
-        (member,) = members
-        return member.server.start(options)
-
-    def require_healthy(self, members: Sequence[Member], data: DataSpec) -> None:
-        """It runs, or whoever asks it sees that it does not."""
-
-    def unsafe(self, members: Sequence[Member]) -> str | None:
-        del members
-        return None
-
-
-@dataclass(frozen=True, slots=True)
 class Deployment:
-    """Members of a topology. The first is where whoever knows of one server only goes."""
+    """Members, of which the first is where whoever knows of one server only goes. This one has a
+    single member; a topology says how several belong together."""
 
-    topology: Topology
-    members: tuple[Member, ...]
+    def __init__(self, members: Sequence[Member]) -> None:
+        self.members = tuple(members)
 
     @property
     def entry(self) -> PrivateServer:
@@ -125,11 +73,29 @@ class Deployment:
         for member in self.members:
             member.server.claim()
 
+    def data_of(self, member: Member, data: DataSpec) -> DataSpec | None:
+        """The tables that are put into the folder of a member; None if it gets them otherwise."""
+        del member
+        return data
+
     def start(
         self, options: Mapping[str, Value], data: DataSpec, between: LineMaker | None = None
     ) -> list[Truncated]:
-        """Those of the options that were not taken as requested."""
-        return self.topology.start(self.members, options, data, between)
+        """Start all of them as one; none runs if that fails. Those of the options that were not
+        taken as requested.
+
+        Args:
+            between: what they ask one another by way of; None if they are not apart.
+        """
+        del data, between
+        return self.entry.start(options)
+
+    def require_healthy(self, data: DataSpec) -> None:
+        """Raises ServerFailed, which names the member, if they are not as one."""
+
+    def unsafe(self) -> str | None:
+        """What a transaction on them may lose if one ends; None if it is whole or not at all."""
+        return None
 
     def stop(self) -> None:
         # The last of a cluster to stop is the first to start.
@@ -154,12 +120,6 @@ class Deployment:
                     detail=error.detail,
                 ) from error
 
-    def require_healthy(self, data: DataSpec) -> None:
-        self.topology.require_healthy(self.members, data)
-
-    def unsafe(self) -> str | None:
-        return self.topology.unsafe(self.members)
-
     def set_global(self, changes: Mapping[str, Value]) -> list[Truncated]:
         """Those of the first member that were not taken as requested."""
         truncated = [member.server.set_global(changes) for member in self.members]
@@ -168,7 +128,7 @@ class Deployment:
 
 def alone(server: PrivateServer) -> Deployment:
     """A server by itself."""
-    return Deployment(Single(), (Member("server", "server", server),))
+    return Deployment([Member("server", "server", server)])
 
 
 def last_keys(keys: int, owners: int) -> list[int]:

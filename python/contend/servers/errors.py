@@ -19,10 +19,6 @@ class UnusableServer(RequestError):
     """A program was found that cannot run here: missing, not executable, wrong architecture."""
 
 
-class WrongKind(RequestError):
-    """The server that was named is of another kind than the experiment needs."""
-
-
 class FolderInUse(RequestError):
     """A data folder that is not ours, or that a live server uses."""
 
@@ -114,10 +110,6 @@ WHAT_HELPS = {
 
 class Silent(ConnectionRefused):
     """Nobody answers there."""
-
-
-class PasswordKept(ConnectionRefused):
-    """The server asks for the password in a way in which others could read it."""
 
 
 class WrongLogin(ConnectionRefused):

@@ -18,6 +18,7 @@ from contend.servers.client import ANSWER_S, connect, fetch, socket_peer
 from contend.servers.dsn import DEFAULT_PORT, Dsn, Password
 from contend.servers.errors import WrongLogin
 from contend.servers.hold import unique_name
+from contend.servers.kinds import KINDS, kind_in
 from contend.servers.variables import Differing
 
 Ask = Callable[[str], str]
@@ -93,7 +94,7 @@ class ExistingServer:
         """name -> (value, default) of every variable whose value is not the default."""
         kind = self.identity().kind
         with self.connect() as connection:
-            return variables.differing(connection, kind)
+            return KINDS[kind].differing(connection)
 
     def is_here(self) -> bool:
         """Whether it runs on this host, as far as its address says."""
@@ -109,5 +110,4 @@ class ExistingServer:
 
 def identify(version: str, comment: str) -> Identity:
     """From `SELECT VERSION()`: `10.11.19-MariaDB-…` or `9.7.4-2`."""
-    kind = "mariadb" if "mariadb" in f"{version} {comment}".lower() else "mysql"
-    return Identity(kind, version.partition("-")[0], comment)
+    return Identity(kind_in(f"{version} {comment}"), version.partition("-")[0], comment)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pymysql import _auth
 
-from contend.servers.errors import PasswordKept
+from contend.servers.errors import ConnectionRefused
 from contend.servers.security import Security
 
 ROUNDS_MAX = 16
@@ -97,7 +97,7 @@ class Login:
         plugin = name.decode("ascii", "replace")[:64]
         if not nul or plugin not in _ANSWERED:
             asked = plugin if nul else "mysql_old_password"
-            raise PasswordKept(
+            raise ConnectionRefused(
                 f"{self._way.server} asks for a login by {asked!r}, which contend does not do.",
                 hint="Give the user another plugin, such as caching_sha2_password or ed25519.",
             )
@@ -140,7 +140,7 @@ class Login:
         try:
             return bytes(_auth.ed25519_password(self._password, nonce[:32]))
         except RuntimeError as error:
-            raise PasswordKept(
+            raise ConnectionRefused(
                 f"{self._way.server} asks for a login by ed25519, which needs the package PyNaCl.",
                 hint="Install it: pip install PyNaCl.",
             ) from error
@@ -148,7 +148,7 @@ class Login:
     def _answer(self, question: bytes) -> bytes:
         # The first byte says how to show what is typed.
         if question[1:] not in _PROMPTS:
-            raise PasswordKept(
+            raise ConnectionRefused(
                 f"{self._way.server} asks a question at the login that is not 'Password:'.",
                 hint="Use a user whose login asks for nothing else.",
             )
@@ -157,7 +157,7 @@ class Login:
     def _in_clear(self) -> bytes:
         security = self._way.security
         if self._password and not (self._way.is_safe or security.enable_cleartext_plugin):
-            raise PasswordKept(
+            raise ConnectionRefused(
                 f"{self._way.server} asks for the password in clear text ({self._plugin}), and "
                 f"nobody vouches for the way to it ({self._way}).",
                 hint=f"Use the server's Unix socket, or add {_VERIFY} to the DSN; "
@@ -182,7 +182,7 @@ class Login:
             self._shown = f", under the key {security.server_public_key_path}"
             return self._encrypted(key)
         if not security.get_server_public_key:
-            raise PasswordKept(
+            raise ConnectionRefused(
                 f"{self._way.server} asks for the password itself ({self._plugin}), and nobody "
                 f"vouches for the way to it ({self._way}).",
                 hint="Add server_public_key_path=FILE and ssl_mode=disabled to the DSN, or "

@@ -24,7 +24,6 @@ from contend.servers.error_log import Truncated
 from contend.servers.errors import OptionRejected, ReadOnly
 from contend.servers.options import (
     Value,
-    as_number,
     as_sql,
     as_text,
     assignment,
@@ -97,14 +96,14 @@ _ER_OPTION_PREVENTS = 1290
 _REFUSALS = (_ER_UNKNOWN_VARIABLE, _ER_WRONG_TYPE, _ER_WRONG_VALUE, _ER_READ_ONLY)
 
 
-_SECRETS = ("handlersocket_plain_secret", "handlersocket_plain_secret_wr")
+SECRETS = ("handlersocket_plain_secret", "handlersocket_plain_secret_wr")
 """Passwords that a server shows to whoever asks for its variables; no record has them."""
 
 
 def read_all(connection: Connection[Any]) -> dict[str, str]:
     """Every global variable, without the secrets among them."""
     values = fetch(connection, "SHOW GLOBAL VARIABLES")
-    return {str(name): value for name, value in values if name not in _SECRETS}
+    return {str(name): value for name, value in values if name not in SECRETS}
 
 
 def status(connection: Connection[Any]) -> dict[str, str]:
@@ -131,68 +130,6 @@ def threads(connection: Connection[Any]) -> list[tuple[str, int]]:
         "SELECT NAME, THREAD_OS_ID FROM performance_schema.threads WHERE THREAD_OS_ID IS NOT NULL",
     )
     return [(str(name), int(thread)) for name, thread in rows]
-
-
-CONNECTION_THREADS: Mapping[str, str] = {
-    "mariadb": "SELECT ID, TID FROM information_schema.PROCESSLIST",
-    "mysql": "SELECT PROCESSLIST_ID, THREAD_OS_ID FROM performance_schema.threads "
-    "WHERE PROCESSLIST_ID IS NOT NULL AND THREAD_OS_ID IS NOT NULL",
-}
-"""By kind of server: what answers the number of each connection with the kernel's number of its
-thread."""
-
-
-def differing(
-    connection: Connection[Any], kind: str, defaults: Mapping[str, str] | None = None
-) -> Differing:
-    """The variables whose value is not the default.
-
-    Args:
-        defaults: what the program says its defaults are (MySQL only).
-    """
-    if kind == "mariadb":
-        return _differing_mariadb(connection)
-    return _differing_mysql(connection, defaults or {})
-
-
-def _differing_mariadb(connection: Connection[Any]) -> Differing:
-    # A variable without a default (host name, version, server uuid) counts only if somebody
-    # set it.
-    rows = fetch(
-        connection,
-        "SELECT LOWER(VARIABLE_NAME), GLOBAL_VALUE, DEFAULT_VALUE"
-        " FROM information_schema.SYSTEM_VARIABLES WHERE GLOBAL_VALUE IS NOT NULL"
-        " AND GLOBAL_VALUE_ORIGIN <> 'COMPILE-TIME'"
-        " AND NOT (GLOBAL_VALUE <=> DEFAULT_VALUE) ORDER BY 1",
-    )
-    return {
-        name: {"value": value, "default": default}
-        for name, value, default in rows
-        if name not in _SECRETS
-    }
-
-
-def _differing_mysql(connection: Connection[Any], defaults: Mapping[str, str]) -> Differing:
-    rows = fetch(
-        connection,
-        "SELECT LOWER(i.VARIABLE_NAME), v.VARIABLE_VALUE"
-        " FROM performance_schema.variables_info i"
-        " JOIN performance_schema.global_variables v USING (VARIABLE_NAME)"
-        # Some variables the server sets itself while it starts: dynamic, but by nobody.
-        " WHERE i.VARIABLE_SOURCE <> 'COMPILED'"
-        " AND NOT (i.VARIABLE_SOURCE = 'DYNAMIC' AND i.SET_USER IS NULL) ORDER BY 1",
-    )
-    # Set to what is the default anyway does not differ; the program may spell it otherwise.
-    return {
-        name: {"value": value, "default": defaults.get(name)}
-        for name, value in rows
-        if name not in defaults or not _same(value, defaults[name])
-    }
-
-
-def _same(value: str, default: str) -> bool:
-    left, right = as_number(value), as_number(default)
-    return value == default if left is None or right is None else left == right
 
 
 Read = int | float | str | bool | None

@@ -11,7 +11,7 @@ from typing import Any
 from contend.errors import RequestError, did_you_mean
 from contend.settings.model import Differs, Launch, Need, Setting, Target, Values
 from contend.settings.plan_keys import HANDLER_SOCKET, OPTION_NAME, SCRIPT
-from contend.settings.server import KIND, USE, is_dsn
+from contend.settings.server import KIND, MYSQL, USE, is_dsn
 from contend.settings.tables import AnyTable, Inside, Named
 from contend.settings.values import AnyLevel, Choice, Key, Level, Refused, Text, at_place, shown
 
@@ -62,8 +62,8 @@ def _is_mysql(cell: Values) -> bool:
     """Whether the cell names a private MySQL; of a program by its path nobody knows yet."""
     use = cell[USE.path]
     if use is None:
-        return bool(cell[KIND.path] == "mysql")
-    return not is_dsn(use) and str(use).startswith("mysql")
+        return bool(cell[KIND.path] == MYSQL)
+    return not is_dsn(use) and str(use).startswith(MYSQL)
 
 
 @dataclass(frozen=True)

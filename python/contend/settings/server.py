@@ -33,8 +33,10 @@ def is_on_this_host(name: str) -> bool:
     return "socket" in parse_qs(parts.query) or parts.hostname in ("localhost", "127.0.0.1", "::1")
 
 
-MODEL = "model"
-"""The kind of server that is contend-load's own; see `model_server`."""
+MARIADB, MYSQL, MODEL = "mariadb", "mysql", "model"
+"""The kinds of server; `model` is contend-load's own, see `model_server`."""
+
+PRODUCTS = {MARIADB: "MariaDB", MYSQL: "MySQL", MODEL: "model server"}
 
 
 def server_named(cell: Values) -> str:
@@ -46,8 +48,8 @@ KIND = Setting(
     "server",
     Key(
         "kind",
-        Choice(("mariadb", "mysql", MODEL)),
-        "mariadb",
+        Choice((MARIADB, MYSQL, MODEL)),
+        MARIADB,
         "which server a private one is, if server.use names none: mariadb, mysql, or model "
         "(contend's own, no database: the index of sbtest and a segmented key cache, with knobs)",
     ),

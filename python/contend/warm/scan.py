@@ -27,6 +27,7 @@ from contend.load.process import LoadDriver, LoadFailed
 from contend.outcome import Outcome, Scanned
 from contend.plan import Plan, Server
 from contend.servers.client import ANSWER_S, fetch, qualified, quoted
+from contend.servers.kinds import KINDS
 from contend.undo import Journal, JournalBroken
 from contend.warm.plan import (
     KEYS,
@@ -48,13 +49,6 @@ PAGES_OF_A_RANGE = 256
 
 CUTS_MAX = 128
 """Values that are looked up to cut an index; each is a row that must be found by its key."""
-
-PATIENCE = {
-    "mariadb": "SET SESSION max_statement_time = 0, lock_wait_timeout = 300",
-    "mysql": "SET SESSION max_execution_time = 0, lock_wait_timeout = 300",
-}
-"""For the statements that load, by the kind of the server: reading a table may take long, and one
-that somebody has locked is passed over."""
 
 READ_ONLY = "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED, READ ONLY"
 """The server itself then refuses any write, and keeps no old versions of rows for us."""
@@ -454,7 +448,7 @@ def _plan(server: Server, work: Work, limits: Limits, connections: int) -> Plan:
         load["answer_timeout_s"] = within_s(max(work.sizes.values(), default=0))
     plan = {
         "version": PLAN_VERSION,
-        "server": {**server, "init_sql": [PATIENCE[work.kind], READ_ONLY]},
+        "server": {**server, "init_sql": [KINDS[work.kind].patience, READ_ONLY]},
         "workload": {"kind": "scan", "parts": work.parts, "skip": work.upto},
         "load": load,
         "seed": 0,

@@ -12,6 +12,7 @@ from pymysql.connections import Connection
 
 from contend.servers.client import SYSTEM_DATABASES, VERSIONED, fetch
 from contend.servers.existing import identify
+from contend.servers.kinds import KINDS
 from contend.warm.plan import FILES, PRIMARY, Cache, Column, Index, Survey, WarmTable
 from contend.warm.tablespaces import CLUSTERED_WITHOUT_KEY
 
@@ -229,7 +230,7 @@ def _caches(connection: Connection[Any], kind: str) -> dict[str, Cache]:
         size = variables["innodb_buffer_pool_size"] if total is None else total * page
         held = None if used is None else used * page
         # MySQL evicts until so many pages of each instance are free, every second.
-        depth = variables.get("innodb_lru_scan_depth", 0) if kind == "mysql" else 0
+        depth = variables.get("innodb_lru_scan_depth", 0) if KINDS[kind].frees_pages else 0
         kept_free = depth * variables.get("innodb_buffer_pool_instances", 1) * page
         found["innodb"] = Cache("innodb", "InnoDB's buffer pool", size, held, page, kept_free)
     for engine, name, size_name, page_name, unused_name in _BLOCK_CACHES:

@@ -32,6 +32,7 @@ from pymysql.connections import Connection
 
 from contend.errors import WorkError
 from contend.servers.client import SYSTEM_DATABASES, fetch
+from contend.servers.kinds import KINDS
 
 Numbers = NDArray[np.uint32]
 
@@ -97,7 +98,7 @@ def read_catalogue(connection: Connection[Any], kind: str) -> Catalogue:
     Raises:
         NoCatalogue: it does not say.
     """
-    prefix = "INNODB_SYS_" if kind == "mariadb" else "INNODB_"
+    prefix = KINDS[kind].innodb_tables
     rows = _ask(
         connection,
         "SELECT t.NAME, i.INDEX_ID, i.NAME, t.SPACE, i.PAGE_NO"
@@ -117,12 +118,7 @@ def read_catalogue(connection: Connection[Any], kind: str) -> Catalogue:
         elif _has_tree(root):
             found = TablespaceIndex(int(number), str(index), table, int(space), int(root))
             indexes.setdefault(found.space, []).append(found)
-    if kind == "mariadb":
-        files = _ask(
-            connection, "SELECT SPACE, FILENAME FROM information_schema.INNODB_SYS_TABLESPACES"
-        )
-    else:
-        files = _ask(connection, "SELECT SPACE, PATH FROM information_schema.INNODB_DATAFILES")
+    files = _ask(connection, KINDS[kind].tablespace_files)
     named = {int(row[3]): f"./{row[0]}.ibd" for row in rows if int(row[3]) != 0}
     paths = {int(space): _text(path) for space, path in files if path}
     return Catalogue(indexes, named | paths, without)

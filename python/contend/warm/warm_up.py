@@ -19,6 +19,7 @@ from contend.load.process import LoadDriver
 from contend.servers.client import ANSWER_S, fetch
 from contend.servers.dsn import Dsn
 from contend.servers.errors import ConnectionLost
+from contend.servers.kinds import KINDS
 from contend.undo import Journal, put_back
 from contend.warm import server_list
 from contend.warm.coverage import LOADED, ByList, too_few
@@ -26,7 +27,6 @@ from contend.warm.myisam import ENDINGS, load_index, read_through
 from contend.warm.plan import FILES, KEYS, WarmPlan
 from contend.warm.scan import (
     PAGES_OF_A_RANGE,
-    PATIENCE,
     WarmingBroke,
     WarmProgress,
     Work,
@@ -190,7 +190,7 @@ def _begun(
     """
     with (
         undone(server, journal, listen),
-        server.connect(read_timeout=ANSWER_S, init_command=PATIENCE[kind]) as connection,
+        server.connect(read_timeout=ANSWER_S, init_command=KINDS[kind].patience) as connection,
     ):
         try:
             yield _WarmUp(server, connection, kind, journal, load, how, listen)
@@ -246,7 +246,7 @@ class _WarmUp:
         """Key caches first: their files are read in order, and are small beside the rows."""
         for item in (item for item in plan.items if item.part == KEYS):
             self.listen.notice(f"{item}: LOAD INDEX INTO CACHE")
-            limit_s, patience = within_s(item.size), PATIENCE[self.kind]
+            limit_s, patience = within_s(item.size), KINDS[self.kind].patience
             with self.server.connect(read_timeout=limit_s, init_command=patience) as connection:
                 why = load_index(connection, item)
             if why is not None:

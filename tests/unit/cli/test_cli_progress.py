@@ -53,14 +53,28 @@ def test_a_cell_is_named_by_the_ends_of_its_paths() -> None:
     assert label({"setup.index": True, "setup.other": False}) == "index=on other=off"
 
 
-def test_each_run_is_one_line_with_its_speed_marks_and_the_time_left() -> None:
+def test_each_repeat_is_one_line_with_its_speeds_marks_and_the_time_left() -> None:
     marks = [{"code": "client-limited", "message": "…"}]
-    lines = plain(BEGAN, events.RunEnded(record(warnings=marks)))
+    runs = [events.RunEnded(record(run=run, warnings=marks)) for run in (2, 3)]
+    again = events.RunBegan(4, 2, 2, CELL, 6, repeat=2)
+    lines = plain(BEGAN, *runs, again, events.RunEnded(record(run=4, repeat=2)))
     assert lines[0] == "3 runs to make in runs/x"
-    assert lines[1].startswith(
-        "run 2/4  key_cache_segments=32 connections=64: 64,000 q/s  [client-limited]  ("
-    )
+    assert lines[1].startswith("run 3/4  repeat 1: 64,000 q/s  [client-limited]  (")
     assert lines[1].endswith(" left)")
+    assert lines[2].startswith("run 4/6  repeat 2: 64,000 q/s  (")
+    assert len(lines) == 3
+
+
+def test_a_long_repeat_is_a_line_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    out = io.StringIO()
+    with PlainDisplay(CleanConsole(file=out, width=200)) as display:
+        display(BEGAN)
+        for run in range(12):
+            now[0] += 21.0
+            display(events.RunEnded(record(run=run)))
+    assert len(out.getvalue().splitlines()) == 1 + 12 / 3
 
 
 @pytest.mark.parametrize("status", ["failed", "lost"])
@@ -69,29 +83,22 @@ def test_a_run_without_figures_says_why(status: str) -> None:
     assert f"{status}: table is full" in lines[1]
 
 
-def test_long_steps_are_told_at_each_tenth() -> None:
-    steps = [events.StepProgress("loading 1k rows", n, 1000, "rows") for n in range(0, 1001, 10)]
-    lines = plain(*steps)
-    assert lines[0] == "loading 1k rows: 0%"
-    assert lines[-1] == "loading 1k rows: 100%"
-    assert len(lines) <= 12
-
-
-def test_a_step_of_each_repeat_is_told_once_unless_it_takes_long(
+def test_long_steps_are_told_at_each_tenth_once_in_ten_seconds_unless_they_are_made_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    once = [events.StepProgress("restoring a", n, 4, "bytes") for n in range(1, 5)]
-    other = [events.StepProgress("restoring b", n, 4, "bytes") for n in range(1, 5)]
-    assert len(plain(*once, *other)) == 8
-    assert len(plain(*(once + other) * 9)) == 8
     out = io.StringIO()
     with PlainDisplay(CleanConsole(file=out, width=200)) as display:
-        for event in once * 2:
-            display(event)
-            now[0] += 6.0
-    assert out.getvalue().splitlines()[4:] == ["restoring a: 75%", "restoring a: 100%"]
+        for each_s in (1.0, 0.01, 0.01, 1.0):
+            for done in range(0, 101, 5):
+                display(events.StepProgress("restoring a", done, 100, "bytes"))
+                now[0] += each_s
+    begun, *later = out.getvalue().splitlines()
+    assert begun == "restoring a: 0%"
+    assert later == ["restoring a: 50%", "restoring a: 100%"] * 2
+    once = [events.StepProgress("restoring b", n, 1000, "bytes") for n in (996, 1000, 996, 1000)]
+    assert plain(*once) == ["restoring b: 100%"]
 
 
 def test_square_brackets_are_text(capsys: pytest.CaptureFixture[str]) -> None:

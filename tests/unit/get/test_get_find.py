@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from contend.errors import RequestError
 from contend.get import find_server, on_path
 from contend.get.find import server_at
 from contend.lab.equipment import identity
-from contend.servers.binary import PROGRAMS
-from contend.servers.errors import NoServer, UnknownServer, UnusableServer, WrongKind
+from contend.servers.errors import NoServer, UnknownServer, UnusableServer
+from contend.servers.kinds import PROGRAMS
 
 MARIADB = "mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)"
 
@@ -94,7 +95,7 @@ def test_one_on_path_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_named_server_of_the_wrong_kind_is_refused(tmp_path: Path) -> None:
     program = fake_server(tmp_path, MARIADB)
-    with pytest.raises(WrongKind, match="is a mariadb server, but the experiment needs mysql"):
+    with pytest.raises(RequestError, match="is a mariadb server, but the experiment needs mysql"):
         find_server("mysql", wanted=str(program))
 
 

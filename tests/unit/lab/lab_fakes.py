@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fake_connection import FakeConnection, Rows
+from fake_load import FakeLoad, done_of
 from unrun_server import UNRUN
 
 from contend.datasets import Dataset
 from contend.lab.design import Design
-from contend.lab.events import Listener
+from contend.lab.events import Event, Listener, Notice
+from contend.lab.runner import Runner
+from contend.lab.session import Equipment, begin, resume
 from contend.lab.testbed import Ready
-from contend.lab.walk import Schedule, SingleRunner, walk
+from contend.lab.walk import Schedule, walk
 from contend.load import Address, LoadDriver
 from contend.load.ceilings import Calibration
 from contend.placement import Placement
 from contend.probed import ServerIdentity
 from contend.probes import Expected, Observed
 from contend.servers import Truncated
+from contend.servers.dsn import Password
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.servers.kinds import KINDS
 from contend.servers.variables import Differing
 from contend.spec import CellSpec, DataSpec, Experiment, Level, load_experiment
-from contend.store import RunFolder
+from contend.store import RunFolder, RunRecord
 
 EXPERIMENT = """
 [experiment]
@@ -223,7 +229,7 @@ def play_alone(
         experiment,
         folder,
         schedule,
-        SingleRunner(experiment, testbed, load, listen, calibration),
+        Runner(experiment, [testbed], load, schedule.effort, listen, calibration),
         listen,
     )
 
@@ -244,3 +250,80 @@ class NoLoad:
 
     def run(self, *_arguments: object, **_more: object) -> Any:
         raise AssertionError("a MyISAM table is warmed without contend-load")
+
+
+SERVERS = {"mariadb": {"kind": "mariadb", "version": "10.11.19", "source": "path"}}
+
+
+class SessionBench:
+    """The tiny experiment in a run folder, on one testbed; `more` is of its equipment."""
+
+    def __init__(
+        self, tmp_path: Path, passwords: frozenset[Password] = frozenset(), **more: Any
+    ) -> None:
+        self.more = {"passwords": passwords, **more}
+        self.tiny = experiment(tmp_path)
+        self.path = tmp_path / "run"
+        self.testbed = FakeTestbed()
+        self.heard: list[Event] = []
+        self.data_folder = tmp_path
+
+    @contextlib.contextmanager
+    def open_testbeds(self, logs: Path, _count: int) -> Iterator[list[FakeTestbed]]:
+        assert logs.is_dir()
+        try:
+            yield [self.testbed]
+        finally:
+            self.testbed.close()
+
+    def equipment(self, load: FakeLoad | None = None) -> Equipment:
+        return Equipment(
+            SERVERS,
+            self.open_testbeds,
+            load or FakeLoad(),
+            self.data_folder,
+            **self.more,
+        )
+
+    def begin(self, load: FakeLoad | None = None) -> None:
+        self.begin_with(self.equipment(load))
+
+    def begin_with(self, equipment: Equipment) -> None:
+        begin(self.tiny, self.path, equipment, self.heard.append)
+
+    def resume(
+        self,
+        *,
+        given: Experiment | None = None,
+        version: str = "10.11.19",
+        load: FakeLoad | None = None,
+        looks: Sequence[str] = (),
+    ) -> FakeLoad:
+        load = load or FakeLoad()
+        servers = {"mariadb": {**SERVERS["mariadb"], "version": version}}
+        equipment = replace(self.equipment(load), servers=servers)
+        resume(self.path, equipment, self.heard.append, experiment=given, looks=looks)
+        return load
+
+    def records(self) -> list[RunRecord]:
+        with RunFolder.open(self.path) as folder:
+            return folder.records()
+
+    def runs(self) -> list[int]:
+        return [record.run for record in self.records()]
+
+    def notices(self) -> list[str]:
+        return [event.text for event in self.heard if isinstance(event, Notice)]
+
+
+def stop_at(count: int, error: BaseException) -> FakeLoad:
+    """One that answers until it is asked for that time, and then raises."""
+    made: list[object] = []
+
+    def answer(plan: dict[str, Any]) -> dict[str, Any]:
+        made.append(plan)
+        if len(made) == count:
+            raise error
+        return done_of(plan)
+
+    return FakeLoad(answer)

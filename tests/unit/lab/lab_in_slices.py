@@ -18,8 +18,8 @@ from contend.lab import measure, walk
 from contend.lab.design import Design
 from contend.lab.events import Event
 from contend.lab.host_state import HostWatch
-from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.slices import SliceRunner
+from contend.lab.private import PrivateProgram, PrivateTestbed
+from contend.lab.runner import Runner
 from contend.lab.testbed import Testbed
 from contend.lab.walk import Schedule
 from contend.load import LoadFailed
@@ -91,11 +91,7 @@ class Bench:
         with self.folder(in_slices=design.in_slices) as folder:
             schedule = Schedule(self.tiny, folder, design, self.clock)
             listen = self.heard.append
-            runner: walk.Runner = (
-                SliceRunner(self.tiny, testbeds, load, schedule.effort, listen)
-                if design.in_slices
-                else walk.SingleRunner(self.tiny, testbeds[0], load, listen)
-            )
+            runner = Runner(self.tiny, testbeds, load, schedule.effort, listen)
             walk.walk(self.tiny, folder, schedule, runner, listen, watch)
         return load
 
@@ -151,10 +147,7 @@ class Bench:
             return dataset(data, into)
 
         program = PrivateProgram(alone(server), IDENTITY, provide)
-        return Testbed(
-            PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad()),
-            self.heard.append,
-        )
+        return PrivateTestbed(lambda _cell: program, NoLoad(), self.heard.append)
 
 
 class _Server(FakeServer):

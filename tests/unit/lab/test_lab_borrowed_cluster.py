@@ -11,9 +11,10 @@ import pytest
 
 from contend.errors import ContendError, RequestError, WorkError
 from contend.lab import borrowed_cluster
+from contend.lab.borrowed import BorrowedTestbed
 from contend.lab.borrowed_cluster import (
-    BorrowedCluster,
     ClusterMember,
+    ClusterTestbed,
     cluster_of,
     require_as_one,
     require_rows,
@@ -120,33 +121,41 @@ class Place:
     def set_options(self, options: dict[str, object]) -> None:
         self.options = options
 
-    def warm(self, _how: str, _seed: int) -> None:
+    def warm(self, _how: str) -> None:
         self.warmed = True
 
     def death(self) -> ContendError | None:
         return self.error
 
-    def close(self) -> None:
+    def leave(self) -> None:
         self.closed = True
         if self.error is not None:
             raise self.error
 
 
-def test_each_member_gets_what_is_its_own_and_all_are_put_back() -> None:
-    places = [Place() for _ in range(3)]
+def test_each_member_gets_what_is_its_own_and_all_are_put_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, *others = places = [Place() for _ in range(3)]
+    for name in ("set_options", "warm", "death", "leave"):
+        stands_in = getattr(first, name)
+        monkeypatch.setattr(
+            BorrowedTestbed, name, lambda _self, *asked, stands_in=stands_in: stands_in(*asked)
+        )
+    monkeypatch.setattr(BorrowedTestbed, "__init__", lambda _self: None)
     stubs = [*members("front", Stub()), *members("backend", Stub(), Stub())]
-    cluster = BorrowedCluster(stubs, cast(Any, places), cast(Any, None))
+    cluster = ClusterTestbed(stubs, cast(Any, others))
     cluster.set_options({"spider_bgs_mode": 1, "max_connections": 9})
     assert [set(place.options) for place in places] == [
         {"spider_bgs_mode", "max_connections"},
         {"max_connections"},
         {"max_connections"},
     ]
-    cluster.warm("index", 1)
+    cluster.warm("index")
     assert [place.warmed for place in places] == [False, True, True]
     assert cluster.death() is None
     places[1].error = WorkError("it hung up")
     assert "backend-1 has gone: it hung up" in str(cluster.death())
     with pytest.raises(WorkError, match="it hung up"):
-        cluster.close()
+        cluster.leave()
     assert all(place.closed for place in places)

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from calibration_fakes import HOST, PROGRAM, ceiling, disturbed_by, scripted_program
-from fake_load import FakeLoad, done_of
-from lab_fakes import FakeTestbed, experiment
-from rich.console import Console
+from fake_load import FakeLoad
+from lab_fakes import SessionBench, stop_at
 
 from contend import report
-from contend.lab import session
 from contend.lab.client import Calibrate, calibrate_cells
-from contend.lab.events import Began, Event, Notice, StepProgress
-from contend.lab.session import Equipment, begin, resume
+from contend.lab.events import Began, Interrupted, StepProgress
 from contend.load.calibration import path_of, stored, this_host, this_program
 from contend.load.ceilings import Calibration
-from contend.report import export, html, terminal
+from contend.report import export
 from contend.spec import CellSpec
 from contend.store import RunFolder, RunRecord
 
@@ -34,26 +30,14 @@ LOW_AT_8 = Calibration(HOST, PROGRAM).with_more(
 )
 
 
-class Bench:
+class Bench(SessionBench):
     def __init__(self, tmp_path: Path) -> None:
-        self.tiny = experiment(tmp_path)
-        self.path = tmp_path / "run"
-        self.heard: list[Event] = []
+        super().__init__(tmp_path, choose_engine=lambda _experiment: {"engine": "io_uring"})
         self.asked: list[list[int]] = []
 
-    def equipment(self, calibrate: Calibrate | None, load: FakeLoad | None = None) -> Equipment:
-        @contextlib.contextmanager
-        def open_testbeds(_logs: Path, _count: int) -> Iterator[list[FakeTestbed]]:
-            yield [FakeTestbed()]
-
-        return Equipment(
-            {},
-            open_testbeds,
-            load or FakeLoad(),
-            self.path.parent,
-            calibrate,
-            choose_engine=lambda _experiment: {"engine": "io_uring"},
-        )
+    def begin_calibrated(self, calibrate: Calibrate | None, load: FakeLoad | None = None) -> None:
+        self.more["calibrate"] = calibrate
+        self.begin(load)
 
     def known(self, calibration: Calibration | None) -> Calibrate:
         def calibrate(cells: Iterable[CellSpec]) -> Calibration | None:
@@ -61,16 +45,6 @@ class Bench:
             return calibration
 
         return calibrate
-
-    def begin(self, calibrate: Calibrate | None, load: FakeLoad | None = None) -> None:
-        begin(self.tiny, self.path, self.equipment(calibrate, load), self.heard.append)
-
-    def records(self) -> list[RunRecord]:
-        with RunFolder.open(self.path) as folder:
-            return folder.records()
-
-    def notices(self) -> list[str]:
-        return [event.text for event in self.heard if isinstance(event, Notice)]
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +62,7 @@ def codes(record: RunRecord) -> set[str]:
 
 
 def test_cells_near_the_ceiling_are_marked_and_others_are_not(bench: Bench) -> None:
-    bench.begin(bench.known(LOW_AT_8))
+    bench.begin_calibrated(bench.known(LOW_AT_8))
     for record in bench.records():
         near = record.cell["load.connections"] == 8
         assert ("client-limited" in codes(record)) == near
@@ -98,8 +72,8 @@ def test_cells_near_the_ceiling_are_marked_and_others_are_not(bench: Bench) -> N
         assert (kept["n"], kept["measured_at"]) == (4, "2026-11-20T10:00:00+00:00")
 
 
-def test_the_mark_is_in_every_view(bench: Bench) -> None:
-    bench.begin(bench.known(LOW_AT_8))
+def test_the_mark_is_in_what_is_exported(bench: Bench) -> None:
+    bench.begin_calibrated(bench.known(LOW_AT_8))
     with RunFolder.open(bench.path) as folder:
         built = report.build(folder)
         document = report.as_json(built)
@@ -109,15 +83,6 @@ def test_the_mark_is_in_every_view(bench: Bench) -> None:
         near = cell["factors"]["load.connections"] == 8
         assert ("client-limited" in cell["warnings"]) == near
         assert cell["client_ceiling_share"] == pytest.approx(0.8 if near else 1 / 90, rel=0.01)
-    text = io.StringIO()
-    terminal.render(built, Console(file=text, width=80), full=True)
-    said = " ".join(text.getvalue().split())
-    assert "client-limited (4 of 8 runs): 8,000 queries a second are 80% of the 10,000" in said
-    assert "Each run was compared with what the same client reaches here" in said
-    blank = '<svg xmlns="http://www.w3.org/2000/svg"/>'
-    page = html.render(built, {chart.id: blank for chart in html.all_charts(built)})
-    assert "<strong>client-limited</strong> (4 of 8 runs)" in page
-    assert "Load-generator utilisation" in page
     written = io.StringIO()
     export.write_csv(cells, written)
     rows = list(csv.DictReader(io.StringIO(written.getvalue())))
@@ -126,7 +91,7 @@ def test_the_mark_is_in_every_view(bench: Bench) -> None:
 
 
 def test_a_run_without_a_calibration_is_not_compared_and_says_so(bench: Bench) -> None:
-    bench.begin(bench.known(None))
+    bench.begin_calibrated(bench.known(None))
     assert all("calibration" not in record.probes for record in bench.records())
     assert all("client-limited" not in codes(record) for record in bench.records())
     with RunFolder.open(bench.path) as folder:
@@ -136,25 +101,18 @@ def test_a_run_without_a_calibration_is_not_compared_and_says_so(bench: Bench) -
 
 
 def test_a_ceiling_of_other_connections_is_not_used(bench: Bench) -> None:
-    bench.begin(bench.known(Calibration(HOST, PROGRAM).with_more([ceiling(1)])))
+    bench.begin_calibrated(bench.known(Calibration(HOST, PROGRAM).with_more([ceiling(1)])))
     compared = {r.cell["load.connections"] for r in bench.records() if "calibration" in r.probes}
     assert compared == {1}
 
 
 def test_what_a_run_was_compared_with_stays_when_the_host_is_calibrated_anew(bench: Bench) -> None:
-    made: list[object] = []
-
-    def broken_off(plan: dict[str, object]) -> dict[str, object]:
-        made.append(plan)
-        if len(made) == 4:
-            raise KeyboardInterrupt
-        return done_of(plan)
-
-    with pytest.raises(session.Interrupted):
-        bench.begin(bench.known(LOW_AT_8), FakeLoad(broken_off))
+    with pytest.raises(Interrupted):
+        bench.begin_calibrated(bench.known(LOW_AT_8), stop_at(4, KeyboardInterrupt()))
     before = bench.records()
     high = Calibration(HOST, PROGRAM).with_more([ceiling(1, qps=1e6), ceiling(8, qps=1e6)])
-    resume(bench.path, bench.equipment(bench.known(high)), bench.heard.append)
+    bench.more["calibrate"] = bench.known(high)
+    bench.resume()
     after = bench.records()
     assert after[:3] == before
     assert {record.probes["calibration"]["qps"] for record in after[3:]} == {1e6}
@@ -171,7 +129,7 @@ class TestCalibrating:
 
     def test_what_is_missing_is_measured_before_the_runs_begin(self, bench: Bench) -> None:
         program = scripted_program(bench.path.parent)
-        bench.begin(self.calibrate(bench, program))
+        bench.begin_calibrated(self.calibrate(bench, program))
         steps = [event for event in bench.heard if isinstance(event, StepProgress)]
         assert (steps[-1].done, steps[-1].unit) == (steps[-1].total, "rounds")
         assert isinstance(bench.heard[bench.heard.index(steps[-1]) + 1], Began)
@@ -180,10 +138,10 @@ class TestCalibrating:
 
     def test_a_second_run_measures_nothing(self, bench: Bench) -> None:
         program = scripted_program(bench.path.parent)
-        bench.begin(self.calibrate(bench, program))
+        bench.begin_calibrated(self.calibrate(bench, program))
         bench.heard.clear()
         bench.path = bench.path.with_name("again")
-        bench.begin(self.calibrate(bench, program))
+        bench.begin_calibrated(self.calibrate(bench, program))
         assert isinstance(bench.heard[0], Began)
         assert all("calibration" in record.probes for record in bench.records())
 
@@ -192,7 +150,7 @@ class TestCalibrating:
         path = path_of(bench.path.parent / "cache", this_host(), this_program(program))
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps({"format": 3}))
-        bench.begin(self.calibrate(bench, program))
+        bench.begin_calibrated(self.calibrate(bench, program))
         assert "it is measured anew" in bench.notices()[0]
         assert all("calibration" in record.probes for record in bench.records())
 
@@ -200,7 +158,7 @@ class TestCalibrating:
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("NULL_SERVER_REFUSES", "1")
-        bench.begin(self.calibrate(bench, scripted_program(bench.path.parent)))
+        bench.begin_calibrated(self.calibrate(bench, scripted_program(bench.path.parent)))
         assert "the null server did not start" in bench.notices()[-1]
         assert len(bench.records()) == 8
 
@@ -208,5 +166,5 @@ class TestCalibrating:
         program = bench.path.parent / "contend-load"
         program.write_text("#!/bin/false\n")
         program.chmod(0o755)
-        bench.begin(self.calibrate(bench, program))
+        bench.begin_calibrated(self.calibrate(bench, program))
         assert "does not print its version" in bench.notices()[-1]

@@ -14,9 +14,9 @@ from lab_in_slices import IN_SLICES, Bench, made_up
 from contend.errors import RequestError, WorkError
 from contend.lab.design import Design, choose_design
 from contend.lab.effort import require_time
-from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.testbed import Testbed
-from contend.lab.walk import Schedule, SingleRunner, walk
+from contend.lab.private import PrivateProgram, PrivateTestbed
+from contend.lab.runner import Runner
+from contend.lab.walk import Schedule, walk
 from contend.metrics import metric_of
 from contend.servers.deployment import alone
 from contend.settings.load import WARMUP_IN_SLICES_S, Slicing, load_in_slices
@@ -61,7 +61,13 @@ class TestTime:
         planned = planned_runs(tiny)
         with RunFolder.create(tmp_path / "run", to_dict(tiny), planned, {}) as folder:
             schedule = Schedule(tiny, folder, Design("runs"), clock=lambda: clock[0])
-            runner = SingleRunner(tiny, FakeTestbed(), FakeLoad(answer), lambda _: None)
+            runner = Runner(
+                tiny,
+                [FakeTestbed()],
+                FakeLoad(answer),
+                schedule.effort,
+                lambda _: None,  # type: ignore[list-item]
+            )
             walk(tiny, folder, schedule, runner, lambda _: None)
             # A repeat of three cells takes half a minute.
             assert len(folder.records()) == 9
@@ -76,9 +82,8 @@ class Stage:
         program = PrivateProgram(
             alone(FakeServer(folder)), IDENTITY, lambda d, _o, to: dataset(d, to)
         )
-        place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
-        monkeypatch.setattr(place, "execute", self.execute)
-        self.testbed = Testbed(place, lambda _event: None)
+        self.testbed = PrivateTestbed(lambda _cell: program, NoLoad(), lambda _event: None)
+        monkeypatch.setattr(self.testbed, "execute", self.execute)
 
     def execute(self, statement: str) -> float:
         if statement == "BAD":

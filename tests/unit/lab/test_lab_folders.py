@@ -14,7 +14,7 @@ from lab_in_slices import IN_SLICES, Bench, made_up
 
 from contend.lab.design import Design
 from contend.lab.effort import Effort
-from contend.lab.slices import SliceRunner
+from contend.lab.runner import Runner
 from contend.lab.testbed import Ready
 from contend.load import Address
 from contend.probes import Expected, Observed
@@ -95,7 +95,7 @@ def test_servers_that_are_levels_themselves_change_nothing(tmp_path: Path) -> No
     design = Design("slices", servers=2, own=False)
     testbeds = [_OfSomebodyElse(), _OfSomebodyElse()]
     effort = Effort(tiny, design, lambda: 0.0)
-    runner = SliceRunner(tiny, testbeds, FakeLoad(), effort, lambda _event: None)  # type: ignore[arg-type]
+    runner = Runner(tiny, testbeds, FakeLoad(), effort, lambda _event: None)  # type: ignore[arg-type]
     planned = planned_runs(tiny, in_slices=True)
     for block in {one.block: one.repeat for one in planned}:
         runner.set([one for one in planned if one.block == block])

@@ -25,8 +25,8 @@ from contend.lab.looks import (
     take_looks,
 )
 from contend.lab.plan_look import PLANS
-from contend.lab.slices import SliceRunner
-from contend.lab.walk import Schedule, SingleRunner
+from contend.lab.runner import Runner
+from contend.lab.walk import Schedule
 from contend.servers.errors import ConnectionLost
 from contend.servers.plans import PERIOD_S
 from contend.spec import Planned
@@ -49,11 +49,7 @@ def looks(
     design = Design("slices" if by == "slices" else "runs")
     with bench.folder(in_slices=design.in_slices) as folder:
         effort = Schedule(bench.tiny, folder, design, bench.clock).effort
-        runner: Any = (
-            SliceRunner(bench.tiny, testbeds, load, effort, bench.heard.append)
-            if design.in_slices
-            else SingleRunner(bench.tiny, testbeds[0], load, bench.heard.append)
-        )
+        runner = Runner(bench.tiny, testbeds, load, effort, bench.heard.append)
         any_found = take_looks([name], folder, runner, compared.path, bench.heard.append)
         found = folder.looks()
         assert any_found is any(record.error is None for record in found)

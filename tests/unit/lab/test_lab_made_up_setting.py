@@ -10,8 +10,7 @@ import jsonschema
 import pytest
 from lab_fakes import IDENTITY, FakeServer, NoLoad, dataset, experiment
 
-from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.testbed import Testbed
+from contend.lab.private import PrivateProgram, PrivateTestbed
 from contend.servers.deployment import alone
 from contend.settings import SETTINGS
 from contend.settings.model import Launch, Need, Setting, Target, Values
@@ -91,10 +90,9 @@ def test_the_lab_applies_undoes_and_records_it(
         alone(server), IDENTITY, lambda data, _options, into: dataset(data, into)
     )
     said: list[str] = []
-    place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
+    testbed = PrivateTestbed(lambda _cell: program, NoLoad(), lambda _event: None)
     run: Callable[[str], float] = lambda statement: float(said.append(statement) or 0)  # noqa: E731
-    monkeypatch.setattr(place, "execute", run)
-    testbed = Testbed(place, lambda _event: None)
+    monkeypatch.setattr(testbed, "execute", run)
     made = experiment(tmp_path, TEXT)
     ready = testbed.set(cell_spec(made, {"server.gremlins": 3}))
     assert ready.probes["settings"] == {"server.gremlins": 3}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lab_fakes import IDENTITY, FakeServer, NoLoad, dataset, experiment
@@ -12,8 +13,7 @@ from contend.errors import ContendError, WorkError
 from contend.host import page_cache
 from contend.lab.conditions import Conditions, Connect
 from contend.lab.events import Event
-from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.testbed import Testbed
+from contend.lab.private import PrivateProgram, PrivateTestbed
 from contend.servers.deployment import alone
 from contend.servers.errors import OptionRejected
 from contend.spec import CellSpec, DataSpec, Level, cell_spec
@@ -28,10 +28,12 @@ class Bench:
         self.refuses: ContendError | None = None
         program = PrivateProgram(alone(self.server), IDENTITY, self.provide)
         self.heard: list[Event] = []
-        place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
-        self.place = place
-        self.testbed = Testbed(place, self.heard.append)
+        self.program = program
+        self.testbed = self.make_testbed()
         self.tiny = experiment(tmp_path)
+
+    def make_testbed(self, **more: Any) -> PrivateTestbed:
+        return PrivateTestbed(lambda _cell: self.program, NoLoad(), self.heard.append, **more)
 
     def provide(self, data: DataSpec, _options: Mapping[str, Level], into: Path) -> object:
         assert not self.server.running
@@ -76,7 +78,7 @@ def test_tables_that_were_made_alike_are_looked_at_once_and_none_after_ctrl_c(
     seen = SeenConditions()
     with (
         pytest.raises(KeyboardInterrupt),
-        Testbed(bench.place, bench.heard.append, conditions=seen) as testbed,
+        bench.make_testbed(conditions=seen) as testbed,
     ):
         testbed.set(bench.cell())
         assert seen.looks == ["loaded"]

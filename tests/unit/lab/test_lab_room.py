@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from contend.errors import RequestError
-from contend.lab import room
-from contend.lab.design import SERVER_BYTES
-from contend.lab.room import members_bytes, refuse_without_memory
+from contend.lab import design
+from contend.lab.design import SERVER_BYTES, members_bytes, refuse_without_memory
 from contend.spec import CellSpec, Experiment, load_experiment
 
 TEXT = """
@@ -38,7 +37,7 @@ def experiment(tmp_path: Path) -> Experiment:
 def test_the_largest_level_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, available_mib: int, fits: bool
 ) -> None:
-    monkeypatch.setattr(room.host, "memory_available_bytes", lambda: available_mib << 20)
+    monkeypatch.setattr(design.host, "memory_available_bytes", lambda: available_mib << 20)
     if fits:
         refuse_without_memory(experiment(tmp_path))
         return
@@ -49,7 +48,7 @@ def test_the_largest_level_counts(
 def test_one_server_is_none_of_its_business(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room.host, "memory_available_bytes", lambda: 0)
+    monkeypatch.setattr(design.host, "memory_available_bytes", lambda: 0)
     path = tmp_path / "one.toml"
     path.write_text("[data]\nrows = 1000\n")
     refuse_without_memory(load_experiment(str(path)))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_load import FakeLoad, done_of
-from lab_fakes import EXPERIMENT, FakeTestbed, experiment
+from fake_load import FakeLoad
+from lab_fakes import EXPERIMENT, SERVERS, FakeTestbed, SessionBench, experiment, stop_at
 from lab_in_slices import IN_SLICES, made_up
 from lab_in_slices import Bench as SlicesBench
 
@@ -21,12 +21,9 @@ from contend.datasets import CONTENT_VERSION, LoadingDeclined, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.events import (
     Began,
-    ChangedExperiment,
     Event,
     Interrupted,
     Notice,
-    OtherServer,
-    OtherTables,
     RunBegan,
 )
 from contend.lab.looks import BUDGET
@@ -44,78 +41,13 @@ from contend.servers.dsn import Password
 from contend.spec import CellSpec, DataSpec, Experiment
 from contend.store import FolderLocked, RunFolder
 
-SERVERS = {"mariadb": {"kind": "mariadb", "version": "10.11.19", "source": "path"}}
-
-
-class Bench:
-    def __init__(self, tmp_path: Path, passwords: frozenset[Password] = frozenset()) -> None:
-        self.passwords = passwords
-        self.tiny = experiment(tmp_path)
-        self.path = tmp_path / "run"
-        self.testbed = FakeTestbed()
-        self.heard: list[Event] = []
-        self.data_folder = tmp_path
-
-    @contextlib.contextmanager
-    def open_testbeds(self, logs: Path, _count: int) -> Iterator[list[FakeTestbed]]:
-        assert logs.is_dir()
-        try:
-            yield [self.testbed]
-        finally:
-            self.testbed.close()
-
-    def equipment(self, load: FakeLoad | None = None) -> Equipment:
-        return Equipment(
-            SERVERS,
-            self.open_testbeds,
-            load or FakeLoad(),
-            self.data_folder,
-            passwords=self.passwords,
-        )
-
-    def begin(self, load: FakeLoad | None = None) -> None:
-        self.begin_with(self.equipment(load))
-
-    def begin_with(self, equipment: Equipment) -> None:
-        begin(self.tiny, self.path, equipment, self.heard.append)
-
-    def resume(
-        self,
-        *,
-        given: Experiment | None = None,
-        version: str = "10.11.19",
-        load: FakeLoad | None = None,
-        looks: Sequence[str] = (),
-    ) -> FakeLoad:
-        load = load or FakeLoad()
-        servers = {"mariadb": {**SERVERS["mariadb"], "version": version}}
-        equipment = replace(self.equipment(load), servers=servers)
-        resume(self.path, equipment, self.heard.append, experiment=given, looks=looks)
-        return load
-
-    def runs(self) -> list[int]:
-        with RunFolder.open(self.path) as folder:
-            return [record.run for record in folder.records()]
-
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
+def bench(tmp_path: Path) -> SessionBench:
+    return SessionBench(tmp_path)
 
 
-def stop_at(count: int, error: BaseException) -> FakeLoad:
-    made: list[object] = []
-
-    def answer(plan: dict[str, Any]) -> dict[str, Any]:
-        made.append(plan)
-        if len(made) == count:
-            raise error
-        return done_of(plan)
-
-    return FakeLoad(answer)
-
-
-def test_a_whole_run_is_stored_and_its_stage_closed(bench: Bench) -> None:
+def test_a_whole_run_is_stored_and_its_stage_closed(bench: SessionBench) -> None:
     bench.begin()
     assert bench.runs() == list(range(1, 9))
     assert bench.testbed.closed
@@ -124,13 +56,13 @@ def test_a_whole_run_is_stored_and_its_stage_closed(bench: Bench) -> None:
     assert bench.heard[0] == Began(bench.path, 8, 0, pytest.approx(2.4))
 
 
-def test_runs_of_a_cell_share_one_spec(bench: Bench) -> None:
+def test_runs_of_a_cell_share_one_spec(bench: SessionBench) -> None:
     bench.begin()
     assert len(bench.testbed.cells) == 8
     assert len(set(map(id, bench.testbed.cells))) == 4
 
 
-def test_ctrl_c_keeps_what_ended_and_says_how_to_resume(bench: Bench) -> None:
+def test_ctrl_c_keeps_what_ended_and_says_how_to_resume(bench: SessionBench) -> None:
     with pytest.raises(Interrupted, match="3 of 8 runs are stored") as caught:
         bench.begin(stop_at(4, KeyboardInterrupt()))
     assert caught.value.exit_code == 1
@@ -141,13 +73,13 @@ def test_ctrl_c_keeps_what_ended_and_says_how_to_resume(bench: Bench) -> None:
     assert bench.runs() == list(range(1, 9))
 
 
-def test_resuming_a_complete_run_does_nothing(bench: Bench) -> None:
+def test_resuming_a_complete_run_does_nothing(bench: SessionBench) -> None:
     bench.begin()
     assert bench.resume().plans == []
     assert isinstance(bench.heard[-1], Notice)
 
 
-def test_looks_alone_fail_if_all_of_them_are_lost(bench: Bench) -> None:
+def test_looks_alone_fail_if_all_of_them_are_lost(bench: SessionBench) -> None:
     def refuses(_plan: dict[str, Any]) -> Any:
         raise WorkError("no figures")
 
@@ -162,7 +94,7 @@ def test_looks_alone_fail_if_all_of_them_are_lost(bench: Bench) -> None:
 
 
 def test_what_is_resumed_is_counted_without_parsing_a_histogram(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: SessionBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(Interrupted):
         bench.begin(stop_at(5, KeyboardInterrupt()))
@@ -179,7 +111,7 @@ def test_what_is_resumed_is_counted_without_parsing_a_histogram(
     assert not [text for text in parsed if "latency_hdr_ns" in text]
 
 
-def test_hosts_that_are_not_there_cost_no_run_of_a_resume(bench: Bench) -> None:
+def test_hosts_that_are_not_there_cost_no_run_of_a_resume(bench: SessionBench) -> None:
     def refuse(_experiment: Experiment) -> None:
         raise RequestError("no Dask scheduler answers at tcp://10.0.0.1:8786")
 
@@ -197,7 +129,7 @@ def test_hosts_that_are_not_there_cost_no_run_of_a_resume(bench: Bench) -> None:
 
 
 def test_a_password_in_a_comment_is_not_kept_and_does_not_hinder_a_resume(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, passwords=frozenset({Password("s3cret")}))
+    bench = SessionBench(tmp_path, passwords=frozenset({Password("s3cret")}))
     bench.tiny = experiment(tmp_path, "# The server wants s3cret.\n" + EXPERIMENT)
     with pytest.raises(Interrupted):
         bench.begin(stop_at(4, KeyboardInterrupt()))
@@ -209,7 +141,7 @@ def test_a_password_in_a_comment_is_not_kept_and_does_not_hinder_a_resume(tmp_pa
         assert not file.is_file() or b"s3cret" not in file.read_bytes()
 
 
-def test_each_session_leaves_its_facts(bench: Bench) -> None:
+def test_each_session_leaves_its_facts(bench: SessionBench) -> None:
     with pytest.raises(Interrupted):
         bench.begin(stop_at(2, KeyboardInterrupt()))
     bench.resume()
@@ -217,14 +149,14 @@ def test_each_session_leaves_its_facts(bench: Bench) -> None:
         assert len(folder.meta().sessions) == 2
 
 
-def test_the_memory_nodes_are_kept_with_the_facts(bench: Bench) -> None:
+def test_the_memory_nodes_are_kept_with_the_facts(bench: SessionBench) -> None:
     nodes: NodeMatrix = {"bytes": 1, "caches_bytes": 0, "nodes": [], "pairs": []}
     bench.begin_with(replace(bench.equipment(), memory_nodes=lambda: nodes))
     with RunFolder.open(bench.path) as folder:
         assert folder.meta().facts["memory_nodes"] == nodes
 
 
-def test_memory_nodes_that_cannot_be_measured_stop_no_run(bench: Bench) -> None:
+def test_memory_nodes_that_cannot_be_measured_stop_no_run(bench: SessionBench) -> None:
     def fail() -> NodeMatrix:
         raise LoadFailed("contend-load was ended by signal 9")
 
@@ -235,36 +167,36 @@ def test_memory_nodes_that_cannot_be_measured_stop_no_run(bench: Bench) -> None:
 
 class TestRefused:
     @pytest.fixture(autouse=True)
-    def begun(self, bench: Bench) -> None:
+    def begun(self, bench: SessionBench) -> None:
         with pytest.raises(Interrupted):
             bench.begin(stop_at(2, KeyboardInterrupt()))
 
-    def test_an_edited_experiment_file(self, bench: Bench) -> None:
+    def test_an_edited_experiment_file(self, bench: SessionBench) -> None:
         file = bench.path / "experiment.toml"
         file.write_text(file.read_text().replace("[0, 32]", "[0, 64]"))
-        with pytest.raises(ChangedExperiment, match="was edited"):
+        with pytest.raises(RequestError, match="was edited"):
             bench.resume()
         assert bench.runs() == [1]
 
-    def test_another_experiment(self, bench: Bench, tmp_path: Path) -> None:
+    def test_another_experiment(self, bench: SessionBench, tmp_path: Path) -> None:
         other = experiment(tmp_path, EXPERIMENT.replace("[0, 32]", "[0, 64]"))
-        with pytest.raises(ChangedExperiment, match="not a run of this experiment"):
+        with pytest.raises(RequestError, match="not a run of this experiment"):
             bench.resume(given=other)
         assert bench.resume(given=bench.tiny).plans
 
-    def test_another_version_of_the_server(self, bench: Bench) -> None:
-        with pytest.raises(OtherServer, match=r"begun with mariadb 10\.11\.19.* 11\.8\.1"):
+    def test_another_version_of_the_server(self, bench: SessionBench) -> None:
+        with pytest.raises(RequestError, match=r"begun with mariadb 10\.11\.19.* 11\.8\.1"):
             bench.resume(version="11.8.1")
 
     def test_tables_that_this_contend_makes_otherwise(
-        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+        self, bench: SessionBench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("contend.lab.session.CONTENT_VERSION", 10_000)
-        with pytest.raises(OtherTables, match="was begun with other tables"):
+        with pytest.raises(RequestError, match="was begun with other tables"):
             bench.resume()
         assert bench.runs() == [1]
 
-    def test_a_folder_another_lab_works_in(self, bench: Bench) -> None:
+    def test_a_folder_another_lab_works_in(self, bench: SessionBench) -> None:
         with RunFolder.open(bench.path, write=True), pytest.raises(FolderLocked):
             bench.resume()
 
@@ -272,13 +204,13 @@ class TestRefused:
 def test_folders_from_before_the_version_was_written_have_the_first_tables() -> None:
     """In the facts of a run folder, which then has another table than is made now."""
     begun = {"servers": SERVERS}
-    with pytest.raises(OtherTables):
+    with pytest.raises(RequestError):
         require_same_tables(Path("run"), begun, DataSpec())
     require_same_tables(Path("run"), begun, DataSpec(schema="script"))
     require_same_tables(Path("run"), {"content_version": CONTENT_VERSION}, DataSpec())
 
 
-def test_a_request_that_cannot_be_met_leaves_no_folder(bench: Bench) -> None:
+def test_a_request_that_cannot_be_met_leaves_no_folder(bench: SessionBench) -> None:
     def refuse(_cell: CellSpec) -> None:
         raise RequestError("mariadb rejects the option key_cache_segmnts")
 
@@ -290,7 +222,9 @@ def test_a_request_that_cannot_be_met_leaves_no_folder(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("error", [LoadingDeclined("left as it is"), NoRoomForDataset("no room")])
-def test_what_was_measured_is_kept_whatever_ends_it(bench: Bench, error: ContendError) -> None:
+def test_what_was_measured_is_kept_whatever_ends_it(
+    bench: SessionBench, error: ContendError
+) -> None:
     """Later data that nobody wants loaded, or that do not fit, take nothing with them."""
 
     def fail(_cell: CellSpec) -> None:
@@ -361,7 +295,7 @@ def test_it_goes_on_as_it_began_whatever_there_is_room_for_now(
     assert [record.run for record in in_slices.records()] == list(range(1, 9))
 
 
-def test_what_goes_on_by_runs_went_by_runs(bench: Bench) -> None:
+def test_what_goes_on_by_runs_went_by_runs(bench: SessionBench) -> None:
     """Folders of a time before there were slices say nothing of it."""
     with pytest.raises(Interrupted):
         bench.begin(stop_at(4, KeyboardInterrupt()))
@@ -373,7 +307,7 @@ def test_what_goes_on_by_runs_went_by_runs(bench: Bench) -> None:
 
 
 def test_why_levels_are_not_in_slices_is_said(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: SessionBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrap = EXPERIMENT.replace('by = "runs"\n', "").replace(
         '"server.options.key_cache_segments" = [0, 32]', '"server.wrap" = ["", "env"]'
@@ -402,7 +336,7 @@ def test_a_time_too_short_for_one_look_makes_nothing(
     assert not in_slices.path.exists()
 
 
-def test_what_is_finished_is_not_gone_on_with(bench: Bench, tmp_path: Path) -> None:
+def test_what_is_finished_is_not_gone_on_with(bench: SessionBench, tmp_path: Path) -> None:
     """Its time was up; that runs are planned which were not made is no reason to make them."""
     text = EXPERIMENT.replace("repeats = 2", 'repeats = 2\nat_most = "10s"')
     bench.tiny = experiment(tmp_path, text)

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_fakes import EXPERIMENT, experiment
+from lab_fakes import EXPERIMENT, SERVERS, SessionBench, experiment
 from synthetic_run import FACTS, study, write_run, write_slices
-from test_lab_session import SERVERS, Bench
 
 from contend.findings import analysis_of, study_of
 from contend.lab import sessions
@@ -89,10 +88,10 @@ def test_nothing_is_kept_where_nothing_is_compared(tmp_path: Path) -> None:
     assert sessions_of(tmp_path / "sessions.jsonl", alone, OF_RUN) is None
 
 
-def begun(folder: Path, state: Path) -> tuple[Bench, list[str]]:
+def begun(folder: Path, state: Path) -> tuple[SessionBench, list[str]]:
     """A run that is made, and the names of the earlier ones that it knows of."""
     folder.mkdir()
-    bench = Bench(folder)
+    bench = SessionBench(folder)
     equipment = replace(bench.equipment(), history=state)
     bench.begin_with(equipment)
     with RunFolder.open(bench.path) as opened:
@@ -119,7 +118,7 @@ def test_the_folder_is_left_by_what_is_noted_later(tmp_path: Path) -> None:
 
 def test_a_history_that_cannot_be_written_costs_nothing_but_itself(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    bench = Bench(tmp_path)
+    bench = SessionBench(tmp_path)
     bench.begin_with(replace(bench.equipment(), history=tmp_path / "file" / "sessions.jsonl"))
     assert bench.runs() == list(range(1, 9))
     told = [str(one) for one in bench.heard]
@@ -127,7 +126,7 @@ def test_a_history_that_cannot_be_written_costs_nothing_but_itself(tmp_path: Pat
 
 
 def test_no_history_is_looked_at_unless_there_is_one(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+    bench = SessionBench(tmp_path)
     bench.begin()
     with RunFolder.open(bench.path) as opened:
         assert "sessions" not in opened.meta().facts

@@ -13,10 +13,8 @@ from lab_fakes import IDENTITY, FakeServer, NoLoad, dataset, experiment
 from contend.errors import ContendError, RequestError, WorkError
 from contend.host import page_cache
 from contend.lab import caches, trial
-from contend.lab.caches import NotCold
 from contend.lab.events import Event, Notice
-from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.testbed import Testbed
+from contend.lab.private import PrivateProgram, PrivateTestbed
 from contend.servers.client import StatementFailed
 from contend.servers.deployment import alone
 from contend.settings.before_run import LOCK_FILES
@@ -42,9 +40,10 @@ class Bench:
         self.said: list[str] = []
         self.refuses: set[str] = set()
         self.program = PrivateProgram(alone(self.server), IDENTITY, self.provide)
-        place = PrivateUnderTest(lambda _cell: self.program, lambda _cell, _address: None, NoLoad())
-        monkeypatch.setattr(place, "execute", self.execute)
-        self.testbed = Testbed(place, self.heard.append, strict=strict)
+        self.testbed = PrivateTestbed(
+            lambda _cell: self.program, NoLoad(), self.heard.append, strict=strict
+        )
+        monkeypatch.setattr(self.testbed, "execute", self.execute)
 
     def provide(self, data: DataSpec, options: Mapping[str, Level], into: Path) -> object:
         self.provided.append(layout_options(options))
@@ -209,7 +208,7 @@ class TestCold:
     ) -> None:
         (tmp_path / "t.ibd").write_bytes(b"x")
         monkeypatch.setattr(page_cache, "drop", lambda _path: 4096)
-        with pytest.raises(NotCold, match=r"4 KiB of .* stay in the page cache"):
+        with pytest.raises(WorkError, match=r"4 KiB of .* stay in the page cache"):
             caches.drop_files(tmp_path)
 
 
@@ -318,7 +317,7 @@ class TestTrial:
     @pytest.fixture
     def strict(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
         bench = Bench(tmp_path, monkeypatch, strict=True)
-        monkeypatch.setattr(PrivateUnderTest, "execute", lambda _self, text: bench.execute(text))
+        monkeypatch.setattr(PrivateTestbed, "execute", lambda _self, text: bench.execute(text))
         monkeypatch.setattr(
             trial.FillProcess,
             "run",

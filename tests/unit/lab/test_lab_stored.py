@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_fakes import EXPERIMENT, experiment
-from test_lab_session import Bench, stop_at
+from lab_fakes import EXPERIMENT, SessionBench, experiment, stop_at
 
 from contend.errors import RequestError
-from contend.lab.events import ChangedExperiment, Interrupted
+from contend.lab.events import Interrupted
 from contend.lab.stored import refuse_passwords
 from contend.servers.dsn import Password
 from contend.spec import load_experiment
@@ -24,16 +23,16 @@ STATEMENT = "SELECT 1 AS n HAVING password = 'x1';"
 ASKS = EXPERIMENT.replace('kind = "point_select"', f'kind = "sql"\ntext = "{STATEMENT}"')
 
 
-def broken_off(tmp_path: Path, text: str = ASKS, password: str = "") -> Bench:
+def broken_off(tmp_path: Path, text: str = ASKS, password: str = "") -> SessionBench:
     """A run of it that was interrupted after the third of its runs."""
-    bench = Bench(tmp_path, frozenset({Password(password)} if password else ()))
+    bench = SessionBench(tmp_path, frozenset({Password(password)} if password else ()))
     bench.tiny = experiment(tmp_path, text)
     with pytest.raises(Interrupted):
         bench.begin(stop_at(4, KeyboardInterrupt()))
     return bench
 
 
-def change_stored(bench: Bench, change: Callable[[dict[str, Any]], None]) -> None:
+def change_stored(bench: SessionBench, change: Callable[[dict[str, Any]], None]) -> None:
     """Edit the stored experiment."""
     with sqlite3.connect(bench.path / "results.sqlite") as store:
         ((text,),) = store.execute("SELECT value FROM meta WHERE key = 'experiment'")
@@ -61,7 +60,7 @@ def test_a_resume_that_would_ask_another_statement_is_refused(tmp_path: Path) ->
         stored["base"]["workload"]["text"] = "SELECT 2;"
 
     change_stored(bench, change)
-    with pytest.raises(ChangedExperiment, match=r"workload\.text = \"SELECT 1 AS n") as caught:
+    with pytest.raises(RequestError, match=r"workload\.text = \"SELECT 1 AS n") as caught:
         bench.resume()
     assert caught.value.exit_code == 2 and '"SELECT 2;" would be asked now' in caught.value.message
     assert bench.runs() == [1, 2, 3]
@@ -74,7 +73,7 @@ def test_a_resume_that_would_ask_another_statement_is_refused(tmp_path: Path) ->
 def test_the_password_of_the_login_in_the_text_is_refused(
     tmp_path: Path, password: str, place: str
 ) -> None:
-    bench = Bench(tmp_path, frozenset({Password(password)}))
+    bench = SessionBench(tmp_path, frozenset({Password(password)}))
     bench.tiny = experiment(tmp_path, ASKS)
     lines = ASKS.splitlines()
     assert password in lines[int(re.findall(r"\d+", place)[0]) - 1]

@@ -21,9 +21,8 @@ from lab_fakes import (
 
 from contend.datasets import Dataset, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
-from contend.lab.events import Event, Pace, RunBegan, RunEnded, TooManyFailures
-from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.testbed import Testbed
+from contend.lab.events import Event, Pace, RunBegan, RunEnded
+from contend.lab.private import PrivateProgram, PrivateTestbed
 from contend.lab.walk import FAILURES_MAX
 from contend.load import LoadFailed
 from contend.servers.deployment import alone
@@ -212,8 +211,7 @@ def test_data_that_cannot_be_made_anew_are_told_as_such(
 
     load = FakeLoad(die_once)
     program = PrivateProgram(alone(server), IDENTITY, provide)
-    place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
-    testbed = Testbed(place, lambda _event: None)
+    testbed = PrivateTestbed(lambda _cell: program, NoLoad(), lambda _event: None)
     play_alone(tiny, folder, testbed, load, lambda _event: None)
     records = folder.records()
     assert [r.status for r in records] == ["ok", "lost", "failed", *["ok"] * 5]
@@ -261,7 +259,7 @@ def test_failures_in_a_row_end_the_walk_with_the_reason(
     def refuse(_plan: dict[str, Any]) -> dict[str, Any]:
         raise LoadFailed("Table 'sbtest.sbtest' doesn't exist", hint="Load it.")
 
-    with pytest.raises(TooManyFailures, match="doesn't exist") as caught:
+    with pytest.raises(WorkError, match="doesn't exist") as caught:
         go(tiny, folder, load=FakeLoad(refuse))
     assert caught.value.exit_code == 1
     assert caught.value.hint == "Load it."
@@ -322,7 +320,7 @@ def test_treatments_that_are_refused_cost_no_other_one(
 
     testbed = FakeTestbed(refuse)
     with RunFolder.create(tmp_path / "treated", to_dict(asked), planned_runs(asked), {}) as folder:
-        with pytest.raises(TooManyFailures, match=REFUSED):
+        with pytest.raises(WorkError, match=REFUSED):
             go(asked, folder, testbed=testbed)
         first = [one for one in folder.records() if one.repeat == 1]
     made = {one.cell["treatment"] for one in first}

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contend.servers.binary import check_runs_here, host_machine, parse_elf, parse_version, read_elf
+from contend.servers.binary import check_runs_here, host_machine, parse_elf, read_elf
 from contend.servers.errors import UnusableServer
+from contend.servers.kinds import parse_version
 
 OTHER_MACHINE = 22 if host_machine() != "s390x" else 62
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from contend.errors import RequestError
 from contend.get import find_server
 from contend.servers.binary import ServerBinary
-from contend.servers.errors import OptionRejected, ServerFailed, WrongKind
+from contend.servers.errors import OptionRejected, ServerFailed
 from contend.servers.kinds import KINDS, refuse_unknown
 from contend.servers.kinds.base import Site
 from contend.servers.kinds.model import ModelKind, truth_beside
@@ -59,9 +60,9 @@ def test_an_option_that_it_does_not_have_is_refused_with_the_nearest() -> None:
 
 
 def test_it_is_not_confused_with_a_server_that_is_looked_for() -> None:
-    with pytest.raises(WrongKind):
+    with pytest.raises(RequestError):
         find_server("mariadb", wanted="model")
-    with pytest.raises(WrongKind):
+    with pytest.raises(RequestError):
         find_server("model", wanted="/usr/sbin/mariadbd")
 
 

@@ -67,10 +67,7 @@ def test_backends_share_the_keys_and_are_without_the_plugin() -> None:
     argv = [member.server.binary.argv for member in deployment.members]
     assert ["ha_spider" in " ".join(one) for one in argv] == [True, True, False, False, False]
     data = CellSpec().having(**{"data.schema": "tpcc", "data.warehouses": 7}).data
-    shares = [
-        deployment.topology.data_of(member, deployment.members, data)
-        for member in deployment.members
-    ]
+    shares = [deployment.data_of(member, data) for member in deployment.members]
     found = [(one.own["first_warehouse"], one.own["last_warehouse"]) for one in shares if one]
     # Fronts have the first backend's, for the sake of the tables that nobody owns.
     assert found == [(1, 2), (1, 2), (1, 2), (3, 4), (5, 7)]
@@ -136,7 +133,7 @@ class TakenPorts(Galera):
     """Nodes of which one finds its ports taken so many times."""
 
     def __init__(self, times: int) -> None:
-        super().__init__()
+        super().__init__([])
         self.times = times
         self._ports = [(1, 2)]
         self.tried: list[tuple[int, int]] = []

@@ -11,10 +11,11 @@ import pytest
 from fake_connection import FakeConnection
 
 from contend.load.process import LoadFailed
+from contend.servers.kinds import KINDS
 from contend.undo import Journal
 from contend.warm import server_list
 from contend.warm.coverage import ByList
-from contend.warm.scan import PATIENCE, WarmingBroke, WarmProgress, Work, scan
+from contend.warm.scan import WarmingBroke, WarmProgress, Work, scan
 from contend.warm.server_list import Pages, ServerHost, of_tablespace
 from contend.warm.throttle import Limits
 from contend.warm.warm_up import (
@@ -141,7 +142,7 @@ def test_what_is_told_and_how_far_it_is(tmp_path: Path) -> None:
     assert load(fake, tmp_path, told) == (400, {})
     (plan,) = fake.plans
     assert plan["workload"] == {"kind": "scan", "parts": PARTS, "skip": 0}
-    assert plan["server"]["init_sql"][0] == PATIENCE["mariadb"]
+    assert plan["server"]["init_sql"][0] == KINDS["mariadb"].patience
     # Three connections that read 20 pages each ten times a second.
     assert plan["load"]["arrival"]["think_s"] == 0.1
     assert "READ ONLY" in plan["server"]["init_sql"][1]

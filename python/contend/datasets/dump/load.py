@@ -30,6 +30,8 @@ from contend.datasets.dump.split import (
 from contend.servers import PrivateServer
 from contend.servers.client import LONG_S, SYSTEM_DATABASES, fetch, qualified, quoted
 from contend.servers.errors import ConnectionLost
+from contend.servers.kinds import KINDS, kind_in
+from contend.settings.server import PRODUCTS
 
 _OF_DATABASE = re.compile(
     rb"^-- (?:Host: .*[ \t])?Database: +`?([^`\r\n]+?)`?[ \t\r]*$", re.MULTILINE
@@ -359,14 +361,12 @@ class _Loader:
                 f"its database, {self._home or self._unsaid()}: {said[:300]} (error {code})",
                 hint=f"`--skip-refused` leaves such statements out{other}.",
             )
-        named = {"mariadb": "MariaDB", "mysql": "MySQL"}
         kind, version = self._made_by()
         hint = None
         if kind and kind != self._kind:
-            use = "mysql@sid" if kind == "mysql" else "mariadb"
             hint = (
-                f"The dump was made by {named[kind]} {version}, and this server is "
-                f"{named[self._kind]}: `--server {use}` loads it as it is."
+                f"The dump was made by {PRODUCTS[kind]} {version}, and this server is "
+                f"{PRODUCTS[self._kind]}: `--server {KINDS[kind].wanted}` loads it as it is."
             )
         elif _MESSAGE_WITHIN.search(said):
             hint = "A message of the program that made the dump stands in the statement: delete it."
@@ -376,7 +376,8 @@ class _Loader:
                 "`--server NAME` (`contend server list`)."
             )
         return DumpFailed(
-            f"{where}: the {named[self._kind]} server refuses {words}: {said[:300]} (error {code})",
+            f"{where}: the {PRODUCTS[self._kind]} server refuses {words}: {said[:300]} "
+            f"(error {code})",
             hint=hint,
         )
 
@@ -386,8 +387,7 @@ class _Loader:
         if server is None:
             return "", ""
         version = server[1].decode("ascii", "replace")
-        kind = "mariadb" if "mariadb" in version.lower() else "mysql"
-        return kind, version
+        return kind_in(version), version
 
     def _refuse_empty(self, path: Path) -> NoReturn:
         wanted = self._rules.database

@@ -1,25 +1,66 @@
-"""What is other about private servers of each kind. A kind is one file here and one entry of
-`KINDS`."""
+"""What differs between kinds of server, and which kind a server is. A kind is a row of `KINDS`."""
 
 from __future__ import annotations
 
+import re
+import subprocess
 from collections.abc import Iterable, Sequence
 
 from contend.errors import did_you_mean
-from contend.servers.binary import ServerBinary
-from contend.servers.errors import OptionRejected
+from contend.servers.binary import ServerBinary, run_program
+from contend.servers.errors import OptionRejected, UnusableServer
 from contend.servers.kinds.base import Kind
 from contend.servers.kinds.model import ModelKind
 from contend.servers.kinds.mysqld import MariaDb, MySql
 from contend.servers.options import is_loose, normal_name, readings
+from contend.settings.server import MARIADB, MYSQL
 
 KINDS: dict[str, Kind] = {kind.name: kind for kind in (MariaDb(), MySql(), ModelKind())}
 """By their names."""
+
+PROGRAMS = {kind.name: kind.programs for kind in KINDS.values() if kind.programs}
+"""Those that are installed on a machine, or got, with the names that each one's program goes by."""
+
+_VERSION = re.compile(r"\bVer\s+(?P<number>\d+\.\d+\.\d+)(?P<rest>\S*)")
+_VERSION_TIMEOUT_S = 30
 
 _LISTED = 30
 """Of so few options all are named."""
 
 _OF_PLUGINS = ("plugin_load", "plugin_load_add", "early_plugin_load")
+
+
+def kind_in(text: str) -> str:
+    """The kind of a server, by what it says of its version."""
+    return MARIADB if MARIADB in text.lower() else MYSQL
+
+
+def ask_version(argv: tuple[str, ...]) -> tuple[str, str]:
+    """Run the program with `--version`: its kind and its version.
+
+    `mariadbd  Ver 10.11.19-MariaDB-… for …` or `mysqld  Ver 9.7.4-2 for Linux …`.
+    """
+    try:
+        answer = run_program([*argv, "--version"], timeout_s=_VERSION_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        raise UnusableServer(
+            f"`{argv[0]} --version` did not end within {_VERSION_TIMEOUT_S} s."
+        ) from None
+    except OSError as error:
+        raise UnusableServer(f"{argv[0]} cannot be run: {error.strerror}.") from error
+    version = parse_version(answer.stdout)
+    if answer.returncode != 0 or version is None:
+        said = (answer.stderr or answer.stdout).strip()
+        raise UnusableServer(
+            f"{argv[0]} does not answer `--version` as a MariaDB or MySQL server does.",
+            detail="\n".join(said.splitlines()[-5:]) or None,
+        )
+    return version
+
+
+def parse_version(text: str) -> tuple[str, str] | None:
+    match = _VERSION.search(text)
+    return None if match is None else (kind_in(text), match["number"])
 
 
 def refuse_unknown(binary: ServerBinary, names: Iterable[str]) -> None:

@@ -17,7 +17,7 @@ from pymysql.connections import Connection
 from contend.probed import ModelCounters
 from contend.servers.binary import ServerBinary
 from contend.servers.errors import ServerFailed
-from contend.servers.kinds.base import Site
+from contend.servers.kinds.base import Kind, Site
 from contend.servers.options import Value, as_text, normal_name, same_value
 from contend.servers.variables import Differing, read_all
 from contend.settings.model_server import HAS, WITHOUT_EFFECT
@@ -30,17 +30,10 @@ _PATIENCE_S = 10.0
 _POLL_S = 0.002
 
 
-class ModelKind:
+class ModelKind(Kind):
     name = MODEL
     computes_rows = True
-    confinement = ()
-
-    def base_arguments(self, data: Path, temporary: Path) -> list[str]:
-        del data, temporary
-        return []
-
-    def initialisation(self, binary: ServerBinary) -> None:
-        del binary
+    has_key_caches = True
 
     def start_arguments(self, site: Site) -> list[str]:
         port = [] if site.port is None else [f"--port={site.port}"]
@@ -58,7 +51,9 @@ class ModelKind:
     def without_effect(self, options: Mapping[str, Value]) -> list[str]:
         return sorted(name for name in map(normal_name, options) if name in WITHOUT_EFFECT)
 
-    def differing(self, connection: Connection[Any], binary: ServerBinary) -> Differing:
+    def differing(
+        self, connection: Connection[Any], binary: ServerBinary | None = None
+    ) -> Differing:
         del binary
         there = read_all(connection)
         return {

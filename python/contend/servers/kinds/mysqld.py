@@ -15,19 +15,21 @@ from typing import Any
 from pymysql.connections import Connection
 
 from contend.servers.binary import ServerBinary
+from contend.servers.client import fetch
 from contend.servers.errors import UnusableServer
-from contend.servers.kinds.base import Initialisation, Site
-from contend.servers.options import Value, as_arguments
+from contend.servers.kinds.base import Initialisation, Kind, Site
+from contend.servers.options import Value, as_arguments, as_number
 from contend.servers.variables import (
+    SECRETS,
     Differing,
-    differing,
     program_defaults,
     program_options,
     valued_options,
 )
+from contend.settings.server import MARIADB, MYSQL
 
 
-class _Mysqld:
+class _Mysqld(Kind):
     """What the two have in common."""
 
     def base_arguments(self, data: Path, temporary: Path) -> list[str]:
@@ -56,15 +58,6 @@ class _Mysqld:
     def known_options(self, binary: ServerBinary) -> frozenset[str]:
         return program_options(binary)
 
-    computes_rows = False
-
-    def without_effect(self, options: Mapping[str, Value]) -> list[str]:
-        del options
-        return []
-
-    def counted(self, pid: int, log: Path) -> None:
-        del pid, log
-
 
 _NO_LINKS = "--skip-symbolic-links"
 """DATA DIRECTORY and INDEX DIRECTORY of a table then lead nowhere."""
@@ -84,7 +77,34 @@ _SYSTEM_TABLES = (
 
 
 class MariaDb(_Mysqld):
-    name = "mariadb"
+    name = MARIADB
+    programs = ("mariadbd", "mysqld")
+    package = "mariadb-server-core"
+    extras: Mapping[str, str] = {
+        "rocksdb": "mariadb-plugin-rocksdb",
+        "handlersocket": "mariadb-server",
+        "spider": "mariadb-plugin-spider",
+        "galera": "galera-4",
+    }
+    suites: Mapping[str, str] = {"10.5": "bullseye", "10.11": "bookworm", "11.8": "trixie"}
+    plugin_options: Mapping[str, tuple[str, ...]] = {
+        "rocksdb": ("--plugin-load-add=ha_rocksdb",),
+        # Its authors never called it more than beta.
+        "handlersocket": ("--plugin-maturity=beta", "--plugin-load-add=handlersocket"),
+        "spider": ("--plugin-load-add=ha_spider",),
+        # A library that a node of a cluster is told the path of, and no plugin.
+        "galera": (),
+    }
+    share_folders = ("mariadb", "mysql", "")
+    plugin_folders = ("*/mariadb*/plugin", "mariadb/plugin", "mysql/plugin")
+    index_caches = ("aria_pagecache_buffer_size", "aria_sort_buffer_size")
+    patience = "SET SESSION max_statement_time = 0, lock_wait_timeout = 300"
+    connection_threads = "SELECT ID, TID FROM information_schema.PROCESSLIST"
+    metrics_on = "ENABLED = 1"
+    innodb_tables = "INNODB_SYS_"
+    tablespace_files = "SELECT SPACE, FILENAME FROM information_schema.INNODB_SYS_TABLESPACES"
+    has_key_caches = True
+    has_query_cache = True
     # No file is below /dev/null. Its own default lets statements have any.
     confinement = ("--secure-file-priv=/dev/null", _NO_LINKS, _NO_EVENTS)
 
@@ -108,13 +128,45 @@ class MariaDb(_Mysqld):
             arguments += ["--handlersocket-plain-secret=", "--handlersocket-plain-secret-wr="]
         return arguments
 
-    def differing(self, connection: Connection[Any], binary: ServerBinary) -> Differing:
+    def differing(
+        self, connection: Connection[Any], binary: ServerBinary | None = None
+    ) -> Differing:
         del binary
-        return differing(connection, self.name)
+        # A variable without a default (host name, version, server uuid) counts only if somebody
+        # set it.
+        rows = fetch(
+            connection,
+            "SELECT LOWER(VARIABLE_NAME), GLOBAL_VALUE, DEFAULT_VALUE"
+            " FROM information_schema.SYSTEM_VARIABLES WHERE GLOBAL_VALUE IS NOT NULL"
+            " AND GLOBAL_VALUE_ORIGIN <> 'COMPILE-TIME'"
+            " AND NOT (GLOBAL_VALUE <=> DEFAULT_VALUE) ORDER BY 1",
+        )
+        return {
+            name: {"value": value, "default": default}
+            for name, value, default in rows
+            if name not in SECRETS
+        }
 
 
 class MySql(_Mysqld):
-    name = "mysql"
+    name = MYSQL
+    programs = ("mysqld",)
+    package = "mysql-server-core"
+    suite = "sid"
+    share_folders = ("mysql", "mysql-9.7", "mysql-8.4", "")
+    plugin_folders = ("mysql/plugin", "mariadb/plugin", "*/mariadb*/plugin")
+    # The folder it was built to import from does not exist outside a system install.
+    fixed_options = ("--secure-file-priv=NULL",)
+    patience = "SET SESSION max_execution_time = 0, lock_wait_timeout = 300"
+    connection_threads = (
+        "SELECT PROCESSLIST_ID, THREAD_OS_ID FROM performance_schema.threads "
+        "WHERE PROCESSLIST_ID IS NOT NULL AND THREAD_OS_ID IS NOT NULL"
+    )
+    metrics_on = "STATUS = 'enabled'"
+    innodb_tables = "INNODB_"
+    tablespace_files = "SELECT SPACE, PATH FROM information_schema.INNODB_DATAFILES"
+    counts_cached_pages = True
+    frees_pages = True
     confinement = ("--secure-file-priv=NULL", _NO_LINKS, _NO_EVENTS)
 
     def initialisation(self, binary: ServerBinary) -> Initialisation:
@@ -125,8 +177,30 @@ class MySql(_Mysqld):
         # Only permission to load from a client; MariaDB has it by default.
         return [*super().start_arguments(site), "--mysqlx=OFF", "--local-infile=ON"]
 
-    def differing(self, connection: Connection[Any], binary: ServerBinary) -> Differing:
-        return differing(connection, self.name, program_defaults(binary))
+    def differing(
+        self, connection: Connection[Any], binary: ServerBinary | None = None
+    ) -> Differing:
+        defaults = {} if binary is None else program_defaults(binary)
+        rows = fetch(
+            connection,
+            "SELECT LOWER(i.VARIABLE_NAME), v.VARIABLE_VALUE"
+            " FROM performance_schema.variables_info i"
+            " JOIN performance_schema.global_variables v USING (VARIABLE_NAME)"
+            # Some variables the server sets itself while it starts: dynamic, but by nobody.
+            " WHERE i.VARIABLE_SOURCE <> 'COMPILED'"
+            " AND NOT (i.VARIABLE_SOURCE = 'DYNAMIC' AND i.SET_USER IS NULL) ORDER BY 1",
+        )
+        # Set to what is the default anyway does not differ; the program may spell it otherwise.
+        return {
+            name: {"value": value, "default": defaults.get(name)}
+            for name, value in rows
+            if name not in defaults or not _same(value, defaults[name])
+        }
+
+
+def _same(value: str, default: str) -> bool:
+    left, right = as_number(value), as_number(default)
+    return value == default if left is None or right is None else left == right
 
 
 def _sql_file(share: Path, names: tuple[str, ...]) -> Path:

@@ -103,7 +103,7 @@ _PART = "wsrep_cluster_status"
 """`Primary` of nodes that may go on, because they are most of those there were."""
 
 
-class Galera:
+class Galera(Deployment):
     """Nodes that each have all rows.
 
     Args:
@@ -111,38 +111,35 @@ class Galera:
             one machine: one that has no CPU for some seconds has not gone.
     """
 
-    def __init__(self, patience_s: float = 15.0) -> None:
+    def __init__(self, members: Sequence[Member], patience_s: float = 15.0) -> None:
+        super().__init__(members)
         self._patience_s = patience_s
         self._ports: list[tuple[int, int]] = []
         """For each node: where it listens for the others, and for what it missed."""
         self._is_apart = False
 
-    def data_of(self, member: Member, members: Sequence[Member], data: DataSpec) -> DataSpec | None:
+    def data_of(self, member: Member, data: DataSpec) -> DataSpec | None:
         """The first one's; the others get them from it."""
-        return data if member is members[0] else None
+        return data if member is self.members[0] else None
 
     def start(
-        self,
-        members: Sequence[Member],
-        options: Mapping[str, Value],
-        data: DataSpec,
-        between: LineMaker | None = None,
+        self, options: Mapping[str, Value], data: DataSpec, between: LineMaker | None = None
     ) -> list[Truncated]:
-        """Start them as one cluster, and wait until all of them are synced.
+        """Start them as one cluster, and wait until all of them are synced. The first has its data;
+        what the others have is thrown away.
 
         Args:
-            members: that do not run. The first has its data; what the others have is thrown away.
             between: a node listens at another loopback address then, where only its line knocks.
 
         Raises:
             ServerFailed: a node did not start or did not sync; none runs then.
         """
         del data
-        nodes = [member.server for member in members]
+        nodes = [member.server for member in self.members]
         self._ports = [(free_port(), free_port()) for _ in nodes]
         self._is_apart = between is not None
         truncated: list[Truncated] = []
-        with all_or_none(members):
+        with all_or_none(self.members):
             for number, node in enumerate(nodes):
                 if number:
                     node.claim()
@@ -173,30 +170,24 @@ class Galera:
                     raise
         raise AssertionError
 
-    def rejoin(
-        self, members: Sequence[Member], member: Member, options: Mapping[str, Value]
-    ) -> None:
+    def rejoin(self, member: Member, options: Mapping[str, Value]) -> None:
         """Start a node that does not run any more beside the others, which do, and wait until all
         are synced; it knows the addresses of all others then."""
-        number = members.index(member)
-        others = [place for place in range(len(members)) if place != number]
+        number = self.members.index(member)
+        others = [place for place in range(len(self.members)) if place != number]
         self._start_one(member.server, number, others, options)
-        require_synced([each.server for each in members])
+        require_synced([each.server for each in self.members])
 
-    def require_healthy(self, members: Sequence[Member], data: DataSpec) -> None:
+    def require_healthy(self, data: DataSpec) -> None:
         del data
-        require_synced([member.server for member in members])
+        require_synced([member.server for member in self.members])
         if self._is_apart:
-            self._require_by_lines(members)
+            self._require_by_lines()
 
-    def unsafe(self, members: Sequence[Member]) -> str | None:
-        del members
-        return None
-
-    def _require_by_lines(self, members: Sequence[Member]) -> None:
+    def _require_by_lines(self) -> None:
         """See that no node has found a way to another one beside that one's line."""
-        ports = {group: members[number].name for number, (group, _) in enumerate(self._ports)}
-        for member in members:
+        ports = {group: self.members[number].name for number, (group, _) in enumerate(self._ports)}
+        for member in self.members:
             asked = asked_beside_its_line(host_sockets.tcp_peers(member.server.pid), ports)
             if asked is not None:
                 raise ServerFailed(
@@ -276,9 +267,7 @@ def deployment(cell: Values, make: Callable[[str], PrivateServer]) -> Deployment
     before = [0, *lasts]
     owned = [last if last > one else None for last, one in zip(lasts, before, strict=False)]
     owners = zip(names, owned, strict=True)
-    return Deployment(
-        Galera(), tuple(Member(name, "node", make(name), last) for name, last in owners)
-    )
+    return Galera([Member(name, "node", make(name), last) for name, last in owners])
 
 
 def require_synced(nodes: Sequence[PrivateServer], *, within_s: float = SYNCED_S) -> None:

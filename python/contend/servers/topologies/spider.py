@@ -31,24 +31,20 @@ _OPTIONS = "spider_"
 """Of fronts alone: a backend has no such plugin."""
 
 
-class Spider:
+class Spider(Deployment):
     """Fronts that reach the rows of all backends."""
 
-    def data_of(self, member: Member, members: Sequence[Member], data: DataSpec) -> DataSpec | None:
+    def data_of(self, member: Member, data: DataSpec) -> DataSpec | None:
         """A backend's share. A front gets that of the first backend for the tables that nobody
         owns; the others of it are replaced."""
-        backends = _of_role(members, "backend")
+        backends = self._of_role("backend")
         place = backends.index(member) if member in backends else 0
         first = (backends[place - 1].owns or 0) + 1 if place else 1
         share = {"first_warehouse": first, "last_warehouse": backends[place].owns}
         return replace(data, own={**data.own, **share})
 
     def start(
-        self,
-        members: Sequence[Member],
-        options: Mapping[str, Value],
-        data: DataSpec,
-        between: LineMaker | None = None,
+        self, options: Mapping[str, Value], data: DataSpec, between: LineMaker | None = None
     ) -> list[Truncated]:
         """Start the backends, then the fronts, which get their tables anew.
 
@@ -56,10 +52,10 @@ class Spider:
             ServerFailed: a server did not start, or a front did not take the tables; none runs
                 then.
         """
-        fronts, backends = (_of_role(members, role) for role in ("front", "backend"))
+        fronts, backends = (self._of_role(role) for role in ("front", "backend"))
         plain = {n: v for n, v in options.items() if not normal_name(n).startswith(_OPTIONS)}
         truncated: list[Truncated] = []
-        with all_or_none(members):
+        with all_or_none(self.members):
             for backend in backends:
                 backend.server.start(plain)
             sockets = [backend.server.socket for backend in backends]
@@ -79,17 +75,20 @@ class Spider:
                 _forget_share(front.server, data)
         return truncated
 
-    def require_healthy(self, members: Sequence[Member], data: DataSpec) -> None:
-        backends = [backend.server for backend in _of_role(members, "backend")]
-        for front in _of_role(members, "front"):
+    def require_healthy(self, data: DataSpec) -> None:
+        backends = [backend.server for backend in self._of_role("backend")]
+        for front in self._of_role("front"):
             table = next(iter(data.known.owned_by))
             require_reachable(front.server, backends, data.database, table)
 
-    def unsafe(self, members: Sequence[Member]) -> str | None:
-        fronts, backends = (_of_role(members, role) for role in ("front", "backend"))
+    def unsafe(self) -> str | None:
+        fronts, backends = (self._of_role(role) for role in ("front", "backend"))
         if len(backends) < 2 or all(_is_atomic(front.server) for front in fronts):
             return None
         return NOT_ATOMIC
+
+    def _of_role(self, role: str) -> list[Member]:
+        return [member for member in self.members if member.role == role]
 
 
 NOT_ATOMIC = (
@@ -112,11 +111,7 @@ def deployment(cell: Values, make: Callable[[str], PrivateServer]) -> Deployment
         argv = tuple(word for word in server.binary.argv if PLUGIN not in word)
         server.binary = replace(server.binary, argv=argv)
         members.append(Member(f"backend-{number}", "backend", server, last))
-    return Deployment(Spider(), tuple(members))
-
-
-def _of_role(members: Sequence[Member], role: str) -> list[Member]:
-    return [member for member in members if member.role == role]
+    return Spider(members)
 
 
 def _forget_share(front: PrivateServer, data: DataSpec) -> None:

@@ -1,4 +1,4 @@
-"""The servers of a comparison in slices: one for each level, all of them running and warm."""
+"""The servers of a run, and what is made on them: one run at a time, or all of a block at once."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from contend.lab.effort import Effort
 from contend.lab.events import Listener, Notice
 from contend.lab.kinds_of_looks import LOOKS
 from contend.lab.look_block import BlockToLookAt
-from contend.lab.measure import arms_of, measure_in_slices, seed_of
+from contend.lab.measure import arms_of, measure, seed_of
 from contend.lab.testbed import Ready, Testbed
 from contend.lab.timing import TIMED_S_MAX, event_times, is_timed
 from contend.load import LoadDriver
 from contend.load.ceilings import Calibration
 from contend.probed import Probes
 from contend.probes import DRIFT_MAX
-from contend.settings.load import ends_with_its_work
+from contend.settings.load import Slicing, ends_with_its_work
 from contend.settings.workload import writing_share
 from contend.spec import (
     Cell,
@@ -36,12 +36,14 @@ from contend.spec import (
 from contend.store import LookRecord, RunRecord
 
 
-class SliceRunner:
-    """Makes all runs of a block at once, each level on a server of its own, or all on one that is
-    switched from level to level.
+class Runner:
+    """Makes each run by itself on one testbed; or in slices all runs of a block at once, each level
+    on a server of its own, or all on one that is switched from level to level.
 
     Args:
-        testbeds: one for each compared level, or one for all; see `turn_of` for which has which.
+        testbeds: one; in slices one for each compared level, or one for all: `turn_of` says which
+            has which.
+        effort: says whether and how a block is cut.
     """
 
     def __init__(
@@ -69,8 +71,14 @@ class SliceRunner:
     def set(
         self, runs: Sequence[Planned], having: Mapping[str, Level] | None = None
     ) -> list[Ready]:
-        """A server for each run of the block, freshly started if its repeat is new; `having` is
-        put over the cells."""
+        """A server for each of these runs, in slices freshly started if their repeat is new;
+        `having` is put over the cells."""
+        if not self._effort.in_slices:
+            cells = [cell_spec(self._experiment, {**run.cell, **(having or {})}) for run in runs]
+            testbed = self._testbeds[0]
+            return [
+                testbed.set(cell, seed_of(run, cell)) for run, cell in zip(runs, cells, strict=True)
+            ]
         repeat = runs[0].repeat
         if repeat != self._repeat:
             self._layout = layout_of(self._experiment, repeat, matched=self._effort.matched)
@@ -122,22 +130,22 @@ class SliceRunner:
 
     def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
         cells = [cell_spec(self._experiment, run.cell) for run in runs]
-        enter = self._entering(cells)
-        slices = self._effort.slices(runs[0].cell, cells)
-        records = measure_in_slices(
-            runs, cells, readies, enter, self._load, self._listen, slices, self._calibration
-        )
+        what = (runs, cells, readies, self._load, self._listen, self._calibration)
+        slices = self._slices(runs, cells)
+        if slices is None:
+            return measure(*what)
+        records = measure(*what, slices=slices, enter=self._entering(cells))
         self._come_back(cells)
         self._look_at_drift(cells, records)
         return records
 
     def at_once(self, runs: Sequence[Planned]) -> list[list[Planned]]:
-        """All levels of a block."""
-        return [list(runs)]
+        """All levels of a block, or one after the other."""
+        return [list(runs)] if self._effort.in_slices else [[run] for run in runs]
 
     def look(self, runs: Sequence[Planned], name: str, block: int) -> list[LookRecord]:
-        """Look at all levels of a block, in turn; on servers that are started anew if the look
-        wants other ones than there are."""
+        """Look at these runs, in turn; on servers that are started anew if the look wants other
+        ones than there are."""
         look = LOOKS[name]
         having = look.having if self._testbeds[0].own else {}
         if having != self._having:
@@ -146,7 +154,7 @@ class SliceRunner:
             self._having = having
         readies = self.set(runs, having)
         cells = [cell_spec(self._experiment, {**run.cell, **having}) for run in runs]
-        slices = self._effort.slices(runs[0].cell, cells)
+        slices = self._slices(runs, cells)
         try:
             arms = arms_of(runs, cells, readies, self._entering(cells))
             taken = BlockToLookAt(name, block, runs, arms, readies, self._load, slices)
@@ -154,8 +162,13 @@ class SliceRunner:
         finally:
             self._come_back(cells)
 
+    def _slices(self, runs: Sequence[Planned], cells: Sequence[CellSpec]) -> Slicing | None:
+        return self._effort.slices(runs[0].cell, cells) if self._effort.in_slices else None
+
     def _entering(self, cells: Sequence[CellSpec]) -> list[tuple[str, ...]]:
         """For each level the statements that are run on entering it."""
+        if not self._effort.in_slices:
+            return [()] * len(cells)
         switch = entering(cells) if self._is_switched else [()] * len(cells)
         return [
             (*first, *(cell["server.before_run"] if ends_with_its_work(cell.values) else ()))
@@ -170,7 +183,7 @@ class SliceRunner:
 
     @property
     def _is_switched(self) -> bool:
-        return len(self._testbeds) == 1
+        return self._effort.in_slices and len(self._testbeds) == 1
 
     def death(self) -> ContendError | None:
         """How a server ended, if one did although nobody asked it to."""
