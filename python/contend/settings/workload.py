@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from contend.errors import RequestError
 from contend.settings.load import ends_with_its_work
@@ -23,14 +24,14 @@ from contend.settings.schemas import (
     schema_of,
 )
 from contend.settings.schemas.model import of_data
-from contend.settings.values import Choice, Key, Refused, Text, WholeNumber, shown
+from contend.settings.values import Choice, Key, Kind, Refused, Text, WholeNumber, shown
 
 ENGINES = ("InnoDB", "MyISAM", "Aria", "RocksDB")
 """Storage engines, as a server spells them."""
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaName:
+class SchemaName(Kind):
     """Tables that contend makes, by their name; or those that were imported."""
 
     made: Choice
@@ -40,13 +41,13 @@ class SchemaName:
         if name is None:
             return self.made.read(value)
         if re.fullmatch(IMPORT_NAME, name) is None:
-            raise Refused(f"must be {self.words()}, not {shown(value)}")
+            raise self.wrong(value)
         return f"{IMPORT_PREFIX}{name}"
 
     def words(self) -> str:
         return f'{self.made.words()}, or "{IMPORT_PREFIX}NAME"'
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
         imported = {"type": "string", "pattern": f"^{IMPORT_PREFIX}{IMPORT_NAME}$"}
         return {"anyOf": [self.made.schema(), imported]}
 

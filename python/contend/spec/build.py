@@ -84,6 +84,7 @@ def _compare(document: Document, factors: tuple[Factor, ...], kind: str) -> Comp
     given = _fixed(document, "compare")
     if given["metric"] is None:
         given["metric"] = (_metric_of_kinds(factors, kind),)
+    given["adjust"] = tuple(given["adjust"])
     compare = CompareSpec(**given, baseline=_baseline(document, factors))
     limit = compare.fail_if_slower
     if limit is None:
