@@ -10,7 +10,7 @@ from typing import Any
 from contend.errors import ContendError, RequestError, WorkError, did_you_mean
 from contend.settings.model import EVERY_CACHE, Need, Setting, Target, Values
 from contend.settings.tables import Inside, TomlTables
-from contend.settings.values import Flag, Key, Kind, Refused, Text
+from contend.settings.values import BaseKind, Flag, Key, Refused, Text
 
 _STATEMENT = Text(r"[\s\S]*\S[\s\S]*", "a statement in quotes")
 _NAME = Text(r"[A-Za-z0-9_-]+", "letters, digits, '_' and '-'")
@@ -30,7 +30,7 @@ STEP = (
 
 
 @dataclass(frozen=True, slots=True)
-class Steps(Kind):
+class Steps(BaseKind):
     """A list of steps. The path of one that has a name leads to whether it is run."""
 
     def read(self, value: object) -> list[dict[str, Any]]:

@@ -14,9 +14,9 @@ from typing import Any, Protocol, runtime_checkable
 from contend.errors import did_you_mean
 from contend.settings.values import (
     AnyLevel,
+    BaseKind,
     Choice,
     Key,
-    Kind,
     Refused,
     Several,
     ValueKind,
@@ -75,7 +75,7 @@ def as_plan(keys: tuple[Key, ...], values: Mapping[str, Any]) -> dict[str, Any]:
     return plan
 
 
-class AnyTable(Kind):
+class AnyTable(BaseKind):
     """A table into which paths lead, none of them known before."""
 
     def put(self, value: Any, steps: tuple[str, ...], level: object) -> dict[str, Any]:
@@ -189,7 +189,7 @@ class TomlTable(AnyTable):
 
 
 @dataclass(frozen=True, slots=True)
-class TomlTables(Kind):
+class TomlTables(BaseKind):
     """A list of tables with the same keys."""
 
     keys: tuple[Key, ...]

@@ -11,7 +11,7 @@ from contend.settings.before_run import COLD_STARTS
 from contend.settings.model import Differs, Launch, Need, Setting, Values
 from contend.settings.schemas import schema_of
 from contend.settings.server import ROUND_TRIP, server_named
-from contend.settings.values import Choice, Duration, Key, Kind, Refused, WholeNumber
+from contend.settings.values import BaseKind, Choice, Duration, Key, Refused, WholeNumber
 
 SINGLE, SPIDER, GALERA = "single", "spider", "galera"
 
@@ -174,7 +174,7 @@ AS_CLIENT = "as_client"
 
 
 @dataclass(frozen=True, slots=True)
-class Distance(Kind):
+class Distance(BaseKind):
     """A duration, or as far as the client is."""
 
     duration: Duration = field(default_factory=lambda: Duration(zero_allowed=True, most="60s"))

@@ -69,7 +69,7 @@ class ValueKind(Protocol):
         """Its JSON Schema."""
 
 
-class Kind(ValueKind):
+class BaseKind(ValueKind):
     """The kinds of value that have the usual refusal."""
 
     def wrong(self, value: object, hint: str | None = None) -> Refused:
@@ -93,7 +93,7 @@ def level_word(level: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Text(Kind):
+class Text(BaseKind):
     """A string; if `pattern` is set, one that matches it as a whole."""
 
     pattern: str | None = None
@@ -113,7 +113,7 @@ class Text(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice(Kind):
+class Choice(BaseKind):
     """One of a few names, in their exact spelling."""
 
     names: tuple[str, ...]
@@ -133,7 +133,7 @@ class Choice(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class WholeNumber(Kind):
+class WholeNumber(BaseKind):
     """A whole number between `least` and `most`, both included."""
 
     least: int = 0
@@ -169,7 +169,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Real(Kind):
+class Real(BaseKind):
     """A number strictly between `above` and `below`."""
 
     above: float
@@ -188,7 +188,7 @@ class Real(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded(Kind):
+class Bounded(BaseKind):
     """A number from `least` to `most`, both of which it may be."""
 
     least: float
@@ -207,7 +207,7 @@ class Bounded(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Width(Kind):
+class Width(BaseKind):
     """A width as a ratio: 0.02, `"2 %"` or, with the sign, `"±2 %"`."""
 
     sign: str = "±"
@@ -235,7 +235,7 @@ class Width(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Duration(Kind):
+class Duration(BaseKind):
     """A time span as text with a unit, or a bare number of seconds; read as seconds.
 
     `most` is the longest that is allowed, as a file would have it.
@@ -271,7 +271,7 @@ class Duration(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Flag(Kind):
+class Flag(BaseKind):
     """True or false."""
 
     def read(self, value: object) -> bool:
@@ -287,7 +287,7 @@ class Flag(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class AnyLevel(Kind):
+class AnyLevel(BaseKind):
     """Text, a number or true/false, as it stands: what a server option can be."""
 
     def read(self, value: object) -> Level:
@@ -307,7 +307,7 @@ class AnyLevel(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Several(Kind):
+class Several(BaseKind):
     """A list of values of one kind, each once if they are `unique`."""
 
     each: ValueKind
@@ -334,7 +334,7 @@ Texts = partial(Several, Text(), "texts in quotes")
 
 
 @dataclass(frozen=True, slots=True)
-class Command(Kind):
+class Command(BaseKind):
     """A program with its arguments: a list, or text that is split as a shell splits it."""
 
     def read(self, value: object) -> list[str]:

@@ -24,14 +24,14 @@ from contend.settings.schemas import (
     schema_of,
 )
 from contend.settings.schemas.model import of_data
-from contend.settings.values import Choice, Key, Kind, Refused, Text, WholeNumber, shown
+from contend.settings.values import BaseKind, Choice, Key, Refused, Text, WholeNumber, shown
 
 ENGINES = ("InnoDB", "MyISAM", "Aria", "RocksDB")
 """Storage engines, as a server spells them."""
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaName(Kind):
+class SchemaName(BaseKind):
     """Tables that contend makes, by their name; or those that were imported."""
 
     made: Choice

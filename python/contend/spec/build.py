@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
@@ -26,18 +25,16 @@ from contend.spec.build_workload import (
 )
 from contend.spec.cell import CellError, cell_spec, each_combination
 from contend.spec.document import Document
+from contend.spec.for_report import read_published, read_words
 from contend.spec.keys import (
     PLAIN_TABLES,
     PathTarget,
     factor_paths,
     known_paths,
     names_by_table,
-    resolve,
     top_level,
 )
 from contend.spec.model import CellSpec, CompareSpec, Experiment, Factor, same_level
-from contend.spec.published import read_published
-from contend.spec.read_words import read_words
 
 _CHECKED_MAX = 10_000
 """Cells that are looked at when a file is read. What nobody could run need not take minutes."""
@@ -50,7 +47,7 @@ def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Ex
     _check_top_level(document)
     about = _fixed(document, "experiment")
     for section, names in names_by_table().items():
-        _refuse_unknown(document, section, names)
+        document.only(tuple(section.split(".")), names)
     factors = _factors(document)
     values = {setting.path: _value(document, setting, factors) for setting in SETTINGS}
     check_script(document, values, factors)
@@ -144,25 +141,13 @@ def _fixed(document: Document, section: str) -> dict[str, Any]:
     """The values of a table that has no settings: those given, defaults for the others."""
     keys = {key.name: key for key in PLAIN_TABLES[section]}
     table = document.table((section,))
-    _refuse_unknown(document, section, (*keys, *_SUBTABLES.get(section, ())))
+    document.only((section,), (*keys, *_SUBTABLES.get(section, ())))
     return {
         attribute_name(key): document.read((section, name), key, table[name])
         if name in table
         else key.default
         for name, key in keys.items()
     }
-
-
-def _refuse_unknown(document: Document, section: str, names: Sequence[str]) -> None:
-    table = tuple(section.split("."))
-    for name in document.table(table):
-        if name in names:
-            continue
-        hint = did_you_mean(name, names)
-        elsewhere = [p for p in known_paths() if p.endswith(f".{name}")]
-        if elsewhere:
-            hint = f'Did you mean "{elsewhere[0]}"?'
-        document.refuse((*table, name), f'unknown key "{name}" in [{section}]', hint=hint)
 
 
 def _value(document: Document, setting: Setting, factors: tuple[Factor, ...]) -> Any:
@@ -233,10 +218,7 @@ def _factor_target(document: Document, path: str, value: object) -> PathTarget:
             f'the path of factor "{path}.{inner}" must be in quotes',
             hint=f'Write "{path}.{inner}" = […].',
         )
-    try:
-        target = resolve(path)
-    except Refused as refused:
-        document.refuse(place, f"factor {refused.reason}", hint=refused.hint)
+    target = document.target(place, path, "factor ")
     if not target.can_vary:
         hint = did_you_mean(path, factor_paths())
         document.refuse(place, f'"{path}" cannot be a factor: no cell depends on it', hint=hint)
@@ -291,11 +273,7 @@ def _baseline(document: Document, factors: tuple[Factor, ...]) -> dict[str, Leve
             hint=f'Write baseline = {{ "{path}.{inner}" = … }}.',
         )
     known = {factor.path: factor for factor in factors}
-    try:
-        target = resolve(path)
-    except Refused as refused:
-        close = did_you_mean(path, known)
-        document.refuse((*place, path), f"compare.baseline: {refused.reason}", hint=close)
+    target = document.target((*place, path), path, "compare.baseline: ", known)
     factor = known.get(target.path)
     if factor is None:
         document.refuse(

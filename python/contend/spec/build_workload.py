@@ -12,7 +12,7 @@ from contend.settings.schemas import SCRIPT_SCHEMA, Schema, imported_name, schem
 from contend.settings.tables import Named, Tagged
 from contend.settings.values import Key, Level, Refused
 from contend.spec.document import Document
-from contend.spec.keys import SCRIPT_OPTIONS_PREFIX, resolve
+from contend.spec.keys import SCRIPT_OPTIONS_PREFIX
 from contend.spec.model import Experiment, Factor, WorkloadSpec
 from contend.spec.scripts import (
     BUNDLED,
@@ -258,10 +258,7 @@ def _refuse_of_prepare(
 
 def _check_reference(document: Document, place: tuple[str, ...], path: str) -> None:
     sentence = f"{'.'.join(place)} refers to"
-    try:
-        target = resolve(path)
-    except Refused as refused:
-        document.refuse(place, f"{sentence} {path}: {refused.reason}", hint=refused.hint)
+    target = document.target(place, path, f"{sentence} {path}: ")
     if not target.can_vary or isinstance(target.key.kind, Tagged | Named):
         document.refuse(place, f"{sentence} {path}, which is no value of a cell")
     if "options" in target.steps:

@@ -22,11 +22,11 @@ from contend.settings.model import Setting
 from contend.settings.place import PLACE_MEANINGS
 from contend.settings.tables import Nested, can_vary
 from contend.settings.values import (
+    BaseKind,
     Choice,
     Duration,
     Flag,
     Key,
-    Kind,
     Real,
     Refused,
     Several,
@@ -41,7 +41,7 @@ _OTHERS = r"^(status\..+_per_query|(statement|event)\..+\..+)$"
 _SOME = ", ".join(f'"{name}"' for name in ("qps", "response_us_p99", "server_cpu_us_per_query"))
 
 
-class MetricNames(Kind):
+class MetricNames(BaseKind):
     """One metric or several by name, the one that decides first; read as a tuple."""
 
     def read(self, value: object) -> tuple[str, ...]:

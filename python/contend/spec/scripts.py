@@ -13,9 +13,9 @@ from typing import Any
 
 from contend.settings.values import (
     AnyLevel,
+    BaseKind,
     Choice,
     Key,
-    Kind,
     Level,
     Refused,
     Text,
@@ -28,7 +28,7 @@ REFERENCE = "$"
 
 
 @dataclass(frozen=True, slots=True)
-class Switch(Kind):
+class Switch(BaseKind):
     """What scripts take as a switch."""
 
     def read(self, value: object) -> Level:
@@ -44,7 +44,7 @@ class Switch(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Number(Kind):
+class Number(BaseKind):
     """A number, or text with a size suffix in steps of 1024, as scripts take `10M`."""
 
     def read(self, value: object) -> Level:
