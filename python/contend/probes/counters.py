@@ -18,7 +18,7 @@ import pymysql
 from pymysql.connections import Connection
 
 from contend import host, probed
-from contend.metrics.status_variables import GAUGES
+from contend.metrics.counters import GAUGES
 from contend.probed import DelayLine, ModelCounters, Probes, QueryCacheWaits
 from contend.probes.members import MembersProbe, ObservedMember
 from contend.probes.status import Counters, whole_numbers

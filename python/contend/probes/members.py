@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from pymysql.connections import Connection
 
 from contend import host
-from contend.metrics.status_variables import GAUGES
+from contend.metrics.counters import GAUGES
 from contend.probed import MemberUse
 from contend.probes.status import Counters, whole_numbers
 
