@@ -6,7 +6,7 @@ Both write to standard error, so that standard output is the result alone.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Self
 
@@ -85,7 +85,7 @@ def label(cell: Mapping[str, object]) -> str:
 
 
 class PlainDisplay:
-    """One line a step, for logs and pipes."""
+    """For logs and pipes: a line for each repeat, for what failed, and now and then for a step."""
 
     def __init__(self, console: CleanConsole) -> None:
         self._console = console
@@ -94,12 +94,13 @@ class PlainDisplay:
         self._told: set[str] = set()
         self._total = 0
         self._clock: Clock | None = None
+        self._repeat: list[RunRecord] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        pass
+        self._repeat_ended()
 
     def paused(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -121,14 +122,26 @@ class PlainDisplay:
                 if self._clock is not None:
                     self._clock.run_began(event)
             case events.RunEnded(record):
-                self._run_ended(record, _outcome(event))
+                self._run_ended(record)
 
-    def _run_ended(self, record: RunRecord, outcome: str) -> None:
-        left = ""
+    def _run_ended(self, record: RunRecord) -> None:
+        if self._repeat and self._repeat[0].repeat != record.repeat:
+            self._repeat_ended()
         if self._clock is not None:
             self._clock.run_ended(record)
-            left = f"  ({self._clock})"
-        self._say(f"run {record.run}/{self._total}  {label(record.cell)}: {outcome}{left}")
+        if record.done is None:
+            self._say(f"run {record.run}/{self._total}  {label(record.cell)}: {_outcome([record])}")
+        else:
+            self._repeat.append(record)
+
+    def _repeat_ended(self) -> None:
+        """Tell of the runs since the last such line."""
+        if not self._repeat:
+            return
+        ended, self._repeat = self._repeat, []
+        left = f"  ({self._clock})" if self._clock is not None else ""
+        until = f"repeat {ended[0].repeat}, run {ended[-1].run}/{self._total}"
+        self._say(f"{until}: {_outcome(ended)}{left}")
 
     def _progress(self, event: events.StepProgress) -> None:
         share = event.done / max(1, event.total)
@@ -226,7 +239,7 @@ class LiveDisplay:
             self._clock.run_ended(event.record)
         if self._runs is not None:
             self._progress.advance(self._runs)
-        self._show_runs(_outcome(event))
+        self._show_runs(_outcome([event.record]))
 
     def _show_runs(self, pace: str) -> None:
         if self._runs is None or self._clock is None:
@@ -242,13 +255,20 @@ Display = LiveDisplay | PlainDisplay
 """A listener of the lab with a beginning and an end."""
 
 
-def _outcome(event: events.RunEnded) -> str:
-    record = event.record
-    if record.done is not None:
-        marks = ", ".join(sorted({str(warning["code"]) for warning in record.warnings}))
-        seconds = metric_of(SECONDS).value(record)
-        took = f"{seconds:.3g} s, " if seconds is not None else ""
-        qps = record.done["qps"]
-        rate = f"{qps:,.0f}" if qps >= 100 else format_count(qps)
-        return f"{took}{rate} q/s" + (f"  [{marks}]" if marks else "")
-    return f"{record.status}: {(record.error or {}).get('message', '')}"
+def _outcome(records: Sequence[RunRecord]) -> str:
+    """`1,234 to 5,678 q/s`, with the marks of the runs; of one without figures why."""
+    done = [record.done for record in records if record.done is not None]
+    if not done:
+        return f"{records[0].status}: {(records[0].error or {}).get('message', '')}"
+    seconds = [s for one in records if (s := metric_of(SECONDS).value(one)) is not None]
+    marks = ", ".join(sorted({str(mark["code"]) for one in records for mark in one.warnings}))
+    took = f"{_span([f'{one:.3g}' for one in sorted(seconds)])} s, " if seconds else ""
+    rates = [
+        f"{qps:,.0f}" if qps >= 100 else format_count(qps) for qps in sorted(d["qps"] for d in done)
+    ]
+    return f"{took}{_span(rates)} q/s" + (f"  [{marks}]" if marks else "")
+
+
+def _span(ordered: Sequence[str]) -> str:
+    first, last = ordered[0], ordered[-1]
+    return first if first == last else f"{first} to {last}"

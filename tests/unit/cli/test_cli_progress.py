@@ -53,14 +53,15 @@ def test_a_cell_is_named_by_the_ends_of_its_paths() -> None:
     assert label({"setup.index": True, "setup.other": False}) == "index=on other=off"
 
 
-def test_each_run_is_one_line_with_its_speed_marks_and_the_time_left() -> None:
+def test_each_repeat_is_one_line_with_its_speeds_marks_and_the_time_left() -> None:
     marks = [{"code": "client-limited", "message": "…"}]
-    lines = plain(BEGAN, events.RunEnded(record(warnings=marks)))
+    slow = {**(record().done or {}), "qps": 50.0}
+    ended = [record(warnings=marks), record(run=3, done=slow), record(run=4, repeat=2)]
+    lines = plain(BEGAN, *map(events.RunEnded, ended))
     assert lines[0] == "3 runs to make in runs/x"
-    assert lines[1].startswith(
-        "run 2/4  key_cache_segments=32 connections=64: 64,000 q/s  [client-limited]  ("
-    )
+    assert lines[1].startswith("repeat 1, run 3/4: 50 to 64,000 q/s  [client-limited]  (")
     assert lines[1].endswith(" left)")
+    assert lines[2].startswith("repeat 2, run 4/4: 64,000 q/s  (") and len(lines) == 3
 
 
 @pytest.mark.parametrize("status", ["failed", "lost"])
@@ -170,5 +171,5 @@ def test_runs_that_are_planned_meanwhile_are_counted() -> None:
         events.RunBegan(2, 1, 4, CELL, 8, left_s=60.0),
         events.RunEnded(record()),
     )
-    assert lines[1].startswith("run 2/8  ")
+    assert lines[1].startswith("repeat 1, run 2/8: ")
     assert lines[1].endswith("(60 s left)")
