@@ -23,7 +23,6 @@ from contend.spec.build_workload import (
     with_data_of_schema,
     with_data_of_script,
 )
-from contend.spec.cell import CellError, cell_spec, each_combination
 from contend.spec.document import Document
 from contend.spec.for_report import read_published, read_words
 from contend.spec.keys import (
@@ -35,6 +34,7 @@ from contend.spec.keys import (
     top_level,
 )
 from contend.spec.model import CellSpec, CompareSpec, Experiment, Factor, same_level
+from contend.spec.order import CellError, cell_spec, each_combination
 
 _CHECKED_MAX = 10_000
 """Cells that are looked at when a file is read. What nobody could run need not take minutes."""

@@ -24,7 +24,7 @@ from contend.spec import (
     planned_runs,
     to_dict,
 )
-from contend.spec import cell as cell_module
+from contend.spec import order as cell_module
 from contend.spec.keys import factor_paths, resolve
 
 Load = Callable[..., Experiment]
