@@ -56,8 +56,7 @@ class DataSpec:
     sysbench 0.5 did) or `random` (as sysbench 1.0 does).
     `tables` of None is the one table `sbtest`; a number stands for `sbtest1`, `sbtest2` and so on.
     `rows` is of each table, of the schema `employees` the number of employees.
-    `own` has the keys that are the schema's own (`contend.settings.schemas`), those that were not
-    given too.
+    `own` has the keys that are the schema's own, those that were not given too.
     Under the schema `script` a script's own `prepare` makes the tables; `prepare` is what it is
     told (script and options), known only in the spec of a cell.
     Under `import:NAME` they are those of a dump, with its own database, engines and rows.
