@@ -17,6 +17,7 @@ from contend.settings.tables import Tagged
 from contend.settings.values import AnyLevel, Level, Refused, attribute_name, level_word, shown
 from contend.settings.workload import never_asks
 from contend.spec.build_workload import (
+    Levels,
     check_script,
     kinds_of,
     read_tagged,
@@ -49,11 +50,12 @@ def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Ex
     for section, names in names_by_table().items():
         document.only(tuple(section.split(".")), names)
     factors = _factors(document)
-    values = {setting.path: _value(document, setting, factors) for setting in SETTINGS}
-    check_script(document, values, factors)
-    values = with_data_of_script(document, values, factors)
-    values = with_data_of_schema(document, values, factors)
-    _refuse_idle(document, values, factors)
+    levels = {factor.path: factor.levels for factor in factors}
+    values = {setting.path: _value(document, setting, levels) for setting in SETTINGS}
+    check_script(document, values, levels)
+    values = with_data_of_script(document, values, levels)
+    values = with_data_of_schema(document, values, levels)
+    _refuse_idle(document, values, levels)
     experiment = Experiment(
         name=about["name"] or _name_of_file(document.file),
         question=about["question"],
@@ -80,7 +82,10 @@ GATE_TIME_S = 600.0
 def _compare(document: Document, factors: tuple[Factor, ...], kind: str) -> CompareSpec:
     given = _fixed(document, "compare")
     if given["metric"] is None:
-        given["metric"] = (_metric_of_kinds(factors, kind),)
+        # What the kinds of workload are compared by; if they differ in it, their events.
+        kinds = kinds_of(kind, {factor.path: factor.levels for factor in factors})
+        metrics = {METRICS[each] for each in kinds}
+        given["metric"] = (metrics.pop() if len(metrics) == 1 else EVENTS,)
     given["adjust"] = tuple(given["adjust"])
     compare = CompareSpec(**given, baseline=_baseline(document, factors))
     limit = compare.fail_if_slower
@@ -97,13 +102,6 @@ def _compare(document: Document, factors: tuple[Factor, ...], kind: str) -> Comp
         compare = replace(compare, margin=limit)
     is_open = compare.until is not None or compare.at_most_s is not None
     return compare if is_open else replace(compare, at_most_s=GATE_TIME_S)
-
-
-def _metric_of_kinds(factors: tuple[Factor, ...], kind: str) -> str:
-    """What the kinds of workload are compared by; if they differ in it, their events."""
-    kinds = kinds_of(kind, {factor.path: factor.levels for factor in factors})
-    metrics = {METRICS[each] for each in kinds}
-    return metrics.pop() if len(metrics) == 1 else EVENTS
 
 
 def _check_compare(document: Document, experiment: Experiment) -> None:
@@ -150,23 +148,22 @@ def _fixed(document: Document, section: str) -> dict[str, Any]:
     }
 
 
-def _value(document: Document, setting: Setting, factors: tuple[Factor, ...]) -> Any:
+def _value(document: Document, setting: Setting, levels: Levels) -> Any:
     """The value of a setting in the base: what is given, else its default."""
     key, table = setting.key, document.table(setting.steps[:-1])
     if isinstance(key.kind, Tagged):
-        return read_tagged(document, key, setting.steps, factors)
+        return read_tagged(document, key, setting.steps, levels)
     if key.name not in table:
         return key.default
     return document.read(setting.steps, key, table[key.name])
 
 
-def _refuse_idle(document: Document, values: dict[str, Any], factors: tuple[Factor, ...]) -> None:
+def _refuse_idle(document: Document, values: dict[str, Any], levels: Levels) -> None:
     """A factor that another setting decides would compare a cell with itself."""
-    varied = {factor.path for factor in factors}
     for setting in SETTINGS:
-        if values[setting.path] is None and setting.path not in varied:
+        if values[setting.path] is None and setting.path not in levels:
             continue
-        for path in varied & set(setting.decides):
+        for path in levels.keys() & set(setting.decides):
             sentence = f'factor "{path}" does nothing: {setting.path} decides it'
             document.refuse(("factors", path), sentence)
 
