@@ -26,7 +26,7 @@ from scipy.stats import beta
 
 from contend.stats import Estimate, TableShape, answer_table, family
 from contend.stats.contrasts import chances
-from contend.stats.moderate import Moderated, moderate
+from contend.stats.family import Moderated, moderate
 
 TABLE = TableShape(3, 7)
 UNITS = 8

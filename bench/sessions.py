@@ -36,7 +36,8 @@ from contend.lab.sessions import said_by
 from contend.load import cpu_state, find_program
 from contend.metrics.read import distance_ns
 from contend.spec import from_dict
-from contend.stats import Session, between, finite, leave_one_out
+from contend.stats import Session, between, finite
+from contend.stats.student import t_quantile
 from contend.store import RunFolder
 from contend.units import parse_duration_s
 
@@ -191,7 +192,7 @@ def together(lines: Sequence[Line], metric: str, level: object) -> str:
         for one in line["wholes"]
         if (one["metric"], one["level"]) == (metric, level)
     ]
-    found, left_out = between(sessions), leave_one_out(sessions)
+    found, left_out = between(sessions), left_out_of(sessions)
     if found is None:
         return (
             f"{metric}, {level}: {len(sessions)} sessions are too few to say how far they differ."
@@ -205,11 +206,26 @@ def together(lines: Sequence[Line], metric: str, level: object) -> str:
     )
     if left_out is None:
         return text
-    counts = [f"{100 * one:.0f} %" for one in (left_out.own, left_out.with_tau)]
+    counts = [f"{100 * share:.0f} %" for share in left_out]
     return (
         f"{text} The interval of a session holds the common mean of the others in {counts[0]} of "
-        f"{left_out.n} by its own error only, and in {counts[1]} with what the others differ by."
+        f"{found.n} by its own error only, and in {counts[1]} with what the others differ by."
     )
+
+
+def left_out_of(sessions: Sequence[Session]) -> tuple[float, float] | None:
+    """Share of sessions whose 95 % interval holds the common mean of all others, 0 to 1: by their
+    own error only, and with what the others differ by; None if too few tell."""
+    told = [one for one in sessions if one.tells]
+    own = with_tau = 0
+    for at, one in enumerate(told):
+        others = between([*told[:at], *told[at + 1 :]])
+        if others is None:
+            return None
+        off, half = abs(one.log_ratio - others.mean), one.se * t_quantile(one.df, 0.975)
+        own += off <= half
+        with_tau += off <= math.hypot(half, others.spread, others.half_width)
+    return (own / len(told), with_tau / len(told)) if told else None
 
 
 def percent(log: float) -> str:

@@ -6,11 +6,21 @@ A key that the type does not know is left alone, because a later contend may hav
 
 from __future__ import annotations
 
+import dataclasses
 import types
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    NotRequired,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 Check = Callable[[Any], None]
 
@@ -100,16 +110,16 @@ def check_of(kind: Any) -> Check:
         return _int
     if kind in (str, bool):
         return _plain(kind, {str: "text", bool: "true or false"}[kind])
-    if hasattr(kind, "__required_keys__"):
+    if hasattr(kind, "__required_keys__") or dataclasses.is_dataclass(kind):
         return _object(kind)
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Literal:
         return _literal(arguments)
     if origin in (Union, types.UnionType):
         return _union(arguments)
-    if origin is list:
+    if origin in (list, tuple):
         return _list(check_of(arguments[0]))
-    if origin is dict:
+    if origin in (dict, Mapping):
         return _dict(check_of(arguments[1]))
     if origin is NotRequired:
         return check_of(arguments[0])
@@ -194,9 +204,7 @@ def _dict(check_value: Check) -> Check:
 
 def _object(kind: Any) -> Check:
     hints = get_type_hints(kind, include_extras=True)
-    # In a module whose annotations are texts, Python takes all keys for required.
-    optional = {name for name, hint in hints.items() if get_origin(hint) is NotRequired}
-    needed = NEEDED.get(kind, kind.__required_keys__ - optional)
+    needed = NEEDED.get(kind, _needed(kind, hints))
     least = LEAST.get(kind, {})
     checks: dict[str, Check] = {}
 
@@ -223,6 +231,45 @@ def _object(kind: Any) -> Check:
                 raise WrongShape("", MISSING, [key])
 
     return check
+
+
+def _needed(kind: Any, hints: Mapping[str, Any]) -> frozenset[str]:
+    if dataclasses.is_dataclass(kind):
+        missing = dataclasses.MISSING
+        return frozenset(
+            field.name
+            for field in dataclasses.fields(kind)
+            if field.default is missing and field.default_factory is missing
+        )
+    # In a module whose annotations are texts, Python takes all keys for required.
+    optional = {name for name, hint in hints.items() if get_origin(hint) is NotRequired}
+    return frozenset(kind.__required_keys__ - optional)
+
+
+Built = TypeVar("Built")
+
+
+def built(value: Any, kind: type[Built]) -> Built:
+    """A dataclass of the document that was stored of it.
+
+    Raises:
+        WrongShape: the document is not of its shape.
+        TypeError: it has a key that the dataclass does not know.
+    """
+    found: Built = _built(require(value, kind), kind)
+    return found
+
+
+def _built(value: Any, kind: Any) -> Any:
+    if dataclasses.is_dataclass(kind) and value is not None:
+        hints = get_type_hints(kind)
+        return kind(**{name: _built(part, hints.get(name)) for name, part in value.items()})  # type: ignore[operator]
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is tuple:
+        return tuple(_built(part, arguments[0]) for part in value)
+    if origin is Mapping:
+        return {key: _built(part, arguments[1]) for key, part in value.items()}
+    return value
 
 
 def _or_null(check_kind: Check) -> Check:

@@ -16,6 +16,8 @@ from contend.servers.options import as_text, normal_name, same_value
 from contend.spec import Level
 
 _QUOTES = "'\""
+_QUOTED = re.compile(r"""(['"])((?:(?!\1).|\1\1)*+)\1""", re.DOTALL)
+_LEVEL = re.compile(rf"""\s*+(?:{_QUOTED.pattern}|((?!['"])[^,]*?))\s*(,|\Z)""", re.DOTALL)
 _WHOLE = re.compile(r"-?(0|[1-9]\d{0,19})")
 _REAL = re.compile(r"-?\d{1,20}\.\d{1,20}")
 _FLAG = re.compile(r"(--)?[A-Za-z][\w-]*")
@@ -78,11 +80,24 @@ def split_levels(text: str, of: str) -> list[str]:
     """
     levels, at = [], 0
     while True:
-        level, at = _level_at(text, at, of)
-        levels.append(level)
-        if at == len(text):
+        found = _LEVEL.match(text, at)
+        if found is None:
+            raise RequestError(f"{of!r} has {_wrong_quotes(text[at:].lstrip())}", hint=SHELL)
+        quote, quoted, plain, more = found.groups()
+        if plain == "":
+            raise RequestError(f"{of!r} has an empty level", hint=SHELL)
+        levels.append(plain or quoted.replace(2 * quote, quote))
+        if not more:
             return levels
-        at += 1
+        at = found.end()
+
+
+def _wrong_quotes(text: str) -> str:
+    found = _QUOTED.match(text)
+    if found is None:
+        return f"a {text[0]} that nothing closes"
+    after = text[found.end() :].lstrip()
+    return f"{after.partition(',')[0]!r} after a level in quotes"
 
 
 def level_of(text: str) -> Level:
@@ -105,33 +120,3 @@ def as_typed(name: str, levels: Sequence[Level]) -> str:
 def _quoted(level: str) -> str:
     is_plain = level and level == level.strip() and "," not in level and level[0] not in _QUOTES
     return level if is_plain else "'{}'".format(level.replace("'", "''"))
-
-
-def _level_at(text: str, at: int, of: str) -> tuple[str, int]:
-    """The level that begins there, and where its comma is, or the end of the text."""
-    begin = at + len(text[at:]) - len(text[at:].lstrip())
-    quote = text[begin : begin + 1]
-    if quote not in _QUOTES or not quote:
-        end = text.find(",", at)
-        end = len(text) if end < 0 else end
-        level = text[at:end].strip()
-        if not level:
-            raise RequestError(f"{of!r} has an empty level", hint=SHELL)
-        return level, end
-    level, end = "", begin + 1
-    while True:
-        close = text.find(quote, end)
-        if close < 0:
-            raise RequestError(f"{of!r} has a {quote} that nothing closes", hint=SHELL)
-        level += text[end:close]
-        if text[close + 1 : close + 2] != quote:
-            break
-        level += quote
-        end = close + 2
-    rest = text[close + 1 :]
-    after = rest.lstrip()
-    if after and not after.startswith(","):
-        raise RequestError(
-            f"{of!r} has {after.partition(',')[0]!r} after a level in quotes", hint=SHELL
-        )
-    return level, len(text) - len(after)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from contend.metrics import DISTURBANCES
-from contend.stats.covariates import centred
+from contend.stats.unit_errors import centred
 from contend.store import RunRecord
 
 SAME = 1e-12

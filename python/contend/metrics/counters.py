@@ -7,13 +7,35 @@ gauge is compared as it is.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib import resources
 
 from contend.metrics import read
 from contend.metrics.model import Metric, Read, Run
-from contend.metrics.status_variables import CLOCKS, GAUGES, IDENTITIES, QUERIES
 from contend.outcome import ProcessDelta
+
+_LISTS = tomllib.loads(
+    (resources.files("contend.metrics") / "status_variables.toml").read_text(encoding="utf-8")
+)
+
+GAUGES_OF: dict[str, frozenset[str]] = {
+    kind: frozenset(names) for kind, names in _LISTS["gauges"].items()
+}
+"""By `every` kind of server, `mariadb` alone, `mysql` alone, and what only some have."""
+
+IDENTITIES = frozenset(_LISTS["identities"]["names"])
+"""Numbers that only name something, or are settings of a library."""
+
+GAUGES = frozenset().union(*GAUGES_OF.values()) | IDENTITIES
+"""They say how something is at a moment, and not how often something was done."""
+
+CLOCKS = frozenset(_LISTS["clocks"]["names"])
+"""Counters that tick by the clock."""
+
+QUERIES = frozenset(_LISTS["queries"]["names"])
+"""Counters of the queries themselves, of which there is one a query."""
 
 Counts = Mapping[str, float]
 
@@ -52,8 +74,7 @@ class CounterSource:
             title if self.name == "status" else f"{title} ({self.title})",
             "",
             read.over(self._reader(counter), self.queries),
-            verb="take",
-            noun=title,
+            said=f"take {title}",
             counted=True,
         )
 

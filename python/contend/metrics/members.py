@@ -60,41 +60,25 @@ def _throttled_s(run: Run) -> float | None:
     return sum(known) if known and len(known) == len(held) else None
 
 
+def _conflicts(run: Run) -> float | None:
+    return _of_all(run, *_CONFLICTS)
+
+
+def _commits(run: Run) -> float | None:
+    return _of_all(run, "wsrep_local_commits")
+
+
+# fmt: off
 MEMBERS = (
     Metric("crossing_share", "Share of events that cross servers", "", crossing_share),
-    Metric(
-        "conflicts_per_commit",
-        "Conflicts between nodes per commit",
-        "",
-        read.over(
-            lambda run: _of_all(run, *_CONFLICTS), lambda run: _of_all(run, "wsrep_local_commits")
-        ),
-        verb="have",
-        noun="conflicts per commit",
-        counted=True,
-    ),
-    Metric(
-        "backend_statements_per_select",
-        "Statements that backends answer per SELECT of the front",
-        "",
-        _per_select("Questions"),
-        verb="take",
-        noun="statements of backends per SELECT",
-        counted=True,
-    ),
-    Metric(
-        "backend_bytes_per_select",
-        "Bytes that backends send per SELECT of the front",
-        "",
-        _per_select("Bytes_sent"),
-        verb="take",
-        noun="bytes of backends per SELECT",
-        counted=True,
-    ),
-    Metric(
-        "throttled_s",
-        "Time that CPU quotas held the servers back, all of them together",
-        "s",
-        _throttled_s,
-    ),
+    Metric("conflicts_per_commit", "Conflicts between nodes per commit", "",
+           read.over(_conflicts, _commits), said="have conflicts per commit", counted=True),
+    Metric("backend_statements_per_select",
+           "Statements that backends answer per SELECT of the front", "", _per_select("Questions"),
+           said="take statements of backends per SELECT", counted=True),
+    Metric("backend_bytes_per_select", "Bytes that backends send per SELECT of the front", "",
+           _per_select("Bytes_sent"), said="take bytes of backends per SELECT", counted=True),
+    Metric("throttled_s", "Time that CPU quotas held the servers back, all of them together", "s",
+           _throttled_s),
 )
+# fmt: on

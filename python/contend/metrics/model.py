@@ -55,8 +55,8 @@ class Metric:
     """One figure of a run.
 
     value: reads it off a run; None if the run does not have it. Never negative.
-    verb, noun: what a server does more or less of, if that can be said: "make", "new orders a
-        minute". `counted` if the noun is plural: fewer of them, and not less of it.
+    said: what a server does more or less of, if that can be said, as a verb and a noun: "make new
+        orders a minute". `counted` if the noun is plural: fewer of them, and not less of it.
     histogram, quantile: set for a percentile whose histogram is kept. The figure of several runs
         is then read from the sum of their histograms, and `value` serves for its interval alone.
     """
@@ -68,9 +68,16 @@ class Metric:
     kind: Literal["rate", "time", "amount"] = "amount"
     histogram: Histogram | None = None
     quantile: float | None = None
-    verb: str = ""
-    noun: str = ""
+    said: str = ""
     counted: bool = False
+
+    @property
+    def verb(self) -> str:
+        return self.said.partition(" ")[0]
+
+    @property
+    def noun(self) -> str:
+        return self.said.partition(" ")[2]
 
     @property
     def less_is_better(self) -> bool:

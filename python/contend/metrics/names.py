@@ -47,238 +47,101 @@ def _times(
     if log is not None:
         text = read.recorded(find, log)
         kept = Histogram(prefix, lambda run: str(text(run) or ""))
+
+    def time(end: _End) -> Read:
+        def figure(document: read.Document) -> float | None:
+            recorded = times(document)
+            # Of nothing there is no time.
+            if recorded is None or ("count" in recorded and recorded["count"] == 0):
+                return None
+            return recorded[end]
+
+        return read.field(find, figure)
+
     for end, (called, quantile) in _TIMES.items():
-        yield Metric(
-            f"{prefix}_{end}",
-            f"{title}, {called}",
-            "µs",
-            _time(find, times, end),
-            "time",
-            None if quantile is None else kept,
-            quantile,
-        )
+        log_of_end = None if quantile is None else kept
+        name, words = f"{prefix}_{end}", f"{title}, {called}"
+        yield Metric(name, words, "µs", time(end), "time", log_of_end, quantile)
 
 
-def _time(
-    find: read.Find[read.Document],
-    times: Callable[[read.Document], Percentiles | None],
-    end: _End,
-) -> Read:
-    def figure(document: read.Document) -> float | None:
-        recorded = times(document)
-        # Of nothing there is no time. An older contend-load did not say of how many it is.
-        if recorded is None or ("count" in recorded and recorded["count"] == 0):
-            return None
-        return recorded[end]
+_warming_s = read.field(read.warming, lambda warming: warming["seconds"])
+_cpu_us = read.total(read.client_cpu_us, read.server_cpu_us)
+_qps = read.field(read.outcome, lambda done: done["qps"])
+_resident = read.field(read.warming, lambda warming: warming["resident_share"])
+_ceiling = read.field(read.calibration, lambda kept: kept["share"])
+_switches = read.total(
+    read.field(read.server, lambda used: used["voluntary_switches"]),
+    read.field(read.server, lambda used: used["involuntary_switches"]),
+)
+_read_bytes = read.field(read.server, lambda used: used["read_bytes"])
+_write_bytes = read.field(read.server, lambda used: used["write_bytes"])
+_line_cpu_us = read.field(read.line, lambda line: line["cpu_us"])
 
-    return read.field(find, figure)
-
-
-def _per_query(
-    name: str,
-    title: str,
-    unit: str,
-    *counters: Read,
-    verb: str = "",
-    noun: str = "",
-    counted: bool = False,
-) -> Metric:
-    """The sum of some counters for each query of the window."""
-    figure = read.over(read.total(*counters), read.queries)
-    return Metric(name, title, unit, figure, verb=verb, noun=noun, counted=counted)
-
-
+# fmt: off
 FIXED: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric(
-            THROUGHPUT,
-            "Throughput",
-            "queries/s",
-            read.field(read.outcome, lambda done: done["qps"]),
-            "rate",
-        ),
-        Metric(
-            EVENTS,
-            "Event rate",
-            "events/s",
-            read.over(read.events_in_parts, read.measured_s),
-            "rate",
-            verb="make",
-            noun="events a second",
-            counted=True,
-        ),
+        Metric(THROUGHPUT, "Throughput", "queries/s", _qps, "rate"),
+        Metric(EVENTS, "Event rate", "events/s", read.over(read.events_in_parts, read.measured_s),
+               "rate", said="make events a second", counted=True),
         Metric(SECONDS, "Time for the whole work", "s", read.whole_work_s, "time"),
-        Metric(
-            "warming_s",
-            "Time to warm the buffer pool before the run",
-            "s",
-            read.field(read.warming, lambda warming: warming["seconds"]),
-            "time",
-        ),
-        Metric(
-            "seconds_with_warming",
-            "Time for the whole work with its warming",
-            "s",
-            read.total(
-                read.whole_work_s, read.field(read.warming, lambda warming: warming["seconds"])
-            ),
-            "time",
-        ),
-        Metric(
-            "resident_share",
-            "Share of the tables that is in the buffer pool when the run begins",
-            "",
-            read.field(read.warming, lambda warming: warming["resident_share"]),
-        ),
-        *_times(
-            "response_us",
-            "Response time",
-            read.outcome,
-            lambda done: done["latency_us"],
-            lambda done: done["latency_hdr_ns"],
-        ),
-        *_times(
-            "service_us",
-            "Service time",
-            read.open_loop,
-            lambda loop: loop["service_us"],
-            lambda loop: loop["service_hdr_ns"],
-        ),
-        *_times(
-            "lag_us",
-            "Lag",
-            read.open_loop,
-            lambda loop: loop["lag_us"],
-            lambda loop: loop["lag_hdr_ns"],
-        ),
-        _per_query(
-            "server_cpu_us_per_query",
-            "Server CPU per query",
-            "µs",
-            read.server_cpu_us,
-            verb="take",
-            noun="server CPU per query",
-        ),
-        _per_query(
-            "client_cpu_us_per_query",
-            "Client CPU per query",
-            "µs",
-            read.client_cpu_us,
-            verb="take",
-            noun="client CPU per query",
-        ),
-        Metric(
-            "client_cpu_share",
-            "Share of the client in the CPU time of client and server",
-            "",
-            read.over(read.client_cpu_us, read.total(read.client_cpu_us, read.server_cpu_us)),
-        ),
-        Metric(
-            "round_trips_per_event",
-            "Round trips per event",
-            "",
-            read.round_trips_per_event,
-            verb="take",
-            noun="round trips per event",
-            counted=True,
-        ),
-        Metric(
-            "server_cpu_us_per_event",
-            "Server CPU per event",
-            "µs",
-            read.over(read.server_cpu_us, read.events),
-            verb="take",
-            noun="server CPU per event",
-        ),
-        Metric(
-            "client_cpu_us_per_event",
-            "Client CPU per event",
-            "µs",
-            read.over(read.client_cpu_us, read.events),
-            verb="take",
-            noun="client CPU per event",
-        ),
-        Metric(
-            "client_ceiling_share",
-            "Load-generator utilisation",
-            "",
-            read.field(read.calibration, lambda kept: kept["share"]),
-        ),
-        _per_query(
-            "switches_per_query",
-            "Context switches of the server per query",
-            "",
-            read.field(read.server, lambda used: used["voluntary_switches"]),
-            read.field(read.server, lambda used: used["involuntary_switches"]),
-            verb="take",
-            noun="context switches per query",
-            counted=True,
-        ),
-        _per_query(
-            "read_bytes_per_query",
-            "Bytes the server read from storage per query",
-            "B",
-            read.field(read.server, lambda used: used["read_bytes"]),
-            verb="read",
-            noun="bytes from storage per query",
-            counted=True,
-        ),
-        _per_query(
-            "write_bytes_per_query",
-            "Bytes the server wrote to storage per query",
-            "B",
-            read.field(read.server, lambda used: used["write_bytes"]),
-            verb="write",
-            noun="bytes to storage per query",
-            counted=True,
-        ),
+        Metric("warming_s", "Time to warm the buffer pool before the run", "s", _warming_s, "time"),
+        Metric("seconds_with_warming", "Time for the whole work with its warming", "s",
+               read.total(read.whole_work_s, _warming_s), "time"),
+        Metric("resident_share",
+               "Share of the tables that is in the buffer pool when the run begins", "", _resident),
+        *_times("response_us", "Response time", read.outcome,
+                lambda done: done["latency_us"], lambda done: done["latency_hdr_ns"]),
+        *_times("service_us", "Service time", read.open_loop,
+                lambda loop: loop["service_us"], lambda loop: loop["service_hdr_ns"]),
+        *_times("lag_us", "Lag", read.open_loop,
+                lambda loop: loop["lag_us"], lambda loop: loop["lag_hdr_ns"]),
+        Metric("server_cpu_us_per_query", "Server CPU per query", "µs",
+               read.over(read.server_cpu_us, read.queries), said="take server CPU per query"),
+        Metric("client_cpu_us_per_query", "Client CPU per query", "µs",
+               read.over(read.client_cpu_us, read.queries), said="take client CPU per query"),
+        Metric("client_cpu_share", "Share of the client in the CPU time of client and server", "",
+               read.over(read.client_cpu_us, _cpu_us)),
+        Metric("round_trips_per_event", "Round trips per event", "", read.round_trips_per_event,
+               said="take round trips per event", counted=True),
+        Metric("server_cpu_us_per_event", "Server CPU per event", "µs",
+               read.over(read.server_cpu_us, read.events), said="take server CPU per event"),
+        Metric("client_cpu_us_per_event", "Client CPU per event", "µs",
+               read.over(read.client_cpu_us, read.events), said="take client CPU per event"),
+        Metric("client_ceiling_share", "Load-generator utilisation", "", _ceiling),
+        Metric("switches_per_query", "Context switches of the server per query", "",
+               read.over(_switches, read.queries),
+               said="take context switches per query", counted=True),
+        Metric("read_bytes_per_query", "Bytes the server read from storage per query", "B",
+               read.over(_read_bytes, read.queries),
+               said="read bytes from storage per query", counted=True),
+        Metric("write_bytes_per_query", "Bytes the server wrote to storage per query", "B",
+               read.over(_write_bytes, read.queries),
+               said="write bytes to storage per query", counted=True),
         Metric(KEY_REQUESTS, "Key cache requests per point", "", read.key_requests_per_point),
         Metric("key_misses_per_query", "Key cache misses per query", "", read.key_misses_per_query),
-        Metric(
-            "query_cache_wait_share",
-            "Share of running queries that wait for the query cache's lock",
-            "",
-            read.query_cache_wait_share,
-        ),
-        Metric(
-            "query_cache_miss_share",
-            "Share of SELECTs that the query cache did not answer",
-            "",
-            read.query_cache_miss_share,
-        ),
-        Metric(
-            "lock_wait_share",
-            "Share of the visits to the key cache's locks that waited",
-            "",
-            read.lock_wait_share,
-        ),
+        Metric("query_cache_wait_share",
+               "Share of running queries that wait for the query cache's lock", "",
+               read.query_cache_wait_share),
+        Metric("query_cache_miss_share", "Share of SELECTs that the query cache did not answer", "",
+               read.query_cache_miss_share),
+        Metric("lock_wait_share", "Share of the visits to the key cache's locks that waited", "",
+               read.lock_wait_share),
         Metric("lock_held_ns", "Time that a visit holds a key cache lock", "ns", read.lock_held_ns),
-        Metric(
-            "lock_held_share",
-            "Share of the time in which the busiest key cache lock is held",
-            "",
-            read.lock_held_share,
-        ),
-        *_times(
-            "line_late_us",
-            "Lateness of the delay line",
-            read.line,
-            lambda line: line["late_us"],
-            lambda line: line["late_hdr_ns"],
-        ),
-        _per_query(
-            "line_cpu_us_per_query",
-            "CPU of the delay line per query",
-            "µs",
-            read.field(read.line, lambda line: line["cpu_us"]),
-        ),
+        Metric("lock_held_share",
+               "Share of the time in which the busiest key cache lock is held", "",
+               read.lock_held_share),
+        *_times("line_late_us", "Lateness of the delay line", read.line,
+                lambda line: line["late_us"], lambda line: line["late_hdr_ns"]),
+        Metric("line_cpu_us_per_query", "CPU of the delay line per query", "µs",
+               read.over(_line_cpu_us, read.queries)),
         Metric("cpus_busy", "CPUs busy, server and client together", "", read.cpus_busy),
         Metric("error_share", "Share of queries that ended in an error", "", read.error_share),
         *TPCC,
         *MEMBERS,
     )
 }
+# fmt: on
 """Metrics with a name of their own, in the order in which a reader wants them."""
 
 COSTS = (
@@ -305,61 +168,42 @@ ALWAYS_SHOWN: tuple[Metric, ...] = tuple(
 """What a report has a table of, whether or not it is compared."""
 
 
+# fmt: off
 def _of_statement(prefix: str, name: str) -> Iterator[Metric]:
     """`statement.NAME.FIGURE`: the queries of one class of statements."""
     find = read.named(read.classes, name)
     asked = read.field(find, lambda figures: figures["queries"])
-    yield Metric(
-        f"{prefix}qps",
-        f"Throughput of {name}",
-        "queries/s",
-        read.over(asked, read.measured_s),
-        "rate",
-    )
     rows = read.field(find, lambda figures: figures["rows"])
     errors = read.field(find, lambda figures: figures["errors"])
+    yield Metric(f"{prefix}qps", f"Throughput of {name}", "queries/s",
+                 read.over(asked, read.measured_s), "rate")
     yield Metric(f"{prefix}rows_per_query", f"Rows per {name}", "", read.over(rows, asked))
     yield Metric(f"{prefix}errors_per_query", f"Errors per {name}", "", read.over(errors, asked))
-    service = f"Service time of {name}"
-    yield from _times(f"{prefix}service_us", service, find, lambda figures: figures["latency_us"])
+    yield from _times(f"{prefix}service_us", f"Service time of {name}", find,
+                      lambda figures: figures["latency_us"])
 
 
 def _of_event(prefix: str, name: str) -> Iterator[Metric]:
     """`event.NAME.FIGURE`: the events of one kind."""
     find = read.named(read.kinds, name)
     events = read.field(find, lambda figures: figures["events"])
+    in_parts = read.field(find, lambda figures: figures["events_in_parts"])
     failed = read.field(find, lambda figures: figures["failed"])
-    yield Metric(
-        f"{prefix}events_per_s",
-        f"Rate of {name}",
-        "events/s",
-        read.over(read.field(find, lambda figures: figures["events_in_parts"]), read.measured_s),
-        "rate",
-    )
-    yield Metric(
-        f"{prefix}failed_share",
-        f"Share of {name} that failed",
-        "",
-        read.over(failed, read.total(events, failed)),
-    )
-    yield Metric(
-        f"{prefix}retries_per_event",
-        f"Retries per {name}",
-        "",
-        read.over(read.field(find, lambda figures: figures["retries"]), events),
-    )
-    yield from _times(
-        f"{prefix}response_us",
-        f"Response time of {name}",
-        find,
-        lambda figures: figures["latency_us"],
-        lambda figures: figures["latency_hdr_ns"],
-    )
-    service, lag = f"Service time of {name}", f"Lag of {name}"
-    yield from _times(
-        f"{prefix}service_us", service, find, lambda figures: figures.get("service_us")
-    )
-    yield from _times(f"{prefix}lag_us", lag, find, lambda figures: figures.get("lag_us"))
+    retries = read.field(find, lambda figures: figures["retries"])
+    yield Metric(f"{prefix}events_per_s", f"Rate of {name}", "events/s",
+                 read.over(in_parts, read.measured_s), "rate")
+    yield Metric(f"{prefix}failed_share", f"Share of {name} that failed", "",
+                 read.over(failed, read.total(events, failed)))
+    yield Metric(f"{prefix}retries_per_event", f"Retries per {name}", "",
+                 read.over(retries, events))
+    yield from _times(f"{prefix}response_us", f"Response time of {name}", find,
+                      lambda figures: figures["latency_us"],
+                      lambda figures: figures["latency_hdr_ns"])
+    yield from _times(f"{prefix}service_us", f"Service time of {name}", find,
+                      lambda figures: figures.get("service_us"))
+    yield from _times(f"{prefix}lag_us", f"Lag of {name}", find,
+                      lambda figures: figures.get("lag_us"))
+# fmt: on
 
 
 _Parts = Callable[[Run], Sequence[ClassFigures] | Sequence[KindFigures]]

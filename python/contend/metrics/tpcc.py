@@ -60,25 +60,12 @@ def _efficiency(run: Run) -> float | None:
     return per_minute / (NEW_ORDERS_PER_TERMINAL * run.plan["load"]["connections"])
 
 
+# fmt: off
 TPCC = (
-    Metric(
-        "new_orders_per_minute",
-        "Rate of new orders",
-        "orders/min",
-        _only(_per_minute),
-        "rate",
-        verb="make",
-        noun="new orders a minute",
-        counted=True,
-    ),
-    Metric(
-        "statements_per_transaction",
-        "Statements per transaction",
-        "",
-        _only(_statements),
-        verb="take",
-        noun="statements per transaction",
-        counted=True,
-    ),
+    Metric("new_orders_per_minute", "Rate of new orders", "orders/min", _only(_per_minute), "rate",
+           said="make new orders a minute", counted=True),
+    Metric("statements_per_transaction", "Statements per transaction", "", _only(_statements),
+           said="take statements per transaction", counted=True),
     Metric("tpcc_efficiency", "Share of the new orders possible", "", _only(_efficiency), "rate"),
 )
+# fmt: on

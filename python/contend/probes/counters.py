@@ -11,7 +11,7 @@ import pymysql
 from pymysql.connections import Connection
 
 from contend import host, probed
-from contend.metrics.status_variables import GAUGES
+from contend.metrics.counters import GAUGES
 from contend.probed import DelayLine, MemberUse, ModelCounters, Probes
 from contend.servers.client import fetch
 from contend.servers.kinds import KINDS

@@ -195,7 +195,7 @@ class Profiles(AnyTable):
 
     def read(self, value: object) -> dict[str, dict[str, Any]]:
         if not isinstance(value, dict):
-            raise Refused(f"must be {self.words()}, not {shown(value)}")
+            raise self.wrong(value)
         return {str(name): self._profile(str(name), profile) for name, profile in value.items()}
 
     def _profile(self, name: str, value: object) -> dict[str, Any]:
@@ -239,7 +239,7 @@ class Profiles(AnyTable):
     def words(self) -> str:
         return f"tables of server options: NAME.KIND.OPTION, with KIND {Choice(_kinds()).words()}"
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
         options = OPTIONS.key.kind.schema()
         profile = {
             "type": "object",

@@ -21,11 +21,11 @@ from contend.settings.values import (
     Flag,
     Key,
     Real,
+    Several,
     Text,
     Texts,
     ValueKind,
     WholeNumber,
-    WholeNumbers,
 )
 
 SCRIPT = "lua"
@@ -170,7 +170,7 @@ def _listed(schema: Mapping[str, Any], items: Mapping[str, Any]) -> ValueKind:
     each = value_kind(schema, items)
     if isinstance(each, TomlTable):
         return TomlTables(each.keys)
-    return WholeNumbers(each) if isinstance(each, WholeNumber) else Texts()
+    return Several(each, "whole numbers") if isinstance(each, WholeNumber) else Texts()
 
 
 def _referred(schema: Mapping[str, Any], name: str, default: object) -> ValueKind:

@@ -10,7 +10,7 @@ from typing import Any
 from contend.errors import ContendError, RequestError, WorkError, did_you_mean
 from contend.settings.model import EVERY_CACHE, Need, Setting, Target, Values
 from contend.settings.tables import Inside, TomlTables
-from contend.settings.values import Flag, Key, Refused, Text, shown
+from contend.settings.values import BaseKind, Flag, Key, Refused, Text
 
 _STATEMENT = Text(r"[\s\S]*\S[\s\S]*", "a statement in quotes")
 _NAME = Text(r"[A-Za-z0-9_-]+", "letters, digits, '_' and '-'")
@@ -30,12 +30,12 @@ STEP = (
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(BaseKind):
     """A list of steps. The path of one that has a name leads to whether it is run."""
 
     def read(self, value: object) -> list[dict[str, Any]]:
         if not isinstance(value, list) or not all(isinstance(step, dict) for step in value):
-            raise Refused(f"must be {self.words()}, not {shown(value)}")
+            raise self.wrong(value)
         return TomlTables(STEP).read(value)
 
     def inside(self, rest: str) -> Inside | None:
@@ -57,7 +57,7 @@ class Steps:
     def words(self) -> str:
         return "a list of tables, { do = …, undo = … }"
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
         return TomlTables(STEP).schema()
 
 

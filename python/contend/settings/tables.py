@@ -14,12 +14,12 @@ from typing import Any, Protocol, runtime_checkable
 from contend.errors import did_you_mean
 from contend.settings.values import (
     AnyLevel,
+    BaseKind,
     Choice,
     Key,
     Refused,
-    Texts,
+    Several,
     ValueKind,
-    WholeNumbers,
     at_place,
     attribute_name,
     shown,
@@ -45,7 +45,7 @@ class Nested(Protocol):
 
 def can_vary(key: Key) -> bool:
     """Whether a level of a factor can be a value of the key: a list of lists, say, cannot."""
-    return not isinstance(key.level, Nested | Texts | WholeNumbers | TomlTables)
+    return not isinstance(key.level, Nested | Several | TomlTables)
 
 
 def put_in_table(value: Any, steps: tuple[str, ...], level: object) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def as_plan(keys: tuple[Key, ...], values: Mapping[str, Any]) -> dict[str, Any]:
     return plan
 
 
-class AnyTable:
+class AnyTable(BaseKind):
     """A table into which paths lead, none of them known before."""
 
     def put(self, value: Any, steps: tuple[str, ...], level: object) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class Named(AnyTable):
 
     def read(self, value: object) -> dict[str, Any]:
         if not isinstance(value, dict):
-            raise Refused(f"must be {self.words()}, not {shown(value)}")
+            raise self.wrong(value)
         table: dict[str, Any] = {}
         for spelled, level in value.items():
             name, at = self._checked(spelled, (spelled,)), (spelled,)
@@ -127,7 +127,7 @@ class Named(AnyTable):
     def words(self) -> str:
         return f"a table of the {self.noun}s by name"
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
         each = (self.each or AnyLevel()).schema()
         return {
             "type": "object",
@@ -151,7 +151,7 @@ class TomlTable(AnyTable):
 
     def read(self, value: object) -> dict[str, Any]:
         if not isinstance(value, dict):
-            raise Refused(f"must be {self.words()}, not {shown(value)}")
+            raise self.wrong(value)
         keys = {key.name: key for key in self.keys}
         for name in value:
             if name not in keys:
@@ -179,7 +179,7 @@ class TomlTable(AnyTable):
     def words(self) -> str:
         return f"a table of {', '.join(key.name for key in self.keys)}"
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
         return {
             "type": "object",
             "properties": {key.name: key.schema() for key in self.keys},
@@ -189,14 +189,14 @@ class TomlTable(AnyTable):
 
 
 @dataclass(frozen=True, slots=True)
-class TomlTables:
+class TomlTables(BaseKind):
     """A list of tables with the same keys."""
 
     keys: tuple[Key, ...]
 
     def read(self, value: object) -> list[dict[str, Any]]:
         if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
-            raise Refused(f"must be {self.words()}, not {shown(value)}")
+            raise self.wrong(value)
         tables = []
         for index, table in enumerate(value):
             with at_place(index):
@@ -206,7 +206,7 @@ class TomlTables:
     def words(self) -> str:
         return f"a list of tables of {', '.join(key.name for key in self.keys)}"
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
         return {"type": "array", "items": TomlTable(self.keys).schema()}
 
 
@@ -225,7 +225,7 @@ class Tagged(AnyTable):
             return value
         known = isinstance(value, str) and value in self.kinds
         hint = f"Write {{ kind = {shown(value)} }}." if known else None
-        raise Refused(f"must be {self.words()}, not {shown(value)}", hint=hint)
+        raise self.wrong(value, hint)
 
     def kind_choice(self) -> Choice:
         return Choice(tuple(self.kinds))
@@ -289,7 +289,7 @@ class Tagged(AnyTable):
     def words(self) -> str:
         return f"a table with the {self.noun}'s kind and its parameters"
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
         variants = []
         for kind, keys in self.kinds.items():
             properties: dict[str, object] = {

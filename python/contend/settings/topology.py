@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from contend.errors import RequestError
 from contend.settings.before_run import COLD_STARTS
 from contend.settings.model import Differs, Launch, Need, Setting, Values
 from contend.settings.schemas import schema_of
 from contend.settings.server import ROUND_TRIP, server_named
-from contend.settings.values import Choice, Duration, Key, Refused, WholeNumber, shown
+from contend.settings.values import BaseKind, Choice, Duration, Key, Refused, WholeNumber
 
 SINGLE, SPIDER, GALERA = "single", "spider", "galera"
 
@@ -173,7 +174,7 @@ AS_CLIENT = "as_client"
 
 
 @dataclass(frozen=True, slots=True)
-class Distance:
+class Distance(BaseKind):
     """A duration, or as far as the client is."""
 
     duration: Duration = field(default_factory=lambda: Duration(zero_allowed=True, most="60s"))
@@ -185,14 +186,14 @@ class Distance:
             return self.duration.read(value)
         except Refused:
             if isinstance(value, str) and not value.strip()[:1].isdigit():
-                raise Refused(f"must be {self.words()}, not {shown(value)}") from None
+                raise self.wrong(value) from None
             raise
 
     def words(self) -> str:
         return f'{self.duration.words()}, or "{AS_CLIENT}"'
 
-    def schema(self) -> dict[str, object]:
-        return {"anyOf": [{"const": AS_CLIENT}, *self.duration.schema()["anyOf"]]}  # type: ignore[misc]
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [{"const": AS_CLIENT}, *self.duration.schema()["anyOf"]]}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol, TypeGuard
 
 from contend.errors import nearest
 from contend.units import parse_duration_s
@@ -58,14 +59,21 @@ def at_place(*steps: str | int) -> Iterator[None]:
 class ValueKind(Protocol):
     """What a key's value may be."""
 
-    def read(self, value: object) -> object:
+    def read(self, value: object) -> Any:
         """The value as the objects hold it; raises Refused."""
 
     def words(self) -> str:
         """What it must be, to stand after "must be"."""
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
         """Its JSON Schema."""
+
+
+class BaseKind(ValueKind):
+    """The kinds of value that have the usual refusal."""
+
+    def wrong(self, value: object, hint: str | None = None) -> Refused:
+        return Refused(f"must be {self.words()}, not {shown(value)}", hint=hint)
 
 
 def shown(value: object) -> str:
@@ -85,7 +93,7 @@ def level_word(level: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(BaseKind):
     """A string; if `pattern` is set, one that matches it as a whole."""
 
     pattern: str | None = None
@@ -94,20 +102,18 @@ class Text:
     def read(self, value: object) -> str:
         if isinstance(value, str) and re.fullmatch(self.pattern or "(?s:.*)", value):
             return value
-        raise Refused(f"must be {self.meaning}, not {shown(value)}")
+        raise self.wrong(value)
 
     def words(self) -> str:
         return self.meaning
 
-    def schema(self) -> dict[str, object]:
-        schema: dict[str, object] = {"type": "string"}
-        if self.pattern is not None:
-            schema["pattern"] = f"^(?:{self.pattern})$"
-        return schema
+    def schema(self) -> dict[str, Any]:
+        pattern = {} if self.pattern is None else {"pattern": f"^(?:{self.pattern})$"}
+        return {"type": "string", **pattern}
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(BaseKind):
     """One of a few names, in their exact spelling."""
 
     names: tuple[str, ...]
@@ -116,40 +122,18 @@ class Choice:
         if isinstance(value, str) and value in self.names:
             return value
         close = nearest(value, self.names) if isinstance(value, str) else None
-        hint = f'Did you mean "{close}"?' if close is not None else None
-        raise Refused(f"must be {self.words()}, not {shown(value)}", hint=hint)
+        raise self.wrong(value, None if close is None else f'Did you mean "{close}"?')
 
     def words(self) -> str:
         quoted = [f'"{name}"' for name in self.names]
         return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
         return {"enum": list(self.names)}
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
-    """Several of a few names, each once; read as a tuple."""
-
-    names: tuple[str, ...]
-
-    def read(self, value: object) -> tuple[str, ...]:
-        if not isinstance(value, list):
-            raise Refused(f"must be {self.words()}, not {shown(value)}")
-        chosen = tuple(Choice(self.names).read(name) for name in value)
-        if len(set(chosen)) < len(chosen):
-            raise Refused("names one of them twice")
-        return chosen
-
-    def words(self) -> str:
-        return f"a list of {Choice(self.names).words()}"
-
-    def schema(self) -> dict[str, object]:
-        return {"type": "array", "items": Choice(self.names).schema(), "uniqueItems": True}
-
-
-@dataclass(frozen=True, slots=True)
-class WholeNumber:
+class WholeNumber(BaseKind):
     """A whole number between `least` and `most`, both included."""
 
     least: int = 0
@@ -157,9 +141,9 @@ class WholeNumber:
 
     def read(self, value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
-            raise Refused(f"must be {self.words()}, not {shown(value)}", hint=_count_hint(value))
+            raise self.wrong(value, _count_hint(value))
         if not self.least <= value <= self.most:
-            raise Refused(f"must be {self.words()}, not {shown(value)}")
+            raise self.wrong(value)
         return value
 
     def words(self) -> str:
@@ -167,7 +151,7 @@ class WholeNumber:
             return f"a whole number of at least {self.least}"
         return f"a whole number from {self.least} to {self.most}"
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
         return {"type": "integer", "minimum": self.least, "maximum": self.most}
 
 
@@ -180,48 +164,50 @@ def _count_hint(value: object) -> str | None:
     return f"Write {number:_}."
 
 
+def is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 @dataclass(frozen=True, slots=True)
-class Real:
+class Real(BaseKind):
     """A number strictly between `above` and `below`."""
 
     above: float
     below: float
 
     def read(self, value: object) -> float:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if is_number and self.above < value < self.below:  # type: ignore[operator]
-            return float(value)  # type: ignore[arg-type]
-        raise Refused(f"must be {self.words()}, not {shown(value)}")
+        if is_number(value) and self.above < value < self.below:
+            return float(value)
+        raise self.wrong(value)
 
     def words(self) -> str:
         return f"a number between {self.above:g} and {self.below:g}"
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
         return {"type": "number", "exclusiveMinimum": self.above, "exclusiveMaximum": self.below}
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
+class Bounded(BaseKind):
     """A number from `least` to `most`, both of which it may be."""
 
     least: float
     most: float
 
     def read(self, value: object) -> int | float:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if is_number and self.least <= value <= self.most:  # type: ignore[operator]
-            return value  # type: ignore[return-value]
-        raise Refused(f"must be {self.words()}, not {shown(value)}")
+        if is_number(value) and self.least <= value <= self.most:
+            return value
+        raise self.wrong(value)
 
     def words(self) -> str:
         return f"a number from {self.least:g} to {self.most:g}"
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
         return {"type": "number", "minimum": self.least, "maximum": self.most}
 
 
 @dataclass(frozen=True, slots=True)
-class Width:
+class Width(BaseKind):
     """A width as a ratio: 0.02, `"2 %"` or, with the sign, `"±2 %"`."""
 
     sign: str = "±"
@@ -236,20 +222,20 @@ class Width:
         if isinstance(value, str):
             match = re.fullmatch(self._pattern, value)
             if match is None:
-                raise Refused(f"must be {self.words()}, not {shown(value)}")
+                raise self.wrong(value)
             value = float(match.group(1)) / 100
         return Real(0.0, 1.0).read(value)
 
     def words(self) -> str:
         return self.meaning
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
         text = {"type": "string", "pattern": f"^{self._pattern}$".replace("(?:", "(")}
         return {"anyOf": [text, Real(0.0, 1.0).schema()]}
 
 
 @dataclass(frozen=True, slots=True)
-class Duration:
+class Duration(BaseKind):
     """A time span as text with a unit, or a bare number of seconds; read as seconds.
 
     `most` is the longest that is allowed, as a file would have it.
@@ -260,7 +246,7 @@ class Duration:
 
     def read(self, value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise Refused(f"must be {self.words()}, not {shown(value)}")
+            raise self.wrong(value)
         most_s = parse_duration_s(self.most)
         too_long = f"must be at most {shown(self.most)}, not {shown(value)}"
         if isinstance(value, int) and value > most_s:  # it may be more than a float can hold
@@ -278,37 +264,30 @@ class Duration:
     def words(self) -> str:
         return 'a duration such as "2s", "500ms" or "8m"'
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
+        pattern = r"^\s*([0-9]+(\.[0-9]+)?\s*(us|µs|ms|s|m|min|h|d)\s*)+$"
         least = "minimum" if self.zero_allowed else "exclusiveMinimum"
-        return {
-            "anyOf": [
-                {
-                    "type": "string",
-                    "pattern": r"^\s*([0-9]+(\.[0-9]+)?\s*(us|µs|ms|s|m|min|h|d)\s*)+$",
-                },
-                {"type": "number", least: 0},
-            ]
-        }
+        return {"anyOf": [{"type": "string", "pattern": pattern}, {"type": "number", least: 0}]}
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(BaseKind):
     """True or false."""
 
     def read(self, value: object) -> bool:
         if not isinstance(value, bool):
-            raise Refused(f"must be {self.words()}, not {shown(value)}")
+            raise self.wrong(value)
         return value
 
     def words(self) -> str:
         return "true or false"
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
         return {"type": "boolean"}
 
 
 @dataclass(frozen=True, slots=True)
-class AnyLevel:
+class AnyLevel(BaseKind):
     """Text, a number or true/false, as it stands: what a server option can be."""
 
     def read(self, value: object) -> Level:
@@ -318,51 +297,44 @@ class AnyLevel:
             if not abs(value) < 2**64:
                 raise Refused(f"must be a number of at most 64 bits, not {shown(value)}")
             return value
-        raise Refused(f"must be {self.words()}, not {shown(value)}")
+        raise self.wrong(value)
 
     def words(self) -> str:
         return "text, a number or true/false"
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
         return {"type": ["string", "number", "boolean"]}
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
-    """A list of strings."""
+class Several(BaseKind):
+    """A list of values of one kind, each once if they are `unique`."""
 
-    def read(self, value: object) -> list[str]:
-        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-            raise Refused(f"must be {self.words()}, not {shown(value)}")
-        return value
+    each: ValueKind
+    noun: str
+    unique: bool = False
 
-    def words(self) -> str:
-        return "a list of texts in quotes"
-
-    def schema(self) -> dict[str, object]:
-        return {"type": "array", "items": {"type": "string"}}
-
-
-@dataclass(frozen=True, slots=True)
-class WholeNumbers:
-    """A list of whole numbers."""
-
-    each: WholeNumber
-
-    def read(self, value: object) -> list[int]:
+    def read(self, value: object) -> list[Any]:
         if not isinstance(value, list):
-            raise Refused(f"must be {self.words()}, not {shown(value)}")
-        return [self.each.read(item) for item in value]
+            raise self.wrong(value)
+        found = [self.each.read(item) for item in value]
+        if self.unique and len(set(found)) < len(found):
+            raise Refused("names one of them twice")
+        return found
 
     def words(self) -> str:
-        return "a list of whole numbers"
+        return f"a list of {self.noun}"
 
-    def schema(self) -> dict[str, object]:
-        return {"type": "array", "items": self.each.schema()}
+    def schema(self) -> dict[str, Any]:
+        unique = {"uniqueItems": True} if self.unique else {}
+        return {"type": "array", "items": self.each.schema(), **unique}
+
+
+Texts = partial(Several, Text(), "texts in quotes")
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class Command(BaseKind):
     """A program with its arguments: a list, or text that is split as a shell splits it."""
 
     def read(self, value: object) -> list[str]:
@@ -372,13 +344,13 @@ class Command:
             except ValueError as error:
                 raise Refused(f"cannot be split into words: {error}") from None
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise Refused(f"must be {self.words()}, not {shown(value)}")
+            raise self.wrong(value)
         return list(value)
 
     def words(self) -> str:
         return "a program with its arguments, as a list or as one text"
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
         return {"anyOf": [{"type": "string"}, Texts().schema()]}
 
 

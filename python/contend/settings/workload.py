@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from contend.errors import RequestError
 from contend.settings.load import ends_with_its_work
@@ -20,17 +21,17 @@ from contend.settings.schemas import (
     SCHEMAS,
     SCRIPT_SCHEMA,
     imported_name,
+    of_data,
     schema_of,
 )
-from contend.settings.schemas.model import of_data
-from contend.settings.values import Choice, Key, Refused, Text, WholeNumber, shown
+from contend.settings.values import BaseKind, Choice, Key, Refused, Text, WholeNumber, shown
 
 ENGINES = ("InnoDB", "MyISAM", "Aria", "RocksDB")
 """Storage engines, as a server spells them."""
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaName:
+class SchemaName(BaseKind):
     """Tables that contend makes, by their name; or those that were imported."""
 
     made: Choice
@@ -40,13 +41,13 @@ class SchemaName:
         if name is None:
             return self.made.read(value)
         if re.fullmatch(IMPORT_NAME, name) is None:
-            raise Refused(f"must be {self.words()}, not {shown(value)}")
+            raise self.wrong(value)
         return f"{IMPORT_PREFIX}{name}"
 
     def words(self) -> str:
         return f'{self.made.words()}, or "{IMPORT_PREFIX}NAME"'
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
         imported = {"type": "string", "pattern": f"^{IMPORT_PREFIX}{IMPORT_NAME}$"}
         return {"anyOf": [self.made.schema(), imported]}
 
@@ -90,38 +91,31 @@ DATA = (
         need=Need.DATA,
         lasts=Need.DATA,
     ),
-    of_data(Key("engine", Choice(ENGINES), "InnoDB", "storage engine of the tables")),
+    of_data("engine", Choice(ENGINES), "InnoDB", "storage engine of the tables"),
     of_data(
-        Key(
-            "rows",
-            WholeNumber(1),
-            10_000,
-            "rows of each table; of employees the number of employees, 100 or more (default "
-            "there: all 300,024)",
-        ),
+        "rows",
+        WholeNumber(1),
+        10_000,
+        "rows of each table; of employees the number of employees, 100 or more (default "
+        "there: all 300,024)",
         _enough_rows,
     ),
-    *(
-        of_data(key)
-        for key in (
-            Key(
-                "tables",
-                WholeNumber(1, 10_000),
-                None,
-                "number of tables, sbtest1, sbtest2 and so on (default: the one table sbtest; for "
-                "a script 1, so sbtest1)",
-            ),
-            Key("seed", WholeNumber(0), 1, "seed of the rows' content"),
-            Key(
-                "k",
-                Choice(("row_number", "random")),
-                "row_number",
-                "how the indexed column k is filled: row_number (unique, in file order, as "
-                "sysbench 0.5 did) or random (as sysbench 1.0 does)",
-            ),
-            Key("table_options", Text(), "", "options appended to each CREATE TABLE"),
-        )
+    of_data(
+        "tables",
+        WholeNumber(1, 10_000),
+        None,
+        "number of tables, sbtest1, sbtest2 and so on (default: the one table sbtest; for a script "
+        "1, so sbtest1)",
     ),
+    of_data("seed", WholeNumber(0), 1, "seed of the rows' content"),
+    of_data(
+        "k",
+        Choice(("row_number", "random")),
+        "row_number",
+        "how the indexed column k is filled: row_number (unique, in file order, as sysbench 0.5 "
+        "did) or random (as sysbench 1.0 does)",
+    ),
+    of_data("table_options", Text(), "", "options appended to each CREATE TABLE"),
     *(setting for schema in SCHEMAS.values() for setting in schema.own),
 )
 

@@ -6,7 +6,6 @@ from contend.settings.plan_keys import SCRIPT, STATEMENTS
 from contend.settings.schemas import SCRIPT_SCHEMA, imported_name
 from contend.settings.values import Level, Refused
 from contend.spec.build_workload import prepared_with
-from contend.spec.cell import cell_spec, cell_specs, cells
 from contend.spec.document import (
     HIDDEN,
     has_word,
@@ -15,7 +14,7 @@ from contend.spec.document import (
     without_dsn_passwords,
 )
 from contend.spec.keys import MetricNames, without_metric
-from contend.spec.load import load_experiment, read_experiment, recipe_text, recipes
+from contend.spec.load import load_experiment, read_experiment, recipe_text, recipes, written
 from contend.spec.model import (
     SPEC_FORMAT,
     Cell,
@@ -35,7 +34,11 @@ from contend.spec.model import (
     to_dict,
 )
 from contend.spec.order import (
+    Roles,
     blocks_at_first,
+    cell_spec,
+    cell_specs,
+    cells,
     contexts,
     is_of_treatments,
     is_open,
@@ -43,9 +46,8 @@ from contend.spec.order import (
     next_repeat,
     planned_load_s,
     planned_runs,
+    roles_of,
     turn_of,
 )
-from contend.spec.roles import Roles, roles_of
 from contend.spec.schema import json_schema, key_tables
 from contend.spec.scripts import is_file
-from contend.spec.written import written

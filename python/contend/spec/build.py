@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
@@ -18,26 +17,25 @@ from contend.settings.tables import Tagged
 from contend.settings.values import AnyLevel, Level, Refused, attribute_name, level_word, shown
 from contend.settings.workload import never_asks
 from contend.spec.build_workload import (
+    Levels,
     check_script,
     kinds_of,
     read_tagged,
     with_data_of_schema,
     with_data_of_script,
 )
-from contend.spec.cell import CellError, cell_spec, each_combination
 from contend.spec.document import Document
+from contend.spec.for_report import read_published, read_words
 from contend.spec.keys import (
     PLAIN_TABLES,
     PathTarget,
     factor_paths,
     known_paths,
     names_by_table,
-    resolve,
     top_level,
 )
 from contend.spec.model import CellSpec, CompareSpec, Experiment, Factor, same_level
-from contend.spec.published import read_published
-from contend.spec.read_words import read_words
+from contend.spec.order import CellError, cell_spec, each_combination
 
 _CHECKED_MAX = 10_000
 """Cells that are looked at when a file is read. What nobody could run need not take minutes."""
@@ -50,13 +48,14 @@ def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Ex
     _check_top_level(document)
     about = _fixed(document, "experiment")
     for section, names in names_by_table().items():
-        _refuse_unknown(document, section, names)
+        document.only(tuple(section.split(".")), names)
     factors = _factors(document)
-    values = {setting.path: _value(document, setting, factors) for setting in SETTINGS}
-    check_script(document, values, factors)
-    values = with_data_of_script(document, values, factors)
-    values = with_data_of_schema(document, values, factors)
-    _refuse_idle(document, values, factors)
+    levels = {factor.path: factor.levels for factor in factors}
+    values = {setting.path: _value(document, setting, levels) for setting in SETTINGS}
+    check_script(document, values, levels)
+    values = with_data_of_script(document, values, levels)
+    values = with_data_of_schema(document, values, levels)
+    _refuse_idle(document, values, levels)
     experiment = Experiment(
         name=about["name"] or _name_of_file(document.file),
         question=about["question"],
@@ -83,7 +82,11 @@ GATE_TIME_S = 600.0
 def _compare(document: Document, factors: tuple[Factor, ...], kind: str) -> CompareSpec:
     given = _fixed(document, "compare")
     if given["metric"] is None:
-        given["metric"] = (_metric_of_kinds(factors, kind),)
+        # What the kinds of workload are compared by; if they differ in it, their events.
+        kinds = kinds_of(kind, {factor.path: factor.levels for factor in factors})
+        metrics = {METRICS[each] for each in kinds}
+        given["metric"] = (metrics.pop() if len(metrics) == 1 else EVENTS,)
+    given["adjust"] = tuple(given["adjust"])
     compare = CompareSpec(**given, baseline=_baseline(document, factors))
     limit = compare.fail_if_slower
     if limit is None:
@@ -99,13 +102,6 @@ def _compare(document: Document, factors: tuple[Factor, ...], kind: str) -> Comp
         compare = replace(compare, margin=limit)
     is_open = compare.until is not None or compare.at_most_s is not None
     return compare if is_open else replace(compare, at_most_s=GATE_TIME_S)
-
-
-def _metric_of_kinds(factors: tuple[Factor, ...], kind: str) -> str:
-    """What the kinds of workload are compared by; if they differ in it, their events."""
-    kinds = kinds_of(kind, {factor.path: factor.levels for factor in factors})
-    metrics = {METRICS[each] for each in kinds}
-    return metrics.pop() if len(metrics) == 1 else EVENTS
 
 
 def _check_compare(document: Document, experiment: Experiment) -> None:
@@ -143,7 +139,7 @@ def _fixed(document: Document, section: str) -> dict[str, Any]:
     """The values of a table that has no settings: those given, defaults for the others."""
     keys = {key.name: key for key in PLAIN_TABLES[section]}
     table = document.table((section,))
-    _refuse_unknown(document, section, (*keys, *_SUBTABLES.get(section, ())))
+    document.only((section,), (*keys, *_SUBTABLES.get(section, ())))
     return {
         attribute_name(key): document.read((section, name), key, table[name])
         if name in table
@@ -152,35 +148,22 @@ def _fixed(document: Document, section: str) -> dict[str, Any]:
     }
 
 
-def _refuse_unknown(document: Document, section: str, names: Sequence[str]) -> None:
-    table = tuple(section.split("."))
-    for name in document.table(table):
-        if name in names:
-            continue
-        hint = did_you_mean(name, names)
-        elsewhere = [p for p in known_paths() if p.endswith(f".{name}")]
-        if elsewhere:
-            hint = f'Did you mean "{elsewhere[0]}"?'
-        document.refuse((*table, name), f'unknown key "{name}" in [{section}]', hint=hint)
-
-
-def _value(document: Document, setting: Setting, factors: tuple[Factor, ...]) -> Any:
+def _value(document: Document, setting: Setting, levels: Levels) -> Any:
     """The value of a setting in the base: what is given, else its default."""
     key, table = setting.key, document.table(setting.steps[:-1])
     if isinstance(key.kind, Tagged):
-        return read_tagged(document, key, setting.steps, factors)
+        return read_tagged(document, key, setting.steps, levels)
     if key.name not in table:
         return key.default
     return document.read(setting.steps, key, table[key.name])
 
 
-def _refuse_idle(document: Document, values: dict[str, Any], factors: tuple[Factor, ...]) -> None:
+def _refuse_idle(document: Document, values: dict[str, Any], levels: Levels) -> None:
     """A factor that another setting decides would compare a cell with itself."""
-    varied = {factor.path for factor in factors}
     for setting in SETTINGS:
-        if values[setting.path] is None and setting.path not in varied:
+        if values[setting.path] is None and setting.path not in levels:
             continue
-        for path in varied & set(setting.decides):
+        for path in levels.keys() & set(setting.decides):
             sentence = f'factor "{path}" does nothing: {setting.path} decides it'
             document.refuse(("factors", path), sentence)
 
@@ -232,10 +215,7 @@ def _factor_target(document: Document, path: str, value: object) -> PathTarget:
             f'the path of factor "{path}.{inner}" must be in quotes',
             hint=f'Write "{path}.{inner}" = […].',
         )
-    try:
-        target = resolve(path)
-    except Refused as refused:
-        document.refuse(place, f"factor {refused.reason}", hint=refused.hint)
+    target = document.target(place, path, "factor ")
     if not target.can_vary:
         hint = did_you_mean(path, factor_paths())
         document.refuse(place, f'"{path}" cannot be a factor: no cell depends on it', hint=hint)
@@ -290,11 +270,7 @@ def _baseline(document: Document, factors: tuple[Factor, ...]) -> dict[str, Leve
             hint=f'Write baseline = {{ "{path}.{inner}" = … }}.',
         )
     known = {factor.path: factor for factor in factors}
-    try:
-        target = resolve(path)
-    except Refused as refused:
-        close = did_you_mean(path, known)
-        document.refuse((*place, path), f"compare.baseline: {refused.reason}", hint=close)
+    target = document.target((*place, path), path, "compare.baseline: ", known)
     factor = known.get(target.path)
     if factor is None:
         document.refuse(

@@ -3,7 +3,7 @@ and its data: what its schema says of itself, and what means nothing to it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from contend.errors import did_you_mean
@@ -12,7 +12,7 @@ from contend.settings.schemas import SCRIPT_SCHEMA, Schema, imported_name, schem
 from contend.settings.tables import Named, Tagged
 from contend.settings.values import Key, Level, Refused
 from contend.spec.document import Document
-from contend.spec.keys import SCRIPT_OPTIONS_PREFIX, resolve
+from contend.spec.keys import SCRIPT_OPTIONS_PREFIX
 from contend.spec.model import Experiment, Factor, WorkloadSpec
 from contend.spec.scripts import (
     BUNDLED,
@@ -29,17 +29,15 @@ Values = Mapping[str, Any]
 
 
 def read_tagged(
-    document: Document, key: Key, path: tuple[str, ...], factors: tuple[Factor, ...]
+    document: Document, key: Key, path: tuple[str, ...], levels: Levels
 ) -> dict[str, object]:
     """The keys given in a table whose `kind` says which keys it has; raises SpecError."""
     assert isinstance(key.kind, Tagged)
-    levels = {factor.path: factor.levels for factor in factors}
     return _tagged(document, key.kind, path, levels, _referenced(document))
 
 
-def check_script(document: Document, values: Values, factors: tuple[Factor, ...]) -> None:
+def check_script(document: Document, values: Values, levels: Levels) -> None:
     """Refuse options that the scripts of the workload do not take."""
-    levels = {factor.path: factor.levels for factor in factors}
     workload = values["workload"]
     if SCRIPT in kinds_of(workload["kind"], levels):
         has_tables = values["data.schema"] != SCRIPT_SCHEMA
@@ -47,14 +45,13 @@ def check_script(document: Document, values: Values, factors: tuple[Factor, ...]
 
 
 def with_data_of_script(
-    document: Document, values: dict[str, Any], factors: tuple[Factor, ...]
+    document: Document, values: dict[str, Any], levels: Levels
 ) -> dict[str, Any]:
     """`values` with the defaults of `[data]` that depend on the workload.
 
     Scripts ask numbered tables. A file of the user's, in an experiment that says nothing of data,
     makes its own.
     """
-    levels = {factor.path: factor.levels for factor in factors}
     workload = values["workload"]
     kinds = kinds_of(workload["kind"], levels)
     if values["data.schema"] == SCRIPT_SCHEMA:
@@ -258,10 +255,7 @@ def _refuse_of_prepare(
 
 def _check_reference(document: Document, place: tuple[str, ...], path: str) -> None:
     sentence = f"{'.'.join(place)} refers to"
-    try:
-        target = resolve(path)
-    except Refused as refused:
-        document.refuse(place, f"{sentence} {path}: {refused.reason}", hint=refused.hint)
+    target = document.target(place, path, f"{sentence} {path}: ")
     if not target.can_vary or isinstance(target.key.kind, Tagged | Named):
         document.refuse(place, f"{sentence} {path}, which is no value of a cell")
     if "options" in target.steps:
@@ -277,33 +271,26 @@ _OF_A_DUMP = (
 
 
 def with_data_of_schema(
-    document: Document, values: dict[str, Any], factors: tuple[Factor, ...]
+    document: Document, values: dict[str, Any], levels: Levels
 ) -> dict[str, Any]:
     """`values` with the size that the schema has if nothing is said.
 
     Raises:
         SpecError: a key means nothing to the schema, or the workload asks other tables.
     """
-    levels = {factor.path: factor.levels for factor in factors}
-    schemas = [schema_of(str(name)) for name in _levels(levels, "data.schema", values)]
+    names = levels.get("data.schema", (values["data.schema"],))
+    schemas = [schema_of(str(name)) for name in names]
     given = {
         **{f"{_SECTION}{name}": ("data", name) for name in document.table(("data",))},
         **{path: ("factors", path) for path in levels if path.startswith(_SECTION)},
     }
     for path, place in given.items():
         _check_key(document, place, path.removeprefix(_SECTION), schemas)
-    kinds = levels.get("workload.kind", (values["workload"]["kind"],))
-    _check_kinds(document, [str(kind) for kind in kinds], schemas)
+    _check_kinds(document, kinds_of(values["workload"]["kind"], levels), schemas)
     usual = {schema.rows for schema in schemas}
     if "data.rows" not in given and len(usual) == 1 and (rows := usual.pop()) is not None:
         return {**values, "data.rows": rows}
     return values
-
-
-def _levels(
-    levels: Mapping[str, tuple[Level, ...]], path: str, values: Mapping[str, Any]
-) -> tuple[Level, ...]:
-    return levels.get(path, (values[path],))
 
 
 def _check_key(
@@ -323,7 +310,7 @@ def _check_key(
     )
 
 
-def _check_kinds(document: Document, kinds: list[str], schemas: list[Schema]) -> None:
+def _check_kinds(document: Document, kinds: Sequence[str], schemas: list[Schema]) -> None:
     """Most kinds ask the tables of sbtest."""
     for asking in kinds:
         other = next((schema.name for schema in schemas if not _may_ask(asking, schema.name)), None)

@@ -11,12 +11,13 @@ import bisect
 import copy
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
+from contend.errors import did_you_mean
 from contend.settings.tables import Nested
 from contend.settings.values import Choice, Key, Refused, shown
-from contend.spec.keys import VARIANTS, PathTarget, can_be_factor, resolve
+from contend.spec.keys import VARIANTS, PathTarget, can_be_factor, known_paths, resolve
 from contend.spec.model import SpecError
 
 Path = tuple[str | int, ...]
@@ -220,6 +221,29 @@ class Document:
             else:
                 node = node.get(key) if isinstance(node, dict) else None
         return node
+
+    def target(
+        self, place: Path, path: str, about: str = "", known: Iterable[str] = ()
+    ) -> PathTarget:
+        """Where `path`, which stands at `place`, leads; raises SpecError."""
+        try:
+            return resolve(path)
+        except Refused as refused:
+            close = did_you_mean(path, known) or refused.hint
+            self.refuse(place, f"{about}{refused.reason}", hint=close)
+
+    def only(self, place: Path, names: Iterable[str], called: str = "") -> None:
+        """Refuse keys of the table at `place` that are not among `names`."""
+        known = list(names)
+        found = self._at(place)
+        for name in found if isinstance(found, dict) else ():
+            if name not in known:
+                where = called or ".".join(map(str, place))
+                elsewhere = [path for path in known_paths() if path.endswith(f".{name}")]
+                close = (
+                    f'Did you mean "{elsewhere[0]}"?' if elsewhere else did_you_mean(name, known)
+                )
+                self.refuse((*place, name), f'unknown key "{name}" in [{where}]', hint=close)
 
     def table(self, path: tuple[str, ...]) -> dict[str, object]:
         """The table at `path`, empty if there is none."""

@@ -22,13 +22,14 @@ from contend.settings.model import Setting
 from contend.settings.place import PLACE_MEANINGS
 from contend.settings.tables import Nested, can_vary
 from contend.settings.values import (
+    BaseKind,
     Choice,
-    Choices,
     Duration,
     Flag,
     Key,
     Real,
     Refused,
+    Several,
     Text,
     WholeNumber,
     Width,
@@ -40,13 +41,13 @@ _OTHERS = r"^(status\..+_per_query|(statement|event)\..+\..+)$"
 _SOME = ", ".join(f'"{name}"' for name in ("qps", "response_us_p99", "server_cpu_us_per_query"))
 
 
-class MetricNames:
+class MetricNames(BaseKind):
     """One metric or several by name, the one that decides first; read as a tuple."""
 
     def read(self, value: object) -> tuple[str, ...]:
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise Refused(f"must be {self.words()}, not {shown(value)}", hint=f"Write {_SOME}, …")
+            raise self.wrong(value, f"Write {_SOME}, …")
         if not names:
             raise Refused("must name at least one metric", hint=f"Write {_SOME}, …")
         for index, name in enumerate(names):
@@ -66,7 +67,7 @@ class MetricNames:
     def words(self) -> str:
         return "the name of a metric, or a list of names"
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
         name = {"anyOf": [{"enum": list(FIXED)}, {"type": "string", "pattern": _OTHERS}]}
         names = {"type": "array", "items": name, "minItems": 1, "uniqueItems": True}
         return {"anyOf": [name, names]}
@@ -115,6 +116,8 @@ EXPERIMENT = (
         "after the run, try what may be the cause of a difference, as `contend run --why`",
     ),
 )
+
+_DISTURBANCE = Choice(tuple(DISTURBANCES))
 
 COMPARE = (
     Key(
@@ -168,7 +171,7 @@ COMPARE = (
     ),
     Key(
         "adjust",
-        Choices(tuple(DISTURBANCES)),
+        Several(_DISTURBANCE, _DISTURBANCE.words(), unique=True),
         (),
         "disturbances that are allowed for: steal (CPU time that the hypervisor took), neighbours "
         "(that other processes took), io (waiting for storage), distance (how far apart the CPUs "

@@ -17,7 +17,8 @@ from contend.metrics import THROUGHPUT
 from contend.settings import SETTINGS
 from contend.settings.schemas import SBTEST, Schema, schema_of
 from contend.settings.values import Level
-from contend.spec.stored import require_base, require_stored
+from contend.shape import built
+from contend.spec.stored import require_base, require_sizes
 
 
 class SpecError(RequestError):
@@ -55,8 +56,7 @@ class DataSpec:
     sysbench 0.5 did) or `random` (as sysbench 1.0 does).
     `tables` of None is the one table `sbtest`; a number stands for `sbtest1`, `sbtest2` and so on.
     `rows` is of each table, of the schema `employees` the number of employees.
-    `own` has the keys that are the schema's own (`contend.settings.schemas`), those that were not
-    given too.
+    `own` has the keys that are the schema's own, those that were not given too.
     Under the schema `script` a script's own `prepare` makes the tables; `prepare` is what it is
     told (script and options), known only in the spec of a cell.
     Under `import:NAME` they are those of a dump, with its own database, engines and rows.
@@ -333,9 +333,7 @@ class Experiment:
 
 
 SPEC_FORMAT = 5
-"""Version of the stored form. A change that an older contend would misread raises it.
-2: the load names its engine. 3: the base is the value of each setting, by path; the metrics.
-4: what the levels are called. 5: the gate."""
+"""Version of the stored form. Whatever changes that raises it."""
 
 
 def to_dict(experiment: Experiment) -> dict[str, Any]:
@@ -346,69 +344,29 @@ def to_dict(experiment: Experiment) -> dict[str, Any]:
 
 
 def from_dict(stored: Mapping[str, Any]) -> Experiment:
-    """The experiment that `to_dict` wrote; raises SpecError if it is damaged or newer."""
+    """The experiment that `to_dict` wrote; raises SpecError if it is damaged or of another
+    format."""
     number = stored.get("format")
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise SpecError("the stored experiment has no format number")
-    if number > SPEC_FORMAT:
+    if number != SPEC_FORMAT:
         raise SpecError(
             f"the stored experiment has format {number}, and this version of contend reads "
             f"{SPEC_FORMAT}",
-            hint="Read it with the newer contend that wrote it.",
+            hint=f"Read it with the {'newer ' * (number > SPEC_FORMAT)}contend that wrote it.",
         )
     try:
-        require_stored(stored)
-        return _experiment(stored, number)
+        base = stored["base"]
+        # What a later contend can vary had its default in an experiment that could not say it.
+        require_base(base)
+        if unknown := base.keys() - CellSpec().values.keys():
+            raise ValueError(f"it has a setting {min(unknown)}, which this contend does not know")
+        parts = {name: value for name, value in stored.items() if name != "format"}
+        experiment = built({**parts, "base": {"values": base}}, Experiment)
+        require_sizes(stored)
+        return experiment
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise SpecError(f"the stored experiment is damaged: {error}") from error
-
-
-def _experiment(stored: Mapping[str, Any], number: int) -> Experiment:
-    parts = {name: value for name, value in stored.items() if name != "format"}
-    base = parts["base"] if number >= 3 else _by_path(parts["base"])
-    # What a later contend can vary had its default in an experiment that could not say it.
-    require_base(base)
-    parts["base"] = CellSpec({str(path): value for path, value in base.items()})
-    unknown = parts["base"].values.keys() - CellSpec().values.keys()
-    if unknown:
-        raise ValueError(f"it has a setting {min(unknown)}, which this contend does not know")
-    parts["factors"] = tuple(Factor(f["path"], tuple(f["levels"])) for f in parts["factors"])
-    compare = dict(parts["compare"])
-    for several in ("metric", "adjust"):
-        if several in compare:
-            compare[several] = tuple(compare[several])
-    parts["compare"] = CompareSpec(**compare)
-    parts["published"] = tuple(_published(p) for p in parts["published"])
-    parts["words"] = {
-        path: Words(one["change"], one["levels"], tuple(one["plural"]))
-        for path, one in parts.get("words", {}).items()
-    }
-    parts["overrides"] = tuple(parts["overrides"])
-    return Experiment(**parts)
-
-
-def _by_path(base: Mapping[str, Any]) -> dict[str, Any]:
-    """The sections of the formats before 3, with durations named by their unit."""
-    values: dict[str, Any] = {}
-    for section in ("server", "data", "load"):
-        for name, value in base[section].items():
-            values[f"{section}.{name.removesuffix('_s')}"] = value
-    workload = base["workload"]
-    return {**values, "workload": {"kind": workload["kind"], **workload["parameters"]}}
-
-
-def _published(stored: Mapping[str, Any]) -> Published:
-    parts = dict(stored)
-    parts["columns"] = tuple(parts["columns"])
-    parts["rows"] = tuple(
-        PublishedRow(
-            cell=dict(r["cell"]),
-            gain_percent=tuple(r["gain_percent"]),
-            figures=tuple(r.get("figures", ())),
-        )
-        for r in parts["rows"]
-    )
-    return Published(**parts)
 
 
 def _plain(value: object) -> object:

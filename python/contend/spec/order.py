@@ -1,9 +1,11 @@
-"""The order of the runs: randomised blocks, so that only neighbours are compared.
+"""The cells of an experiment, with their levels put in; the order of its runs; what part each
+factor has in a report.
 
-A block is one context (a level of every factor but the compared one) in one repeat. It holds each
-compared level once. As runs of their own they come in random order, so slow changes of the host
-fall on all of them alike; in slices all of them are asked in turn. Contexts are in random order
-within a repeat, so no context always comes after the same other.
+Runs come in randomised blocks, so that only neighbours are compared. A block is one context (a
+level of every factor but the compared one) in one repeat. It holds each compared level once. As
+runs of their own they come in random order, so slow changes of the host fall on all of them alike;
+in slices all of them are asked in turn. Contexts are in random order within a repeat, so no context
+always comes after the same other.
 
 Changing data or restarting the server costs more than a run, so contexts that share data and
 restart needs stay together: data outermost, then restarts, then repeats. Pairs are not torn apart
@@ -15,14 +17,145 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from contend.settings import SETTINGS
 from contend.settings.model import Need
-from contend.settings.treatments import TREATMENT
-from contend.spec.cell import cell_spec, combinations
-from contend.spec.model import Cell, CellKey, CellSpec, Experiment, Planned, cell_key
+from contend.settings.plan_keys import SCRIPT
+from contend.settings.schemas import SCRIPT_SCHEMA
+from contend.settings.tables import Tagged
+from contend.settings.treatments import TREATMENT, treatment_of
+from contend.settings.values import Level, Refused
+from contend.spec.keys import resolve
+from contend.spec.model import (
+    Cell,
+    CellKey,
+    CellSpec,
+    Experiment,
+    Factor,
+    Planned,
+    SpecError,
+    cell_key,
+    same_level,
+)
+from contend.spec.scripts import is_file, reference
+
+
+class CellError(SpecError):
+    """A level that cannot be put where its path says.
+
+    Attributes:
+        path, sentence: of the level, and what is wrong with it.
+    """
+
+    def __init__(self, path: str, sentence: str, *, hint: str | None) -> None:
+        super().__init__(f"a cell of the experiment: {sentence}", hint=hint)
+        self.path = path
+        self.sentence = sentence
+
+
+def cell_spec(experiment: Experiment, cell: Cell) -> CellSpec:
+    """All that the lab needs to run `cell`: the base with the cell's levels, defaults filled in.
+
+    Paths that `cell` does not name keep the value of the base. Parameters that the cell's
+    workload does not have (because the kind is itself a factor) are left out. A cell is computed
+    once and belongs to all who ask for it: `having` makes another one, nobody changes this one.
+    """
+    key = cell_key(cell)
+    if key not in experiment.computed:
+        experiment.computed[key] = _computed(experiment, cell)
+    return experiment.computed[key]
+
+
+def cell_specs(experiment: Experiment) -> Iterator[CellSpec]:
+    """Every cell of the experiment with its levels put in, in the order of `cells`."""
+    return (cell_spec(experiment, cell) for cell in each_combination(experiment.factors))
+
+
+def _computed(experiment: Experiment, cell: Cell) -> CellSpec:
+    given = dict(experiment.base.values)
+    _put(given, cell)
+    _put(given, treatment_of(given))
+    values = dict(given)
+    for setting in SETTINGS:
+        if isinstance(setting.key.kind, Tagged):
+            values[setting.path] = setting.key.kind.completed(given[setting.path])
+    if values["workload"]["kind"] == SCRIPT:
+        _fill_script(experiment, values, given)
+    return CellSpec(values)
+
+
+def _put(given: dict[str, Any], values: Mapping[str, Any]) -> None:
+    """Put values where their paths say; raises CellError."""
+    for path, value in values.items():
+        try:
+            target = resolve(path)
+            if target.setting is None:
+                raise Refused(f'"{path}" is nothing that a cell has')
+            given[target.setting.path] = target.put(given, value)
+        except Refused as refused:
+            named = "" if refused.whole or path in refused.reason else f"{path} "
+            raise CellError(path, f"{named}{refused.reason}", hint=refused.hint) from None
+
+
+def cells(experiment: Experiment) -> tuple[Cell, ...]:
+    """Every combination of levels, in file order with the last factor fastest.
+
+    Keys of a cell are in the order of the experiment's factors. Without factors there is one
+    cell, the empty one.
+    """
+    return combinations(experiment.factors)
+
+
+def combinations(factors: Iterable[Factor]) -> tuple[Cell, ...]:
+    """The cross product of the factors' levels."""
+    return tuple(each_combination(factors))
+
+
+def each_combination(factors: Iterable[Factor]) -> Iterator[Cell]:
+    """The same, one after another."""
+    listed = tuple(factors)
+    paths = [factor.path for factor in listed]
+    for levels in itertools.product(*(factor.levels for factor in listed)):
+        yield dict(zip(paths, levels, strict=True))
+
+
+def _fill_script(experiment: Experiment, values: dict[str, Any], given: Mapping[str, Any]) -> None:
+    """Say where the cell's script is, and what its options refer to."""
+    script = str(values["workload"]["script"])
+    if is_file(script):
+        script = os.path.normpath(Path(experiment.folder, script))
+    options = _filled(values["workload"]["options"], given)
+    values["workload"] = {"kind": SCRIPT, "script": script, "options": options}
+    if values["data.schema"] == SCRIPT_SCHEMA:
+        # Tables are made once: by what the file says, whatever the factors are in this cell.
+        base = experiment.base.values
+        fixed = _filled(base["workload"].get("options"), base)
+        values["data.prepare"] = {"script": script, "options": fixed}
+
+
+def _filled(options: object, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with the values that they refer to in place of the references."""
+    filled = dict(options) if isinstance(options, Mapping) else {}
+    for name, value in filled.items():
+        if (path := reference(value)) is not None:
+            filled[name] = _value_at(path, given)
+    return filled
+
+
+def _value_at(path: str, given: Mapping[str, Any]) -> Any:
+    target = resolve(path)
+    assert target.setting is not None
+    node: Any = given[target.setting.path]
+    for step in target.steps[len(target.setting.steps) :]:
+        node = node.get(step) if isinstance(node, Mapping) else None
+    return target.key.default if node is None else node
+
 
 PILOT_BLOCKS = 2
 """Blocks of each context in the first repeats, so that it shows what a new set of connections
@@ -227,3 +360,80 @@ def _around(path: str, experiment: Experiment) -> Iterator[Cell]:
     for factor in others:
         for level in factor.levels[1:]:
             yield {**first, factor.path: level}
+
+
+_CONNECTIONS = "load.connections"
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """`baseline` is the level of `compared` that the others are compared with.
+
+    If nothing is compared, `compared` is the factor that makes the rows, and `baseline` None.
+    `order` has the paths of all factors as the file has them.
+    """
+
+    compared: Factor | None
+    baseline: Level | None
+    columns: Factor | None
+    tables: tuple[Factor, ...]
+    order: tuple[str, ...]
+
+    @property
+    def levels(self) -> tuple[Level | None, ...]:
+        """The rows: the baseline first; one nameless row if there is no factor for them."""
+        if self.compared is None:
+            return (None,)
+        return tuple(
+            sorted(self.compared.levels, key=lambda level: not same_level(level, self.baseline))
+        )
+
+    @property
+    def others(self) -> list[Level]:
+        """The levels that are compared with the baseline; none if nothing is compared."""
+        if self.compared is None or self.baseline is None:
+            return []
+        return [level for level in self.compared.levels if not same_level(level, self.baseline)]
+
+    @property
+    def column_levels(self) -> tuple[Level | None, ...]:
+        return self.columns.levels if self.columns else (None,)
+
+    def table_contexts(self) -> list[dict[str, Level]]:
+        """The levels of each table, in file order; one empty context if there is one table."""
+        return [dict(cell) for cell in each_combination(self.tables)]
+
+    def cell(
+        self, table: Mapping[str, Level], column: Level | None, level: Level | None
+    ) -> dict[str, Level]:
+        """The cell at one place of the layout."""
+        cell = dict(table)
+        if self.columns is not None and column is not None:
+            cell[self.columns.path] = column
+        if self.compared is not None and level is not None:
+            cell[self.compared.path] = level
+        return {path: cell[path] for path in self.order if path in cell}
+
+
+def roles_of(experiment: Experiment) -> Roles:
+    """The published tables' columns if there are such, else the connections, else the factor
+    with most levels."""
+    compared = experiment.compared
+    baseline = experiment.compare.baseline[compared.path] if compared else None
+    rest = [factor for factor in experiment.factors if factor is not compared]
+    columns = _columns(experiment, rest)
+    rest = [factor for factor in rest if factor is not columns]
+    if compared is None and rest:
+        compared = max(rest, key=lambda factor: len(factor.levels))
+        rest = [factor for factor in rest if factor is not compared]
+    order = tuple(factor.path for factor in experiment.factors)
+    return Roles(compared, baseline, columns, tuple(rest), order)
+
+
+def _columns(experiment: Experiment, candidates: list[Factor]) -> Factor | None:
+    wanted = [published.columns_path for published in experiment.published] + [_CONNECTIONS]
+    for path in wanted:
+        for factor in candidates:
+            if factor.path == path:
+                return factor
+    return max(candidates, key=lambda factor: len(factor.levels), default=None)

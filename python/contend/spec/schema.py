@@ -4,12 +4,13 @@ tables of the reference, both from the tables that the reader uses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from contend.metrics import THROUGHPUT
 from contend.settings import SETTINGS
 from contend.settings.tables import Named, Tagged, TomlTable, TomlTables
 from contend.settings.values import AnyLevel, Duration, Key, ValueKind
+from contend.spec.for_report import WORDS
 from contend.spec.keys import (
     MEANINGS,
     PLAIN_TABLES,
@@ -19,14 +20,13 @@ from contend.spec.keys import (
     resolve,
     settings_by_section,
 )
-from contend.spec.read_words import KEYS as WORDS
 from contend.units import format_duration
 
 
 def json_schema() -> dict[str, object]:
     """Draft 2020-12. Editors with TOML support complete and check experiment files with it."""
     properties: dict[str, object] = {
-        section: _table(section, {key.name: key.schema() for key in keys})
+        section: _object(MEANINGS[section], {key.name: key.schema() for key in keys})
         for section, keys in PLAIN_TABLES.items()
     }
     for section, settings in settings_by_section().items():
@@ -56,18 +56,9 @@ def _make_tables(properties: dict[str, object], section: str) -> dict[str, objec
     path = ""
     for name in filter(None, section.split(".")):
         path = f"{path}.{name}".lstrip(".")
-        properties.setdefault(name, _table(path, {}))
+        properties.setdefault(name, _object(MEANINGS[path], {}))
         properties = _properties(properties, name)
     return properties
-
-
-def _table(section: str, properties: dict[str, object]) -> dict[str, object]:
-    return {
-        "type": "object",
-        "description": MEANINGS[section],
-        "properties": properties,
-        "additionalProperties": False,
-    }
 
 
 def _properties(tables: dict[str, object], section: str) -> dict[str, object]:
@@ -90,20 +81,16 @@ def _by_path(
             return {"anyOf": [value.schema(), levels]}
         return levels if lists else items
 
-    return {
-        "type": "object",
-        "description": MEANINGS[section],
-        "properties": {
-            path: {"description": key.means, **entry(key.kind, key.level)}
-            for path, key in ((path, resolve(path).key) for path in paths)
-        },
-        "patternProperties": {
-            f"^{path.replace('.', chr(92) + '.')}[.]{named.pattern}$": entry(each, each)
-            for path, named in _free_names()
-            for each in (named.each or AnyLevel(),)
-        },
-        "additionalProperties": False,
+    properties = {
+        path: {"description": key.means, **entry(key.kind, key.level)}
+        for path, key in ((path, resolve(path).key) for path in paths)
     }
+    patterns = {
+        f"^{path.replace('.', chr(92) + '.')}[.]{named.pattern}$": entry(each, each)
+        for path, named in _free_names()
+        for each in (named.each or AnyLevel(),)
+    }
+    return _object(MEANINGS[section], properties, patternProperties=patterns)
 
 
 def _free_names() -> list[tuple[str, Named]]:
@@ -117,78 +104,72 @@ def _free_names() -> list[tuple[str, Named]]:
     return [(path, key.kind) for path, key in keys if isinstance(key.kind, Named)]
 
 
-def _words() -> dict[str, object]:
-    text: dict[str, object] = {"type": "string"}
-    kinds: dict[str, dict[str, object]] = {
-        "change": text,
-        "levels": {"type": "object", "additionalProperties": text},
-        "plural": {"type": "array", "items": text},
-    }
+def _object(
+    description: str, properties: Mapping[str, object], **more: object
+) -> dict[str, object]:
     return {
         "type": "object",
-        "description": MEANINGS["words"],
-        "additionalProperties": {
-            "type": "object",
-            "properties": {
-                name: {**kinds[name], "description": means} for name, means in WORDS.items()
-            },
-            "additionalProperties": False,
-        },
+        "description": description,
+        "properties": properties,
+        "additionalProperties": False,
+        **more,
     }
+
+
+def _any_key(section: str, each: Mapping[str, object], **more: object) -> dict[str, object]:
+    """A table whose keys are free."""
+    return {"type": "object", "description": section, "additionalProperties": each, **more}
+
+
+def _text(means: str, **more: object) -> dict[str, object]:
+    return {"type": "string", "description": means, **more}
+
+
+def _list_of(items: object, means: str = "", **more: object) -> dict[str, object]:
+    return {"type": "array", "items": items, **({"description": means} if means else {}), **more}
+
+
+def _words() -> dict[str, object]:
+    text = {"type": "string"}
+    keys = {
+        "change": _text(WORDS["change"]),
+        "levels": _any_key(WORDS["levels"], text),
+        "plural": _list_of(text, WORDS["plural"]),
+    }
+    return _any_key(MEANINGS["words"], _object("the levels of one factor", keys))
 
 
 def _published() -> dict[str, object]:
     level = AnyLevel().schema()
-    row = {
-        "type": "object",
-        "properties": {
-            "cell": {
-                "type": "object",
-                "description": "the levels that the row belongs to",
-                "additionalProperties": level,
-            },
-            "gain_percent": {
-                "type": "array",
-                "description": "gain over the baseline in percent, one number a column",
-                "items": {"type": "number"},
-            },
-            "figures": {
-                "type": "array",
-                "description": "the figures themselves, one a column",
-                "items": {"type": "number", "exclusiveMinimum": 0},
-            },
+    row = _object(
+        "published figures of one cell",
+        {
+            "cell": _any_key("the levels that the row belongs to", level),
+            "gain_percent": _list_of(
+                {"type": "number"}, "gain over the baseline in percent, one number a column"
+            ),
+            "figures": _list_of(
+                {"type": "number", "exclusiveMinimum": 0}, "the figures themselves, one a column"
+            ),
         },
-        "required": ["cell"],
-        "oneOf": [{"required": ["gain_percent"]}, {"required": ["figures"]}],
-        "additionalProperties": False,
-    }
-    machine = {
-        "type": "object",
-        "properties": {
-            "machine": {"type": "string", "description": "the machine they were measured on"},
-            "source": {"type": "string", "description": "where they were published"},
-            "metric": {
-                "type": "string",
-                "description": "the metric that the rows are about",
-                "default": THROUGHPUT,
-            },
-            "columns": {
-                "type": "object",
-                "description": "the path that the columns vary, and its levels",
-                "minProperties": 1,
-                "maxProperties": 1,
-                "additionalProperties": {"type": "array", "items": level, "minItems": 1},
-            },
-            "rows": {"type": "array", "items": row},
+        required=["cell"],
+        oneOf=[{"required": ["gain_percent"]}, {"required": ["figures"]}],
+    )
+    columns = "the path that the columns vary, and its levels"
+    machine = _object(
+        "figures of one machine",
+        {
+            "machine": _text("the machine they were measured on"),
+            "source": _text("where they were published"),
+            "metric": _text("the metric that the rows are about", default=THROUGHPUT),
+            "columns": _any_key(
+                columns, _list_of(level, minItems=1), minProperties=1, maxProperties=1
+            ),
+            "rows": _list_of(row),
         },
-        "required": ["columns"],
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "description": MEANINGS["published"],
-        "additionalProperties": machine,
-    }
+        required=["columns"],
+    )
+    return _any_key(MEANINGS["published"], machine)
 
 
 def key_tables() -> str:

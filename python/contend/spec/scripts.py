@@ -9,16 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from contend.settings.values import (
     AnyLevel,
+    BaseKind,
     Choice,
     Key,
     Level,
     Refused,
     Text,
     ValueKind,
-    shown,
+    is_number,
 )
 
 REFERENCE = "$"
@@ -26,35 +28,35 @@ REFERENCE = "$"
 
 
 @dataclass(frozen=True, slots=True)
-class Switch:
+class Switch(BaseKind):
     """What scripts take as a switch."""
 
     def read(self, value: object) -> Level:
         if isinstance(value, bool) or value in ("on", "off"):
             return value
-        raise Refused(f"must be {self.words()}, not {shown(value)}")
+        raise self.wrong(value)
 
     def words(self) -> str:
         return "true or false"
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
         return {"type": ["boolean", "string"]}
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Number(BaseKind):
     """A number, or text with a size suffix in steps of 1024, as scripts take `10M`."""
 
     def read(self, value: object) -> Level:
         fits = isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)?[KMGTkmgt]?", value)
-        if fits or (isinstance(value, int | float) and not isinstance(value, bool)):
+        if fits or is_number(value):
             return AnyLevel().read(value)
-        raise Refused(f"must be {self.words()}, not {shown(value)}")
+        raise self.wrong(value)
 
     def words(self) -> str:
         return 'a number, or one with a suffix such as "10M"'
 
-    def schema(self) -> dict[str, object]:
+    def schema(self) -> dict[str, Any]:
         return {"type": ["number", "string"]}
 
 

@@ -1,81 +1,19 @@
-"""The shape of an experiment as a run folder stores it, which anybody may have edited since."""
+"""The shape of an experiment as a run folder stores it, which anybody may have edited since: that
+of its dataclasses, and what their types do not say."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any
 
 from contend.settings import SETTINGS
-from contend.settings.values import Level
-from contend.shape import WrongShape, require
-
-Levels = dict[str, Level]
-
-
-class StoredFactor(TypedDict):
-    path: str
-    levels: list[Level]
-
-
-class StoredCompare(TypedDict, total=False):
-    baseline: Levels
-    metric: list[str]
-    by: str | None
-    repeats: int
-    until: float | None
-    at_most_s: float | None
-    wait_for_calm_s: float | None
-    layout: str | None
-    adjust: list[str]
-    margin: float
-    confidence: float
-    fail_if_slower: float | None
-
-
-class StoredRow(TypedDict, total=False):
-    cell: Levels
-    gain_percent: list[float]
-    figures: list[float]
-
-
-class StoredPublished(TypedDict, total=False):
-    name: str
-    machine: str
-    source: str
-    columns_path: str
-    columns: list[Level]
-    rows: list[StoredRow]
-    metric: str
-
-
-class StoredWords(TypedDict):
-    change: str
-    levels: dict[str, str]
-    plural: list[str]
-
-
-class StoredExperiment(TypedDict, total=False):
-    name: str
-    question: str
-    base: dict[str, Any]
-    factors: list[StoredFactor]
-    compare: StoredCompare
-    published: list[StoredPublished]
-    words: dict[str, StoredWords]
-    explain: str | None
-    why: bool
-    variant: str
-    source: str
-    overrides: list[str]
-    folder: str
-
+from contend.shape import WrongShape
 
 _SHARES = ("margin", "confidence", "fail_if_slower", "until")
 
 
-def require_stored(stored: Mapping[str, Any]) -> None:
-    """Refuse what is not of the shape that `to_dict` writes; raises WrongShape."""
-    require(stored, StoredExperiment)
+def require_sizes(stored: Mapping[str, Any]) -> None:
+    """Refuse numbers that no experiment has; raises WrongShape. The types are right."""
     compare = stored.get("compare") or {}
     for name in _SHARES:
         share = compare.get(name)

@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from contend.stats.contrasts import Place
-from contend.stats.estimate import Estimate, reciprocal
+from contend.stats.contrasts import Depth, Place
+from contend.stats.estimate import Estimate, hodges_lehmann, reciprocal, sign_flip_p
 from contend.stats.family import ContrastFamily
-from contend.stats.robust import hodges_lehmann, sign_flip_p
-from contend.stats.student import t_quantile
+from contend.stats.sessions import Between
+from contend.stats.student import t_cdf, t_quantile
 
 Verdict = Literal["higher", "lower", "equivalent", "inconclusive"]
 """What the figure is at the level. Whether higher is better, only its metric knows."""
@@ -59,6 +60,31 @@ class Change:
     alone: Estimate
     p_sign_flip: float
     robust: Estimate
+
+    @classmethod
+    def single(
+        cls,
+        depth: Depth,
+        alone: Estimate,
+        low: float,
+        high: float,
+        *,
+        margin: float,
+        df: float,
+        sd_log: float,
+        **more: Any,
+    ) -> Change:
+        """That of no table: two samples, or a counter among many. It has no paired twins."""
+        figures = {
+            **{"verdict": read_verdict(low, high, margin), "detectable": math.inf},
+            **{"p_sign_flip": 1.0, "robust": alone},
+            **more,
+        }
+        place = Place(depth, 0, 0, 0, 0, 0)
+        return cls(
+            place, alone.mean, low, high, n=alone.n, df=df, sd_log=sd_log, cells=1, of_cells=1,
+            alone=alone, **figures,
+        )  # fmt: skip
 
     @property
     def twins_disagree(self) -> bool:
@@ -241,3 +267,71 @@ def _normal_above(x: np.ndarray) -> np.ndarray:
     )
     tail = t * series * np.exp(-y * y) / 2
     return np.asarray(np.where(x > 0, tail, 1 - tail))
+
+
+def welch(
+    one: Sequence[float] | np.ndarray,
+    other: Sequence[float] | np.ndarray,
+    *,
+    sessions: Sequence[Between] = (),
+    margin: float = 0.02,
+    confidence: float = 0.95,
+    decides: bool = True,
+) -> Change:
+    """The ratio of `one` to `other`, which share no unit, with its interval and verdict.
+
+    Each side has its own scatter and its own number of units (Welch 1947), and the degrees of
+    freedom are Satterthwaite's. What `sessions` differ by is one more part of the variance, with
+    the degrees of freedom that it was estimated with.
+
+    Args:
+        one, other: logarithms, a value a unit; units are independent.
+        sessions: what each side's units have in common and others have not.
+        margin, confidence: as of `answer_table`.
+        decides: without it there is no verdict.
+
+    Returns:
+        `n` is that of the smaller side, `alone` the interval without `sessions`. The twins of a
+        paired change do not exist here, and stand for what `alone` says.
+
+    Raises:
+        ValueError: a side has fewer than two values, or one that is not finite.
+    """
+    sides = [np.asarray(side, dtype=float) for side in (one, other)]
+    if any(len(side) < 2 or not np.all(np.isfinite(side)) for side in sides):
+        raise ValueError("each side needs two finite values")
+    difference = float(np.mean(sides[0]) - np.mean(sides[1]))
+    within = [(float(np.var(side, ddof=1)) / len(side), len(side) - 1.0) for side in sides]
+    beyond = [(one.tau**2, one.n - 1.0) for one in sessions]
+    se, df = _se_df([*within, *beyond])
+    alone_se, alone_df = _se_df(within)
+    n = min(map(len, sides))
+    alone = _interval(difference, alone_se, alone_df, n, confidence)
+    critical = t_quantile(df, 0.5 + confidence / 2)
+    low, high = math.exp(difference - critical * se), math.exp(difference + critical * se)
+    detectable = (
+        float(detectable_changes(np.array([se]), np.array([df]), np.array([critical]), margin)[0])
+        if se > 0
+        else margin
+    )
+    t = abs(difference) / alone_se if alone_se > 0 else (math.inf if difference else 0.0)
+    change = Change.single(
+        "whole", alone, low, high, margin=margin, df=df, sd_log=se * math.sqrt(n),
+        detectable=detectable, p_sign_flip=2 * t_cdf(alone_df, -t) if math.isfinite(t) else 0.0,
+    )  # fmt: skip
+    return change if decides else replace(change, verdict=None)
+
+
+def _se_df(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Standard error and degrees of freedom of a sum of variances, each with its own."""
+    variance = math.fsum(part for part, _ in parts)
+    if not variance > 0:
+        return 0.0, min(df for _, df in parts)
+    squares = math.fsum(part**2 / df for part, df in parts if part > 0)
+    return math.sqrt(variance), variance**2 / squares
+
+
+def _interval(difference: float, se: float, df: float, n: int, confidence: float) -> Estimate:
+    half = t_quantile(df, 0.5 + confidence / 2) * se
+    low, high = math.exp(difference - half), math.exp(difference + half)
+    return Estimate(math.exp(difference), low, high, n, confidence)

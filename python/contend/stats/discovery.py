@@ -21,8 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contend.stats.change import Change, read_verdict
-from contend.stats.contrasts import Place
+from contend.stats.change import Change
 from contend.stats.estimate import Estimate
 from contend.stats.student import t_cdf, t_quantile
 
@@ -142,38 +141,19 @@ def discover(p: np.ndarray, rate: float = 0.05) -> Discovered:
     return Discovered(picked, 1 - rate * count / tested, tested)
 
 
-_ONE = Place("cell", 0, 0, 0, 0, 0)
-
-
 def picked_change(
     mean: float, se: float, n: int, only: int, confidence: float, margin: float
 ) -> Change:
     """A picked comparison as a change. What only one side has is infinitely many times as much, or
     none; the bound that is next to no change is that of 1/2 in place of 0."""
-    low, high = (math.exp(mean + sign * _half(se, n, confidence)) for sign in (-1, 1))
+    half = min(t_quantile(float(n - 1), 0.5 + confidence / 2) * se, 600.0)
+    low, high = math.exp(mean - half), math.exp(mean + half)
     ratio = math.exp(mean)
     if only > 0:
         ratio, high = math.inf, math.inf
     if only < 0:
         ratio, low = 0.0, 0.0
     alone = Estimate(ratio, low, high, n, confidence)
-    return Change(
-        place=_ONE,
-        ratio=ratio,
-        low=low,
-        high=high,
-        verdict=read_verdict(low, high, margin),
-        n=n,
-        df=n - 1.0,
-        sd_log=se * math.sqrt(n),
-        detectable=math.inf,
-        cells=1,
-        of_cells=1,
-        alone=alone,
-        p_sign_flip=1.0,
-        robust=alone,
+    return Change.single(
+        "cell", alone, low, high, margin=margin, df=n - 1.0, sd_log=se * math.sqrt(n)
     )
-
-
-def _half(se: float, n: int, confidence: float) -> float:
-    return min(t_quantile(float(n - 1), 0.5 + confidence / 2) * se, 600.0)

@@ -19,7 +19,6 @@ import math
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -43,27 +42,16 @@ class HistogramError(WorkError):
     """A stored histogram that cannot be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """Several histograms as one. Values are in their unit, which is nanoseconds for latencies.
-
-    quantiles: each quantile asked for (0 to 1) and the value that this share of all did not
-        exceed. All values are NaN where nothing was recorded.
-    """
-
-    count: int
-    min: float
-    mean: float
-    max: float
-    quantiles: dict[float, float]
-
-
-def merge(hdr_base64: Iterable[str], quantiles: Sequence[float]) -> Merged:
+def merge_percentiles(hdr_base64: Iterable[str], quantiles: Sequence[float]) -> dict[float, float]:
     """Add histograms and read quantiles off the sum.
 
     Args:
         hdr_base64: HdrHistogram V2 with deflate in base64 (such text begins with `HIST`).
         quantiles: each from 0 to 1.
+
+    Returns:
+        The value that this share of all did not exceed, nanoseconds for latencies; NaN where
+        nothing was recorded.
 
     Raises:
         HistogramError: one of them is damaged, or holds values above an hour of nanoseconds.
@@ -81,28 +69,18 @@ def merge(hdr_base64: Iterable[str], quantiles: Sequence[float]) -> Merged:
             ) from error
     used = np.flatnonzero(counts)
     if not used.size:
-        nothing = dict.fromkeys(quantiles, math.nan)
-        return Merged(0, math.nan, math.nan, math.nan, nothing)
+        return dict.fromkeys(quantiles, math.nan)
     least, widths = _values(used)
-    held = counts[used]
-    reached = np.cumsum(held)
-    count = int(reached[-1])
-    middles = (least + (widths >> 1)).astype(float)
+    reached = np.cumsum(counts[used])
 
     def value_at(quantile: float) -> float:
         """The largest value of the bucket in which the quantile's rank falls, rounded up."""
         if quantile == 0:
             return float(least[0])
-        at = int(np.searchsorted(reached, max(math.ceil(quantile * count), 1)))
+        at = int(np.searchsorted(reached, max(math.ceil(quantile * reached[-1]), 1)))
         return float(least[at] + widths[at] - 1)
 
-    return Merged(
-        count=count,
-        min=float(least[0]),
-        mean=float(np.dot(held, middles)) / count,
-        max=float(least[-1] + widths[-1] - 1),
-        quantiles={quantile: value_at(quantile) for quantile in quantiles},
-    )
+    return {quantile: value_at(quantile) for quantile in quantiles}
 
 
 def _values(indexes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -147,8 +125,3 @@ def _numbers(data: np.ndarray) -> np.ndarray:
     shifts = 7 * (np.arange(data.size) - np.repeat(begins, lengths))
     numbers = np.add.reduceat((data & 0x7F).astype(np.int64) << shifts, begins)
     return (numbers >> 1) ^ -(numbers & 1)
-
-
-def merge_percentiles(hdr_base64: Iterable[str], quantiles: Sequence[float]) -> dict[float, float]:
-    """The quantiles of the sum of histograms; see `merge`."""
-    return merge(hdr_base64, quantiles).quantiles

@@ -60,10 +60,6 @@ class Session:
         """Whether it is counted: its error is known well enough to be set aside."""
         return self.df >= FREEDOM_MIN and self.se > 0
 
-    def half_width(self, confidence: float = 0.95) -> float:
-        """Half of its own interval, in log-ratios."""
-        return self.se * _critical(self.df, confidence)
-
 
 @dataclass(frozen=True, slots=True)
 class Between:
@@ -93,12 +89,6 @@ class Between:
         """Half of the common mean's interval."""
         return self.se * _critical(self.n - 1, self.confidence)
 
-    def half_width_of(self, one: Session) -> float:
-        """Half of the interval of a further session that holds the common mean as often as
-        `confidence` says."""
-        other = math.hypot(self.spread, self.half_width)
-        return math.hypot(one.half_width(self.confidence), other)
-
 
 def between(sessions: Sequence[Session], confidence: float = 0.95) -> Between | None:
     """The sd between sessions, and their common mean; None if fewer than SESSIONS_MIN tell.
@@ -127,33 +117,6 @@ def between(sessions: Sequence[Session], confidence: float = 0.95) -> Between | 
         se=math.sqrt(max(q / freedom, 1.0) / weight),
         confidence=confidence,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """Share of sessions whose interval holds the common mean of all others, 0 to 1: by their own
-    error only, and with what sessions differ by, as the others tell it."""
-
-    own: float
-    with_tau: float
-    n: int
-
-
-def leave_one_out(sessions: Sequence[Session], confidence: float = 0.95) -> LeftOut | None:
-    """Hold each session against the others; None with fewer than SESSIONS_MIN + 1 that tell.
-
-    Errors as of `between`.
-    """
-    told = [one for one in sessions if one.tells]
-    own = with_tau = 0
-    for at, one in enumerate(told):
-        others = between([*told[:at], *told[at + 1 :]], confidence)
-        if others is None:
-            return None
-        off = abs(one.log_ratio - others.mean)
-        own += off <= one.half_width(confidence)
-        with_tau += off <= others.half_width_of(one)
-    return LeftOut(own / len(told), with_tau / len(told), len(told)) if told else None
 
 
 def _critical(freedom: float, confidence: float) -> float:

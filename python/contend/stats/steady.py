@@ -29,7 +29,7 @@ to be steady from some slice of the first half on, which is wrong if it grows th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -46,9 +46,6 @@ CYCLE_MIN = 24
 BATCHES = 60
 PHI_MOST = 0.7
 """Correlation of neighbouring slices above which it is not noise."""
-
-EVIDENCE_LEAST = 0.01
-"""Misses or reads per query below which nobody feels them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +72,6 @@ def look_for_trend(
     speeds: Sequence[float] | np.ndarray,
     *,
     half_width: float = 0.02,
-    evidence: Mapping[str, Sequence[float] | np.ndarray] | None = None,
 ) -> Steadiness:
     """Judge successive slices of one arm.
 
@@ -83,8 +79,6 @@ def look_for_trend(
         speeds: (N,) throughput of each slice, not negative, in order.
         half_width: relative half-width that the experiment is after: a change of less than half of
             it over these slices does not matter.
-        evidence: what else was counted, per query and slice, by name ("key cache misses", "pages
-            read"), each (N,) or shorter; where it falls, the server still warms up.
 
     Raises:
         ValueError: a speed is negative or not finite.
@@ -98,21 +92,8 @@ def look_for_trend(
         return Steadiness("unknown", None, None, math.nan, why)
     if not np.any(values > 0):
         return Steadiness("unknown", None, None, math.nan, f"no query was answered in {n} slices")
-    logs = _logs(values)
-    by_speed = _by_speed(logs, half_width)
-    falls = [fall for name, one in (evidence or {}).items() if (fall := _fall(name, one, n))]
-    if not falls or by_speed.state in ("cooling", "none"):
-        return by_speed
-    until, why = max(falls)
-    begins = None if until > n // 2 else max(until, by_speed.steady_from or 0)
-    if by_speed.state == "warming":
-        begins = None if by_speed.steady_from is None else begins
-        why = f"{by_speed.why}; {why}"
-    return Steadiness("warming", begins, None, by_speed.change, why)
-
-
-def _by_speed(logs: np.ndarray, half_width: float) -> Steadiness:
-    n = len(logs)
+    # A slice without an answer counts as half of the slowest.
+    logs = np.asarray(np.log(np.maximum(values, values[values > 0].min() / 2)))
     whole = _change(logs[: n // 2], logs[n // 2 :])
     period = _period(logs)
     if period is not None:
@@ -152,11 +133,6 @@ def _faster(change: float) -> str:
 
 def _change(head: np.ndarray, tail: np.ndarray) -> float:
     return math.expm1(float(tail.mean() - head.mean()))
-
-
-def _logs(values: np.ndarray) -> np.ndarray:
-    """Logarithms; a slice without an answer counts as half of the slowest."""
-    return np.asarray(np.log(np.maximum(values, values[values > 0].min() / 2)))
 
 
 def _without_stalls(logs: np.ndarray) -> np.ndarray:
@@ -275,18 +251,3 @@ def _score(y: np.ndarray, most: int) -> dict[int, float]:
         return {}
     r = [float(z[k:] @ z[: len(z) - k]) / squares for k in range(most + 1)]
     return {k: (r[k] - (r[k // 2] + r[(k + 1) // 2]) / 2) / 2 for k in range(4, most + 1)}
-
-
-def _fall(name: str, series: Sequence[float] | np.ndarray, n: int) -> tuple[int, str] | None:
-    """The slice up to which something falls that warming makes rarer, and in words; else None."""
-    y = np.asarray(series, dtype=float)
-    y = y[np.isfinite(y)]
-    third = len(y) // 3
-    if third < 2:
-        return None
-    first, last = float(y[:third].mean()), float(y[-third:].mean())
-    if first < EVIDENCE_LEAST or last > 0.75 * first or _trend(y) > -2:
-        return None
-    above = np.flatnonzero(y > last + 0.2 * (first - last))
-    until = math.ceil((int(above[-1]) + 1) * n / len(y)) if len(above) else 0
-    return until, f"{name} fall from {first:.2g} to {last:.2g} a query"

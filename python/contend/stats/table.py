@@ -33,9 +33,8 @@ from contend.stats.contrasts import (
     places,
     weights,
 )
-from contend.stats.covariates import Adjustment, adjust
 from contend.stats.family import family_of
-from contend.stats.unit_errors import Units, paired, units_of
+from contend.stats.unit_errors import Adjustment, Units, adjust, paired, units_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import cast
 
 import pytest
 
@@ -25,34 +24,35 @@ from contend.spec import (
     planned_runs,
     to_dict,
 )
-from contend.spec import cell as cell_module
+from contend.spec import order as cell_module
 from contend.spec.keys import factor_paths, resolve
 
 Load = Callable[..., Experiment]
 
 
-def some_level(path: str) -> tuple[Level, Level]:
-    """One that the key takes, and what the cell has then."""
-    for level in (
-        True,
-        4,
-        1,
-        100,
-        0.5,
-        "0",
-        "local",
-        "idle",
-        "none",
-        "never",
-        "jemalloc",
-        "dropped",
-    ):
+def some_level(path: str) -> Level:
+    """One that the key takes, and that is not its default."""
+    if path in LEVELS:
+        return LEVELS[path]
+    key = resolve(path).key
+    names: tuple[Level, ...] = getattr(key.level, "names", ())
+    usual = ("local", 4, 40, 100, 1, True, False, "1m", 0.5, 1.05, "0", "/dev/shm", "jemalloc")
+    for level in (*names[::-1], *usual):
         try:
-            read = resolve(path).key.level.read(level)
+            if key.level.read(level) != key.default:
+                return level
         except Refused:
             continue
-        return level, cast("Level", read)
     raise AssertionError(path)
+
+
+LEVELS: dict[str, Level] = {
+    **{"treatment": "more", "host.numa_balancing": 0},
+    **{f"place.{whose}.io_class": "idle" for whose in ("server", "client")},
+    **{"data.schema": "sbtest", "data.first_warehouse": 1, "data.last_warehouse": 1},
+    **{"load.route": "first", "server.topology": "single", "load.hosts": 2},
+    **{"server.members": "node=socket:/x", "server.warm": "full", "server.profile": "same"},
+}
 
 
 def test_levels_are_put_in(load: Load) -> None:
@@ -147,140 +147,10 @@ def test_where_the_kind_varies_each_cell_has_its_own_parameters(load: Load) -> N
 
 OPEN = {"process": ", rate = 5", "rate": ", rate = 4"}
 
-LEVELS: dict[str, tuple[object, object]] = {
-    "treatment": ("more", "more"),
-    "server.kind": ("mysql", "mysql"),
-    "server.use": ("mysql@sid", "mysql@sid"),
-    "server.warm": ("full", "full"),
-    "server.wrap": ("nice -n 5", ["nice", "-n", "5"]),
-    "server.lock_files": (True, True),
-    "server.redo_log_folder": ("/dev/shm", "/dev/shm"),
-    "load.hosts": (2, 2),
-    "load.host_lost": ("go_on", "go_on"),
-    "server.profiler_hz": (199, 199),
-    "server.round_trip": ("250ms", 0.25),
-    "server.member_round_trip": ("250ms", 0.25),
-    "check": ("each_run", "each_run"),
-    "load.answer_timeout": ("2s", 2.0),
-    "load.arrival.kind": ("closed", "closed"),
-    "load.arrival.think": ("10ms", 0.01),
-    "load.arrival.think_scatters": (True, True),
-    "load.arrival.rate": (50, 50.0),
-    "load.arrival.process": ("even", "even"),
-    "load.errors.ignore_all": (True, True),
-    "load.errors.reconnect": (False, False),
-    "load.errors.retry_limit": (3, 3),
-    "load.errors.retry_pause": ("1ms", 0.001),
-    "load.events": (7, 7),
-    "load.events_each": (7, 7),
-    "load.idle_connections": (7, 7),
-    "load.depth": (8, 8),
-    "load.reconnect_every": (7, 7),
-    "load.storm": (True, True),
-    "server.change": ("restart", "restart"),
-    "server.topology": ("single", "single"),
-    "server.backends": (3, 3),
-    "server.fronts": (3, 3),
-    "server.members": ("node=socket:/x", ["node=socket:/x"]),
-    "server.nodes": (4, 4),
-    "load.route": ("first", "first"),
-    "data.schema": ("sbtest", "sbtest"),
-    "data.engine": ("Aria", "Aria"),
-    "data.rows": (77, 77),
-    "data.seed": (5, 5),
-    "data.k": ("random", "random"),
-    "data.table_options": ("CHECKSUM=1", "CHECKSUM=1"),
-    "data.tables": (3, 3),
-    "data.emp_no_keys": (True, True),
-    "data.warehouses": (2, 2),
-    "data.first_warehouse": (1, 1),
-    "data.last_warehouse": (1, 1),
-    "data.partition_by": ("hash", "hash"),
-    "data.partitions": (2, 2),
-    "data.foreign_keys": (True, True),
-    "data.history_key": (True, True),
-    "data.string_length": (40, 40),
-    "data.shrink": (2, 2),
-    "load.connections": (3, 3),
-    "load.threads": (2, 2),
-    "load.warmup": ("1m", 60.0),
-    "load.measure": ("1m", 60.0),
-    "load.slice": ("200ms", 0.2),
-    "load.settle": (0, 0.0),
-    "load.interval": (0, 0.0),
-    "load.protocol": ("text", "text"),
-    "load.engine": ("epoll", "epoll"),
-    "load.seed": (9, 9),
-    "workload.kind": ("point_select", "point_select"),
-    "workload.points": (4, 4),
-    "workload.ranges": (4, 4),
-    "workload.delta": (4, 4),
-    "workload.transaction": (False, False),
-    "workload.range_size": (4, 4),
-    "workload.auto_increment": (False, False),
-    "workload.batch": (4, 4),
-    "workload.batch_rows": (4, 4),
-    "workload.select_by": ("in", "in"),
-    "workload.insert_by": ("multi_row", "multi_row"),
-    "workload.bulk_execute": (True, True),
-    "workload.text": ("SELECT 1", "SELECT 1"),
-    "workload.times": (4, 4),
-    "workload.ask": ("in", "in"),
-    "workload.deliveries": ("deferred", "deferred"),
-    "workload.mix": ("weights", "weights"),
-    "workload.c_load": (4, 4),
-    "workload.first_warehouse": (4, 4),
-    "workload.last_warehouse": (4, 4),
-    "workload.remote_lines_percent": (4, 4),
-    "workload.remote_payments_percent": (4, 4),
-    "workload.rollbacks_percent": (4, 4),
-    "workload.waits_percent": (4, 4),
-    "workload.warehouses": (4, 4),
-    "workload.mix_weights.delivery": (4, 4),
-    "workload.mix_weights.new_order": (4, 4),
-    "workload.mix_weights.order_status": (4, 4),
-    "workload.mix_weights.payment": (4, 4),
-    "workload.mix_weights.stock_level": (4, 4),
-    "workload.order": ("index", "index"),
-    "workload.shared": (True, True),
-    "workload.skip": (0, 0),
-    **{
-        f"workload.{name}": (0, 0)
-        for name in (
-            *("point_selects", "simple_ranges", "sum_ranges", "order_ranges", "distinct_ranges"),
-            *("index_updates", "non_index_updates", "delete_inserts"),
-        )
-    },
-    "server.profile": ("same", "same"),
-    **{
-        f"server.knobs.{name}": (5, 5)
-        for name in (
-            *("under_lock_ns", "outside_lock_ns", "miss_ns", "second_lock_ns", "row_lock_ns"),
-            *("delay_us", "stall_every_s", "stall_ms", "leak_ns_per_s", "pool"),
-        )
-    },
-    "server.knobs.miss": ("read", "read"),
-    "server.knobs.padding": ("shared", "shared"),
-    "server.knobs.speed": (1.05, 1.05),
-    "server.knobs.lock": ("fair", "fair"),
-    "workload.script": ("oltp_insert", "oltp_insert"),
-    **{
-        path: some_level(path)
-        for path in factor_paths()
-        if path.partition(".")[0] in ("place", "host")
-    },
-    "workload.distribution.kind": ("zipfian", "zipfian"),
-    "workload.distribution.iter": (4, 4),
-    "workload.distribution.pct": (4, 4),
-    "workload.distribution.res": (4, 4),
-    "workload.distribution.h": (0.5, 0.5),
-    "workload.distribution.exp": (1.5, 1.5),
-}
-
 
 @pytest.mark.parametrize("path", factor_paths())
 def test_every_path_that_can_be_a_factor_reaches_the_cell(load: Load, path: str) -> None:
-    level, expected = LEVELS[path]
+    level = some_level(path)
     kinds = {"h": "pareto", "exp": "zipfian"}
     name = path.rsplit(".", 1)[-1]
     having = (kind for kind, keys in WORKLOAD.kinds.items() if name in {key.name for key in keys})
@@ -304,13 +174,13 @@ def test_every_path_that_can_be_a_factor_reaches_the_cell(load: Load, path: str)
     text += f'[workload]\nkind = "{kind}"\n{required.get(kind, "")}'
     if path.startswith("workload.distribution.") and name != "kind":
         text += f'distribution = {{ kind = "{kinds.get(name, "special")}" }}\n'
-    spec = cell_spec(load(text), {path: level})  # type: ignore[dict-item]
+    spec = cell_spec(load(text), {path: level})
     target = resolve(path)
     assert target.setting is not None
     found = spec[target.setting.path]
     for key in target.steps[len(target.setting.steps) :]:
         found = found[key]
-    assert found == expected
+    assert found == target.key.level.read(level)
 
 
 @pytest.mark.parametrize("cell", [{"load.conections": 1}, {"load.connections": "many"}])

@@ -10,8 +10,7 @@ from scipy import special
 from scipy import stats as reference
 
 from contend.stats.change import detectable_changes
-from contend.stats.family import chance_each
-from contend.stats.moderate import digamma, inverse_trigamma, moderate, trigamma
+from contend.stats.family import chance_each, digamma, inverse_trigamma, moderate, trigamma
 
 
 @pytest.mark.parametrize("x", [0.25, 0.5, 1.0, 3.5, 7.0, 40.0, 3000.0])

@@ -122,46 +122,6 @@ def test_a_change_too_small_to_matter_is_steady() -> None:
     assert look_for_trend(speeds, half_width=0.005).state == "warming"
 
 
-def test_what_falls_shows_warming_that_the_noise_hides() -> None:
-    chance = np.random.default_rng(6)
-    speeds = np.exp(noise(chance, 30, 0.0))
-    assert look_for_trend(speeds).state == "steady"
-    falling = {"key cache misses": np.linspace(0.3, 0.02, 30)}
-    seen = look_for_trend(speeds, evidence=falling)
-    assert (seen.state, seen.steady_from) == ("warming", None)
-    assert seen.why == "key cache misses fall from 0.26 to 0.063 a query"
-    gone = {
-        "key cache misses": np.where(np.arange(30) < 10, 0.3, 0.0) + 0.001 * np.arange(30)[::-1]
-    }
-    seen = look_for_trend(speeds, evidence=gone)
-    assert (seen.state, seen.steady_from) == ("warming", 10)
-
-
-@pytest.mark.parametrize(
-    "misses",
-    [
-        np.linspace(0.009, 0.0001, 30),  # nobody feels them
-        np.full(30, 0.4),  # the data do not fit, by design
-        np.linspace(0.02, 0.3, 30),  # they rise
-        np.array([0.3, 0.0]),  # too few to see a fall
-        np.array([]),
-    ],
-)
-def test_what_does_not_fall_shows_nothing(misses: np.ndarray) -> None:
-    speeds = np.exp(noise(np.random.default_rng(6), 30, 0.0))
-    assert look_for_trend(speeds, evidence={"misses": misses}).state == "steady"
-
-
-def test_evidence_and_speed_are_told_together() -> None:
-    speeds = np.exp(warming(100) + noise(np.random.default_rng(8), 100, 0.0, 0.01))
-    alone = look_for_trend(speeds)
-    both = look_for_trend(speeds, evidence={"pages read": np.maximum(1 - np.arange(10) / 5, 0)})
-    assert alone.state == both.state == "warming"
-    assert both.why == f"{alone.why}; pages read fall from 0.8 to 0 a query"
-    slower = look_for_trend(1 / speeds, evidence={"pages read": np.linspace(1, 0, 10)})
-    assert slower.state == "cooling"
-
-
 def test_one_stall_is_no_trend() -> None:
     chance = np.random.default_rng(9)
     for at in (0, 1, 20, 39):

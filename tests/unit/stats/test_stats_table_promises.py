@@ -15,10 +15,9 @@ import pytest
 
 from contend.stats.change import Change, read_verdict
 from contend.stats.contrasts import Depth, TableShape, chances, places, weights
-from contend.stats.covariates import adjust
 from contend.stats.family import family_of
 from contend.stats.table import advantages, answer_table, answer_tables
-from contend.stats.unit_errors import units_of
+from contend.stats.unit_errors import adjust, units_of
 
 MAIN = TableShape(rows=3, columns=7)
 UNITS, LEVELS, NOISE_SD = 8, 2, 0.02
