@@ -18,7 +18,7 @@ from typing import Any
 from contend.errors import RequestError
 from contend.host.tree import Tree
 from contend.placement import cpus as words
-from contend.placement.beside import Spin
+from contend.placement.beside import PATTERNS, Spin
 from contend.placement.groups import real_time_file
 from contend.placement.look import ROLES
 from contend.placement.model import CLASSES, REAL_TIME, Placement, as_list
@@ -26,6 +26,7 @@ from contend.settings.model import Differs, Launch, Need, Setting, Target, Value
 from contend.settings.values import (
     Bounded,
     Choice,
+    Flag,
     Key,
     Real,
     Refused,
@@ -78,6 +79,11 @@ _MEMORY = Text(
     words.MEMORY_PATTERN,
     '"node:0" (bound to it, with its CPUs unless cpus names others), "bind:0", "preferred:0", '
     '"interleave" (over all nodes), "interleave:0-1", "local" or "default"',
+)
+
+_IO = Text(
+    r"none|idle|(realtime|best-effort):[0-7]",
+    '"best-effort:0" to "best-effort:7", "realtime:0" to "realtime:7", "idle" or "none"',
 )
 
 MALLOCS = {
@@ -137,7 +143,8 @@ class Placing(Setting):
         elif self.section == NEIGHBOUR:
             if share := cell[self.path]:
                 cpus = placed.cpus or words.layout().allowed
-                launch.neighbour = Spin(share, cpus, placed)
+                pattern = cell[f"{NEIGHBOUR}.pattern"]
+                launch.neighbour = Spin(share, cpus, pattern, placed)
         elif placed:
             launch.threads[self.section.removeprefix(f"{THREADS}.")] = placed
             # By its instruments the server knows which thread is which.
@@ -165,6 +172,7 @@ def placement_of(cell: Values, section: str) -> Placement:
     nodes: tuple[int, ...] = ()
     if asked("memory") is not None:
         memory, nodes = words.memory_of(asked("memory"), words.layout(), f"{section}.memory")
+    io_class, _, io_level = (asked("io_class") or "").partition(":")
     scheduler = asked("class")
     return Placement(
         cpus=_cpus_of(cell, section),
@@ -173,9 +181,12 @@ def placement_of(cell: Values, section: str) -> Placement:
         scheduler=scheduler,
         priority=asked("priority") if scheduler in REAL_TIME else 0,
         nice=asked("nice"),
+        io_class=io_class or None,
+        io_level=int(io_level or 0),
         transparent_huge=False if asked("huge_pages") == "never" else None,
+        open_files=asked("open_files"),
         cpu_quota=asked("cpu_quota"),
-        lock_memory=asked("huge_pages") == "reserved",
+        lock_memory=asked("lock_memory") is True or asked("huge_pages") == "reserved",
     )
 
 
@@ -318,6 +329,20 @@ def find_library(malloc: str) -> str | None:
     return next((str(path) for path in found if path.exists()), known)
 
 
+def _refuse_lock(path: str, cell: Values) -> None:
+    if cell[path] and os.geteuid() != 0:
+        raise RequestError(
+            f"{path} needs root: a server locks its memory before it gives that up",
+            hint="Run contend as root, or leave it out.",
+        )
+
+
+def _launch_lock(path: str, cell: Values, launch: Launch) -> None:
+    """The server locks it, since a lock does not outlive the start of a program."""
+    if cell[path]:
+        launch.options["memlock"] = True
+
+
 def _row(
     section: str, name: str, kind: ValueKind, default: object, means: str, **more: Any
 ) -> Placing:
@@ -373,6 +398,13 @@ def _process(section: str, whose: str, cpus: CpuWords, more: str) -> tuple[Placi
             f"CPUs that {whose} may have, all threads together: 1.5; by a control group of its own",
         ),
         *_scheduling(section, whose),
+        _row(
+            section,
+            "io_class",
+            _IO,
+            None,
+            f"I/O class of {whose}, for schedulers that know one (bfq)",
+        ),
     )
 
 
@@ -436,6 +468,24 @@ PLACE: tuple[Setting, ...] = (
         refuses=_refuse_malloc,
         launches=_launch_malloc,
     ),
+    _row(
+        SERVER,
+        "lock_memory",
+        Flag(),
+        False,
+        "lock all memory of a private server (its option memlock), so that nothing of it is "
+        "swapped out",
+        tried=True,
+        refuses=_refuse_lock,
+        launches=_launch_lock,
+    ),
+    _row(
+        SERVER,
+        "open_files",
+        WholeNumber(64, 1 << 30),
+        None,
+        "how many files a private server may have open (ulimit -n)",
+    ),
     *(setting for role in ROLES for setting in _of_role(role)),
     *_process(
         CLIENT,
@@ -455,6 +505,14 @@ PLACE: tuple[Setting, ...] = (
         is_first=True,
     ),
     _row(NEIGHBOUR, "cpus", _ONE, None, "CPUs of the neighbour, one process each (default: all)"),
+    _row(
+        NEIGHBOUR,
+        "pattern",
+        Choice(tuple(PATTERNS)),
+        "steady",
+        "what it does: steady (arithmetic, a share of each 2 ms), bursts (of each 200 ms), memory "
+        "(walks over 32 MB, which takes the others' caches)",
+    ),
     *_scheduling(NEIGHBOUR, "the neighbour"),
 )
 """In the order in which they are applied."""

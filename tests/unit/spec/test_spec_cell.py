@@ -44,6 +44,7 @@ def some_level(path: str) -> tuple[Level, Level]:
         "idle",
         "none",
         "never",
+        "steady",
         "jemalloc",
         "dropped",
     ):
