@@ -60,7 +60,7 @@ def test_servers_on_other_cpus_are_compared_in_slices(lab: Lab) -> None:
     records = run(
         lab,
         f'[place.client]\ncpus = "{other}"\nnice = 1\n'
-        '[place.server]\nmemory = "local"\n'
+        '[place.server]\nmemory = "local"\nio_class = "best-effort:1"\nopen_files = 5000\n'
         'cpu_quota = 0.9\nhuge_pages = "never"\n'
         f'[factors]\n{path} = ["{one}", "{other}"]\n' + TWICE.format(f'{path} = "{one}"'),
     )
@@ -69,6 +69,7 @@ def test_servers_on_other_cpus_are_compared_in_slices(lab: Lab) -> None:
         placed = record.probes["placement"]
         assert placed["server"]["cpus"] == record.cell["place.server.cpus"]
         assert placed["server"]["memory"] in ("local", "default")
+        assert placed["server"]["io_class"] == "best-effort:1"
         assert placed["server"]["transparent huge pages"] == "no"
         assert record.probes["throttled_s"] >= 0
         assert (placed["client"]["cpus"], placed["client"]["nice"]) == (str(other), "1")

@@ -19,10 +19,12 @@ from typing import Any
 NOT_RUN = 127
 
 CLASSES = {"other": 0, "fifo": 1, "rr": 2, "batch": 3, "idle": 5}
+IO_CLASSES = {"none": 0, "realtime": 1, "best-effort": 2, "idle": 3}
 MEMORY = {"default": 0, "preferred": 1, "bind": 2, "interleave": 3, "local": 4}
 
 SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237, "riscv64": 237, "ppc64le": 261, "s390x": 270}
-"""The number of a system call that no library of Python's has."""
+IOPRIO_SET = {"x86_64": 251, "aarch64": 30, "riscv64": 30, "ppc64le": 273, "s390x": 282}
+"""Numbers of system calls that no library of Python's has."""
 
 PR_SET_THP_DISABLE = 41
 MEMLOCK = resource.RLIMIT_MEMLOCK
@@ -52,6 +54,8 @@ def place(asked: dict[str, Any]) -> None:
     may keep others from their CPU."""
     for group in asked["groups"]:
         _do(f"it cannot join {group}", lambda file=group: _write(file, str(os.getpid())))
+    if asked["open_files"] is not None:
+        _do(f"{asked['open_files']} open files", lambda: _open_files(asked["open_files"]))
     if asked["lock_memory"]:
         unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
         _do("memory without a limit to lock", lambda: resource.setrlimit(MEMLOCK, unlimited))
@@ -65,6 +69,8 @@ def place(asked: dict[str, Any]) -> None:
         _do(said, lambda: _set_memory(asked["memory"], asked["nodes"]))
     if asked["cpus"] is not None:
         _do(f"the CPUs {asked['cpus']}", lambda: os.sched_setaffinity(0, asked["cpus"]))
+    if asked["io_class"] is not None:
+        _do(f"I/O class {asked['io_class']}", lambda: _set_io(asked["io_class"], asked["io_level"]))
     if asked["nice"] is not None:
         _do(f"nice {asked['nice']}", lambda: os.setpriority(os.PRIO_PROCESS, 0, asked["nice"]))
     if asked["session_nice"] is not None:
@@ -86,6 +92,12 @@ def _do(what: str, step: Any) -> None:
         raise NotPlaced(f"{what}: {error}") from error
 
 
+def _open_files(wanted: int) -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = wanted if hard != resource.RLIM_INFINITY and hard < wanted else hard
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
 def _autogroup(nice: int) -> None:
     """Among sessions the nice of an autogroup counts, and that of a process only within its own."""
     file = "/proc/self/autogroup"
@@ -99,11 +111,20 @@ def _set_memory(policy: str, nodes: list[int]) -> None:
     for node in nodes:
         mask[node // bits] |= 1 << node % bits
     count = ctypes.c_ulong(NODES_MAX if nodes else 0)
-    machine = os.uname().machine
-    if machine not in SET_MEMPOLICY:
-        raise NotPlaced(f"contend does not know the system call of a {machine}")
-    number = ctypes.c_long(SET_MEMPOLICY[machine])
+    number = ctypes.c_long(_number(SET_MEMPOLICY))
     _call(_libc().syscall, number, MEMORY[policy], ctypes.byref(mask) if nodes else None, count)
+
+
+def _set_io(io_class: str, level: int) -> None:
+    value = IO_CLASSES[io_class] << 13 | level
+    _call(_libc().syscall, ctypes.c_long(_number(IOPRIO_SET)), 1, 0, value)
+
+
+def _number(calls: dict[str, int]) -> int:
+    machine = os.uname().machine
+    if machine not in calls:
+        raise NotPlaced(f"contend does not know the system call of a {machine}")
+    return calls[machine]
 
 
 def _libc() -> ctypes.CDLL:

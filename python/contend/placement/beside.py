@@ -18,6 +18,13 @@ from contend.placement.model import Placement
 
 _SCRIPTS = Path(__file__).parent
 
+PATTERNS = {
+    "steady": (2, "arithmetic"),
+    "bursts": (200, "arithmetic"),
+    "memory": (2, "memory"),
+}
+"""Of a neighbour: length of a period in milliseconds, and what is done in it."""
+
 PATIENCE_S = 10.0
 SIGN_EVERY_S = 0.5
 
@@ -33,11 +40,13 @@ class Spin:
     Args:
         share: of the time of each CPU, 0 to 1.
         cpus: one process each.
+        pattern: one of `PATTERNS`.
         placement: of each process, but for its CPU.
     """
 
     share: float
     cpus: tuple[int, ...]
+    pattern: str = "steady"
     placement: Placement = field(default_factory=Placement)
 
 
@@ -45,11 +54,12 @@ class Neighbour:
     """At work until `close`, or until this process ends, however it ends."""
 
     def __init__(self, spin: Spin) -> None:
+        period_ms, what = PATTERNS[spin.pattern]
         self._processes = [
             subprocess.Popen(
                 [
                     *replace(spin.placement, cpus=(cpu,)).prefix(),
-                    *_command("spin.py", spin.share, os.getpid()),
+                    *_command("spin.py", spin.share, period_ms, what, os.getpid()),
                 ],
                 stdin=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,

@@ -8,18 +8,21 @@ their threads, so it is placed as they are.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from contend.errors import WorkError
 from contend.host.tree import Tree
-from contend.placement.become import CLASSES
+from contend.placement.become import CLASSES, IO_CLASSES
 from contend.placement.groups import quota_of
-from contend.placement.model import Placement, as_list, class_words
+from contend.placement.model import Placement, as_list, class_words, io_words
 
 _CLASS_OF = {number: name for name, number in CLASSES.items()}
 _RESET_ON_FORK = 0x40000000
+_IOPRIO_GET = {"x86_64": 252, "aarch64": 31, "riscv64": 31, "ppc64le": 274, "s390x": 283}
+_IO_OF = {number: name for name, number in IO_CLASSES.items()}
 
 ROLES = {
     "connection": ("one_connection", "main"),
@@ -53,6 +56,9 @@ def seen(pid: int) -> dict[str, str]:
     autogroup = (tree.text(f"proc/{pid}/autogroup") or "").split()
     if len(autogroup) == 3:
         said["session nice"] = autogroup[2]
+    for line in (tree.text(f"proc/{pid}/limits") or "").splitlines():
+        if line.startswith("Max open files"):
+            said["open_files"] = line.split()[3]
     for line in (tree.text(f"proc/{pid}/status") or "").splitlines():
         name, _, value = line.partition(":")
         if name == "THP_enabled":
@@ -71,16 +77,27 @@ def of_thread(thread: int) -> dict[str, str]:
         "cpus": as_list(tuple(os.sched_getaffinity(thread))),
         "class": class_words(_CLASS_OF.get(number, str(number)), priority),
         "nice": str(os.getpriority(os.PRIO_PROCESS, thread)),
+        "io_class": _io(thread),
     }
+
+
+def _io(thread: int) -> str:
+    number = _IOPRIO_GET.get(os.uname().machine)
+    if number is None:
+        return "unknown"
+    value = ctypes.CDLL(None, use_errno=True).syscall(ctypes.c_long(number), 1, thread)
+    return "unknown" if value < 0 else io_words(_IO_OF.get(value >> 13, "unknown"), value & 0x1FFF)
 
 
 def differences(asked: Placement, got: dict[str, str], who: str) -> Iterator[str]:
     """What the kernel made otherwise than it was asked, in words; what it does not show is none."""
     for name, wanted in asked.words():
         has = got.get(name)
-        # Both leave memory to the kernel.
+        if has is None or has == wanted:
+            continue
+        # Both leave memory to the kernel; without an I/O class of its own it has one by its nice.
         is_same = name == "memory" and {wanted, has} <= {"default", "local"}
-        if has is not None and has != wanted and not is_same:
+        if not is_same and not (wanted == "none" and has.startswith("best-effort")):
             yield f"{who}: {name} {wanted} was asked for, and it has {has}"
 
 

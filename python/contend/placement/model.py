@@ -14,6 +14,9 @@ CLASSES = ("other", "batch", "idle", "fifo", "rr")
 
 REAL_TIME = ("fifo", "rr")
 
+IO_CLASSES = ("none", "realtime", "best-effort", "idle")
+"""As `ionice` calls them."""
+
 PROGRAM = Path(__file__).with_name("become.py")
 
 NICEST = 19
@@ -28,7 +31,9 @@ class Placement:
         memory, nodes: its memory policy, of `become.MEMORY`, and the nodes that it is about.
         scheduler, priority: its class, of `CLASSES`; from 1 on if it is a real-time one.
         nice: among those of its own session, and its session among the others (autogroup).
+        io_class, io_level: as ionice has them.
         transparent_huge: False if the kernel is to give it no transparent huge pages.
+        open_files: how many it may have open.
         cpu_quota: CPUs that it may have, all of its threads together. It takes a group.
         groups: files that its pid is written to: it belongs to these control groups then.
         lock_memory: it may lock as much memory as it likes.
@@ -40,7 +45,10 @@ class Placement:
     scheduler: str | None = None
     priority: int = 0
     nice: int | None = None
+    io_class: str | None = None
+    io_level: int = 0
     transparent_huge: bool | None = None
+    open_files: int | None = None
     cpu_quota: float | None = None
     groups: tuple[str, ...] = ()
     lock_memory: bool = False
@@ -80,6 +88,10 @@ class Placement:
             yield "nice", str(self.nice)
         if self.session_nice is not None:
             yield "session nice", str(self.session_nice)
+        if self.io_class is not None:
+            yield "io_class", io_words(self.io_class, self.io_level)
+        if self.open_files is not None:
+            yield "open_files", str(self.open_files)
         if self.transparent_huge is not None:
             yield (
                 "transparent huge pages",
@@ -89,6 +101,10 @@ class Placement:
 
 def class_words(scheduler: str, priority: int) -> str:
     return f"{scheduler} {priority}" if scheduler in REAL_TIME else scheduler
+
+
+def io_words(io_class: str, level: int) -> str:
+    return f"{io_class}:{level}" if io_class in ("realtime", "best-effort") else io_class
 
 
 def as_list(numbers: tuple[int, ...]) -> str:

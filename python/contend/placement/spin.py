@@ -1,8 +1,8 @@
-"""A neighbour of ours: `spin.py SHARE [PARENT_PID]` keeps its CPU busy for that share of each
-2 ms, and sleeps for the rest of it, until it is killed.
+"""A neighbour of ours: `spin.py SHARE PERIOD_MS arithmetic|memory [PARENT_PID]` keeps its CPU busy
+for that share of each period, and sleeps for the rest of it, until it is killed.
 
-By the CPU time that it got, and not by the clock: who has to share his CPU is not busy for longer.
-It prints nothing.
+By the CPU time that it got, and not by the clock, in `arithmetic`'s and `memory`'s loops alike: who
+has to share his CPU is not busy for longer. It prints nothing.
 """
 
 from __future__ import annotations
@@ -12,29 +12,53 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 PR_SET_PDEATHSIG = 1
-PERIOD_S = 0.002
 STEPS = 2_000
 """Of a piece of arithmetic: about 0.1 ms."""
 
+MEMORY_BYTES = 32 << 20
+"""More than the caches that CPUs share on most hosts."""
+
+PIECE_BYTES = 256 << 10
+
 
 def main(arguments: list[str]) -> int:
-    share = float(arguments[0])
-    if len(arguments) > 1:
+    share, period_s, what = float(arguments[0]), float(arguments[1]) / 1000, arguments[2]
+    if len(arguments) > 3:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != int(arguments[1]):
+        if os.getppid() != int(arguments[3]):
             return 1
+    work = {"arithmetic": _arithmetic, "memory": _memory()}[what]
     while True:
         begun_s = time.monotonic()
-        until_s = time.thread_time() + share * PERIOD_S
-        while time.thread_time() < until_s and time.monotonic() < begun_s + PERIOD_S:
-            number = 1
-            for step in range(STEPS):
-                number = (number * 31 + step) & 0xFFFF
-        left_s = begun_s + PERIOD_S - time.monotonic()
+        until_s = time.thread_time() + share * period_s
+        while time.thread_time() < until_s and time.monotonic() < begun_s + period_s:
+            work()
+        left_s = begun_s + period_s - time.monotonic()
         if left_s > 0:
             time.sleep(left_s)
+
+
+def _arithmetic() -> None:
+    number = 1
+    for step in range(STEPS):
+        number = (number * 31 + step) & 0xFFFF
+
+
+def _memory() -> Callable[[], None]:
+    place = memoryview(bytearray(MEMORY_BYTES))
+    at = 0
+
+    def walk() -> None:
+        nonlocal at
+        here = at % (MEMORY_BYTES - PIECE_BYTES)
+        there = (at + MEMORY_BYTES // 2) % (MEMORY_BYTES - PIECE_BYTES)
+        place[here : here + PIECE_BYTES] = place[there : there + PIECE_BYTES]
+        at += PIECE_BYTES
+
+    return walk
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from typing import Any
 from contend.errors import RequestError
 from contend.host.tree import Tree
 from contend.placement import cpus as words
-from contend.placement.beside import Spin
+from contend.placement.beside import PATTERNS, Spin
 from contend.placement.groups import real_time_file
 from contend.placement.look import ROLES
 from contend.placement.model import CLASSES, REAL_TIME, Placement, as_list
@@ -26,11 +26,11 @@ from contend.settings.model import Differs, Launch, Need, Setting, Target, Value
 from contend.settings.values import (
     Bounded,
     Choice,
+    Flag,
     Key,
     Real,
     Refused,
     Text,
-    ValueKind,
     WholeNumber,
     shown,
 )
@@ -80,11 +80,19 @@ _MEMORY = Text(
     '"interleave" (over all nodes), "interleave:0-1", "local" or "default"',
 )
 
+_IO = Text(
+    r"none|idle|(realtime|best-effort):[0-7]",
+    '"best-effort:0" to "best-effort:7", "realtime:0" to "realtime:7", "idle" or "none"',
+)
+
 MALLOCS = {
     "jemalloc": ("libjemalloc.so.2", "libjemalloc2"),
     "tcmalloc": ("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4"),
 }
 """The library, and Debian's package of it."""
+
+
+Hook = Callable[..., None]
 
 
 @dataclass(frozen=True)
@@ -93,12 +101,11 @@ class Placing(Setting):
 
     Args:
         is_first: of its section, all of which it puts into force.
-        refuses, launches: what it does beside; get its path.
+        hooks: what it does beside; see `_HOOKS`.
     """
 
     is_first: bool = False
-    refuses: Callable[[str, Values], None] | None = None
-    launches: Callable[[str, Values, Launch], None] | None = None
+    hooks: tuple[Hook, Hook] | None = None
 
     def check(self, cell: Values) -> None:
         if self.path != f"{CLIENT}.cpus" or cell[self.path] is None:
@@ -121,12 +128,12 @@ class Placing(Setting):
             )
         if self.is_first and (self.section != NEIGHBOUR or cell[self.path]):
             refuse_placement(placement_of(cell, self.section), self.section, cell)
-        if self.refuses is not None:
-            self.refuses(self.path, cell)
+        if self.hooks is not None:
+            self.hooks[0](self.path, cell)
 
     def launch(self, cell: Values, launch: Launch) -> None:
-        if self.launches is not None:
-            self.launches(self.path, cell, launch)
+        if self.hooks is not None:
+            self.hooks[1](self.path, cell, launch)
         if not self.is_first:
             return
         placed = placement_of(cell, self.section)
@@ -137,7 +144,8 @@ class Placing(Setting):
         elif self.section == NEIGHBOUR:
             if share := cell[self.path]:
                 cpus = placed.cpus or words.layout().allowed
-                launch.neighbour = Spin(share, cpus, placed)
+                pattern = cell[f"{NEIGHBOUR}.pattern"]
+                launch.neighbour = Spin(share, cpus, pattern, placed)
         elif placed:
             launch.threads[self.section.removeprefix(f"{THREADS}.")] = placed
             # By its instruments the server knows which thread is which.
@@ -165,6 +173,7 @@ def placement_of(cell: Values, section: str) -> Placement:
     nodes: tuple[int, ...] = ()
     if asked("memory") is not None:
         memory, nodes = words.memory_of(asked("memory"), words.layout(), f"{section}.memory")
+    io_class, _, io_level = (asked("io_class") or "").partition(":")
     scheduler = asked("class")
     return Placement(
         cpus=_cpus_of(cell, section),
@@ -173,9 +182,12 @@ def placement_of(cell: Values, section: str) -> Placement:
         scheduler=scheduler,
         priority=asked("priority") if scheduler in REAL_TIME else 0,
         nice=asked("nice"),
+        io_class=io_class or None,
+        io_level=int(io_level or 0),
         transparent_huge=False if asked("huge_pages") == "never" else None,
+        open_files=asked("open_files"),
         cpu_quota=asked("cpu_quota"),
-        lock_memory=asked("huge_pages") == "reserved",
+        lock_memory=asked("lock_memory") is True or asked("huge_pages") == "reserved",
     )
 
 
@@ -318,69 +330,67 @@ def find_library(malloc: str) -> str | None:
     return next((str(path) for path in found if path.exists()), known)
 
 
-def _row(
-    section: str, name: str, kind: ValueKind, default: object, means: str, **more: Any
-) -> Placing:
+def _refuse_lock(path: str, cell: Values) -> None:
+    if cell[path] and os.geteuid() != 0:
+        raise RequestError(
+            f"{path} needs root: a server locks its memory before it gives that up",
+            hint="Run contend as root, or leave it out.",
+        )
+
+
+def _launch_lock(path: str, cell: Values, launch: Launch) -> None:
+    """The server locks it, since a lock does not outlive the start of a program."""
+    if cell[path]:
+        launch.options["memlock"] = True
+
+
+_HOOKS: dict[str, tuple[Hook, Hook]] = {
+    "huge_pages": (_refuse_huge_pages, _launch_huge_pages),
+    "malloc": (_refuse_malloc, _launch_malloc),
+    "lock_memory": (_refuse_lock, _launch_lock),
+}
+"""What keys do beside: how each is refused, and how a server is started with it."""
+
+
+def _rows(section: str, *keys: Key) -> tuple[Placing, ...]:
+    """A setting for each key of a section; the first puts all of them into force."""
     is_of_server = section.startswith(SERVER)
-    differs = {CLIENT: Differs.LOAD, NEIGHBOUR: Differs.HOST}.get(section, Differs.SERVER)
-    return Placing(
-        section,
-        Key(name, kind, default, means),
-        need=Need.RESTART if is_of_server else Need.NOTHING,
-        differs=differs,
-        **more,
+    return tuple(
+        Placing(
+            section,
+            key,
+            need=Need.RESTART if is_of_server else Need.NOTHING,
+            differs={CLIENT: Differs.LOAD, NEIGHBOUR: Differs.HOST}.get(section, Differs.SERVER),
+            tried=key.name in _HOOKS,
+            is_first=key is keys[0],
+            hooks=_HOOKS.get(key.name),
+        )
+        for key in keys
     )
 
 
-def _scheduling(section: str, whose: str) -> tuple[Placing, ...]:
+def _scheduling(whose: str) -> tuple[Key, ...]:
+    means = (
+        f"scheduling class of {whose}: other (the usual one), batch, idle, fifo or rr (real-time: "
+        "before all others on its CPUs, which then must not be all; a watchdog ends a real-time "
+        "server after 10 s without a sign of contend)"
+    )
     return (
-        _row(
-            section,
-            "class",
-            Choice(CLASSES),
-            None,
-            f"scheduling class of {whose}: other (the usual one), batch, idle, fifo or rr "
-            "(real-time: before all others on its CPUs, which then must not be all; a watchdog "
-            "ends a real-time server after 10 s without a sign of contend)",
-        ),
-        _row(
-            section,
-            "priority",
-            WholeNumber(1, PRIORITY_MAX),
-            PRIORITY_USUAL,
-            "of fifo and rr",
-        ),
-        _row(section, "nice", WholeNumber(-20, 19), None, f"niceness of {whose}"),
+        Key("class", Choice(CLASSES), None, means),
+        Key("priority", WholeNumber(1, PRIORITY_MAX), PRIORITY_USUAL, "of fifo and rr"),
+        Key("nice", WholeNumber(-20, 19), None, f"niceness of {whose}"),
     )
 
 
-def _process(section: str, whose: str, cpus: CpuWords, more: str) -> tuple[Placing, ...]:
+def _process(whose: str, cpus: CpuWords, more: str) -> tuple[Key, ...]:
+    share = f"CPUs that {whose} may have, all threads together: 1.5; by a control group of its own"
     return (
-        _row(
-            section,
-            "cpus",
-            cpus,
-            None,
-            f"CPUs that {whose} may run on{more} (default: as contend's own)",
-            is_first=True,
-        ),
-        _row(section, "memory", _MEMORY, None, f"on which NUMA nodes the memory of {whose} lies"),
-        _row(
-            section,
-            "cpu_quota",
-            Real(0.0, 8192.0),
-            None,
-            f"CPUs that {whose} may have, all threads together: 1.5; by a control group of its own",
-        ),
-        *_scheduling(section, whose),
+        Key("cpus", cpus, None, f"CPUs that {whose} may run on{more} (default: as contend's own)"),
+        Key("memory", _MEMORY, None, f"on which NUMA nodes the memory of {whose} lies"),
+        Key("cpu_quota", Real(0.0, 8192.0), None, share),
+        *_scheduling(whose),
+        Key("io_class", _IO, None, f"I/O class of {whose}, for schedulers that know one (bfq)"),
     )
-
-
-def _of_role(role: str) -> tuple[Placing, ...]:
-    section = f"{THREADS}.{role}"
-    whose = f"the threads of a private server {ROLE_MEANS[role]}"
-    first = _row(section, "cpus", _ONE, None, f"CPUs of {whose}", is_first=True)
-    return (first, *_scheduling(section, "these threads"))
 
 
 ROLE_MEANS = {
@@ -406,55 +416,80 @@ PLACE_MEANINGS = {
 """What each table of the file is about."""
 
 PLACE: tuple[Setting, ...] = (
-    *_process(
+    *_rows(
         SERVER,
-        "a private server",
-        _RELATED,
-        f". Of both at once: {words.APART} (each has half of the cores), {words.TOGETHER} (both "
-        f"have the half that the server has then), {words.ONE_EACH} (one CPU each)",
+        *_process(
+            "a private server",
+            _RELATED,
+            f". Of both at once: {words.APART} (each has half of the cores), {words.TOGETHER} "
+            f"(both have the half that the server has then), {words.ONE_EACH} (one CPU each)",
+        ),
+        Key(
+            "huge_pages",
+            Choice(("system", "never", "malloc", "reserved")),
+            "system",
+            "huge pages for a private server's memory: system (as the host has them), never "
+            "(transparent ones are turned off for it), malloc (the C library asks for transparent "
+            "ones for all that it allocates), reserved (large_pages: the caches lie in huge pages "
+            "that host.huge_pages reserves)",
+        ),
+        Key(
+            "malloc",
+            Choice(("system", *MALLOCS)),
+            "system",
+            "the library that a private server allocates memory by",
+        ),
+        Key(
+            "lock_memory",
+            Flag(),
+            False,
+            "lock all memory of a private server (its option memlock), so that nothing of it is "
+            "swapped out",
+        ),
+        Key(
+            "open_files",
+            WholeNumber(64, 1 << 30),
+            None,
+            "how many files a private server may have open (ulimit -n)",
+        ),
     ),
-    _row(
-        SERVER,
-        "huge_pages",
-        Choice(("system", "never", "malloc", "reserved")),
-        "system",
-        "huge pages for a private server's memory: system (as the host has them), never "
-        "(transparent ones are turned off for it), malloc (the C library asks for transparent ones "
-        "for all that it allocates), reserved (large_pages: the caches lie in huge pages that "
-        "host.huge_pages reserves)",
-        tried=True,
-        refuses=_refuse_huge_pages,
-        launches=_launch_huge_pages,
+    *(
+        setting
+        for role, means in ROLE_MEANS.items()
+        for setting in _rows(
+            f"{THREADS}.{role}",
+            Key("cpus", _ONE, None, f"CPUs of the threads of a private server {means}"),
+            *_scheduling("these threads"),
+        )
     ),
-    _row(
-        SERVER,
-        "malloc",
-        Choice(("system", *MALLOCS)),
-        "system",
-        "the library that a private server allocates memory by",
-        tried=True,
-        refuses=_refuse_malloc,
-        launches=_launch_malloc,
-    ),
-    *(setting for role in ROLES for setting in _of_role(role)),
-    *_process(
+    *_rows(
         CLIENT,
-        "contend-load",
-        _CLIENTS,
-        f". {words.HALF}: those that it has if the server is {words.APART}, whatever the server "
-        f"has, so that {words.APART}, {words.TOGETHER} (on the client's half) and {words.ALL} can "
-        "be compared in slices",
+        *_process(
+            "contend-load",
+            _CLIENTS,
+            f". {words.HALF}: those that it has if the server is {words.APART}, whatever the "
+            f"server has, so that {words.APART}, {words.TOGETHER} (on the client's half) and "
+            f"{words.ALL} can be compared in slices",
+        ),
     ),
-    _row(
+    *_rows(
         NEIGHBOUR,
-        "share",
-        Bounded(0.0, 1.0),
-        0.0,
-        "how much of each of its CPUs a neighbour of ours wants, 0 to 1: processes that take CPU "
-        "time beside a run, as those of others would; 0: there is none",
-        is_first=True,
+        Key(
+            "share",
+            Bounded(0.0, 1.0),
+            0.0,
+            "how much of each of its CPUs a neighbour of ours wants, 0 to 1: processes that take "
+            "CPU time beside a run, as those of others would; 0: there is none",
+        ),
+        Key("cpus", _ONE, None, "CPUs of the neighbour, one process each (default: all)"),
+        Key(
+            "pattern",
+            Choice(tuple(PATTERNS)),
+            "steady",
+            "what it does: steady (arithmetic, a share of each 2 ms), bursts (of each 200 ms), "
+            "memory (walks over 32 MB, which takes the others' caches)",
+        ),
+        *_scheduling("the neighbour"),
     ),
-    _row(NEIGHBOUR, "cpus", _ONE, None, "CPUs of the neighbour, one process each (default: all)"),
-    *_scheduling(NEIGHBOUR, "the neighbour"),
 )
 """In the order in which they are applied."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hosts import HOSTS, interrupts, limits, meminfo, node_meminfo, stat, write
+from hosts import HOSTS, limits, meminfo, node_meminfo, stat, write
 
 from contend.doctor.model import SeenServer, Subject
 from contend.host import Tree
@@ -269,19 +269,6 @@ PAIRS: dict[str, Pair] = {
     "somaxconn": Pair(files(**{"proc/sys/net/core/somaxconn": "128\n"}), "warning", "128"),
     "tcp-ports": Pair(
         files(**{"proc/sys/net/ipv4/ip_local_port_range": "32768\t40000\n"}), "warning", "7233"
-    ),
-    "irq-balance": Pair(
-        files(
-            **{
-                "proc/interrupts": interrupts(
-                    ("24", [9_000_000, *[100] * 3], "PCI-MSI 1-edge nvme0q1"),
-                    ("LOC", [9_000_000] * 4, "Local timer interrupts"),
-                )
-            }
-        ),
-        "note",
-        "CPU 0 took 100%",
-        files(**{"proc/912/comm": "irqbalance\n"}),
     ),
     "autogroup": Pair(
         files(**{"proc/sys/kernel/sched_autogroup_enabled": "1\n"}), "warning", "sessions"

@@ -56,16 +56,6 @@ def meminfo(total_kb: int, **more: int) -> str:
     return "\n".join([*lines, *(f"{name}: {value:>6}" for name, value in counts.items())]) + "\n"
 
 
-def interrupts(*rows: tuple[str, list[int], str]) -> str:
-    cpus = len(rows[0][1])
-    head = "      " + "".join(f"{f'CPU{n}':>12}" for n in range(cpus))
-    lines = [
-        f"{name + ':':>5} " + "".join(f"{n:>12}" for n in counts) + f"  {what}"
-        for name, counts, what in rows
-    ]
-    return "\n".join([head, *lines]) + "\n"
-
-
 def machine(
     cpus: int,
     *,
@@ -85,10 +75,6 @@ def machine(
         ),
         "proc/meminfo": meminfo(memory_kb),
         "proc/cmdline": "BOOT_IMAGE=/vmlinuz root=UUID=1 ro quiet\n",
-        "proc/interrupts": interrupts(
-            ("24", [60_000] * cpus, "PCI-MSI 1-edge nvme0q1"),
-            ("LOC", [9_000_000] * cpus, "Local timer interrupts"),
-        ),
         "proc/pressure/cpu": "some avg10=0.00 avg60=0.10 avg300=0.00 total=1000000\n"
         "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
         "proc/self/cgroup": "0::/user.slice\n",
@@ -262,7 +248,7 @@ def docker() -> Files:
 
 def lxc() -> Files:
     """A system container, older hierarchy, a cpuset of two of eight CPUs."""
-    files = _without(machine(8), "sys/fs/cgroup", "proc/interrupts")
+    files = _without(machine(8), "sys/fs/cgroup")
     return files | {
         "proc/1/environ": "container=lxc\0",
         "proc/self/cgroup": "4:memory:/lxc/db\n3:cpuset:/lxc/db\n2:cpu,cpuacct:/lxc/db\n",

@@ -30,7 +30,7 @@ FOUND = {
     "micro vm": {
         *("virtual-machine", "cpu-pressure", "mitigations", "damon-pageout", "dirty-pages"),
         *("io-scheduler", "read-ahead", "write-cache", "mount-options"),
-        *("irq-balance", "autogroup"),
+        "autogroup",
     },
     "guest of two nodes": {
         *("virtual-machine", "mitigations", "transparent-huge-pages", "numa-balancing"),
@@ -143,7 +143,7 @@ WORDS = st.sampled_from(
         *("0::/", "2:cpu:/²", "MemTotal: ² kB", "MemTotal: 0 kB\nSwapTotal: 4 kB", "x y z"),
         *("22 1 8:1 / / rw - ext4 /dev/sda rw", "22 1 8:1 / /", "nr_throttled ²"),
         *("Node 0 MemTotal: 0 kB", "Node 0 MemTotal: ٤ kB", "some avg10=x", "some avg10=nan"),
-        *("CPU0 CPU1\n 24: 1 ² x", "6.1", "6", "v6.1.64", "10 -1 3", "processor : 0\nflags: x"),
+        *("x", "6.1", "6", "v6.1.64", "10 -1 3", "processor : 0\nflags: x"),
         *("a b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18", "CPU0\n1: 1", "kB kB", "\0\0"),
         *(f"MemTotal: {LONG} kB", f"nr_throttled {LONG}", f"Node 0 MemTotal: {LONG} kB"),
         *(f"CPU0 CPU1\n 24: {LONG} 1 x", f"{LONG} {LONG}", f"x) {f'{LONG} ' * 20}"),

@@ -260,7 +260,7 @@ for hidden in ("/proc", "/sys"):
     subprocess.run(["mount", "-t", "tmpfs", "none", hidden], check=True)
 cpus = tuple(sorted(os.sched_getaffinity(0)))
 assert layout().allowed == cpus
-asked = Placement(cpus=cpus[:1], nice=3)
+asked = Placement(cpus=cpus[:1], nice=3, open_files=100)
 process = subprocess.Popen([*asked.prefix(), "/bin/sleep", "60"])
 seen = look.seen(process.pid)
 print(seen, list(look.differences(asked, seen, "the server")))

@@ -30,7 +30,7 @@ def spinner(placement: Placement) -> Iterator[subprocess.Popen[bytes]]:
     with ExitStack() as stack:
         prefix = stack.enter_context(grouped(placement)).prefix()
         process = subprocess.Popen(
-            [*prefix, sys.executable, "-I", "-S", spin_script.__file__, "1"],
+            [*prefix, sys.executable, "-I", "-S", spin_script.__file__, "1", "2", "arithmetic"],
             start_new_session=True,
         )
         try:
@@ -161,7 +161,10 @@ def test_all_of_it_is_read_back_from_the_process() -> None:
         nodes=(0,),
         scheduler="batch",
         nice=3,
+        io_class="best-effort",
+        io_level=6,
         transparent_huge=False,
+        open_files=512,
     )
     with spinner(asked) as process:
         placed = Placed(asked, look.seen(process.pid))
@@ -195,7 +198,7 @@ def test_what_the_kernel_refuses_is_said_and_the_program_is_not_started(tmp_path
 
 
 def test_a_neighbour_takes_its_share_where_it_was_told_and_ends() -> None:
-    neighbour = Neighbour(Spin(0.3, CPU))
+    neighbour = Neighbour(Spin(0.3, CPU, "memory"))
     (pid,) = neighbour.pids
     try:
         time.sleep(0.5)

@@ -76,6 +76,8 @@ class TestTwoNodes:
             "place.server.cpus": "1,3",
             "place.server.class": "batch",
             "place.server.nice": 7,
+            "place.server.io_class": "best-effort:2",
+            "place.server.open_files": 777,
             "place.server.huge_pages": "never",
             "place.server.cpu_quota": 0.5,
         }

@@ -14,7 +14,6 @@ _QUICK_SOURCES = (
     *("timebase", "stp", "tod"),
 )
 _TIMER_LATE_US, _SLACK_NS = 200, 100_000
-_INTERRUPTS_MIN = 100_000
 _COSTLY = re.compile(
     r"(kasan|kmemleak|slub_debug|slab_debug|init_on_alloc|init_on_free|lockdep|page_poison"
     r"|debug_pagealloc)(=(?!off|0)\S+)?$"
@@ -101,34 +100,6 @@ def _ports(subject: Subject) -> Result:
     said = f"{count} ports for connections to one server (tcp_tw_reuse {reuse})"
     severity = over(-count, -20_000)
     return result(severity, said, ports=count, tcp_tw_reuse=reuse)
-
-
-@check("irq-balance")
-def _interrupts(subject: Subject) -> Result:
-    lines = subject.text("proc/interrupts").splitlines()
-    cpus = len(lines[0].split()) if lines else 0
-    if cpus < 2:
-        return result(None, "one CPU takes all interrupts")
-    sums = [0] * cpus
-    for line in lines[1:]:
-        name, _, rest = line.partition(":")
-        words = rest.split()[:cpus]
-        # Numbered ones are of devices; the others are each CPU's own.
-        if name.strip().isdecimal() and len(words) == cpus and all(w.isdecimal() for w in words):
-            sums = [one + int(w[:15]) for one, w in zip(sums, words, strict=True)]
-    runs = any(
-        subject.tree.text(f"proc/{pid}/comm") == "irqbalance"
-        for pid in subject.tree.names("proc")
-        if pid.isdecimal()
-    )
-    balance = "irqbalance runs" if runs else "irqbalance does not run"
-    total = sum(sums)
-    if total < _INTERRUPTS_MIN:
-        said = f"devices interrupted {total} times so far; {balance}"
-        return result(None, said, irqbalance=runs)
-    share, cpu = max(sums) / total, sums.index(max(sums))
-    said = f"CPU {cpu} took {share:.0%} of the interrupts of devices; {balance}"
-    return result("note" if share > 0.9 else None, said, irqbalance=runs)
 
 
 @check("boot-parameters")
