@@ -28,7 +28,7 @@ from contend.warm.server_list import NoList, ServerHost, host_of, loading_host
 from contend.warm.survey import survey
 from contend.warm.tablespaces import NoCatalogue
 from contend.warm.throttle import Limits
-from contend.warm.warm_up import How, Listener, WarmUpResult, resume, undone, warm_up
+from contend.warm.warm_up import Listener, WarmUpResult, resume, undone, warm_up
 
 
 def add_warm(parser: argparse.ArgumentParser) -> None:
@@ -178,7 +178,7 @@ def _planned(
 
 
 def _limits(args: argparse.Namespace) -> Limits:
-    return Limits(args.pages_per_second, args.max_latency)
+    return Limits(args.pages_per_second, args.max_latency, args.connections)
 
 
 def _host_or_why(args: argparse.Namespace, server: ExistingServer) -> ServerHost | str:
@@ -221,16 +221,16 @@ class _Program:
 
 def _load(args: argparse.Namespace, server: ExistingServer, journal: Journal) -> int:
     """Do a warm-up and show how far it is and what it came to; the exit code."""
-    how = How(_limits(args), args.connections)
+    limits = _limits(args)
     load: LoadDriver = _Program()
     begin: Callable[[Listener], WarmUpResult]
     if args.resume:
-        begin = lambda listen: resume(server, journal, load, how, listen)  # noqa: E731
+        begin = lambda listen: resume(server, journal, load, limits, listen)  # noqa: E731
     else:
         plan, kind, by_list = _planned(args, server)
         host = _files_host(args, server)
         begin = lambda listen: warm_up(  # noqa: E731
-            server, plan, kind, journal, load, how, listen, by_list=by_list, host=host
+            server, plan, kind, journal, load, limits, listen, by_list=by_list, host=host
         )
     with WarmDisplay() as display:
         try:

@@ -14,7 +14,7 @@ from contend.cli.console import CleanConsole, bars, console
 from contend.cli.parser import columns
 from contend.outside import one_line
 from contend.units import format_duration, format_size
-from contend.warm.coverage import LIST, OTHERS, ByList, Coverage, Held, Status
+from contend.warm.coverage import LIST, OTHERS, ByList, Coverage, Status
 from contend.warm.plan import Cache, WarmPlan
 from contend.warm.scan import WarmProgress
 from contend.warm.warm_up import WarmUpResult
@@ -168,13 +168,13 @@ def as_text(status: Status) -> str:
     blocks = [
         [f"{product} {status.survey.version}"],
         _bars_table(["cache", "used", "of", ""], caches),
-        _innodb(status.innodb),
+        _innodb(status),
         _files(status),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
-def _innodb(held: Held) -> list[str]:
+def _innodb(held: Status) -> list[str]:
     if held.why_not is not None:
         return [f"How much of each table is in the buffer pool is not known: {held.why_not}."]
     shown = sorted(
@@ -248,7 +248,6 @@ def _bar(share: float | None) -> str:
 
 def as_json(status: Status) -> str:
     """The status for programs. Sizes are bytes, shares lie between 0 and 1."""
-    held = status.innodb
     document: dict[str, Any] = {
         "server": {"kind": status.survey.kind, "version": status.survey.version},
         "caches": [
@@ -257,9 +256,9 @@ def as_json(status: Status) -> str:
             for cache in status.survey.caches
         ],
         "innodb": {
-            "how": LIST if held.why_not is None else None,
-            "why_not": held.why_not,
-            "parts": [_part(part) for part in held.parts],
+            "how": LIST if status.why_not is None else None,
+            "why_not": status.why_not,
+            "parts": [_part(part) for part in status.parts],
         },
         "files": [
             {"table": file.table, "engine": file.engine, "part": file.part,
