@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from contend.cli.parser import confirmed, remark
@@ -12,10 +12,7 @@ from contend.cli.restore import offer, server_of, what_is_left
 from contend.cli.warm_display import WarmDisplay, as_json, as_text, loaded_in_words, plan_in_words
 from contend.errors import RequestError
 from contend.host import memory_available_bytes
-from contend.load.process import LoadDriver, LoadProcess, OnEvent
-from contend.outcome import Done
-from contend.placement import Placed
-from contend.plan import Plan
+from contend.load.process import LoadProcess
 from contend.program import find_program
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
@@ -205,24 +202,10 @@ def _files_host(args: argparse.Namespace, server: ExistingServer) -> ServerHost 
         return None
 
 
-class _Program:
-    """contend-load, looked for when something is to be scanned."""
-
-    def run(
-        self,
-        plan: Plan,
-        *,
-        env: Mapping[str, str],
-        on_event: OnEvent,
-        placed: Placed | None = None,
-    ) -> Done:
-        return LoadProcess(find_program()).run(plan, env=env, on_event=on_event, placed=placed)
-
-
 def _load(args: argparse.Namespace, server: ExistingServer, journal: Journal) -> int:
     """Do a warm-up and show how far it is and what it came to; the exit code."""
     limits = _limits(args)
-    load: LoadDriver = _Program()
+    load = LoadProcess(find_program())
     begin: Callable[[Listener], WarmUpResult]
     if args.resume:
         begin = lambda listen: resume(server, journal, load, limits, listen)  # noqa: E731
