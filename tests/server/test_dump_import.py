@@ -167,7 +167,6 @@ def test_tables_trigger_and_view_are_there_and_work(server: PrivateServer, load:
         ("source shop.sql", {}, "leads back to itself", None),
         ("INSERT INTO t VALUES ('a", {}, "ends within a quote that begins in line 1", "cut off"),
         ("CREATE TABLE t (a INT)", {}, "ends before the statement of line 1 does", "cut off"),
-        (shop()[:900], {}, "is cut off: it begins as a dump", "--skip-comments"),
         ("a: [Warning] Don't.\nSELECT 1;", {}, 'line 1: "a: [Warning] Don\'t." is a m', "Delete"),
     ],
 )

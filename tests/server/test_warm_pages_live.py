@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from needs import missing, program
 
 from contend.cli.main import main
 from contend.servers import Dsn, PrivateServer, ServerBinary
@@ -38,6 +35,10 @@ TABLES = (
     " ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE=8",
     "CREATE TABLE files (id INT PRIMARY KEY, v VARCHAR(200)) ENGINE=MyISAM",
 )
+PRESSED = {"mariadb": "PAGE_COMPRESSED=1", "mysql": "COMPRESSION='zlib'"}
+UNTOLD = {"squeezed": "ROW_FORMAT=COMPRESSED", "pressed": "page compression"}
+"""Tables whose files do not say whose their pages are, and why."""
+
 ROWS = 8192
 
 
@@ -47,6 +48,8 @@ def fill(server: PrivateServer) -> None:
         cursor.execute("USE shop")
         for statement in TABLES:
             cursor.execute(statement)
+        pressed = PRESSED[server.binary.kind]
+        cursor.execute(f"CREATE TABLE pressed (id INT PRIMARY KEY, v VARCHAR(200)) {pressed}")
         cursor.execute("CREATE TABLE numbers (n INT PRIMARY KEY)")
         cursor.execute("INSERT INTO numbers VALUES (0)")
         rows = 1
@@ -59,9 +62,9 @@ def fill(server: PrivateServer) -> None:
             " FROM numbers ORDER BY n"
         )
         cursor.execute(f"INSERT INTO `we-ird` SELECT n, {word} FROM numbers")
-        for name in ("parted", "squeezed", "files"):
+        for name in ("parted", "squeezed", "pressed", "files"):
             cursor.execute(f"INSERT INTO {name} SELECT n, {word} FROM numbers ORDER BY n")
-        cursor.execute("ANALYZE TABLE plain, `we-ird`, parted, squeezed")
+        cursor.execute("ANALYZE TABLE plain, `we-ird`, parted, squeezed, pressed")
         cursor.fetchall()
 
 
@@ -115,7 +118,6 @@ def contend(
 
 
 Contend = Callable[..., tuple[int, str, str]]
-Factory = Callable[..., PrivateServer]
 
 
 def parts(text: str) -> dict[tuple[str, str | None], dict[str, Any]]:
@@ -194,12 +196,15 @@ def test_on_its_own_host_the_server_is_given_a_list_and_what_has_none_is_scanned
     code, out, err = contend(server)
     assert code == 0, err
     assert "The server loads InnoDB's pages by itself, by a list of " in out
-    assert re.search(r"shop\.squeezed\.PRIMARY  .*has ROW_FORMAT=COMPRESSED", out)
-    assert "shop.squeezed.PRIMARY: " in err
     status = contend(server, "--status", "--json")[1]
+    for table, why in UNTOLD.items():
+        assert re.search(rf"shop\.{table}\.PRIMARY  .*has {why}", out)
+        assert f"shop.{table}.PRIMARY: " in err
+        whole = parts(status)[f"shop.{table}", None]
+        assert whole["resident_pages"] > 20
+        assert whole["share"] is None
+        assert whole["why_not"].endswith(f"{table}.ibd has {why}")
     assert is_warm(status, "shop.plain", "shop.we-ird")
-    squeezed = parts(status)["shop.squeezed", None]
-    assert squeezed["resident_pages"] > 20
     if server.binary.kind == "mariadb":
         assert is_warm(status, "shop.parted")
     assert not (server.data_folder / ASIDE).exists()
@@ -293,132 +298,3 @@ def test_a_full_text_index_has_no_pages_of_its_own(
         asked(server, "DROP TABLE articles")
     assert code == 0, err
     assert re.search(r"^shop\.articles ", out, re.MULTILINE)
-
-
-SQUEEZED = "ROW_FORMAT=COMPRESSED"
-PRESSED = {"mariadb": "PAGE_COMPRESSED=1", "mysql": "COMPRESSION='zlib'"}
-FEW = 5000
-
-
-def filled(server: PrivateServer, tables: dict[str, str]) -> None:
-    """Name -> what is behind its columns. All is in the files afterwards, and nothing in memory."""
-    with server.connect() as connection, connection.cursor() as cursor:
-        cursor.execute("CREATE DATABASE shop")
-        cursor.execute("CREATE TABLE shop.numbers (n INT PRIMARY KEY)")
-        cursor.executemany("INSERT INTO shop.numbers VALUES (%s)", [(n,) for n in range(FEW)])
-        for name, more in tables.items():
-            columns = "id INT PRIMARY KEY, v VARCHAR(200), KEY v (v)"
-            cursor.execute(f"CREATE TABLE shop.{name} ({columns}) {more}")
-            cursor.execute(f"INSERT INTO shop.{name} SELECT n, SHA2(n, 256) FROM shop.numbers")
-            cursor.execute(f"ANALYZE TABLE shop.{name}")
-            cursor.fetchall()
-    server.stop()
-    server.start(server.options)
-
-
-def check(server: PrivateServer, contend: Contend, reasons: dict[str, str]) -> None:
-    """That each of these tables is scanned, that it is in memory then, and that its indexes are
-    not told apart for that reason."""
-    code, plan, err = contend(server)
-    assert code == 0, err
-    for table, why in reasons.items():
-        for index in ("PRIMARY", "v"):
-            assert re.search(rf"shop\.{table}\.{index} .*{table}\.ibd has {why}\n", plan), plan
-    exact, status = in_the_pool(server), parts(contend(server, "--status", "--json")[1])
-    for table, why in reasons.items():
-        whole = status[f"shop.{table}", None]
-        assert whole["share"] is None
-        assert whole["why_not"].endswith(f"{table}.ibd has {why}")
-        counted = [exact[f"shop.{table}", index] for index in ("PRIMARY", "v")]
-        # The list has a few pages beside them, that are of no index.
-        assert min(counted) > 10
-        assert sum(counted) <= whole["resident_pages"] <= sum(counted) + 10
-    assert f"not told apart: {server.data_folder}" in contend(server, "--status")[1]
-    # What has a plain file is told index by index beside them.
-    assert status["shop.numbers", "PRIMARY"]["share"] > 0.95
-
-
-def test_compressed_tables_are_scanned_and_told_as_a_whole(
-    any_binary: ServerBinary,
-    private_server: Factory,
-    contend: Contend,
-) -> None:
-    server = private_server(any_binary, OPTIONS)
-    filled(server, {"squeezed": SQUEEZED, "pressed": PRESSED[any_binary.kind]})
-    check(server, contend, {"squeezed": SQUEEZED, "pressed": "page compression"})
-
-
-@pytest.fixture(scope="module")
-def key_plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of MariaDB's plugin that keeps keys in a file, which is in a package of Debian's
-    beside that of the server."""
-    apt, unpack = program("apt-get"), program("dpkg-deb")
-    folder = tmp_path_factory.mktemp("plugins")
-    got = subprocess.run(
-        [apt, "download", "mariadb-server"], cwd=folder, capture_output=True, text=True
-    )
-    package = next(folder.glob("*.deb"), None)
-    if package is None:
-        missing(f"mariadb-server cannot be had from apt: {got.stderr}")
-    subprocess.run([unpack, "-x", package, folder], check=True, capture_output=True)
-    return folder / "usr" / "lib" / "mysql" / "plugin"
-
-
-def test_encrypted_tables_are_scanned_and_told_as_a_whole(
-    mariadb_binary: ServerBinary,
-    private_server: Factory,
-    key_plugins: Path,
-    contend: Contend,
-    tmp_path: Path,
-) -> None:
-    keys = tmp_path / "keys"
-    keys.write_text("1;" + "ab" * 32 + "\n")
-    server = private_server(
-        mariadb_binary,
-        OPTIONS,
-        arguments=(
-            f"--plugin-dir={key_plugins}",
-            "--plugin-load-add=file_key_management",
-            f"--file-key-management-filename={keys}",
-        ),
-    )
-    filled(server, {"locked": "ENCRYPTED=YES"})
-    check(server, contend, {"locked": "encryption"})
-
-
-@pytest.fixture
-def mysql_with_keys(mysql_binary: ServerBinary, tmp_path: Path) -> ServerBinary:
-    """MySQL in a folder of its own: the component that keeps keys in a file is loaded only if a
-    manifest lies beside the program, which would give every other test's server keys too."""
-    whole = next((up for up in mysql_binary.basedir.parents if up.name == "root"), None)
-    if whole is None:
-        missing("only a MySQL that `contend server get` unpacked can be copied")
-    copy = tmp_path / "root"
-    subprocess.run(["cp", "-a", f"{whole}/.", str(copy)], check=True)
-
-    def moved(where: object) -> str:
-        return str(where).replace(str(whole), str(copy))
-
-    binary = replace(
-        mysql_binary,
-        argv=tuple(moved(word) for word in mysql_binary.argv),
-        basedir=Path(moved(mysql_binary.basedir)),
-        share_dir=Path(moved(mysql_binary.share_dir)),
-        plugin_dir=Path(moved(mysql_binary.plugin_dir)),
-    )
-    component, keys = "component_keyring_file", {"path": f"{tmp_path}/keys", "read_only": False}
-    assert binary.plugin_dir is not None
-    (binary.plugin_dir / f"{component}.cnf").write_text(json.dumps(keys))
-    [mysqld] = copy.rglob("sbin/mysqld")
-    mysqld.with_suffix(".my").write_text(json.dumps({"components": f"file://{component}"}))
-    return binary
-
-
-def test_encrypted_tables_of_mysql(
-    mysql_with_keys: ServerBinary,
-    private_server: Factory,
-    contend: Contend,
-) -> None:
-    server = private_server(mysql_with_keys, OPTIONS)
-    filled(server, {"locked": "ENCRYPTION='Y'"})
-    check(server, contend, {"locked": "encryption"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from contend.cli.parser import confirmed, remark
@@ -12,10 +12,7 @@ from contend.cli.restore import offer, server_of, what_is_left
 from contend.cli.warm_display import WarmDisplay, as_json, as_text, loaded_in_words, plan_in_words
 from contend.errors import RequestError
 from contend.host import memory_available_bytes
-from contend.load.process import LoadDriver, LoadProcess, OnEvent
-from contend.outcome import Done
-from contend.placement import Placed
-from contend.plan import Plan
+from contend.load.process import LoadProcess
 from contend.program import find_program
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
@@ -28,7 +25,7 @@ from contend.warm.server_list import NoList, ServerHost, host_of, loading_host
 from contend.warm.survey import survey
 from contend.warm.tablespaces import NoCatalogue
 from contend.warm.throttle import Limits
-from contend.warm.warm_up import How, Listener, WarmUpResult, resume, undone, warm_up
+from contend.warm.warm_up import Listener, WarmUpResult, resume, undone, warm_up
 
 
 def add_warm(parser: argparse.ArgumentParser) -> None:
@@ -178,7 +175,7 @@ def _planned(
 
 
 def _limits(args: argparse.Namespace) -> Limits:
-    return Limits(args.pages_per_second, args.max_latency)
+    return Limits(args.pages_per_second, args.max_latency, args.connections)
 
 
 def _host_or_why(args: argparse.Namespace, server: ExistingServer) -> ServerHost | str:
@@ -205,32 +202,18 @@ def _files_host(args: argparse.Namespace, server: ExistingServer) -> ServerHost 
         return None
 
 
-class _Program:
-    """contend-load, looked for when something is to be scanned."""
-
-    def run(
-        self,
-        plan: Plan,
-        *,
-        env: Mapping[str, str],
-        on_event: OnEvent,
-        placed: Placed | None = None,
-    ) -> Done:
-        return LoadProcess(find_program()).run(plan, env=env, on_event=on_event, placed=placed)
-
-
 def _load(args: argparse.Namespace, server: ExistingServer, journal: Journal) -> int:
     """Do a warm-up and show how far it is and what it came to; the exit code."""
-    how = How(_limits(args), args.connections)
-    load: LoadDriver = _Program()
+    limits = _limits(args)
+    load = LoadProcess(find_program())
     begin: Callable[[Listener], WarmUpResult]
     if args.resume:
-        begin = lambda listen: resume(server, journal, load, how, listen)  # noqa: E731
+        begin = lambda listen: resume(server, journal, load, limits, listen)  # noqa: E731
     else:
         plan, kind, by_list = _planned(args, server)
         host = _files_host(args, server)
         begin = lambda listen: warm_up(  # noqa: E731
-            server, plan, kind, journal, load, how, listen, by_list=by_list, host=host
+            server, plan, kind, journal, load, limits, listen, by_list=by_list, host=host
         )
     with WarmDisplay() as display:
         try:

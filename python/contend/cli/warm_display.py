@@ -5,7 +5,7 @@ or JSON."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 from rich.progress import TaskID
@@ -15,7 +15,7 @@ from contend.cli.parser import columns
 from contend.outside import one_line
 from contend.settings.server import PRODUCTS
 from contend.units import format_duration, format_size
-from contend.warm.coverage import LIST, OTHERS, ByList, Coverage, Held, Status
+from contend.warm.coverage import LIST, OTHERS, ByList, Status
 from contend.warm.plan import Cache, WarmPlan
 from contend.warm.scan import WarmProgress
 from contend.warm.warm_up import WarmUpResult
@@ -139,9 +139,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], most: int) -> lis
     kept = [column for column in range(len(head)) if any(row[column] for row in rows)]
     shown = [[row[column] for column in kept] for row in (head, *rows[:most])]
     lines = [f"  {line}" for line in columns(shown)]
-    if len(rows) > most:
-        lines.append(f"  … and {len(rows) - most} more")
-    return lines
+    return [*lines, f"  … and {len(rows) - most} more"] if len(rows) > most else lines
 
 
 def loaded_in_words(loaded: WarmUpResult) -> str:
@@ -168,14 +166,14 @@ def as_text(status: Status) -> str:
     ]
     blocks = [
         [f"{product} {status.survey.version}"],
-        _bars_table(["cache", "used", "of", ""], caches),
-        _innodb(status.innodb),
+        columns([["cache", "used", "of", ""], *caches], right={1, 2}),
+        _innodb(status),
         _files(status),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
-def _innodb(held: Held) -> list[str]:
+def _innodb(held: Status) -> list[str]:
     if held.why_not is not None:
         return [f"How much of each table is in the buffer pool is not known: {held.why_not}."]
     shown = sorted(
@@ -195,7 +193,7 @@ def _innodb(held: Held) -> list[str]:
         for part in shown
     ]
     return [
-        *_bars_table(["table", "index", "in the buffer pool", "of", ""], rows),
+        *columns([["table", "index", "in the buffer pool", "of", ""], *rows], right={2, 3}),
         *(
             f"The indexes of {part.table} are not told apart: {part.why_not}."
             for part in shown
@@ -217,16 +215,8 @@ def _files(status: Status) -> list[str]:
          format_size(file.size), _bar(file.share)]
         for file in status.files
     ]  # fmt: skip
-    return _bars_table(["table", "files", "in the page cache", "of", ""], rows) if rows else []
-
-
-def _bars_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Columns side by side, numbers flush right."""
-    right = {column for column, name in enumerate(head) if name in _NUMBERS}
-    return columns([head, *rows], right=right)
-
-
-_NUMBERS = frozenset({"used", "of", "in the buffer pool", "in the page cache"})
+    head = ["table", "files", "in the page cache", "of", ""]
+    return columns([head, *rows], right={2, 3}) if rows else []
 
 
 def _share(cache: Cache) -> float | None:
@@ -249,7 +239,6 @@ def _bar(share: float | None) -> str:
 
 def as_json(status: Status) -> str:
     """The status for programs. Sizes are bytes, shares lie between 0 and 1."""
-    held = status.innodb
     document: dict[str, Any] = {
         "server": {"kind": status.survey.kind, "version": status.survey.version},
         "caches": [
@@ -258,9 +247,20 @@ def as_json(status: Status) -> str:
             for cache in status.survey.caches
         ],
         "innodb": {
-            "how": LIST if held.why_not is None else None,
-            "why_not": held.why_not,
-            "parts": [_part(part) for part in held.parts],
+            "how": LIST if status.why_not is None else None,
+            "why_not": status.why_not,
+            "parts": [
+                {
+                    "table": part.table,
+                    "index": part.index,
+                    "resident_pages": part.resident,
+                    "pages": part.pages,
+                    "page_bytes": part.page_bytes,
+                    "share": part.share,
+                    "why_not": part.why_not,
+                }
+                for part in status.parts
+            ],
         },
         "files": [
             {"table": file.table, "engine": file.engine, "part": file.part,
@@ -270,15 +270,3 @@ def as_json(status: Status) -> str:
         "files_why_not": status.files_why_not,
     }  # fmt: skip
     return json.dumps(document, indent=2) + "\n"
-
-
-def _part(part: Coverage) -> dict[str, Any]:
-    return {
-        "table": part.table,
-        "index": part.index,
-        "resident_pages": part.resident,
-        "pages": part.pages,
-        "page_bytes": part.page_bytes,
-        "share": part.share,
-        "why_not": part.why_not,
-    }

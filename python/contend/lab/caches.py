@@ -29,7 +29,8 @@ from contend.warm.plan import FILES, MISSES, WarmPlan, disturbs, make_plan
 from contend.warm.scan import count_keyed_columns
 from contend.warm.server_list import ServerHost
 from contend.warm.survey import survey
-from contend.warm.warm_up import How, Listener, ServerToWarm, warm_up
+from contend.warm.throttle import Limits
+from contend.warm.warm_up import Listener, ServerToWarm, warm_up
 
 if TYPE_CHECKING:
     from contend.lab.private import PrivateTestbed
@@ -168,7 +169,7 @@ def load(
 ) -> dict[str, str]:
     """Load a plan as `contend warm` does; what the server refused of it, with the reason."""
     done = warm_up(
-        server, plan, kind, journal, server.load, How(), Listener(), by_list=by_list, host=host
+        server, plan, kind, journal, server.load, Limits(), Listener(), by_list=by_list, host=host
     )
     return done.refused
 

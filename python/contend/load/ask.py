@@ -48,7 +48,7 @@ def ask_engine(program: Path, plan: Mapping[str, Any]) -> ClientEngine:
     lines, code, tail = _answer([str(program), "engine", "-"], plan)
     if code == 2 and tail:
         raise RequestError(tail.splitlines()[-1].removeprefix(f"{PROGRAM}: "))
-    said = judge(_last(lines), code, tail, done="engine")
+    said = _last(lines, code, tail, "engine")
     return ClientEngine(name=str(said["engine"]), refused=said.get("refused"))
 
 
@@ -59,8 +59,7 @@ def cpus_together(program: Path) -> float:
     Raises:
         LoadFailed: contend-load could not measure it.
     """
-    lines, code, tail = _answer([str(program), "cpus"])
-    said = judge(_last(lines), code, tail, done="cpus")
+    said = _last(*_answer([str(program), "cpus"]), "cpus")
     return float(said["together"] / said["alone"])
 
 
@@ -72,8 +71,7 @@ def cpu_state(program: Path, *, memory: bool = False) -> CpuState:
         LoadFailed: contend-load could not measure it.
     """
     argv = [str(program), "cpus", "--state", *(["--memory"] if memory else [])]
-    lines, code, tail = _answer(argv)
-    said = judge(_last(lines), code, tail, done="cpu_state")
+    said = _last(*_answer(argv), "cpu_state")
     return cast(CpuState, {name: said[name] for name in CpuState.__annotations__})
 
 
@@ -84,8 +82,7 @@ def memory_nodes(program: Path) -> NodeMatrix:
     Raises:
         LoadFailed: contend-load could not measure it.
     """
-    lines, code, tail = _answer([str(program), "cpus", "--nodes"])
-    said = judge(_last(lines), code, tail, done="memory_nodes")
+    said = _last(*_answer([str(program), "cpus", "--nodes"]), "memory_nodes")
     return cast(NodeMatrix, {name: said[name] for name in NodeMatrix.__annotations__})
 
 
@@ -123,8 +120,7 @@ class ScriptProcess:
             LoadFailed: it failed, and says where.
         """
         argv = [str(self.program), "script", "-", "--prepare", "--create-database"]
-        lines, code, tail = _answer(argv, plan, limit_s=WORK_S, env=env)
-        judge(_last(lines), code, tail, done="prepared")
+        _last(*_answer(argv, plan, limit_s=WORK_S, env=env), "prepared")
 
 
 def _answer(
@@ -141,8 +137,9 @@ def _answer(
         return list(child.lines(limit_s=limit_s)), child.wait(), child.stderr_tail()
 
 
-def _last(lines: list[bytes]) -> dict[str, Any] | None:
-    return json.loads(lines[-1]) if lines else None
+def _last(lines: list[bytes], code: int, tail: str, done: str) -> dict[str, Any]:
+    """The last line, which is of this type; raises LoadFailed if there is none."""
+    return judge(json.loads(lines[-1]) if lines else None, code, tail, done=done)
 
 
 def _require_accepted(what: str, code: int, tail: str) -> None:

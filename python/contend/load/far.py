@@ -96,7 +96,23 @@ def merged(reports: Sequence[DelayLine]) -> DelayLine:
     return cast(DelayLine, {**latest, **sums, "refusal": refusal})
 
 
-class Lines:
+class _Stage:
+    """Delay lines that stand until they are closed."""
+
+    def __init__(self, program: Path) -> None:
+        self._program = program
+        self._stack = contextlib.ExitStack()
+
+    def _stand(self, target: Address, round_trip_s: float, port: int = 0) -> Line:
+        """A new line before this server; raises LineFailed."""
+        # Short, for the path of a socket has at most 108 bytes.
+        folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="contend-far-"))
+        line = Line(self._program, target, round_trip_s, Path(folder) / "s", port)
+        self._stack.callback(line.close)
+        return line
+
+
+class Lines(_Stage):
     """The delay lines of a stage, each made when it is first wanted and kept until the end.
 
     A line that is not asked takes no CPU time, so those of several distances may stand before one
@@ -104,41 +120,27 @@ class Lines:
     """
 
     def __init__(self, program: Path) -> None:
-        self._program = program
-        self._stack = contextlib.ExitStack()
+        super().__init__(program)
         self._lines: dict[tuple[Address, float], Line] = {}
-        self._folder: Path | None = None
 
     def before(self, target: Address, round_trip_s: float) -> Line:
         """The line of this length before this server; raises LineFailed."""
         key = (target, round_trip_s)
         if key not in self._lines:
-            # Short, for the path of a socket has at most 108 bytes.
-            socket = self._sockets() / str(len(self._lines))
-            line = Line(self._program, target, round_trip_s, socket)
-            self._stack.callback(line.close)
-            self._lines[key] = line
+            self._lines[key] = self._stand(target, round_trip_s)
         return self._lines[key]
 
     def close(self) -> None:
         self._lines.clear()
-        self._folder = None
         self._stack.close()
 
-    def _sockets(self) -> Path:
-        if self._folder is None:
-            made = tempfile.TemporaryDirectory(prefix="contend-far-")
-            self._folder = Path(self._stack.enter_context(made))
-        return self._folder
 
-
-class MemberLines:
+class MemberLines(_Stage):
     """The delay lines between servers that are one level, as they were last started: one before
     each server that others of them ask. See `LineMaker` of deployments."""
 
     def __init__(self, program: Path) -> None:
-        self._program = program
-        self._stack = contextlib.ExitStack()
+        super().__init__(program)
         self._round_trip_s = 0.0
         self._standing: list[Line] = []
         self._told: list[DelayLine] = []
@@ -151,13 +153,14 @@ class MemberLines:
         return None if round_trip_s is None else self
 
     def before_socket(self, server: Path) -> Path:
-        made = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="contend-far-"))
-        line = self._stand(Address(socket=str(server)), Path(made) / "s")
+        line = self._stand(Address(socket=str(server)), self._round_trip_s)
+        self._standing.append(line)
         assert line.address.socket is not None
         return Path(line.address.socket)
 
     def before_port(self, host: str, port: int) -> None:
-        self._stand(Address(host=host, port=port), Path(), port)
+        line = self._stand(Address(host=host, port=port), self._round_trip_s, port)
+        self._standing.append(line)
 
     def asker(self) -> Callable[[], DelayLine | None]:
         """Asks what passed since it was last called; None if there are none. Each asker is told of
@@ -177,9 +180,3 @@ class MemberLines:
     def close(self) -> None:
         self._standing.clear()
         self._stack.close()
-
-    def _stand(self, target: Address, socket: Path, port: int = 0) -> Line:
-        line = Line(self._program, target, self._round_trip_s, socket, port)
-        self._stack.callback(line.close)
-        self._standing.append(line)
-        return line

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,30 +70,20 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """What the buffer pool holds.
-
-    Args:
-        parts: of each index, or of each table if the indexes cannot be told apart. Empty if
-            nothing is known.
-        why_not: why nothing is known; None if it is.
-    """
-
-    parts: tuple[Coverage, ...]
-    why_not: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Status:
     """How warm a server is.
 
     Args:
+        parts: of each index that InnoDB's buffer pool holds some of, or of each table if its
+            indexes cannot be told apart. Empty if nothing is known.
+        why_not: why nothing is known of them; None if it is.
         files: of MyISAM and Aria tables, in the page cache.
         files_why_not: why nothing is known of files; None if it is.
     """
 
     survey: Survey
-    innodb: Held
+    parts: tuple[Coverage, ...] = ()
+    why_not: str | None = None
     files: tuple[FilePart, ...] = ()
     files_why_not: str | None = None
 
@@ -106,13 +96,13 @@ def read_status(
     database: str | None = None,
 ) -> Status:
     """Ask how warm a server is; the arguments are those of `held`."""
-    innodb = held(connection, survey, journal, host, database)
+    status = held(connection, survey, journal, host, database)
     if isinstance(host, NoList):
-        return Status(survey, innodb, files_why_not=host.message)
+        return replace(status, files_why_not=host.message)
     try:
-        return Status(survey, innodb, tuple(files_held(connection, host, database)))
+        return replace(status, files=tuple(files_held(connection, host, database)))
     except PageCacheError as error:
-        return Status(survey, innodb, files_why_not=error.message)
+        return replace(status, files_why_not=error.message)
 
 
 def held(
@@ -121,7 +111,7 @@ def held(
     journal: Journal,
     host: ServerHost | NoList,
     database: str | None = None,
-) -> Held:
+) -> Status:
     """Ask a server which parts of its tables are in the buffer pool.
 
     Args:
@@ -132,17 +122,17 @@ def held(
     """
     pool = survey.cache("innodb")
     if pool is None:
-        return Held((), "the server runs without InnoDB")
+        return Status(survey, why_not="the server runs without InnoDB")
     if isinstance(host, NoList):
-        return Held((), host.message)
+        return Status(survey, why_not=host.message)
     try:
         catalogue = read_catalogue(connection, survey.kind)
         pages = take(connection, host, journal)
     except (NoCatalogue, NoList) as error:
-        return Held((), error.message)
+        return Status(survey, why_not=error.message)
     parts = by_index(pages, catalogue, host, pool.page)
     whose = f"{database}." if database is not None else ""
-    return Held(tuple(part for part in parts if part.table.startswith(whose)))
+    return Status(survey, tuple(part for part in parts if part.table.startswith(whose)))
 
 
 def by_index(

@@ -207,45 +207,6 @@ def _index_sizes(
     return sizes
 
 
-def _caches(connection: Connection[Any], kind: str) -> dict[str, Cache]:
-    """The caches that this server has, by engine."""
-    variables = _named(
-        connection,
-        "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_page_size', 'key_buffer_size',"
-        " 'key_cache_block_size', 'aria_pagecache_buffer_size', 'aria_block_size',"
-        " 'rocksdb_block_cache_size', 'innodb_buffer_pool_size', 'innodb_lru_scan_depth',"
-        " 'innodb_buffer_pool_instances')",
-    )
-    status = _named(
-        connection,
-        "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_buffer_pool_pages_total',"
-        " 'Innodb_buffer_pool_pages_data', 'Key_blocks_unused', 'Aria_pagecache_blocks_unused',"
-        " 'Rocksdb_block_cache_usage')",
-    )
-    found = {}
-    page = variables.get("innodb_page_size")
-    if page:
-        total = status.get("Innodb_buffer_pool_pages_total")
-        used = status.get("Innodb_buffer_pool_pages_data")
-        size = variables["innodb_buffer_pool_size"] if total is None else total * page
-        held = None if used is None else used * page
-        # MySQL evicts until so many pages of each instance are free, every second.
-        depth = variables.get("innodb_lru_scan_depth", 0) if KINDS[kind].frees_pages else 0
-        kept_free = depth * variables.get("innodb_buffer_pool_instances", 1) * page
-        found["innodb"] = Cache("innodb", "InnoDB's buffer pool", size, held, page, kept_free)
-    for engine, name, size_name, page_name, unused_name in _BLOCK_CACHES:
-        room, block = variables.get(size_name), variables.get(page_name)
-        if room and block:
-            unused = status.get(unused_name)
-            held = None if unused is None else max(0, room - unused * block)
-            found[engine] = Cache(engine, name, room, held, block)
-    room = variables.get("rocksdb_block_cache_size")
-    if room:
-        held = status.get("Rocksdb_block_cache_usage")
-        found["rocksdb"] = Cache("rocksdb", "RocksDB's block cache", room, held, 4096)
-    return found
-
-
 _BLOCK_CACHES = (
     ("myisam", "MyISAM's key cache", "key_buffer_size", "key_cache_block_size",
      "Key_blocks_unused"),
@@ -254,5 +215,39 @@ _BLOCK_CACHES = (
 )  # fmt: skip
 
 
-def _named(connection: Connection[Any], statement: str) -> dict[str, int]:
-    return {str(name): int(value) for name, value in fetch(connection, statement)}
+def _caches(connection: Connection[Any], kind: str) -> dict[str, Cache]:
+    """The caches that this server has, by engine."""
+    said = {
+        str(name): int(value)
+        for statement in (
+            "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_page_size', 'key_buffer_size',"
+            " 'key_cache_block_size', 'aria_pagecache_buffer_size', 'aria_block_size',"
+            " 'rocksdb_block_cache_size', 'innodb_buffer_pool_size', 'innodb_lru_scan_depth',"
+            " 'innodb_buffer_pool_instances')",
+            "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_buffer_pool_pages_total',"
+            " 'Innodb_buffer_pool_pages_data', 'Key_blocks_unused', 'Aria_pagecache_blocks_unused',"
+            " 'Rocksdb_block_cache_usage')",
+        )
+        for name, value in fetch(connection, statement)
+    }
+    found = {}
+    page = said.get("innodb_page_size")
+    if page:
+        total, used = (said.get(f"Innodb_buffer_pool_pages_{what}") for what in ("total", "data"))
+        size = said["innodb_buffer_pool_size"] if total is None else total * page
+        held = None if used is None else used * page
+        # MySQL evicts until so many pages of each instance are free, every second.
+        depth = said.get("innodb_lru_scan_depth", 0) if kind == "mysql" else 0
+        kept_free = depth * said.get("innodb_buffer_pool_instances", 1) * page
+        found["innodb"] = Cache("innodb", "InnoDB's buffer pool", size, held, page, kept_free)
+    for engine, name, size_name, page_name, unused_name in _BLOCK_CACHES:
+        room, block = said.get(size_name), said.get(page_name)
+        if room and block:
+            unused = said.get(unused_name)
+            held = None if unused is None else max(0, room - unused * block)
+            found[engine] = Cache(engine, name, room, held, block)
+    room = said.get("rocksdb_block_cache_size")
+    if room:
+        held = said.get("Rocksdb_block_cache_usage")
+        found["rocksdb"] = Cache("rocksdb", "RocksDB's block cache", room, held, 4096)
+    return found

@@ -55,12 +55,15 @@ class Limits:
     Args:
         pages_per_second: kept by the pauses of the connections between their ranges.
         latency_s: of a probe query.
+        connections: that read; None: as many as suit the other limits.
     """
 
     pages_per_second: int | None = None
     latency_s: float | None = None
+    connections: int | None = None
 
     def __bool__(self) -> bool:
+        """Whether the load may be held back."""
         return self.pages_per_second is not None or self.latency_s is not None
 
 

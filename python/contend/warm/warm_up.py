@@ -68,22 +68,6 @@ class Listener:
     progress: Callable[[WarmProgress], None] = lambda _progress: None
 
 
-@dataclass(frozen=True, slots=True)
-class How:
-    """How fast a warm-up reads.
-
-    Args:
-        connections: that read; None: as many as suit the limits.
-    """
-
-    limits: Limits = field(default_factory=Limits)
-    connections: int | None = None
-
-    @property
-    def readers(self) -> int:
-        return self.connections or (CONNECTIONS_LIMITED if self.limits else CONNECTIONS)
-
-
 @dataclass(slots=True)
 class WarmUpResult:
     """What a warm-up came to.
@@ -113,7 +97,7 @@ def warm_up(
     kind: str,
     journal: Journal,
     load: LoadDriver,
-    how: How,
+    limits: Limits,
     listen: Listener,
     *,
     by_list: ByList | None = None,
@@ -130,7 +114,7 @@ def warm_up(
     Raises:
         WarmingBroke: the server went away; what is done is in the journal.
     """
-    with _begun(server, kind, journal, load, how, listen) as begun:
+    with _begun(server, kind, journal, load, limits, listen) as begun:
         if host is not None:
             plan = begun.read_files(host, plan)
         begun.load_indexes(plan)
@@ -145,7 +129,7 @@ def warm_up(
 
 
 def resume(
-    server: ServerToWarm, journal: Journal, load: LoadDriver, how: How, listen: Listener
+    server: ServerToWarm, journal: Journal, load: LoadDriver, limits: Limits, listen: Listener
 ) -> WarmUpResult:
     """Go on with scans that were interrupted.
 
@@ -156,7 +140,7 @@ def resume(
     again = f"Begin anew with `contend warm {server.dsn}`."
     if work is None:
         raise RequestError(f"no warm-up of {server.dsn} was interrupted.", hint=again)
-    with _begun(server, work.kind, journal, load, how, listen) as begun:
+    with _begun(server, work.kind, journal, load, limits, listen) as begun:
         if abs(started_at(begun.connection) - work.started_at) > TOLERANCE_S:
             journal.work = None
             journal.write()
@@ -180,7 +164,7 @@ def _begun(
     kind: str,
     journal: Journal,
     load: LoadDriver,
-    how: How,
+    limits: Limits,
     listen: Listener,
 ) -> Iterator[_WarmUp]:
     """What was changed meanwhile is put back afterwards.
@@ -193,7 +177,7 @@ def _begun(
         server.connect(read_timeout=ANSWER_S, init_command=KINDS[kind].patience) as connection,
     ):
         try:
-            yield _WarmUp(server, connection, kind, journal, load, how, listen)
+            yield _WarmUp(server, connection, kind, journal, load, limits, listen)
         except (ConnectionLost, pymysql.err.MySQLError) as error:
             raise WarmingBroke(
                 f"the warm-up broke off: {str(error.args[-1]).rstrip('.')}.",
@@ -213,7 +197,7 @@ class _WarmUp:
     kind: str
     journal: Journal
     load: LoadDriver
-    how: How
+    limits: Limits
     listen: Listener
     result: WarmUpResult = field(default_factory=WarmUpResult)
 
@@ -282,7 +266,7 @@ class _WarmUp:
 
     def work(self, plan: WarmPlan) -> Work:
         """The scans of a plan."""
-        pages = PAGES_LIMITED if self.how.limits else PAGES_OF_A_RANGE
+        pages = PAGES_LIMITED if self.limits else PAGES_OF_A_RANGE
         mark = f"{MARK} {secrets.token_hex(4)}"
         parts, gone = parts_of(self.connection, plan, mark=mark, pages=pages)
         self.result.refused |= gone
@@ -319,8 +303,9 @@ class _WarmUp:
                 self.journal,
                 connect=lambda: self.server.connect(read_timeout=ANSWER_S),
                 env=env,
-                limits=self.how.limits,
-                connections=self.how.readers,
+                limits=self.limits,
+                connections=self.limits.connections
+                or (CONNECTIONS_LIMITED if self.limits else CONNECTIONS),
                 listen=self.listen.progress,
             )
         except BaseException:

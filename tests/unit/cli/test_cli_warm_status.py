@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from contend.cli.warm_display import as_json, as_text
-from contend.warm.coverage import OTHERS, Coverage, Held, Status
+from contend.warm.coverage import OTHERS, Coverage, Status
 from contend.warm.myisam import FilePart
 from contend.warm.plan import Cache, Survey, WarmTable
 
@@ -16,14 +16,13 @@ FILES = WarmTable("shop", "old", "MyISAM", (), (), 4 * MB)
 SURVEY = Survey("mariadb", "10.11.19", (FILES,), (POOL, KEY_CACHE))
 STATUS = Status(
     SURVEY,
-    Held(
-        (
-            Coverage("shop.orders", "k", 64, 128, 16384),
-            Coverage("shop.orders", "PRIMARY", 640, 640, 16384),
-            Coverage("shop.small", None, 3, None, 16384, "ROW_FORMAT=COMPRESSED"),
-            Coverage(OTHERS, None, 5, None, 16384),
-        )
+    (
+        Coverage("shop.orders", "k", 64, 128, 16384),
+        Coverage("shop.orders", "PRIMARY", 640, 640, 16384),
+        Coverage("shop.small", None, 3, None, 16384, "ROW_FORMAT=COMPRESSED"),
+        Coverage(OTHERS, None, 5, None, 16384),
     ),
+    None,
     (FilePart("shop.old", "MyISAM", "rows", MB, 4 * MB), FilePart("shop.e", "Aria", "rows", 0, 0)),
 )
 
@@ -53,7 +52,7 @@ shop.e    rows (Aria)                  0 B    0 B
 
 
 def test_what_is_not_known_says_why() -> None:
-    text = as_text(Status(SURVEY, Held((), "it is elsewhere"), files_why_not="elsewhere"))
+    text = as_text(Status(SURVEY, why_not="it is elsewhere", files_why_not="elsewhere"))
     assert "not known: it is elsewhere." in text
     assert "page cache is not known: elsewhere." in text
 

@@ -21,7 +21,6 @@ from contend.warm.throttle import Limits
 from contend.warm.warm_up import (
     BY_LIST,
     TOLERANCE_S,
-    How,
     Listener,
     WarmUpResult,
     _WarmUp,
@@ -50,7 +49,7 @@ def by_list(
     told: list[WarmProgress] = []
     nobody: Any = None
     listen = Listener(progress=told.append)
-    begun = _WarmUp(nobody, nobody, "mariadb", nobody, nobody, How(), listen)
+    begun = _WarmUp(nobody, nobody, "mariadb", nobody, nobody, Limits(), listen)
     begun.load_list(ByList(ServerHost(Path()), ASKED, PAGE))
     return begun.result, told
 
@@ -193,7 +192,7 @@ def test_a_server_that_was_restarted_is_not_gone_on_with(tmp_path: Path, moved: 
     with Journal.open(tmp_path, "s") as journal:
         work(upto=5).note(journal)
         try:
-            resume(server, journal, no_load, How(), Listener())
+            resume(server, journal, no_load, Limits(), Listener())
             assert moved == TOLERANCE_S
         except Exception as error:
             assert moved != TOLERANCE_S and "was restarted since" in str(error)
