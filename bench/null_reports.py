@@ -26,17 +26,17 @@ from contend.findings import (  # noqa: E402
     growth_of,
     leading_cell,
 )
-from contend.findings.evidence import (  # noqa: E402
+from contend.metrics import metric_of  # noqa: E402
+from contend.report.notices import unsteady  # noqa: E402
+from contend.spec import cell_key, load_experiment, planned_runs, roles_of, to_dict  # noqa: E402
+from contend.store import LabSession, Meta, RunRecord  # noqa: E402
+from contend.why.evidence import (  # noqa: E402
     Cause,
     Evidence,
     Expects,
     Ratio,
     Rule,
 )
-from contend.metrics import metric_of  # noqa: E402
-from contend.report.notices import unsteady  # noqa: E402
-from contend.spec import cell_key, load_experiment, planned_runs, roles_of, to_dict  # noqa: E402
-from contend.store import LabSession, Meta, RunRecord  # noqa: E402
 
 COLUMNS = (1, 8, 32, 64)
 LEVELS = (0, 32, 64)

@@ -31,7 +31,7 @@ from scipy.stats import beta
 from trust_record import FOLDER
 from units import EXPERIMENTS
 
-from contend.findings import CAUSES, Study, compared_of, study_of, told_by
+from contend.findings import Study, compared_of, study_of
 from contend.folders import default_cache
 from contend.get import find_server
 from contend.lab import session
@@ -40,6 +40,8 @@ from contend.load import find_program
 from contend.settings.server import MODEL
 from contend.spec import load_experiment
 from contend.store import RunFolder, RunRecord
+from contend.why.evidence import told_by
+from contend.why.studies import CAUSES
 
 KNOB = "server.knobs."
 SEGMENTS = "server.options.key_cache_segments"

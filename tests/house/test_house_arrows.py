@@ -50,6 +50,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "recipes": set(),
     "store": {"settings", "spec"},
     "findings": {"settings", "spec", "stats", "store"},
+    "why": {"settings", "spec", "stats", "host", "store", "findings"},
     "servers": {"settings", "spec", "host", "placement"},
     "get": {"settings", "servers"},
     "load": {"settings", "spec", "host", "placement"},
@@ -65,8 +66,9 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "lab": {
         *("settings", "spec", "stats", "host", "servers", "load", "datasets", "store"),
         *("calibration", "probes", "undo", "warm", "doctor", "findings", "placement"),
+        "why",
     },
-    "report": {"settings", "spec", "stats", "store", "findings"},
+    "report": {"settings", "spec", "stats", "store", "findings", "why"},
     "history": {"settings", "spec", "stats", "store", "findings", "report"},
     "serve": {"settings", "spec", "stats", "store", "findings", "report", "history"},
     "cli": {
@@ -78,6 +80,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
             "warm",
             "doctor",
             "findings",
+            "why",
             "lab",
             "report",
             "history",

@@ -16,10 +16,10 @@ from contend.cli.pair_again import (
     show_within,
 )
 from contend.cli.parser import remark
-from contend.findings.tried import by_reason
-from contend.lab.why import MINUTES, WhyPlan, plan_of_why
 from contend.store import find_run
 from contend.store.folder import WITHIN
+from contend.why.plan import MINUTES, WhyPlan, plan_of_why
+from contend.why.tried import by_reason
 
 WIDTH = 100
 """Of a line that lists many names."""

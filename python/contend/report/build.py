@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from contend.findings import (
-    CAUSES,
     Analysis,
     CellFigures,
     Compared,
@@ -68,6 +67,7 @@ from contend.report.tpcc import tpcc_section
 from contend.report.why import why_section
 from contend.spec import CellSpec, Level, without_metric
 from contend.store import LookRecord, RunFolder
+from contend.why.studies import CAUSES
 
 
 def build(folder: RunFolder, metrics: Sequence[str] = (), *, percentiles: bool = True) -> Report:

@@ -10,22 +10,14 @@ from typing import Any
 
 from contend.findings import (
     AtLevel,
-    Called,
     Compared,
-    Curves,
-    Drawn,
-    EvidenceTable,
     Figure,
     Finding,
     Given,
     Said,
     Sentence,
-    StepBars,
     Study,
-    Told,
-    told_by,
 )
-from contend.findings.evidence import Judged
 from contend.report.charts import shares_chart
 from contend.report.model import CauseText, Chart, Section, TextTable
 from contend.report.naming import Naming
@@ -49,6 +41,16 @@ from contend.report.words import (
 )
 from contend.spec import Level, Roles
 from contend.stats import Estimate
+from contend.why.evidence import (
+    Called,
+    Curves,
+    Drawn,
+    EvidenceTable,
+    Judged,
+    StepBars,
+    Told,
+    told_by,
+)
 
 
 def cause_of(

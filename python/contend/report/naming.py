@@ -8,9 +8,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from contend.findings import CAUSES, Cause, Finding, Given, Said
+from contend.findings import Finding, Given, Said
 from contend.report.words import factor_label, is_counted, level_label, level_phrase
 from contend.spec import Experiment, Level, Roles, Words, roles_of
+from contend.why.evidence import Cause
+from contend.why.studies import CAUSES
 
 USE = "server.use"
 

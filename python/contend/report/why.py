@@ -7,7 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from contend.findings import Said, study_of
-from contend.findings.tried import (
+from contend.probed import WhyFacts
+from contend.report.model import Section, TextTable
+from contend.store import RunFolder
+from contend.store.folder import WITHIN
+from contend.store.model import NotARunFolder
+from contend.why.tried import (
     NO_ADVICE,
     CandidateTried,
     DifferenceTried,
@@ -17,11 +22,6 @@ from contend.findings.tried import (
     untested_of,
     why_decided,
 )
-from contend.probed import WhyFacts
-from contend.report.model import Section, TextTable
-from contend.store import RunFolder
-from contend.store.folder import WITHIN
-from contend.store.model import NotARunFolder
 
 
 def why_of(folder: RunFolder) -> tuple[WhyFacts, DifferenceTried | None] | None:

@@ -6,7 +6,7 @@ from contend.settings.plan_keys import SCRIPT, STATEMENTS
 from contend.settings.schemas import SCRIPT_SCHEMA, imported_name
 from contend.settings.values import Level, Refused
 from contend.spec.build_workload import prepared_with
-from contend.spec.cell import cell_spec, cell_specs, cells
+from contend.spec.cell import cell_spec, cell_specs, cells, refuse_settings
 from contend.spec.document import (
     HIDDEN,
     has_word,

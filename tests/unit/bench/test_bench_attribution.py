@@ -14,9 +14,9 @@ import pytest
 from bench_module import bench_module
 
 import contend
-from contend.findings import tried
-from contend.findings.candidate import Pair, Proposal
-from contend.findings.candidates import CANDIDATES
+from contend.why import tried
+from contend.why.candidate import Pair, Proposal
+from contend.why.candidates import CANDIDATES
 
 SOURCES = Path(contend.__file__).parents[1]
 

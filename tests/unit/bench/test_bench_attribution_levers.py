@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from bench_module import BENCH, bench_module
 
-from contend.findings.candidates import CANDIDATES
 from contend.spec import load_experiment
+from contend.why.candidates import CANDIDATES
 
 levers = bench_module("attribution_levers")
 injected_start = bench_module("injected_start")

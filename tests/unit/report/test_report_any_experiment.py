@@ -30,7 +30,7 @@ from synthetic_run import (
 )
 
 from contend.errors import RequestError
-from contend.findings import CAUSES, RunSide, study_of
+from contend.findings import RunSide, study_of
 from contend.metrics import FIXED
 from contend.report import Report, as_json, build, html
 from contend.report.export import TABLES, rows_of, write_csv, write_json, write_parquet
@@ -39,6 +39,7 @@ from contend.report.sides import lines_of_sides, report_of_two, sides_json
 from contend.report.sides_page import page_of
 from contend.spec import Experiment, Level, Planned, planned_runs, read_experiment, to_dict
 from contend.store import RunFolder, RunRecord
+from contend.why.studies import CAUSES
 
 LEVELS: Mapping[str, Sequence[Level]] = {
     "load.connections": (1, 8, 64),

@@ -13,13 +13,13 @@ from closed_run import ENGINES, write_closed
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
 from contend.findings import Compared, Study, means_of_repeats, study_of
-from contend.findings.causes.segmented_key_cache import KEY_CACHE, requests
-from contend.findings.evidence import Evidence
 from contend.report import build
 from contend.report.causes import Writer, cause_of
 from contend.report.model import CauseText, Section
 from contend.report.naming import naming_of
 from contend.store import RunFolder, RunRecord
+from contend.why.evidence import Evidence
+from contend.why.studies.segmented_key_cache import KEY_CACHE, requests
 
 REPEATS = 8
 DRAWS = 300
