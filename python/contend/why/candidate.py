@@ -1,9 +1,9 @@
-"""Candidates: causes that an experiment can try, as data.
+"""Candidates: causes that an experiment can try, as data, and what several of them use.
 
-A candidate is one `Candidate` in a file of its own (`why/candidates/`). Its signature says
-what the runs of a comparison show if it is at work; it proposes treatments, which are laid over
-both levels of the comparison, and says beforehand how much of the difference they take away. A
-placebo costs as much and leaves the candidate alone: it shows what any such change does.
+A candidate is one `Candidate` in a file of its theme (`why/candidates/`). Its signature says what
+the runs of a comparison show if it is at work; it proposes treatments, which are laid over both
+levels of the comparison, and says beforehand how much of the difference they take away. A placebo
+costs as much and leaves the candidate alone: it shows what any such change does.
 """
 
 from __future__ import annotations
@@ -60,6 +60,28 @@ def bare(path: str) -> str:
     return path if name == path else plain_option(name)
 
 
+def setting(words: str, *voids: str, **values: Level) -> Treatment:
+    """Variables that are set while the server runs; `voids`: others that do nothing then."""
+    return Treatment(words, {f"{GLOBALS}{name}": value for name, value in values.items()}, voids)
+
+
+def started(words: str, **values: Level) -> Treatment:
+    """Options that take a start."""
+    return Treatment(words, {f"{OPTIONS}{name}": value for name, value in values.items()})
+
+
+_UNUSED = {"lock_wait_timeout": 86_399}
+"""How long DDL waits for a lock."""
+
+NOTHING = setting("another variable set in the same way, which nobody asks for", **_UNUSED)
+"""A placebo of what is set while the server runs."""
+
+STARTED = started(
+    "the server started with another option in its place, which nobody asks for", **_UNUSED
+)
+"""A placebo of what takes a start."""
+
+
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """How a candidate is tried.
@@ -70,8 +92,8 @@ class Proposal:
     """
 
     doses: tuple[Treatment, ...]
-    placebo: Treatment
-    least: float
+    placebo: Treatment = NOTHING
+    least: float = 0.5
     dose_s: float = 0.0
 
     @property
@@ -304,16 +326,50 @@ class Sign:
         return self.metric if isinstance(self.metric, str) else self.metric.name
 
 
+def more_of(metric: str | Metric | Seen, least: float, over: float) -> tuple[Sign, Sign]:
+    """The slower side has so much of something, and so many times what the faster one has."""
+    return Sign(metric, "slower", least), Sign(metric, "over", over)
+
+
+Need = Callable[[Pair], str | None]
+"""What trying a candidate takes: why a pair has it not, or None."""
+
+
+def database(pair: Pair) -> str | None:
+    return "the model server has nothing of the kind" if pair.is_model else None
+
+
+def mariadb(pair: Pair) -> str | None:
+    return None if pair.kind == "mariadb" else "only MariaDB has it"
+
+
+def own(pair: Pair) -> str | None:
+    if pair.own:
+        return None
+    return "it takes a start of the server, and contend does not start a server that is not its own"
+
+
+def root(pair: Pair) -> str | None:
+    return None if pair.host.root else NOT_ROOT
+
+
+def several(pair: Pair) -> str | None:
+    return "one connection waits for nobody's lock" if pair.connections < 2 else None
+
+
+NOT_ROOT = "it takes root"
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A cause that can be tried, as data.
 
-    name: that of its file.
     title: what slows the slower side, as the end of a sentence: "the server waits for its log".
     limit: what it sets an upper bound to, and by what.
     signature: all of it holds if the candidate is at work.
-    propose: how it is tried on a pair, or why it cannot be.
+    treat: how it is tried, for any pair or by the pair; or why it cannot be.
     refuted_by: what would refute it.
+    needs: what trying it takes, asked before `treat`.
     contains: names of others that are a part of it: it is the cause only if it takes away
         certainly more than each of them.
     """
@@ -322,9 +378,17 @@ class Candidate:
     title: str
     limit: str
     signature: tuple[Sign, ...]
-    propose: Callable[[Pair], Proposal | str]
+    treat: Proposal | str | Callable[[Pair], Proposal | str]
     refuted_by: str
+    needs: tuple[Need, ...] = ()
     contains: tuple[str, ...] = ()
+
+    def propose(self, pair: Pair) -> Proposal | str:
+        """How it is tried on a pair, or why it cannot be."""
+        missing = next(filter(None, (need(pair) for need in self.needs)), None)
+        if missing is not None:
+            return missing
+        return self.treat(pair) if callable(self.treat) else self.treat
 
     def fits(self, pair: Pair) -> bool | None:
         """Whether the signature holds; None if something of it was not recorded and nothing
@@ -342,3 +406,19 @@ class Candidate:
         asked = [s for s in self.signature if s.at in ("slower", "over") and s.least > 0]
         times = (pair.times(sign.metric, counts.get(sign.name, 0.0)) for sign in asked)
         return max((one for one in times if one is not None), default=1.0)
+
+
+def fewer(pair: Pair) -> tuple[Treatment, ...]:
+    """A small dose of whatever comes of many at once: a quarter fewer connections. None among less
+    than four, where a quarter is half or all of it."""
+    count = pair.connections * 3 // 4
+    words = f"{count} connections in place of {pair.connections}"
+    return (Treatment(words, {"load.connections": count}),) if pair.connections >= 4 else ()
+
+
+def per_question(run: Run, count: Callable[[Mapping[str, int]], float]) -> float | None:
+    """What is counted in the server's status, for each statement that anybody asked; None if no
+    status was recorded, or nothing asked."""
+    status = run.probes.get("status")
+    asked = (status or {}).get("Questions")
+    return None if status is None or not asked else count(status) / asked

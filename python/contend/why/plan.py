@@ -50,10 +50,6 @@ from contend.why.candidate import (
     pair_of,
 )
 from contend.why.candidates import CANDIDATES
-from contend.why.candidates._common import IDLE_SHARE, NEIGHBOURS_SHARE, STEAL_SHARE
-from contend.why.candidates.cpus_far_apart import DISTANCE
-from contend.why.candidates.disk_beside import DISK_STALL_SHARE
-from contend.why.candidates.quota import HAS_QUOTA
 from contend.why.tried import (
     FIRST_LOOK,
     NO_ADVICE,
@@ -81,10 +77,10 @@ _NO_COUNTERS = (
     "no counters of the server were recorded, which levels that share a server have together "
     '(compare.by = "runs" has them apart)'
 )
-_OF_OTHERS = frozenset(
-    {one.name for one in (DISK_STALL_SHARE, HAS_QUOTA, IDLE_SHARE, NEIGHBOURS_SHARE, STEAL_SHARE)}
-    | {DISTANCE.name, "client_ceiling_share"}
-)
+_OF_OTHERS = {
+    *("host_disk_stall_share", "host_idle_share", "host_neighbours_share", "host_steal_share"),
+    *("server_has_quota", "cpu_distance_ns", "client_ceiling_share"),
+}
 """What is not read from the server's counters."""
 
 

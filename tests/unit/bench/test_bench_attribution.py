@@ -49,7 +49,7 @@ def test_what_is_proposed_is_in_the_hash(before: str, monkeypatch: pytest.Monkey
         found = one.propose(pair)
         return found if isinstance(found, str) else replace(found, least=found.least - 0.01)
 
-    monkeypatch.setitem(CANDIDATES, "key-cache-lock", replace(one, propose=less))
+    monkeypatch.setitem(CANDIDATES, "key-cache-lock", replace(one, treat=less))
     assert now() != before
 
 
@@ -79,7 +79,7 @@ def test_words_and_code_of_another_shape_are_not(
     before: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = CANDIDATES["missing-index"]
-    other = replace(one, title="in other words", propose=lambda given: one.propose(given))
+    other = replace(one, title="in other words", needs=(), treat=lambda given: one.propose(given))
     monkeypatch.setitem(CANDIDATES, "missing-index", other)
     grows = tried._grows
     monkeypatch.setattr(tried, "_grows", lambda d, the_record: grows(d, the_record))

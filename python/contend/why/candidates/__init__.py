@@ -1,100 +1,27 @@
-"""Every candidate by its name, each in a file of its own; which of them are tried on a pair."""
+"""Every candidate by its name, in files by theme; which of them are tried on a pair."""
 
 from __future__ import annotations
 
 from contend.why.candidate import Candidate
-from contend.why.candidates import (
-    adaptive_hash_index,
-    bandwidth,
-    binary_log_flush,
-    buffer_pool_reads,
-    bulk_load_beside,
-    burst_beside,
-    client_bound,
-    connection_setup,
-    cpu_contention,
-    cpus_far_apart,
-    dirty_pages,
-    disk_beside,
-    doublewrite,
-    frequency,
-    index_estimates,
-    instrumentation,
-    key_cache_lock,
-    key_cache_reads,
-    key_cache_visits,
-    log_device,
-    log_flush,
-    memory_of_another_node,
-    missing_index,
-    mitigations,
-    neighbour,
-    plan_changed,
-    preempted_holders,
-    query_cache_lock,
-    quota,
-    redo_log,
-    round_trips,
-    row_lock,
-    run_queue,
-    scan_beside,
-    sort_passes,
-    statement_log,
-    steal,
-    superfluous_index,
-    table_cache,
-    table_lock,
-    temporary_tables_on_disk,
-    thread_cache,
-    wake_up,
+from contend.why.candidates import caches, cpu, disk, locks, queries, untreated
+
+_THEMES = (caches, cpu, disk, locks, queries, untreated)
+
+_ORDER = (
+    *("missing-index", "temporary-tables-on-disk", "sort-passes", "table-cache", "thread-cache"),
+    *("query-cache-lock", "statement-log", "quota", "binary-log-flush", "log-flush", "log-device"),
+    *("redo-log", "dirty-pages", "doublewrite", "buffer-pool-reads", "key-cache-reads"),
+    *("adaptive-hash-index", "row-lock", "table-lock", "key-cache-lock", "key-cache-visits"),
+    *("index-estimates", "plan-changed", "connection-setup", "round-trips", "bandwidth"),
+    *("instrumentation", "superfluous-index", "scan-beside", "bulk-load-beside", "burst-beside"),
+    *("disk-beside", "cpus-far-apart", "cpu-contention", "preempted-holders", "run-queue"),
+    *("wake-up", "neighbour", "client-bound", "memory-of-another-node", "frequency"),
+    *("mitigations", "steal"),
 )
 
-CANDIDATES: dict[str, Candidate] = {
-    one.name: one
-    for one in (
-        missing_index.CANDIDATE,
-        temporary_tables_on_disk.CANDIDATE,
-        sort_passes.CANDIDATE,
-        table_cache.CANDIDATE,
-        thread_cache.CANDIDATE,
-        query_cache_lock.CANDIDATE,
-        statement_log.CANDIDATE,
-        quota.CANDIDATE,
-        binary_log_flush.CANDIDATE,
-        log_flush.CANDIDATE,
-        log_device.CANDIDATE,
-        redo_log.CANDIDATE,
-        dirty_pages.CANDIDATE,
-        doublewrite.CANDIDATE,
-        buffer_pool_reads.CANDIDATE,
-        key_cache_reads.CANDIDATE,
-        adaptive_hash_index.CANDIDATE,
-        row_lock.CANDIDATE,
-        table_lock.CANDIDATE,
-        key_cache_lock.CANDIDATE,
-        key_cache_visits.CANDIDATE,
-        index_estimates.CANDIDATE,
-        plan_changed.CANDIDATE,
-        connection_setup.CANDIDATE,
-        round_trips.CANDIDATE,
-        bandwidth.CANDIDATE,
-        instrumentation.CANDIDATE,
-        superfluous_index.CANDIDATE,
-        scan_beside.CANDIDATE,
-        bulk_load_beside.CANDIDATE,
-        burst_beside.CANDIDATE,
-        disk_beside.CANDIDATE,
-        cpus_far_apart.CANDIDATE,
-        cpu_contention.CANDIDATE,
-        preempted_holders.CANDIDATE,
-        run_queue.CANDIDATE,
-        wake_up.CANDIDATE,
-        neighbour.CANDIDATE,
-        client_bound.CANDIDATE,
-        memory_of_another_node.CANDIDATE,
-        frequency.CANDIDATE,
-        mitigations.CANDIDATE,
-        steal.CANDIDATE,
-    )
-}
+_BY_NAME = {one.name: one for theme in _THEMES for one in theme.CANDIDATES}
+
+CANDIDATES: dict[str, Candidate] = {name: _BY_NAME.pop(name) for name in _ORDER}
 """In the order in which those that fit are tried: the most specific first."""
+
+assert not _BY_NAME, f"candidates without a place in the order: {sorted(_BY_NAME)}"
