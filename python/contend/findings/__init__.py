@@ -42,7 +42,7 @@ from contend.findings.gate import (
 )
 from contend.findings.model import Compared, Contrast, Figure, Finding
 from contend.findings.scaling import Sweep, sweeps_of
-from contend.findings.sentence import AtLevel, Given, Said, Sentence, say
+from contend.findings.sentence import Given, Said
 from contend.findings.sides import RunSide, SidesCompared, compare_sides, refuse_twice
 from contend.findings.slices import SliceRatios, noise_of
 from contend.findings.study import Reading, Study, log_ratio, reading_of, study_of

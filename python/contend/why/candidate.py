@@ -12,7 +12,7 @@ import math
 import statistics
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from contend.findings.model import Finding
 from contend.findings.study import Study
@@ -22,6 +22,9 @@ from contend.settings.options import ANY, options_of, plain_option
 from contend.settings.server import is_dsn, is_on_this_host
 from contend.spec import CellSpec, Level, cell_key
 from contend.store import LookRecord, RunRecord
+
+if TYPE_CHECKING:
+    from contend.why.explain import Look
 
 Side = Literal["slower", "faster"]
 
@@ -362,26 +365,29 @@ NOT_ROOT = "it takes root"
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A cause that can be tried, as data.
+    """A cause, as data: one that can be tried, or one that the figures of a study speak of.
 
-    title: what slows the slower side, as the end of a sentence: "the server waits for its log".
+    title: what slows the slower side, as the end of a sentence: "the server waits for its log"; of
+        a study the title of what is said of it.
+    refuted_by: what would refute it.
     limit: what it sets an upper bound to, and by what.
     signature: all of it holds if the candidate is at work.
     treat: how it is tried, for any pair or by the pair; or why it cannot be.
-    refuted_by: what would refute it.
     needs: what trying it takes, asked before `treat`.
     contains: names of others that are a part of it: it is the cause only if it takes away
         certainly more than each of them.
+    look: what the figures of a study say of it, for experiments that name it (`explain`).
     """
 
     name: str
     title: str
-    limit: str
-    signature: tuple[Sign, ...]
-    treat: Proposal | str | Callable[[Pair], Proposal | str]
     refuted_by: str
+    limit: str = ""
+    signature: tuple[Sign, ...] = ()
+    treat: Proposal | str | Callable[[Pair], Proposal | str] = "the figures of a study speak of it"
     needs: tuple[Need, ...] = ()
     contains: tuple[str, ...] = ()
+    look: Look | None = None
 
     def propose(self, pair: Pair) -> Proposal | str:
         """How it is tried on a pair, or why it cannot be."""

@@ -39,7 +39,7 @@ from contend.report.sides import lines_of_sides, report_of_two, sides_json
 from contend.report.sides_page import page_of
 from contend.spec import Experiment, Level, Planned, planned_runs, read_experiment, to_dict
 from contend.store import RunFolder, RunRecord
-from contend.why.studies import CAUSES
+from contend.why.studies import STUDIES
 
 LEVELS: Mapping[str, Sequence[Level]] = {
     "load.connections": (1, 8, 64),
@@ -89,7 +89,7 @@ def experiments(draw: st.DrawFn) -> Drawn:
         for path in chosen
     }
     workload = draw(st.sampled_from(sorted(WORKLOADS)))
-    cause = draw(st.sampled_from((None, *sorted(CAUSES))))
+    cause = draw(st.sampled_from((None, *sorted(STUDIES))))
     names = st.lists(st.sampled_from(METRICS), min_size=1, max_size=3, unique=True)
     lines = ["[experiment]", 'name = "any"']
     lines += [f'explain = "{cause}"'] if cause else []

@@ -11,9 +11,9 @@ import pytest
 from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_run
 
 from contend.findings import study_of
-from contend.findings.key_depth import depth_of, levels_of
 from contend.report import Report, as_json, build
 from contend.store import RunFolder, RunRecord
+from contend.why.studies.segmented_key_cache import depth_of, levels_of
 
 
 def report_of(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from contend.findings import Contrast, Family, Figure, Sentence
+from contend.findings import Contrast, Family, Figure
 from contend.metrics import metric_of
-from contend.report.causes import Writer
+from contend.report.why import Writer
 from contend.spec import Factor, Level, Roles
 from contend.stats import Estimate, estimate
 from contend.store import RunRecord
@@ -20,7 +19,7 @@ from contend.why.studies.buffer_pool_warmup import (
     WaysInPlace,
     asked,
     page_cache_share,
-    payoff_of,
+    payoff,
     until_warm_s,
     why_between,
     why_repeated,
@@ -29,6 +28,7 @@ from contend.why.studies.buffer_pool_warmup import (
 WARM, FLUSH = "server.warm", "server.options.innodb_flush_method"
 WAYS = ("cold", "repeated", "queries", "queries-repeated", "scan", "list-100")
 ROLES = Roles(Factor(WARM, WAYS), "cold", Factor(FLUSH, ("fsync",)), (), (WARM, FLUSH))
+WRITER = Writer(ROLES, str)
 
 
 def run(rates: list[float], warming: dict[str, Any] | None) -> RunRecord:
@@ -63,10 +63,6 @@ def test_without_a_record_of_the_warming_nothing_is_said() -> None:
     assert until_warm_s(run([], {"seconds": 1.0}), 100) is None
 
 
-def text(sentence: Sentence | None) -> str:
-    return "" if sentence is None else Writer(ROLES, str).text(sentence)
-
-
 def figure(value: float, level: Level = "cold", *, estimated: Estimate | None = None) -> Figure:
     family = Family("described", 0.95, 0.95, decides=False)
     contrast = Contrast("figure", metric_of("seconds"), {}, level, None, family)
@@ -99,30 +95,33 @@ def test_both_questions_of_the_study_are_answered() -> None:
         way("queries", 2.13, 0.9),
         way("queries-repeated", 1.89, 0.2),
     )
-    first, second = text(why_repeated(place(*of_study))), text(why_between(place(*of_study)))
+    first, second = (
+        str(why_repeated(WRITER, place(*of_study))),
+        str(why_between(WRITER, place(*of_study))),
+    )
     assert "the counts of rows left pages in the pool that the queries do not ask for" in first
     assert "After the same queries the run took 1.74 ±0.04 s" in first
     assert "lies between the two." in second
     unsure = place(*of_study, unsure=(("queries-repeated", "queries"),))
-    assert "does not surely lie between the two" in text(why_between(unsure))
+    assert "does not surely lie between the two" in str(why_between(WRITER, unsure))
 
 
 def test_a_difference_that_reads_do_not_explain_is_said_to_be_none() -> None:
     fast, slow = way("repeated", 1.74, 0.5), way("queries", 2.13, 0.5)
-    assert "reads do not tell them apart" in text(why_repeated(place(fast, slow)))
+    assert "reads do not tell them apart" in str(why_repeated(WRITER, place(fast, slow)))
     of_disk = way("queries", 2.13, 0.5, disk=4000.0)
-    said = text(why_repeated(place(fast, of_disk)))
+    said = str(why_repeated(WRITER, place(fast, of_disk)))
     assert "the rest was in the page cache of the system" in said
     nothing = way("repeated", 1.74, 0.5, disk=0.0)
     for reading in (figure(30.0), figure(0, estimated=estimate([0.0, 3000.0, 9000.0]))):
-        said = text(why_repeated(place(nothing, replace(slow, disk=reading))))
+        said = str(why_repeated(WRITER, place(nothing, replace(slow, disk=reading))))
         assert "reads do not tell them apart" in said
     unsure = place(fast, slow, unsure=(("repeated", "queries"),))
-    assert "A difference is not certain here" in text(why_repeated(unsure))
+    assert "A difference is not certain here" in str(why_repeated(WRITER, unsure))
 
 
 def test_a_difference_the_other_way_is_not_explained() -> None:
-    said = text(why_repeated(place(way("repeated", 2.13, 0.5), way("queries", 1.74, 0.9))))
+    said = str(why_repeated(WRITER, place(way("repeated", 2.13, 0.5), way("queries", 1.74, 0.9))))
     assert said.endswith("Here it is the other way round.")
 
 
@@ -131,16 +130,16 @@ def test_without_a_page_cache_it_is_no_reason() -> None:
     direct = place(
         way("repeated", 1.74, 1.60, disk=1.60 * PAGE), way("queries", 2.13, 1.75, disk=1.75 * PAGE)
     )
-    said = text(why_repeated(direct))
+    said = str(why_repeated(WRITER, direct))
     assert "page cache" not in said and "reads do not tell them apart" in said
 
 
 def test_what_the_page_cache_had_did_not_come_from_the_disk() -> None:
     scan = way("scan", 1.7, 0.0, disk=0.0)
     ways = (way("cold", 7.0, 2.0, disk=2.0 * PAGE), way("repeated", 1.7, 0.5, disk=0.25 * PAGE))
-    said = text(page_cache_share(place(*ways, scan)))
+    said = str(page_cache_share(WRITER, place(*ways, scan)))
     assert said.endswith(": 0 % cold; 50 % after repeated.")
-    assert page_cache_share(place(scan)) is None
+    assert page_cache_share(WRITER, place(scan)) is None
 
 
 def test_warming_that_takes_longer_than_it_saves_does_not_pay() -> None:
@@ -150,11 +149,11 @@ def test_warming_that_takes_longer_than_it_saves_does_not_pay() -> None:
     ]
     open_ = figure(0, estimated=estimate([-1.0, 2.0]))
     unsure = replace(way("list-100", 2.0, 0.0), gained_s=open_)
-    said = text(payoff_of([place(*ways, unsure, way("cold", 7.0, 2.0))]))
+    said = str(payoff(WRITER, [place(*ways, unsure, way("cold", 7.0, 2.0))]))
     assert "sooner with scan (3.00 ±0.07 s less)" in said
     assert "later with queries (20.0 ±0.5 s more)" in said
     assert "It is not certain of list-100 (" in said
-    assert text(payoff_of([place(unsure)] * 6)).endswith("; and 2 more.")
+    assert str(payoff(WRITER, [place(unsure)] * 6)).endswith("; and 2 more.")
 
 
 def test_which_rows_were_asked_is_said() -> None:
@@ -162,10 +161,7 @@ def test_which_rows_were_asked_is_said() -> None:
     workload = {"kind": "string_lookup", "order": "index", "string_length": 50}
     plan: Any = {"workload": {**workload, "distribution": {"kind": "uniform"}}}
 
-    def said(record: RunRecord) -> str:
-        evidence: Any = SimpleNamespace(study=SimpleNamespace(measured=[record]))
-        return text(asked(evidence))
-
-    told = said(replace(one, plan=plan))
+    told = asked(WRITER, [replace(one, plan=plan)])
+    assert told is not None
     assert "the first rows of the index, in its order" in told and "50 characters" in told
-    assert said(one) == ""
+    assert asked(WRITER, [one]) is None

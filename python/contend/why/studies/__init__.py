@@ -1,13 +1,21 @@
-"""Every cause, by the name that `experiment.explain` gives: one file and one line here."""
+"""What an experiment may name with `explain`: one file and one line here each."""
 
-from contend.why.evidence import Cause
-from contend.why.studies.buffer_pool_warmup import WARM_UP
-from contend.why.studies.concurrency import CONCURRENCY
-from contend.why.studies.engines import ENGINES
-from contend.why.studies.query_cache import QUERY_CACHE
-from contend.why.studies.segmented_key_cache import KEY_CACHE
-from contend.why.studies.steps import STEPS
+from contend.why.candidate import Candidate
+from contend.why.studies import (
+    buffer_pool_warmup,
+    concurrency,
+    engines,
+    query_cache,
+    segmented_key_cache,
+    steps,
+)
 
-CAUSES: dict[str, Cause] = {
-    cause.name: cause for cause in (KEY_CACHE, CONCURRENCY, QUERY_CACHE, ENGINES, WARM_UP, STEPS)
+STUDIES: dict[str, Candidate] = {
+    one.CANDIDATE.name: one.CANDIDATE
+    for one in (
+        *(segmented_key_cache, concurrency, query_cache, engines, buffer_pool_warmup, steps),
+    )
 }
+
+BY_SECONDS = frozenset({buffer_pool_warmup.CANDIDATE.name})
+"""Those that look at runs interval by interval."""

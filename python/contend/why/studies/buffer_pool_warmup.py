@@ -4,18 +4,17 @@ study of warming left open."""
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from contend.findings.figures import means_of_repeats
-from contend.findings.model import Contrast, Figure
-from contend.findings.sentence import AtLevel, Given, Sentence, joined, say
+from contend.findings import Contrast, Figure, Given, Said, means_of_repeats
 from contend.metrics import Metric, Run, metric_of
 from contend.spec import Level
 from contend.stats import Estimate, estimate
 from contend.store import RunRecord
-from contend.why.evidence import Cause, Curves, Evidence, EvidenceTable, written
+from contend.why.candidate import Candidate
+from contend.why.explain import Curves, Evidence, EvidenceTable, Explanation, SentenceWriter
 
 COLD, REPEATED, TOOL, BOTH = "cold", "repeated", "queries", "queries-repeated"
 """A cold server; the steps 2, 5 and 6 of the study."""
@@ -41,13 +40,18 @@ _ROWS = {
     "index": "the first rows of the index, in its order",
 }
 
-_SECONDS = metric_of("seconds")
-
 
 def _with_warming_s(run: Run) -> float | None:
     """The warming and the queries."""
-    warming, queries = (run.probes.get("warming") or {}).get("seconds"), _SECONDS.value(run)
-    return None if warming is None or queries is None else float(warming) + queries
+    warming, queries = _WARMING.value(run), _SECONDS.value(run)
+    return None if warming is None or queries is None else warming + queries
+
+
+_SECONDS, _WARMING = metric_of("seconds"), metric_of("warming_s")
+_READS = metric_of("status.Innodb_buffer_pool_reads_per_query")
+_DISK, _RESIDENT = metric_of("read_bytes_per_query"), metric_of("resident_share")
+_IN_ALL = Metric("in_all_s", "Warming and queries", "s", _with_warming_s, "time")
+_UNTIL = Metric("until_warm_s", "Time until it is warm", "s", lambda _: None, "time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +96,18 @@ class WaysInPlace:
         """After a sentence's subject: ` (innodb_flush_method = fsync)`."""
         return " ({at:cell})" if self.at.contrast.cell else ""
 
+    @property
+    def comma(self) -> str:
+        return ", " if self.at.contrast.cell else ""
+
 
 def places_of(evidence: Evidence) -> list[WaysInPlace]:
     """Those in which something was warmed."""
-    return evidence.once(_places)
-
-
-def _places(evidence: Evidence) -> list[WaysInPlace]:
     roles, found = evidence.study.roles, []
     levels = [level for level in roles.levels if level is not None]
     contexts = [(table, one) for table in roles.table_contexts() for one in roles.column_levels]
     claims = len(contexts) * (len(levels) - 1 + len(_PAIRS))
-    alpha = (1 - evidence.family.confidence) / max(1, claims)
+    alpha = (1 - evidence.study.family("causes").confidence) / max(1, claims)
     for table, column in contexts:
         runs = {level: evidence.runs(table, level, column) for level in levels}
         place = roles.cell(table, column, None)
@@ -144,21 +148,21 @@ def _place(
         missed = sum(map(math.isinf, reached))
         return Way(
             level,
-            mean(level, evidence.metric("seconds")),
-            mean(level, evidence.metric("reads")),
-            mean(level, evidence.metric("disk")),
-            mean(level, evidence.metric("resident")),
-            mean(level, evidence.metric("warming")),
-            None if missed else figure(evidence.metric("until"), level, reached, usual),
+            mean(level, _SECONDS),
+            mean(level, _READS),
+            mean(level, _DISK),
+            mean(level, _RESIDENT),
+            mean(level, _WARMING),
+            None if missed else figure(_UNTIL, level, reached, usual),
             missed,
-            None if level == COLD else less(level, COLD, evidence.metric("in_all")),
+            None if level == COLD else less(level, COLD, _IN_ALL),
         )
 
     ways = {level: way(level) for level in runs}
     at = next((one.warming_s for one in ways.values() if one.warming_s is not None), None)
     if at is None:
         return None
-    apart = {pair: less(*pair, evidence.metric("seconds")) for pair in _PAIRS}
+    apart = {pair: less(*pair, _SECONDS) for pair in _PAIRS}
     return WaysInPlace(at, ways, {pair: one for pair, one in apart.items() if one is not None})
 
 
@@ -185,22 +189,39 @@ def until_warm_s(run: RunRecord, warm_qps: float) -> float | None:
     return float("inf")
 
 
-def _lead(evidence: Evidence) -> Sentence | None:
-    if not places_of(evidence):
+def _look(evidence: Evidence) -> Explanation | None:
+    places, writer = places_of(evidence), evidence.writer
+    if not places:
         return None
-    return say(
+    lead = writer.say(
         "Each way begins with a server that was restarted, with nothing of its files in the page "
         "cache. What a query costs then is what it has to read. A list of pages was saved "
         "beforehand: of its warming only the loading counts."
     )
+    of_each = [
+        [one for place in places if (one := said(writer, place)) is not None]
+        for said in (why_repeated, why_between, page_cache_share)
+    ]
+    return Explanation(
+        lead,
+        (
+            asked(writer, evidence.study.measured),
+            *(Said.joined(" ", said) if said else None for said in of_each),
+            payoff(writer, places),
+        ),
+        _tables(writer, places),
+        refuted_by=CANDIDATE.refuted_by,
+        certain=evidence.is_certain,
+        charts=[_curves(evidence, place) for place in places],
+    )
 
 
-def asked(evidence: Evidence) -> Sentence | None:
+def asked(writer: SentenceWriter, runs: Iterable[RunRecord]) -> Said | None:
     """Which rows the lookups of the study's table asked for, which is not published of the study;
     None of other workloads."""
     found: dict[str, None] = {}
     lengths: dict[int, None] = {}
-    for run in evidence.study.measured:
+    for run in runs:
         workload = run.plan.get("workload")
         if workload is not None and workload["kind"] == "string_lookup":
             rows = _ROWS[workload["order"]]
@@ -210,28 +231,20 @@ def asked(evidence: Evidence) -> Sentence | None:
     if not found:
         return None
     characters = " or ".join(map(str, sorted(lengths)))
-    return say(
-        f"The lookups asked for {'; or '.join(found)} (workload.order), by strings of {characters} "
-        "characters (data.string_length). The study says neither of its own."
+    return writer.say(
+        "The lookups asked for {rows} (workload.order), by strings of {characters} characters "
+        "(data.string_length). The study says neither of its own.",
+        rows="; or ".join(found),
+        characters=characters,
     )
 
 
-def _of_each_place(
-    said: Callable[[WaysInPlace], Sentence | None],
-) -> Callable[..., Sentence | None]:
-    def of(evidence: Evidence) -> Sentence | None:
-        found = [one for one in map(said, places_of(evidence)) if one is not None]
-        return joined(found) if found else None
-
-    return of
-
-
-def why_repeated(place: WaysInPlace) -> Sentence | None:
+def why_repeated(writer: SentenceWriter, place: WaysInPlace) -> Said | None:
     """The first open question of the study."""
-    why = _why(place, REPEATED, TOOL, "the same queries", "the counts of rows")
+    why = _why(writer, place, REPEATED, TOOL, "the same queries", "the counts of rows")
     if why is None:
         return None
-    return say(
+    return writer.say(
         "Why are the same queries again faster than queries after the counts of rows"
         f"{place.where}? {{why}}",
         why=why,
@@ -239,17 +252,17 @@ def why_repeated(place: WaysInPlace) -> Sentence | None:
     )
 
 
-def why_between(place: WaysInPlace) -> Sentence | None:
+def why_between(writer: SentenceWriter, place: WaysInPlace) -> Said | None:
     """The second: whether both together lie between the two."""
-    first = _why(place, BOTH, TOOL, "counts and queries", "the counts alone")
-    second = _why(place, REPEATED, BOTH, "the same queries alone", "counts and queries")
+    first = _why(writer, place, BOTH, TOOL, "counts and queries", "the counts alone")
+    second = _why(writer, place, REPEATED, BOTH, "the same queries alone", "counts and queries")
     if first is None or second is None:
         return None
     surely = all(_is_less(place.apart.get(pair)) for pair in ((REPEATED, BOTH), (BOTH, TOOL)))
     lies = "lies between the two" if surely else "does not surely lie between the two here"
     seconds = place.ways[BOTH].seconds
     assert seconds is not None
-    return say(
+    return writer.say(
         f"And why does the second run after the counts lie between them{place.where}? It took "
         f"{{seconds}} s and {lies}. {{first}} {{second}}",
         seconds=seconds,
@@ -264,8 +277,8 @@ def _is_less(apart: Figure | None) -> bool:
 
 
 def _why(
-    place: WaysInPlace, fast: str, slow: str, fast_name: str, slow_name: str
-) -> Sentence | None:
+    writer: SentenceWriter, place: WaysInPlace, fast: str, slow: str, fast_name: str, slow_name: str
+) -> Said | None:
     """Which of two ways reads more, and whether that goes with the time."""
     one, other = place.ways.get(fast), place.ways.get(slow)
     if one is None or other is None or one.seconds is None or other.seconds is None:
@@ -274,15 +287,15 @@ def _why(
     times = f"After {fast_name} the run took {{fast}} s, after {slow_name} {{slow}} s."
     apart = place.apart.get((fast, slow))
     if apart is not None and apart.estimate.high < 0:
-        return say(f"{times} Here it is the other way round.", **figures)
+        return writer.say(f"{times} Here it is the other way round.", **figures)
     if not _is_less(apart):
         times += " A difference is not certain here."
     reads = one.reads, other.reads
     if reads[0] is None or reads[1] is None:
-        return say(times, **figures)
+        return writer.say(times, **figures)
     figures |= {"here": reads[0], "there": reads[1]}
     missed = " A query missed {here} pages in the buffer pool there, and {there} here"
-    return say(f"{times}{missed}{_reason(one, other, slow_name, figures)}", **figures)
+    return writer.say(f"{times}{missed}{_reason(one, other, slow_name, figures)}", **figures)
 
 
 def _reason(fast: Way, slow: Way, slow_name: str, figures: dict[str, Figure]) -> str:
@@ -310,7 +323,7 @@ def _reason(fast: Way, slow: Way, slow_name: str, figures: dict[str, Figure]) ->
     )
 
 
-def page_cache_share(place: WaysInPlace) -> Sentence | None:
+def page_cache_share(writer: SentenceWriter, place: WaysInPlace) -> Said | None:
     """Of the pages that were not in the pool, those that did not come from the disk."""
     parts, most = [], 0.0
     for level, way in place.ways.items():
@@ -330,28 +343,26 @@ def page_cache_share(place: WaysInPlace) -> Sentence | None:
         )
         most = max(most, share.mean)
         after = "cold" if level == COLD else "after {level}"
-        parts.append(say(f"{{share:percent}} % {after}", share=share, level=AtLevel(level)))
+        parts.append(
+            writer.say(f"{{share:percent}} % {after}", share=share, level=writer.level(level))
+        )
     # With O_DIRECT nothing goes through it.
     if most < 0.01:
         return None
-    return say(
+    return writer.say(
         f'Was part of "warm" the page cache\'s{place.where}? Of the pages that the queries missed '
         "in the buffer pool, so many came from the page cache of the system and not from the disk: "
         "{parts}.",
-        parts=joined(parts, "; "),
+        parts=Said.joined("; ", parts),
         at=place.at,
     )
 
 
-def payoff(evidence: Evidence) -> Sentence | None:
+def payoff(writer: SentenceWriter, places: Sequence[WaysInPlace]) -> Said | None:
     """Where the same queries were done sooner than on a cold server, the warming counted."""
-    return payoff_of(places_of(evidence))
-
-
-def payoff_of(places: Sequence[WaysInPlace]) -> Sentence | None:
-    sooner: list[Sentence] = []
-    later: list[Sentence] = []
-    unsure: list[Sentence] = []
+    sooner: list[Said] = []
+    later: list[Said] = []
+    unsure: list[Said] = []
     for place in places:
         for level, way in place.ways.items():
             gained = way.gained_s
@@ -359,124 +370,83 @@ def payoff_of(places: Sequence[WaysInPlace]) -> Sentence | None:
                 continue
             at = "{gained:cell}, " if gained.contrast.cell else ""
             more = "more" if gained.mean < 0 else "less"
-            said = say(
-                f"{{level}} ({at}{{gained:size}} s {more})", level=AtLevel(level), gained=gained
-            )
+            words = f"{{level}} ({at}{{gained:size}} s {more})"
             certain = later if gained.estimate.high < 0 else unsure
-            (sooner if gained.estimate.low > 0 else certain).append(said)
+            (sooner if gained.estimate.low > 0 else certain).append(
+                writer.say(words, level=writer.level(level), gained=gained)
+            )
     parts = [
-        say(f"The queries were done {word} with {{names}}.", names=joined(names, "; "))
+        writer.say(f"The queries were done {word} with {{names}}.", names=Said.joined("; ", names))
         for word, names in (("sooner", sooner), ("later", later))
         if names
     ]
     if unsure:
-        more_of_them = len(unsure) - _UNSURE_SHOWN
-        rest = "; and {more} more" if more_of_them > 0 else ""
-        names = joined(unsure[:_UNSURE_SHOWN], "; ")
-        words = f"It is not certain of {{names}}{rest}."
-        parts.append(say(words, names=names, more=Given(more_of_them)))
+        rest = len(unsure) - _UNSURE_SHOWN
+        words = f"It is not certain of {{names}}{'; and {more} more' if rest > 0 else ''}."
+        names = Said.joined("; ", unsure[:_UNSURE_SHOWN])
+        parts.append(writer.say(words, names=names, more=Given(rest)))
     if not parts:
         return None
-    return joined([say("Does warming pay, its own time counted, against a cold server?"), *parts])
+    question = Said("Does warming pay, its own time counted, against a cold server?")
+    return Said.joined(" ", [question, *parts])
 
 
-def _tables(evidence: Evidence) -> Iterable[EvidenceTable]:
-    places = places_of(evidence)
-    if len(places) > 1:
-        yield _gains(places)
-    for place in places:
-        yield EvidenceTable(
-            caption="What each way leaves",
-            heads=(
+def _tables(writer: SentenceWriter, places: Sequence[WaysInPlace]) -> list[EvidenceTable]:
+    def known(figure: Figure | None) -> str:
+        return "not known" if figure is None else writer.say("{it}", it=figure)
+
+    def row(way: Way) -> tuple[str, ...]:
+        return (
+            writer.level(way.level),
+            *map(known, (way.seconds, way.reads, way.disk)),
+            writer.say("{it:percent} %", it=way.resident) if way.resident else "not looked at",
+            known(way.warming_s),
+            "" if way.level == COLD else known(way.gained_s),
+            "not within the run" if way.not_warm else known(way.until_warm_s),
+        )
+
+    tables = [
+        EvidenceTable(
+            writer.say("What each way leaves{comma}{at:cell}", at=place.at, comma=place.comma),
+            (
                 *("", "queries, s", "pages read per query", "bytes from disk per query"),
                 *("resident at the begin", "warming, s", "gained in all, s"),
                 f"until {WARM:.0%} of warm, s",
             ),
-            rows=tuple(_row(way) for way in place.ways.values()),
-            place=say("{at:cell}", at=place.at),
+            tuple(row(way) for way in place.ways.values()),
         )
+        for place in places
+    ]
+    if len(places) > 1:
+        levels = [level for level in places[0].ways if level != COLD]
+        gains = EvidenceTable(
+            "Seconds gained over a cold server, the warming counted",
+            ("", *map(writer.level, levels)),
+            tuple(
+                (
+                    writer.say("{at:cell}", at=place.at),
+                    *(known(place.ways[level].gained_s) for level in levels),
+                )
+                for place in places
+            ),
+        )
+        tables.insert(0, gains)
+    return tables
 
 
-def _row(way: Way) -> tuple[str | Sentence, ...]:
-    resident = say("{it:percent} %", it=way.resident) if way.resident else "not looked at"
-    return (
-        say("{level}", level=AtLevel(way.level)),
-        *map(_known, (way.seconds, way.reads, way.disk)),
-        resident,
-        _known(way.warming_s),
-        "" if way.level == COLD else _known(way.gained_s),
-        "not within the run" if way.not_warm else _known(way.until_warm_s),
-    )
+def _curves(evidence: Evidence, place: WaysInPlace) -> Curves:
+    cell, roles = place.at.contrast.cell, evidence.study.roles
+    assert roles.compared is not None
+    runs = {
+        level: evidence.study.runs_of({**cell, roles.compared.path: level}) for level in place.ways
+    }
+    return Curves(cell, {level: of[0] for level, of in runs.items() if of})
 
 
-def _known(figure: Figure | None) -> str | Sentence:
-    return "not known" if figure is None else written(figure)
-
-
-def _gains(places: Sequence[WaysInPlace]) -> EvidenceTable:
-    """When warming pays and when it does not: one row for each place."""
-    levels = [level for level in places[0].ways if level != COLD]
-    return EvidenceTable(
-        caption="Seconds gained over a cold server, the warming counted",
-        heads=("", *map(AtLevel, levels)),
-        rows=tuple(
-            (
-                say("{at:cell}", at=place.at),
-                *(_known(place.ways[level].gained_s) for level in levels),
-            )
-            for place in places
-        ),
-    )
-
-
-def _charts(evidence: Evidence) -> Iterable[Curves]:
-    for place in places_of(evidence):
-        cell = place.at.contrast.cell
-        roles = evidence.study.roles
-        first = {}
-        for level in place.ways:
-            assert roles.compared is not None
-            if runs := evidence.study.runs_of({**cell, roles.compared.path: level}):
-                first[level] = runs[0]
-        yield Curves(cell, first)
-
-
-WARM_UP = Cause(
-    name="buffer-pool-warmup",
+CANDIDATE = Candidate(
+    "buffer-pool-warmup",
     title="What is in the buffer pool, and what is still read",
-    looks={
-        "seconds": "seconds",
-        "reads": "status.Innodb_buffer_pool_reads_per_query",
-        "disk": "read_bytes_per_query",
-        "resident": "resident_share",
-        "warming": "warming_s",
-        "in_all": Metric("in_all_s", "Warming and queries", "s", _with_warming_s, "time"),
-        "until": Metric("until_warm_s", "Time until it is warm", "s", lambda _: None, "time"),
-    },
-    lead=_lead,
-    says=(
-        asked,
-        _of_each_place(why_repeated),
-        _of_each_place(why_between),
-        _of_each_place(page_cache_share),
-        payoff,
-    ),
-    claims=1,
-    tables=(_tables,),
-    charts=_charts,
-    by_seconds=True,
+    look=_look,
     refuted_by="A way after which as many pages are read for a query as after another, and which "
     "is slower all the same, has a cause that is not in the buffer pool.",
-    levels={
-        "cold": "cold",
-        "repeated": "the same queries",
-        "queries": "counts of rows",
-        "queries-repeated": "counts and the same queries",
-        "scan": "contend's scan",
-        "list": "contend's page list",
-        "list-25": "page list, 25 %",
-        "list-100": "page list, 100 %",
-        "primary": "a primary's page list",
-    },
-    change={COLD: "warming by {level} instead of starting cold"},
 )

@@ -4,38 +4,36 @@ From information_schema.KEY_CACHES before and after each run come the visits of 
 share of the most visited one sets a ceiling on what the segments can gain: if only its lock
 queued, throughput could rise to 1/share of that behind a single lock. A model server counts the
 locks themselves too: how many visits waited, and how long they were held.
+
+A request to the key cache is for one page of an index. For each point of `k IN (…)` the server
+walks down the key `k` from its root to a leaf, so a request count that is not the expected one
+tells of a table, or of a plan of the server, that is not the study's.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
-from contend.findings.claims import surest
-from contend.findings.figures import over_repeats
-from contend.findings.key_depth import (
-    POINTS_BELOW,
-    WALKS,
-    Depth,
-    depth_of,
-    expected_of,
-    requests_per_point,
+from contend.findings import (
+    Contrast,
+    Figure,
+    Finding,
+    Given,
+    Said,
+    Study,
+    analyses_of,
+    over_repeats,
+    surest,
 )
-from contend.findings.model import Contrast, Figure, Finding
-from contend.findings.sentence import AtLevel, Given, Sentence, joined, say
-from contend.metrics import KEY_REQUESTS, THROUGHPUT, Metric, Run, metric_of
-from contend.spec import Level
+from contend.metrics import FIXED, KEY_REQUESTS, THROUGHPUT, Metric, Run, metric_of
+from contend.spec import SCRIPT, Level
 from contend.stats import estimate
 from contend.store import RunRecord
 from contend.units import format_count
-from contend.why.evidence import (
-    Cause,
-    Evidence,
-    EvidenceTable,
-    Expects,
-    Shares,
-    written,
-)
+from contend.why.candidate import Candidate
+from contend.why.explain import Evidence, EvidenceTable, Explanation, Shares
 
 WARM_BELOW = 0.001
 """Key cache misses per query below which the cache counts as warm."""
@@ -44,10 +42,89 @@ AGREES_WITHIN = 0.05
 """A level more or less changes the requests by a fifth at least; the entries that are the last of
 their page, and the server's own requests, by about a hundredth."""
 
+WALKS = 3
+"""Walks for a point: two to estimate how many rows it has, one to read them."""
+
+POINTS_BELOW = 200
+"""With so many points or more a server estimates from statistics, and walks once for each
+(`eq_range_index_dive_limit`)."""
+
+DECIDING_VARIABLES = ("eq_range_index_dive_limit", "myisam_block_size")
+"""Server variables whose defaults the expectation rests on."""
+
+CONTENT_SINCE = 2
+"""The content version of datasets since which the schema `sbtest` is the study's table."""
+
+_PAGE_BYTES = 1024
+_PAGE_HEAD_BYTES = 2
+_ENTRY_BYTES = 4 + 4
+"""The value of k and the row pointer that MAX_ROWS makes so short."""
+_CHILD_BYTES = 3
+"""A pointer to the page below, one beside each entry and one more."""
+
+LEAF_ENTRIES = (_PAGE_BYTES - _PAGE_HEAD_BYTES) // _ENTRY_BYTES
+INNER_ENTRIES = (_PAGE_BYTES - _PAGE_HEAD_BYTES - _CHILD_BYTES) // (_ENTRY_BYTES + _CHILD_BYTES)
+
 _LISTED = 6
 
-WAITS, HELD = "waits", "held"
-"""What only a model server counts."""
+requests_per_point = FIXED[KEY_REQUESTS].value
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """The key `k` of the study's table: how many rows, and how many pages from root to leaf."""
+
+    rows: int
+    levels: int
+
+    @property
+    def requests(self) -> int:
+        """Expected for each point, but for the few whose entry is the last of its page."""
+        return WALKS * self.levels
+
+
+def levels_of(rows: int) -> int:
+    """Levels of a key that was built by sorting, as a fill does: every page is full."""
+    levels, held = 1, LEAF_ENTRIES
+    widest = LEAF_ENTRIES
+    while held < rows:
+        widest *= INNER_ENTRIES
+        held += widest
+        levels += 1
+    return levels
+
+
+def depth_of(study: Study, record: RunRecord) -> Depth | None:
+    """The depth of the run's key; None if its table or its plan is not the study's."""
+    if int(study.meta.facts.get("content_version", 1)) < CONTENT_SINCE:
+        return None
+    cell = study.spec_of(record.cell)
+    # Asked for every run, so only what counts here is looked at.
+    table = (cell["data.schema"], cell["data.engine"], cell["data.table_options"])
+    differ = record.probes.get("variables_that_differ") or {}
+    if (
+        table != ("sbtest", "MyISAM", "")
+        or any(name in differ for name in DECIDING_VARIABLES)
+        or not 0 < _points(cell["workload"]) < POINTS_BELOW
+    ):
+        return None
+    return Depth(cell["data.rows"], levels_of(cell["data.rows"]))
+
+
+def _points(workload: Mapping[str, Any]) -> int:
+    """Points of one query; 0 if that is not known."""
+    if workload["kind"] == SCRIPT:
+        points = workload["options"].get("random_points", 10)
+    else:
+        points = workload.get("points")
+    return points if isinstance(points, int) else 0
+
+
+def expected_of(study: Study, runs: Sequence[RunRecord]) -> float | None:
+    """Requests expected for each point in these runs, if it is one figure and known."""
+    depths = {depth_of(study, run) for run in runs if requests_per_point(run) is not None}
+    depth = depths.pop() if len(depths) == 1 else None
+    return None if depth is None else float(depth.requests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +150,6 @@ class Visits:
 
 def visits_of(evidence: Evidence) -> list[Visits]:
     """By table and level, as far as there are segments."""
-    return evidence.once(_visits)
-
-
-def _visits(evidence: Evidence) -> list[Visits]:
     roles, first, found = evidence.study.roles, evidence.first, []
     for row, table in enumerate(roles.table_contexts()):
         for level in roles.levels:
@@ -135,16 +208,37 @@ def _segment_name(key_cache: str | None, segment: int) -> str:
     return f"{segment}" if key_cache in (None, "", "default") else f"{key_cache} {segment}"
 
 
-def _lead(evidence: Evidence) -> Sentence | None:
+def _look(evidence: Evidence) -> Explanation | None:
+    if evidence.study.metrics[0].name != THROUGHPUT or not evidence.compares(_COMPARED):
+        return None
     visits = visits_of(evidence)
     if not visits:
         return None
-    first = visits[0]
+    said = (
+        evidence.say(FOLLOWS),
+        requests(evidence),
+        _ceiling(evidence, visits),
+        _waits(evidence, visits[0]),
+        _warmth(evidence),
+        _switches(evidence),
+    )
+    lowest = min((one.ceiling for one in visits), key=lambda one: one.mean)
+    return Explanation(
+        _lead(evidence, visits[0]),
+        said,
+        (_table(evidence, visits), *_requests_table(evidence)),
+        refuted_by=evidence.say(CANDIDATE.refuted_by, lowest=lowest),
+        certain=evidence.is_certain,
+        charts=[Shares(one.table, one.shares) for one in visits if one.level == visits[0].level],
+    )
+
+
+def _lead(evidence: Evidence, first: Visits) -> Said:
     columns = len(evidence.study.roles.column_levels)
     over = " over {columns} columns" if columns > 1 else ""
     measured = f"{{gain:gain}} %{over}" if first.gain else "not known yet"
     where = " ({hottest:table})" if first.table else ""
-    return say(
+    return evidence.say(
         "Of {segments} segments, the most visited one takes {hottest:share} of all visits to the "
         f"key cache{where}, n = {{hottest:n}}; an even share would be {{even:.1f}} %. However many "
         "segments there are, the gain that they alone can bring ends at 1/share - 1 = "
@@ -154,11 +248,11 @@ def _lead(evidence: Evidence) -> Sentence | None:
         hottest=first.hottest,
         ceiling=first.ceiling,
         columns=Given(columns),
-        **({"gain": first.gain} if first.gain else {}),
+        gain=first.gain or "",
     )
 
 
-def requests(evidence: Evidence) -> Sentence | None:
+def requests(evidence: Evidence) -> Said | None:
     """What a point asks of the key cache, over all runs, and whether that is what the depth of the
     index lets expect; None if the runs did not ask for points."""
     of_depth: dict[Depth | None, list[RunRecord]] = defaultdict(list)
@@ -171,21 +265,21 @@ def requests(evidence: Evidence) -> Sentence | None:
         counted = over_repeats(study, runs, requests_per_point)
         if counted is not None:
             contrast = Contrast("figure", metric, {}, None, None, study.described)
-            said.append(_as_expected(depth, Figure(contrast, counted)))
-    return joined(said) if said else None
+            said.append(_as_expected(evidence, depth, Figure(contrast, counted)))
+    return Said.joined(" ", said) if said else None
 
 
-def _as_expected(depth: Depth | None, counted: Figure) -> Sentence:
+def _as_expected(evidence: Evidence, depth: Depth | None, counted: Figure) -> Said:
     made = "A point makes {counted} requests to the key cache (n = {counted:n})"
     if depth is None:
-        return say(
+        return evidence.say(
             f"{made}. How many to expect is only known of the study's own table, asked for fewer "
             "than {below} points a query.",
             counted=counted,
             below=Given(POINTS_BELOW),
         )
     why = (
-        f"the key of {format_count(depth.rows)} rows has {{levels}} "
+        "the key of {rows} rows has {levels} "
         f"level{'' if depth.levels == 1 else 's'}, and the server walks down it {{walks}} times "
         "for each point, twice to estimate how many rows it has and once to read them"
     )
@@ -200,86 +294,157 @@ def _as_expected(depth: Depth | None, counted: Figure) -> Sentence:
             "another table, or another plan of the server, and what follows from the depth of the "
             "study's does not hold here."
         )
-    given = {"expected": depth.requests, "levels": depth.levels, "walks": WALKS}
-    return say(words, counted=counted, **{name: Given(one) for name, one in given.items()})
-
-
-def _ceiling(evidence: Evidence) -> Sentence | None:
-    visits = visits_of(evidence)
-    if not visits:
-        return None
-    listed = [say("{it:percent}", it=one) for _, one in visits[0].shares[:_LISTED]]
-    text = "The most visited segments have {listed} % of the visits."
-    above = (
-        f"{text} In the table {{best:table}} the gain of {{best:gain}} % at {{best:column}} lies "
-        "above the ceiling: here the root page alone does not explain the curve."
+    return evidence.say(
+        words,
+        counted=counted,
+        rows=format_count(depth.rows),
+        expected=Given(depth.requests),
+        levels=Given(depth.levels),
+        walks=Given(WALKS),
     )
-    for one in visits:
-        best = one.best
-        # The ceiling is measured too: only a gain beyond its interval is above it.
-        if best is not None and best.change.low - 1 > one.ceiling.estimate.high:
-            return say(above, listed=joined(listed, ", "), best=best)
-    return say(f"{text} No gain lies certainly above its ceiling.", listed=joined(listed, ", "))
 
 
-def _warmth(evidence: Evidence) -> Sentence:
-    found = evidence.figures("misses")
+def _ceiling(evidence: Evidence, visits: Sequence[Visits]) -> Said:
+    listed = (evidence.say("{it:percent}", it=one) for _, one in visits[0].shares[:_LISTED])
+    text = "The most visited segments have {listed} % of the visits."
+    # The ceiling is measured too: only a gain beyond its interval is above it.
+    above = next(
+        (
+            one.best
+            for one in visits
+            if one.best is not None and one.best.change.low - 1 > one.ceiling.estimate.high
+        ),
+        "",
+    )
+    if above:
+        text = (
+            f"{text} In the table {{best:table}} the gain of {{best:gain}} % at {{best:column}} "
+            "lies above the ceiling: here the root page alone does not explain the curve."
+        )
+    else:
+        text = f"{text} No gain lies certainly above its ceiling."
+    return evidence.say(text, listed=Said.joined(", ", listed), best=above)
+
+
+def _waits(evidence: Evidence, first: Visits) -> Said | None:
+    """What a model server counted of its locks, at the gain that is surest to be large."""
+    if first.best is None:
+        return None
+    roles = evidence.study.roles
+    column = roles.column_levels[first.best.change.place.first_column]
+    counted = {
+        f"{name}_{when}": evidence.figure(metric, first.table, level, column)
+        for when, level in (("before", roles.baseline), ("after", first.level))
+        for name, metric in (("waits", "lock_wait_share"), ("held", "lock_held_ns"))
+    }
+    known = {name: one for name, one in counted.items() if one is not None}
+    if len(known) < len(counted):
+        return None
+    return evidence.say(
+        "The server counted the visits to its locks that had to wait: {waits_before:share} of them "
+        "with {waits_before:level} and {waits_after:share} with {waits_after:level}, at "
+        "{best:column}. A visit holds a lock for {held_before} ns and {held_after} ns.",
+        best=first.best,
+        **known,
+    )
+
+
+def _warmth(evidence: Evidence) -> Said:
+    found = evidence.figures("key_misses_per_query")
     if not found:
-        return say(
+        return evidence.say(
             "Key cache misses were not recorded, so it is not known whether the cache was warm."
         )
     worst = max(found, key=lambda one: one.mean)
     if worst.mean == 0:
-        return say("The key cache was warm: not one key cache miss was counted in any run.")
+        return evidence.say(
+            "The key cache was warm: not one key cache miss was counted in any run."
+        )
     where = "{worst:table}, {worst:level}" if evidence.study.roles.tables else "{worst:level}"
     text = f"at most {{worst}} key cache misses per query (n = {{worst:count}}, {where})"
     if worst.mean < WARM_BELOW:
-        return say(f"The key cache was warm in every cell: {text}.", worst=worst)
-    return say(
+        return evidence.say(f"The key cache was warm in every cell: {text}.", worst=worst)
+    return evidence.say(
         f"The key cache was not warm everywhere: {text}. There the disk or the page cache counts.",
         worst=worst,
     )
 
 
-def _table(evidence: Evidence) -> Iterable[EvidenceTable]:
-    rows = []
-    for one in visits_of(evidence):
-        rows.append(
-            (
-                say("{it:table}", it=one.hottest),
-                say("{it:level}", it=one.hottest),
-                written(one.hottest, "share"),
-                written(one.ceiling, "gain"),
-                written(one.gain, "gain") if one.gain else "not measured",
-                say("{it:column}", it=one.best) if one.best else "",
-                _before_after(evidence, one, "switches"),
-                _before_after(evidence, one, "busy"),
-            )
+def _switches(evidence: Evidence) -> Said | None:
+    """It expects fewer context switches at every level, as a whole; what is certainly more at any
+    refutes it."""
+    study = evidence.study
+    if study.roles.baseline is None:
+        return None
+    metric = metric_of("switches_per_query")
+    (analysis,) = analyses_of(study, [metric], study.family("causes"), only_wholes=True)
+    if analysis is None:
+        return None
+    found = analysis.compared.wholes
+    changes = [one.change for one in found]
+    if not found or any(change.verdict is None for change in changes):
+        verdict = "which is not certain"
+    elif any(change.low > 1 for change in changes):
+        verdict = "and that is certainly not so, which refutes it"
+    elif all(change.high <= 1 for change in changes):
+        verdict = "and that is so"
+    else:
+        verdict = "which is not certain"
+    each = (
+        evidence.say(
+            "{verdict} by {it:size} with {it:level}"
+            if one.is_certain
+            else "{verdict} with {it:level}",
+            verdict=one.word or ("changed" if one.is_certain else "open"),
+            it=one,
         )
-    yield EvidenceTable(
+        for one in found
+    )
+    return evidence.say(
+        "It expects {subject} to be lower, {verdict}: {found}.",
+        subject=metric.subject,
+        verdict=verdict,
+        found=Said.joined("; ", each),
+    )
+
+
+def _table(evidence: Evidence, visits: Sequence[Visits]) -> EvidenceTable:
+    return EvidenceTable(
         "The ceiling that the most visited segment sets, beside the gain over all columns, and "
         "what changed where it is most certain (intervals after ±)",
         (
             *("table", "segments", "most visited", "ceiling, %", "gain, %", "at"),
             *("switches per query, off → split", "CPUs busy, off → split"),
         ),
-        tuple(rows),
+        tuple(
+            (
+                evidence.written(one.hottest, "table"),
+                evidence.written(one.hottest, "level"),
+                evidence.written(one.hottest, "share"),
+                evidence.written(one.ceiling, "gain"),
+                evidence.written(one.gain, "gain", "not measured"),
+                evidence.written(one.best, "column", ""),
+                _before_after(evidence, one, "switches_per_query"),
+                _before_after(evidence, one, "cpus_busy"),
+            )
+            for one in visits
+        ),
     )
 
 
-def _before_after(evidence: Evidence, one: Visits, look: str) -> str | Sentence:
+def _before_after(evidence: Evidence, one: Visits, metric: str) -> str:
     if one.best is None:
         return "not recorded"
     roles = evidence.study.roles
     column = roles.column_levels[one.best.change.place.first_column]
-    before = evidence.figure(look, one.table, roles.baseline, column)
-    after = evidence.figure(look, one.table, one.level, column)
+    before = evidence.figure(metric, one.table, roles.baseline, column)
+    after = evidence.figure(metric, one.table, one.level, column)
     if before is None or after is None:
         return "not recorded"
-    return say("{before} → {after}", before=before, after=after)
+    return evidence.say("{before} → {after}", before=before, after=after)
 
 
-def _requests_table(evidence: Evidence) -> Iterable[EvidenceTable]:
+def _requests_table(evidence: Evidence) -> Iterator[EvidenceTable]:
     """What was counted at each level beside what was expected: a row a table."""
     study = evidence.study
     if not any(requests_per_point(run) is not None for run in study.measured):
@@ -287,17 +452,17 @@ def _requests_table(evidence: Evidence) -> Iterable[EvidenceTable]:
     rows = []
     for table in study.roles.table_contexts():
         runs = [run for level in study.roles.levels for run in evidence.runs(table, level)]
-        counted = [evidence.figure("requests", table, level) for level in study.roles.levels]
+        counted = [evidence.figure(KEY_REQUESTS, table, level) for level in study.roles.levels]
         known = next((one for one in counted if one is not None), None)
         expected = expected_of(study, runs)
         rows.append(
             (
-                say("{it:table}", it=known) if known else "all",
-                *("not known" if one is None else written(one) for one in counted),
-                "not known" if expected is None else say("{it:.0f}", it=Given(expected)),
+                evidence.written(known, "table", "all"),
+                *(evidence.written(one, no="not known") for one in counted),
+                "not known" if expected is None else f"{expected:.0f}",
             )
         )
-    levels = ("all" if level is None else AtLevel(level) for level in study.roles.levels)
+    levels = ("all" if one is None else evidence.writer.level(one) for one in study.roles.levels)
     yield EvidenceTable(
         "Requests to the key cache for each point, beside what the depth of the table's key lets "
         "expect (intervals after ±)",
@@ -306,80 +471,22 @@ def _requests_table(evidence: Evidence) -> Iterable[EvidenceTable]:
     )
 
 
-def _charts(evidence: Evidence) -> Iterable[Shares]:
-    visits = visits_of(evidence)
-    for one in visits:
-        if one.level == visits[0].level:
-            yield Shares("segment", one.table, one.shares)
+_COMPARED = "server.options.key_cache_segments"
 
+FOLLOWS = (
+    "MyISAM finds a row by walking down the B-tree of its index, and asks the key cache for each "
+    "page on the way, under a lock. The segments divide that lock, but a page always belongs to "
+    "the same segment, chosen by its file and position. Every walk begins at the root page, so the "
+    "segment that holds it is visited by every lookup, and the pages just below it draw most of "
+    "the rest to a few more. Other segments stand nearly idle, and adding more of them does not "
+    "divide the visits to the root."
+)
 
-def _waits(evidence: Evidence) -> Sentence | None:
-    """What a model server counted of its locks, at the gain that is surest to be large."""
-    roles = evidence.study.roles
-    found = [one for one in visits_of(evidence) if one.best is not None]
-    if not found or found[0].best is None:
-        return None
-    first, best = found[0], found[0].best
-    column = roles.column_levels[best.change.place.first_column]
-    before, after = ((first.table, level, column) for level in (roles.baseline, first.level))
-    looks = {
-        name: evidence.figure(look, *place)
-        for place, when in ((before, "before"), (after, "after"))
-        for look, name in ((WAITS, f"waits_{when}"), (HELD, f"held_{when}"))
-    }
-    given = {name: one for name, one in looks.items() if one is not None}
-    if len(given) < len(looks):
-        return None
-    return say(
-        "The server counted the visits to its locks that had to wait: {waits_before:share} of them "
-        "with {waits_before:level} and {waits_after:share} with {waits_after:level}, at "
-        "{best:column}. A visit holds a lock for {held_before} ns and {held_after} ns.",
-        best=best,
-        **given,
-    )
-
-
-def _refutation(evidence: Evidence) -> Sentence | None:
-    ceilings = [one.ceiling for one in visits_of(evidence)]
-    if not ceilings:
-        return None
-    return say(
-        "A gain certainly above {lowest:plain} % would refute this, and so would a gain that stays "
-        "when the same queries are spread over many tables, each with a root page of its own, or "
-        "one that comes without fewer context switches per query.",
-        lowest=min(ceilings, key=lambda one: one.mean),
-    )
-
-
-KEY_CACHE = Cause(
-    name="segmented-key-cache",
+CANDIDATE = Candidate(
+    "segmented-key-cache",
     title="Why: every lookup visits the root page, and that lives in one segment",
-    looks={
-        "misses": "key_misses_per_query",
-        "requests": KEY_REQUESTS,
-        "switches": "switches_per_query",
-        "busy": "cpus_busy",
-        WAITS: "lock_wait_share",
-        HELD: "lock_held_ns",
-    },
-    only_for=(THROUGHPUT,),
-    only_with="server.options.key_cache_segments",
-    lead=_lead,
-    follows="MyISAM finds a row by walking down the B-tree of its index, and asks the key cache "
-    "for each page on the way, under a lock. The segments divide that lock, but a page always "
-    "belongs to the same segment, chosen by its file and position. Every walk begins at the root "
-    "page, so the segment that holds it is visited by every lookup, and the pages just below it "
-    "draw most of the rest to a few more. Other segments stand nearly idle, and adding more of "
-    "them does not divide the visits to the root.",
-    says=(requests, _ceiling, _waits, _warmth),
-    expects=(Expects("switches_per_query", "lower"),),
-    tables=(_table, _requests_table),
-    charts=_charts,
-    refuted_by=_refutation,
-    levels={"0": "off"},
-    change={
-        "0": "splitting the key cache into {level} segments",
-        "1": "splitting the key cache into {level} segments",
-        "": "splitting the key cache into {level} segments instead of {baseline}",
-    },
+    look=_look,
+    refuted_by="A gain certainly above {lowest:plain} % would refute this, and so would a gain "
+    "that stays when the same queries are spread over many tables, each with a root page of its "
+    "own, or one that comes without fewer context switches per query.",
 )
