@@ -76,9 +76,9 @@ def _beforehand(plan: WhyPlan) -> list[str]:
         lines += [f"    dose {n}: {d.words}" for n, d in enumerate(proposal.doses, start=1)]
         lines.append(f"    placebo: {proposal.placebo.words}")
         lines.append(f"    foretold: at least {proposal.least:.0%} of the difference goes")
-    if plan.untested:
+    if untested := plan.facts["untested"]:
         lines.append("Not tried:")
-        for name, why in by_reason(plan.untested):
+        for name, why in by_reason(untested):
             lines += textwrap.wrap(
                 f"  {name}: {why}", WIDTH, subsequent_indent="    ", break_on_hyphens=False
             )

@@ -12,7 +12,7 @@ import math
 import os
 import shutil
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -39,7 +39,7 @@ from contend.spec import (
     written,
 )
 from contend.spec.keys import resolve
-from contend.store import RunFolder, RunRecord
+from contend.store import RunFolder
 from contend.why.candidate import (
     Candidate,
     HostPowers,
@@ -97,14 +97,12 @@ class WhyPlan:
     """What will be tried, for how long, and what will not.
 
     is_certain: whether the run is certain of the difference.
-    untested: by candidate, with the reason.
     """
 
     is_certain: bool
     experiment: Experiment
     facts: WhyFacts
-    tried: tuple[tuple[Candidate, Proposal], ...]
-    untested: Mapping[str, str]
+    tried: Sequence[tuple[Candidate, Proposal]]
     seconds: float
 
 
@@ -120,7 +118,9 @@ def plan_of_why(path: Path, *, minutes: float = MINUTES) -> WhyPlan:
         require_here(study, path, "contend why")
         pair = pair_of(study, _difference(study, path), host_powers(), folder.looks())
         took_s = _block_s(study)
-        ratios = ratios_of(sides_of(study, _blocks_of(study, pair)))
+        levels = (pair.finding.baseline, pair.finding.level)
+        cells = ({**pair.place, pair.compared: level} for level in levels)
+        ratios = ratios_of(sides_of(study, study.blocks_in_common(*cells).values()))
     untested: dict[str, str] = {}
     proposals = fitting(pair, untested)
     chosen, repeats = _in_time(pair, proposals, minutes * 60, took_s, ratios, untested)
@@ -158,14 +158,6 @@ def require_here(study: Study, path: Path, command: str) -> None:
             f"{path} is not finished, so nothing in it is decided yet",
             hint=f"`contend run --resume {path}` finishes it.",
         )
-
-
-def _blocks_of(study: Study, pair: Pair) -> Iterable[list[tuple[RunRecord, RunRecord]]]:
-    cells = (
-        {**pair.place, pair.compared: level}
-        for level in (pair.finding.baseline, pair.finding.level)
-    )
-    return study.blocks_in_common(*cells).values()
 
 
 def _difference(study: Study, path: Path) -> Finding:
@@ -365,31 +357,26 @@ def _plan(
 ) -> WhyPlan:
     tables: dict[str, dict[str, Any]] = {}
     records: list[TriedRecord] = []
-    wholes = {}
     for one, proposal in chosen:
-        names = [
-            _named(tables, dose, f"{one.name}.{number}")
+        doses = {
+            _named(tables, dose, f"{one.name}.{number}"): dose.words
             for number, dose in enumerate(proposal.doses, start=1)
-        ]
+        }
         placebo = _named(tables, proposal.placebo, f"{one.name}.placebo")
-        wholes[one.name] = names[-1]
         records.append(
             {
                 "candidate": one.name,
                 "title": one.title,
                 "refuted_by": one.refuted_by,
                 "least": proposal.least,
-                "doses": names,
+                "doses": list(doses),
                 "placebo": placebo,
-                "words": {
-                    **{n: dose.words for n, dose in zip(names, proposal.doses, strict=True)},
-                    placebo: proposal.placebo.words,
-                },
+                "words": {**doses, placebo: proposal.placebo.words},
             }
         )
+    wholes = {record["candidate"]: record["doses"][-1] for record in records}
     for record, (one, _) in zip(records, chosen, strict=True):
         record["contains"] = [wholes[name] for name in one.contains if name in wholes]
-    facts: WhyFacts = {"tried": records, "untested": dict(untested)}
     experiment = pair_again(
         study.experiment,
         pair,
@@ -406,15 +393,15 @@ def _plan(
         raise NotTried(f"the treatments cannot be had: {error.message}", hint=error.hint) from (
             error
         )
-    return WhyPlan(pair.finding.is_certain, experiment, facts, tuple(chosen), untested, seconds)
+    facts: WhyFacts = {"tried": records, "untested": dict(untested)}
+    return WhyPlan(pair.finding.is_certain, experiment, facts, chosen, seconds)
 
 
 def _named(tables: dict[str, dict[str, Any]], treatment: Treatment, name: str) -> str:
     """The treatment's name among the tables: that of another candidate which has the same, or a
     new one."""
-    sets = dict(treatment.sets)
-    found = next((known for known, table in tables.items() if table == sets), name)
-    tables[found] = sets
+    found = next((known for known, table in tables.items() if table == treatment.sets), name)
+    tables[found] = dict(treatment.sets)
     return found
 
 
@@ -459,11 +446,7 @@ def pair_again(
         published=(),
         explain=None,
         why=False,
-        source=written({f"treatments.{json_name(name)}": table for name, table in tables.items()}),
+        # A name with dots is a key of TOML in quotes.
+        source=written({f'treatments."{name}"': table for name, table in tables.items()}),
         overrides=(),
     )
-
-
-def json_name(name: str) -> str:
-    """A name with dots as a key of TOML."""
-    return f'"{name}"'
