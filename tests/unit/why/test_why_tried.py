@@ -1,9 +1,9 @@
-"""Candidates' verdicts from differences of known size, and their signatures on made-up runs."""
+"""Candidates' verdicts from differences of known size, and which treatments are still measured."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,24 +25,30 @@ RECORD: TriedRecord = {
     "placebo": "a.placebo",
     "words": {},
 }
+OTHER: TriedRecord = {**RECORD, "candidate": "redo-log", "doses": ["b.1", "b.2"]}
+CONTAINS: TriedRecord = {**RECORD, "candidate": "connection-setup", "contains": ["b.2"]}
+NAMES = ("none", "a.1", "a.2", "a.placebo")
+ABOUT: WhyFacts = {"tried": [RECORD], "untested": {}}
+
+Values = dict[str, np.ndarray]
 
 
-def found(
-    monkeypatch: pytest.MonkeyPatch,
-    left: tuple[float, float, float],
+def scattered(
+    left: Mapping[str, float] | Sequence[float],
+    seed: int = 7,
     *,
     gain: float = 0.5,
     noise: float = 0.01,
     repeats: int = 8,
-) -> tried.DifferenceTried:
-    """With so much of the difference left at half the dose, at the whole, with the placebo."""
-    chance = np.random.default_rng(7)
-    shares = dict(zip(("none", "a.1", "a.2", "a.placebo"), (1.0, *left), strict=True))
-    values = {n: gain * s + noise * chance.standard_normal(repeats) for n, s in shares.items()}
-    return of_values(monkeypatch, values)
+) -> Values:
+    """With so much of the difference left under each treatment, or at half the dose, at the whole
+    and with the placebo."""
+    chance = np.random.default_rng(seed)
+    shares = left if isinstance(left, Mapping) else dict(zip(NAMES, (1.0, *left), strict=True))
+    return {n: gain * s + noise * chance.standard_normal(repeats) for n, s in shares.items()}
 
 
-def as_sides(values: dict[str, np.ndarray], *, slower_gains: float = 1.0) -> dict[str, np.ndarray]:
+def as_sides(values: Values, *, slower_gains: float = 1.0) -> Values:
     """Baseline and level with these differences; so much of what goes of the untreated one is the
     slower side's gain, and the rest the faster one's loss."""
     untreated = float(np.nanmean(values["none"]))
@@ -56,17 +62,37 @@ def as_sides(values: dict[str, np.ndarray], *, slower_gains: float = 1.0) -> dic
     return found
 
 
-def of_values(
+def judged(
+    values: Values,
+    *records: TriedRecord,
+    is_over: bool = True,
+    slower_gains: float = 1.0,
+    until: int | None = None,
+) -> tried.DifferenceTried:
+    """At all looks of the first `until` repeats."""
+    sides = as_sides(values, slower_gains=slower_gains)
+    so_far = {name: of[:until] for name, of in sides.items()}
+    result = tried.judged_in_turn(list(records or (RECORD,)), so_far, is_over=is_over)
+    assert result is not None
+    return result
+
+
+def verdicts(result: tried.DifferenceTried) -> list[str]:
+    return [one.verdict for one in result.candidates]
+
+
+def of_study(
     monkeypatch: pytest.MonkeyPatch,
-    values: dict[str, np.ndarray],
+    values: Values,
     better: str = "higher",
     failed: Sequence[str] = (),
 ) -> tried.DifferenceTried:
+    """As read off a run folder."""
     sign = 1.0 if better == "higher" else -1.0
     sides = as_sides(values)
     monkeypatch.setattr(tried, "sides_under", lambda _study, name: sign * sides[name])
     study: Any = SimpleNamespace(
-        meta=SimpleNamespace(facts={"why": {"tried": [RECORD], "untested": {}}}),
+        meta=SimpleNamespace(facts={"why": ABOUT}),
         roles=SimpleNamespace(baseline=0),
         metrics=[SimpleNamespace(better=better)],
         finished=True,
@@ -96,11 +122,11 @@ def of_values(
     ],
 )
 def test_a_verdict_follows_the_differences(
-    monkeypatch: pytest.MonkeyPatch, left: tuple[float, float, float], verdict: str, gain: float
+    left: tuple[float, float, float], verdict: str, gain: float
 ) -> None:
-    result = found(monkeypatch, left, gain=gain)
+    result = judged(scattered(left, gain=gain))
     assert result.certain
-    assert [one.verdict for one in result.candidates] == [verdict]
+    assert verdicts(result) == [verdict]
 
 
 @pytest.mark.parametrize(
@@ -111,39 +137,19 @@ def test_the_slower_side_has_to_gain_more_than_the_faster_one_loses(
 ) -> None:
     """Processes that keep CPUs awake slowed both of two servers, the faster one more, and were
     called the cause of a slow disk."""
-    chance = np.random.default_rng(7)
-    left = {"none": 1.0, "a.1": 0.5, "a.2": 0.1, "a.placebo": 1.0}
-    values = {n: 0.5 * share + 0.01 * chance.standard_normal(8) for n, share in left.items()}
-    result = tried.judged([RECORD], as_sides(values, slower_gains=slower_gains))
-    assert result is not None
-    (one,) = result.candidates
+    (one,) = judged(scattered((0.5, 0.1, 1.0)), slower_gains=slower_gains).candidates
     assert one.verdict == verdict
     assert (one.both_faster > 0) is (verdict == "confirmed")
 
 
 @pytest.mark.parametrize("better", ["higher", "lower"])
 def test_a_gain_is_that_of_the_metric(monkeypatch: pytest.MonkeyPatch, better: str) -> None:
-    values = {
-        n: np.full(8, v)
-        for n, v in zip(("none", "a.1", "a.2", "a.placebo"), (0.5, 0.3, 0.1, 0.5), strict=True)
-    }
-    noise = 0.01 * np.array([1, -1, 1, -1, 0.5, -0.5, 0.5, -0.5])
-    result = of_values(monkeypatch, {name: of + noise for name, of in values.items()}, better)
-    (one,) = result.candidates
+    (one,) = of_study(monkeypatch, scattered((0.6, 0.2, 1.0)), better).candidates
     assert (one.verdict, round(one.both_faster, 1)) == ("confirmed", 0.2)
 
 
-CONTAINED: TriedRecord = {
-    **RECORD,
-    "candidate": "thread-cache",
-    "doses": ["b.1", "b.2"],
-    "placebo": "a.placebo",
-}
-CONTAINS: TriedRecord = {**RECORD, "candidate": "connection-setup", "contains": ["b.2"]}
-
-
 @pytest.mark.parametrize(
-    ("left", "left_by_contained", "verdicts"),
+    ("left", "left_by_contained", "expected"),
     [
         (0.1, 0.1, ["confirmed", "refuted"]),  # the part is the cause
         (0.1, 0.9, ["refuted", "confirmed"]),  # the whole is
@@ -151,20 +157,16 @@ CONTAINS: TriedRecord = {**RECORD, "candidate": "connection-setup", "contains": 
     ],
 )
 def test_what_contains_another_candidate_has_to_take_more_than_that(
-    left: float, left_by_contained: float, verdicts: list[str]
+    left: float, left_by_contained: float, expected: list[str]
 ) -> None:
-    chance = np.random.default_rng(3)
     shares = {
         **{"none": 1.0, "a.1": (1 + left) / 2, "a.2": left, "a.placebo": 1.0},
         **{"b.1": (1 + left_by_contained) / 2, "b.2": left_by_contained},
     }
-    values = {n: 0.5 * share + 0.01 * chance.standard_normal(8) for n, share in shares.items()}
-    result = tried.judged([CONTAINED, CONTAINS], as_sides(values), is_end=True)
-    assert result is not None
-    assert [one.verdict for one in result.candidates] == verdicts
-    alone = tried.judged([CONTAINS], as_sides({**values, "b.2": np.full(8, np.nan)}), is_end=True)
-    assert alone is not None
-    assert [one.verdict for one in alone.candidates] == ["confirmed"]
+    values = scattered(shares, 3)
+    assert verdicts(judged(values, OTHER, CONTAINS)) == expected
+    alone = {**values, "b.2": np.full(8, np.nan)}
+    assert verdicts(judged(alone, CONTAINS)) == ["confirmed"]
 
 
 def test_what_contains_another_one_sets_it_not_aside() -> None:
@@ -172,47 +174,38 @@ def test_what_contains_another_one_sets_it_not_aside() -> None:
     noise = 0.1 * np.array([1.0, -1.0, 0.5, -0.5])
     shares = {"none": 1.0, "a.1": 0.6, "a.2": 0.0, "a.placebo": 1.0, "b.1": 0.8, "b.2": 0.4}
     values = {name: 0.3 * share + noise for name, share in shares.items()}
-    result = tried.judged_in_turn([CONTAINED, CONTAINS], as_sides(values), is_over=False)
-    assert result is not None
-    assert "thread-cache" not in result.aside
+    assert "redo-log" not in judged(values, OTHER, CONTAINS, is_over=False).aside
 
 
-def test_what_is_not_certain_says_how_many_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    result = found(monkeypatch, (0.5, 0.1, 1.0), noise=0.9)
-    (one,) = result.candidates
+def test_what_is_not_certain_says_how_many_more() -> None:
+    (one,) = judged(scattered((0.5, 0.1, 1.0), noise=0.9)).candidates
     assert one.verdict == "not certain"
     assert one.more is None or one.more > 0
 
 
-def test_without_a_difference_nothing_is_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
-    result = found(monkeypatch, (0.5, 0.1, 1.0), gain=0.0)
+def test_without_a_difference_nothing_is_confirmed() -> None:
+    result = judged(scattered((0.5, 0.1, 1.0), gain=0.0))
     assert not result.certain
-    assert [one.verdict for one in result.candidates] == ["not certain"]
+    assert verdicts(result) == ["not certain"]
 
 
-def test_the_share_that_is_left_is_as_uncertain_as_the_difference(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_share_that_is_left_is_as_uncertain_as_the_difference() -> None:
     """Of a difference that is hardly certain nobody knows well what share of it is left, even if
     it is known to the last digit what went."""
     chance = np.random.default_rng(3)
     untreated = 0.3 + 0.06 * chance.standard_normal(8)
-    values = {
-        "none": untreated,
-        "a.1": 0.5 * untreated,
-        "a.2": untreated - 0.15 + 0.001 * chance.standard_normal(8),
-        "a.placebo": untreated,
-    }
-    result = of_values(monkeypatch, values)
+    known = untreated - 0.15 + 0.001 * chance.standard_normal(8)
+    each = (untreated, 0.5 * untreated, known, untreated)
+    result = judged(dict(zip(NAMES, each, strict=True)))
     assert result.certain
     (one,) = result.candidates
     spread = (result.log_difference.high - result.log_difference.low) / result.log_difference.mean
     assert one.left.high - one.left.low > 0.5 * one.left.mean * spread
 
 
-def test_intervals_and_verdicts_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intervals_and_verdicts_agree() -> None:
     for share in np.linspace(0, 1.2, 25):
-        (one,) = found(monkeypatch, (share, share, 1.0), noise=0.03).candidates
+        (one,) = judged(scattered((share, share, 1.0), noise=0.03)).candidates
         if one.verdict == "refuted":
             assert one.left.low > 0.5
         if one.verdict == "confirmed":
@@ -222,32 +215,26 @@ def test_intervals_and_verdicts_agree(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_candidate_whose_treatments_could_not_be_had_is_measured_no_longer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    values = {n: np.full(1, v) for n, v in (("none", 0.5), ("a.1", 0.3), ("a.2", 0.1))}
-    values["a.placebo"] = np.full(1, np.nan)
-    result = of_values(monkeypatch, values, failed=["a.placebo"])
+    values = {n: np.full(1, v) for n, v in zip(NAMES, (0.5, 0.3, 0.1, np.nan), strict=True)}
+    result = of_study(monkeypatch, values, failed=["a.placebo"])
     assert (result.candidates, result.unmeasured) == ((), (RECORD,))
     assert tried.open_treatments(result) == frozenset()
     assert tried.why_decided(result) == "nothing that was to be tried could be measured"
-    about: WhyFacts = {"tried": [RECORD], "untested": {}}
-    assert tried.untested_of(about, result) == {"log-flush": "under a.placebo: access denied"}
+    assert tried.untested_of(ABOUT, result) == {"log-flush": "under a.placebo: access denied"}
 
 
-def test_a_run_without_an_answer_in_the_first_repeat_ends_no_candidate(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_run_without_an_answer_in_the_first_repeat_ends_no_candidate() -> None:
     """As of a host that stood still for all of that run: its treatments are measured until the
     first look, the smaller dose too, which nobody has seen yet."""
-    values = {n: np.full(4, 0.5) for n in ("none", "a.1", "a.2", "a.placebo")}
-    values["a.2"] = np.full(4, np.nan)
+    values = {name: np.full(4, 0.5) for name in NAMES} | {"a.2": np.full(4, np.nan)}
     for repeats in (1, 3):
-        result = of_values(monkeypatch, {name: of[:repeats] for name, of in values.items()})
+        result = judged(values, until=repeats)
         assert tried.open_treatments(result) == {"a.1", "a.2", "a.placebo"}
         assert tried.why_decided(result) is None
-    result = of_values(monkeypatch, values)
+    result = judged(values)
     assert tried.open_treatments(result) == frozenset()
     assert tried.why_decided(result) == "nothing that was to be tried could be measured"
-    about: WhyFacts = {"tried": [RECORD], "untested": {}}
-    assert tried.untested_of(about, result) == {"log-flush": tried.NO_ANSWER}
+    assert tried.untested_of(ABOUT, result) == {"log-flush": tried.NO_ANSWER}
 
 
 def test_all_looks_together_err_no_more_often_than_one_comparison_may() -> None:
@@ -267,11 +254,11 @@ def test_as_many_repeats_decide_as_were_planned() -> None:
         repeats = tried.repeats_to_decide(ratios, 0.5, 1)
         values = {
             name: 0.3 * left + 0.07 * chance.standard_normal(repeats)
-            for name, left in (("none", 1.0), ("a.1", 0.7), ("a.2", 0.3), ("a.placebo", 1.0))
+            for name, left in zip(NAMES, (1.0, 0.7, 0.3, 1.0), strict=True)
         }
         result = tried.judged([RECORD], as_sides(values), is_end=True)
         assert result is not None
-        confirmed += result.candidates[0].verdict == "confirmed"
+        confirmed += verdicts(result) == ["confirmed"]
     assert confirmed >= 0.6 * made
 
 
@@ -289,59 +276,39 @@ def test_repeats_to_decide_grow_with_noise_and_with_candidates() -> None:
     [(3, 1e-3, False), (4, 1e-3, True), (5, 1e-3, True), (8, 0.9, False)],
 )
 def test_it_is_decided_from_a_look_on_if_every_candidate_is(
-    monkeypatch: pytest.MonkeyPatch, repeats: int, noise: float, is_decided: bool
+    repeats: int, noise: float, is_decided: bool
 ) -> None:
-    result = found(monkeypatch, (0.5, 0.1, 1.0), repeats=repeats, noise=noise)
+    result = judged(scattered((0.5, 0.1, 1.0), repeats=repeats, noise=noise))
     assert (tried.why_decided(result) is not None) is is_decided
 
 
 def test_a_verdict_of_a_look_stays_and_its_treatments_are_measured_no_longer() -> None:
     """Refuted after four repeats, and never measured again; the other is decided later."""
-    chance = np.random.default_rng(2)
-    other: TriedRecord = {
-        **RECORD,
-        "candidate": "query-cache-lock",
-        "doses": ["b.1", "b.2"],
-        "placebo": "b.placebo",
-    }
-    left = {"none": 1.0, "a.1": 1.0, "a.2": 1.0, "a.placebo": 1.0, "b.1": 0.7, "b.2": 0.4}
-    values = {
-        name: 0.5 * share + 0.02 * chance.standard_normal(9)
-        for name, share in {**left, "b.placebo": 1.0}.items()
-    }
+    other: TriedRecord = {**OTHER, "placebo": "b.placebo"}
+    left = {**dict.fromkeys(NAMES, 1.0), "b.1": 0.7, "b.2": 0.4, "b.placebo": 1.0}
+    values = scattered(left, 2, noise=0.02, repeats=9)
     values["b.2"] = values["b.2"] + 0.3 * np.array([1, -1, 1, -1, 0, 0, 0, 0, 0])
-    first = tried.judged_in_turn(
-        [RECORD, other], {name: of[:4] for name, of in as_sides(values).items()}, is_over=False
-    )
-    assert first is not None
-    assert [one.verdict for one in first.candidates] == ["refuted", "not certain"]
+    first = judged(values, RECORD, other, is_over=False, until=4)
+    assert verdicts(first) == ["refuted", "not certain"]
     assert tried.open_treatments(first) == {"b.1", "b.2", "b.placebo"}
     assert tried.why_decided(first) is None
     # What comes after the look says nothing of the first any more.
     for name in ("a.1", "a.2", "a.placebo", "b.1"):
         values[name][4:] = np.nan
-    last = tried.judged_in_turn([RECORD, other], as_sides(values), is_over=True)
-    assert last is not None and last.repeats == 9
+    last = judged(values, RECORD, other)
+    assert last.repeats == 9
     assert last.candidates[0] == first.candidates[0]
     assert [one.left.n for one in last.candidates] == [4, 9]
 
 
 def test_whatever_is_far_behind_at_the_first_look_is_measured_no_longer() -> None:
     """Too noisy to be decided: one took nearly all, the other next to nothing."""
-    chance = np.random.default_rng(4)
-    other: TriedRecord = {**RECORD, "candidate": "redo-log", "doses": ["b.1", "b.2"]}
     left = {"none": 1.0, "a.1": 0.6, "a.2": 0.1, "a.placebo": 1.0, "b.1": 1.0, "b.2": 0.9}
-    values = {n: 0.5 * share + 0.1 * chance.standard_normal(4) for n, share in left.items()}
-
-    def looked(repeats: int) -> tried.DifferenceTried:
-        so_far = {name: of[:repeats] for name, of in as_sides(values).items()}
-        result = tried.judged_in_turn([RECORD, other], so_far, is_over=False)
-        assert result is not None
-        return result
-
-    before, first = looked(3), looked(4)
+    values = scattered(left, 4, noise=0.1, repeats=4)
+    before = judged(values, RECORD, OTHER, is_over=False, until=3)
     assert before.aside == ()
     assert tried.open_treatments(before) == {"a.2", "b.2", "a.placebo"}
+    first = judged(values, RECORD, OTHER, is_over=False)
     assert (first.aside, first.decided) == (("redo-log",), ())
     assert tried.open_treatments(first) == {"a.1", "a.2", "a.placebo"}
 
@@ -352,38 +319,30 @@ def test_none_is_behind_if_none_is_ahead() -> None:
     noise = 0.1 * np.array([1.0, -1.0, 0.5, -0.5])
     left = {"none": 1.0, "a.1": 1.0, "a.2": 0.9, "a.placebo": 0.8, "b.1": 1.0, "b.2": 0.95}
     values = {name: 0.3 * share + noise for name, share in left.items()}
-    other: TriedRecord = {**RECORD, "candidate": "redo-log", "doses": ["b.1", "b.2"]}
-    result = tried.judged_in_turn([RECORD, other], as_sides(values), is_over=False)
-    assert result is not None
+    result = judged(values, RECORD, OTHER, is_over=False)
     assert (result.aside, result.decided) == ((), ())
     assert tried.why_decided(result) is None
 
 
 def test_nothing_is_confirmed_whose_smaller_dose_was_hardly_measured() -> None:
-    chance = np.random.default_rng(4)
-    left = {"none": 1.0, "a.1": 0.6, "a.2": 0.1, "a.placebo": 1.0}
-    values = {n: 0.5 * share + 0.01 * chance.standard_normal(8) for n, share in left.items()}
+    values = scattered((0.6, 0.1, 1.0), 4)
     values["a.1"][1:] = np.nan
-    result = tried.judged_in_turn([RECORD], as_sides(values), is_over=True)
-    assert result is not None
-    assert [one.verdict for one in result.candidates] == ["not certain"]
+    assert verdicts(judged(values)) == ["not certain"]
 
 
 @pytest.mark.parametrize(("is_over", "verdict"), [(False, "not certain"), (True, "refuted")])
 def test_what_may_be_a_part_is_open_until_the_end(*, is_over: bool, verdict: str) -> None:
     """It takes certainly less than was foretold, and perhaps nothing."""
     scatter = 0.05 * np.array([1.3, -1.3, 0.7, -0.7, 1.1, -1.1, 0.9, -0.9])
-    means = {"none": 0.5, "a.1": 0.46, "a.2": 0.42, "a.placebo": 0.5}
-    values = {name: mean + scatter for name, mean in means.items()}
-    result = tried.judged_in_turn([RECORD], as_sides(values), is_over=is_over)
-    assert result is not None and result.certain
-    assert [one.verdict for one in result.candidates] == [verdict]
+    values = {n: mean + scatter for n, mean in zip(NAMES, (0.5, 0.46, 0.42, 0.5), strict=True)}
+    result = judged(values, is_over=is_over)
+    assert result.certain
+    assert verdicts(result) == [verdict]
 
 
 def test_nothing_is_named_by_looking_often() -> None:
     """If nothing is at work and the looks are all taken, less than one in a hundred is; and no
     more if treatments scatter unlike each other, or repeats have something in common."""
-    names = ("none", "a.1", "a.2", "a.placebo")
     chance, made = np.random.default_rng(11), 300
     for noise, in_common in (((1, 1, 1, 1), 0.0), ((1, 1, 2, 1), 0.0), ((1, 1, 1, 1), 1.0)):
         named = 0
@@ -391,11 +350,9 @@ def test_nothing_is_named_by_looking_often() -> None:
             shared = in_common * chance.standard_normal(24)
             values = {
                 name: 0.3 + 0.1 * (shared + times * chance.standard_normal(24))
-                for name, times in zip(names, noise, strict=True)
+                for name, times in zip(NAMES, noise, strict=True)
             }
-            result = tried.judged_in_turn([RECORD], as_sides(values), is_over=True)
-            assert result is not None
-            named += result.candidates[0].verdict in ("confirmed", "a part")
+            named += verdicts(judged(values))[0] in ("confirmed", "a part")
         assert named <= 0.01 * made + 4
 
 
