@@ -212,26 +212,12 @@ class Pair:
             return usual
 
     @property
-    def writes(self) -> bool:
-        """Whether the slower side commits or changes rows."""
-        counters = ("Com_insert", "Com_update", "Com_delete", "Com_replace", "Com_commit")
-        rates = (self.figure(f"status.{name}_per_query", "slower") or 0.0 for name in counters)
-        return sum(rates) > _SELDOM
-
-    @property
-    def engine(self) -> str:
-        return str(self.cells["slower"]["data.engine"]).lower()
-
-    @property
     def is_model(self) -> bool:
         return self.kind == "model" or is_model(self.cells["slower"].values)
 
     @property
     def connections(self) -> int:
         return int(self.cells["slower"]["load.connections"])
-
-
-_SELDOM = 0.001
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_run
 from contend.findings import study_of
 from contend.report import Report, as_json, build
 from contend.store import RunFolder, RunRecord
-from contend.why.studies.segmented_key_cache import depth_of, levels_of
+from contend.why.studies.segmented_key_cache import known_rows, levels_of
 
 
 def report_of(
@@ -144,7 +144,7 @@ def test_many_points_a_query_are_not_estimated_one_by_one(study_path: Path) -> N
         whole = study_of(folder)
     record = whole.measured[0]
     known = [
-        depth_of(whole, replace(record, cell={**record.cell, POINTS: points})) is not None
+        known_rows(whole, replace(record, cell={**record.cell, POINTS: points})) is not None
         for points in (199, 200)
     ]
     assert known == [True, False]

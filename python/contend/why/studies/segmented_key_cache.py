@@ -43,7 +43,8 @@ AGREES_WITHIN = 0.05
 their page, and the server's own requests, by about a hundredth."""
 
 WALKS = 3
-"""Walks for a point: two to estimate how many rows it has, one to read them."""
+"""Walks for a point, each with a request for each level, but for the few points whose entry is the
+last of its page: two to estimate how many rows it has, one to read them."""
 
 POINTS_BELOW = 200
 """With so many points or more a server estimates from statistics, and walks once for each
@@ -70,19 +71,6 @@ _LISTED = 6
 requests_per_point = FIXED[KEY_REQUESTS].value
 
 
-@dataclass(frozen=True, slots=True)
-class Depth:
-    """The key `k` of the study's table: how many rows, and how many pages from root to leaf."""
-
-    rows: int
-    levels: int
-
-    @property
-    def requests(self) -> int:
-        """Expected for each point, but for the few whose entry is the last of its page."""
-        return WALKS * self.levels
-
-
 def levels_of(rows: int) -> int:
     """Levels of a key that was built by sorting, as a fill does: every page is full."""
     levels, held = 1, LEAF_ENTRIES
@@ -94,8 +82,8 @@ def levels_of(rows: int) -> int:
     return levels
 
 
-def depth_of(study: Study, record: RunRecord) -> Depth | None:
-    """The depth of the run's key; None if its table or its plan is not the study's."""
+def known_rows(study: Study, record: RunRecord) -> int | None:
+    """Rows of the run's table; None if its table or its plan is not the study's."""
     if int(study.meta.facts.get("content_version", 1)) < CONTENT_SINCE:
         return None
     cell = study.spec_of(record.cell)
@@ -108,7 +96,8 @@ def depth_of(study: Study, record: RunRecord) -> Depth | None:
         or not 0 < _points(cell["workload"]) < POINTS_BELOW
     ):
         return None
-    return Depth(cell["data.rows"], levels_of(cell["data.rows"]))
+    rows: int = cell["data.rows"]
+    return rows
 
 
 def _points(workload: Mapping[str, Any]) -> int:
@@ -122,9 +111,9 @@ def _points(workload: Mapping[str, Any]) -> int:
 
 def expected_of(study: Study, runs: Sequence[RunRecord]) -> float | None:
     """Requests expected for each point in these runs, if it is one figure and known."""
-    depths = {depth_of(study, run) for run in runs if requests_per_point(run) is not None}
-    depth = depths.pop() if len(depths) == 1 else None
-    return None if depth is None else float(depth.requests)
+    sizes = {known_rows(study, run) for run in runs if requests_per_point(run) is not None}
+    rows = sizes.pop() if len(sizes) == 1 else None
+    return None if rows is None else float(WALKS * levels_of(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,35 +244,36 @@ def _lead(evidence: Evidence, first: Visits) -> Said:
 def requests(evidence: Evidence) -> Said | None:
     """What a point asks of the key cache, over all runs, and whether that is what the depth of the
     index lets expect; None if the runs did not ask for points."""
-    of_depth: dict[Depth | None, list[RunRecord]] = defaultdict(list)
+    by_rows: dict[int | None, list[RunRecord]] = defaultdict(list)
     study, metric = evidence.study, metric_of(KEY_REQUESTS)
     for run in study.measured:
         if requests_per_point(run) is not None:
-            of_depth[depth_of(study, run)].append(run)
+            by_rows[known_rows(study, run)].append(run)
     said = []
-    for depth, runs in of_depth.items():
+    for rows, runs in by_rows.items():
         counted = over_repeats(study, runs, requests_per_point)
         if counted is not None:
             contrast = Contrast("figure", metric, {}, None, None, study.described)
-            said.append(_as_expected(evidence, depth, Figure(contrast, counted)))
+            said.append(_as_expected(evidence, rows, Figure(contrast, counted)))
     return Said.joined(" ", said) if said else None
 
 
-def _as_expected(evidence: Evidence, depth: Depth | None, counted: Figure) -> Said:
+def _as_expected(evidence: Evidence, rows: int | None, counted: Figure) -> Said:
     made = "A point makes {counted} requests to the key cache (n = {counted:n})"
-    if depth is None:
+    if rows is None:
         return evidence.say(
             f"{made}. How many to expect is only known of the study's own table, asked for fewer "
             "than {below} points a query.",
             counted=counted,
             below=Given(POINTS_BELOW),
         )
+    levels = levels_of(rows)
     why = (
         "the key of {rows} rows has {levels} "
-        f"level{'' if depth.levels == 1 else 's'}, and the server walks down it {{walks}} times "
+        f"level{'' if levels == 1 else 's'}, and the server walks down it {{walks}} times "
         "for each point, twice to estimate how many rows it has and once to read them"
     )
-    if abs(counted.mean / depth.requests - 1) <= AGREES_WITHIN:
+    if abs(counted.mean / (WALKS * levels) - 1) <= AGREES_WITHIN:
         words = (
             f"{made}, and {{expected}} are expected of the study's table, or a few hundredths more "
             f"for entries that end a page: {why}."
@@ -297,9 +287,9 @@ def _as_expected(evidence: Evidence, depth: Depth | None, counted: Figure) -> Sa
     return evidence.say(
         words,
         counted=counted,
-        rows=format_count(depth.rows),
-        expected=Given(depth.requests),
-        levels=Given(depth.levels),
+        rows=format_count(rows),
+        expected=Given(WALKS * levels),
+        levels=Given(levels),
         walks=Given(WALKS),
     )
 
