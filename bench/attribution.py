@@ -45,12 +45,13 @@ from rounds import RESULTS, machine, markdown_table
 from scipy.stats import beta
 
 from contend.findings import study_of
-from contend.findings.tried import TriedVerdict, sides_under
+from contend.findings.study import sides_under
 from contend.servers import Dsn, PrivateServer
 from contend.settings.treatments import UNTREATED
 from contend.store import RunFolder
 from contend.store.folder import WITHIN
 from contend.store.model import NotARunFolder
+from contend.why.tried import TriedVerdict
 
 CASES = RESULTS / "attribution" / "cases.jsonl.gz"
 SEED = 20_261_125
@@ -307,7 +308,7 @@ def keep(path: Path, case: Case) -> None:
 
 
 _WITHOUT = (
-    "import sys; from contend.findings.candidates import CANDIDATES; "
+    "import sys; from contend.why.candidates import CANDIDATES; "
     "CANDIDATES.pop(sys.argv.pop(1)); from contend.cli.main import main; sys.exit(main())"
 )
 

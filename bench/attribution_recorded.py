@@ -26,10 +26,10 @@ from lab import private_server
 from rounds import machine, markdown_table
 
 from contend.findings import compared_of, study_of
-from contend.findings.candidate import HostPowers, pair_of
 from contend.findings.study import Study
-from contend.lab.why import fitting
 from contend.store import RunFolder, RunRecord
+from contend.why.candidate import HostPowers, pair_of
+from contend.why.plan import fitting
 
 FEWER = (0.15, 0.30, 0.60)
 """Of the queries a second, how many the cause takes away."""

@@ -20,11 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from contend.findings import tried
-from contend.findings.candidate import Candidate, Pair, Proposal, Treatment
-from contend.findings.candidates import CANDIDATES
-from contend.lab import effort, why
+from contend.lab import effort
 from contend.probed import TriedRecord
+from contend.settings.load import ROUNDS_OF_TREATMENTS
+from contend.why import plan as why
+from contend.why import tried
+from contend.why.candidate import Candidate, Pair, Proposal, Treatment
+from contend.why.candidates import CANDIDATES
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "tests" / "support"))
@@ -57,7 +59,7 @@ def rules(injections: Iterable[Any]) -> dict[str, Any]:
                 for least in (0.3, 0.5)
             ],
             "repeats": [why.REPEATS, why.REPEATS_WANTED, why.REPEATS_MOST],
-            "rounds": [effort.ROUNDS_OF_TREATMENTS, effort.FEWEST_ROUNDS],
+            "rounds": [ROUNDS_OF_TREATMENTS, effort.FEWEST_ROUNDS],
             "minutes": why.MINUTES,
         },
         "recipe": tomllib.loads(RECIPE.read_text()),

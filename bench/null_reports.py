@@ -26,13 +26,6 @@ from contend.findings import (  # noqa: E402
     growth_of,
     leading_cell,
 )
-from contend.findings.evidence import (  # noqa: E402
-    Cause,
-    Evidence,
-    Expects,
-    Ratio,
-    Rule,
-)
 from contend.metrics import metric_of  # noqa: E402
 from contend.report.notices import unsteady  # noqa: E402
 from contend.spec import cell_key, load_experiment, planned_runs, roles_of, to_dict  # noqa: E402
@@ -70,18 +63,6 @@ baseline = {{ "server.options.key_cache_segments" = 0 }}
 metric = ["qps", "response_us_mean", "server_cpu_us_per_query"]
 repeats = 8
 """
-
-CAUSE = Cause(
-    name="nothing",
-    title="",
-    looks={"cpu": "server_cpu_us_per_query"},
-    lead=Rule(picks={"ratio": Ratio("cpu")}, cases=((None, "{ratio:times}"),)),
-    refuted_by="",
-    expects=(
-        Expects("switches_per_query", "lower"),
-        Expects("read_bytes_per_query", "higher"),
-    ),
-)
 
 
 def template() -> Study:
@@ -201,12 +182,10 @@ def _findings(study: Study) -> Iterator[Finding]:
         yield from lead.evidence if lead is not None else ()
     for growth in growth_of(study, [metric_of("qps")], study.family("growth")):
         yield from (one for row in growth.findings for one in row if one is not None)
-    evidence = Evidence(study, CAUSE, first.compared, 2)
-    ratio = evidence.pick(Ratio("cpu"))
-    assert isinstance(ratio, Finding)
-    yield ratio
-    for judged in evidence.judged():
-        yield from judged.findings
+    expected = [metric_of("switches_per_query"), metric_of("read_bytes_per_query")]
+    for analysis in analyses_of(study, expected, study.family("causes"), only_wholes=True):
+        assert analysis is not None
+        yield from analysis.compared.wholes
 
 
 def _pairs(study: Study, analysis: Any) -> Iterator[Finding]:

@@ -31,12 +31,14 @@ from scipy.stats import beta
 from trust_record import FOLDER
 from units import EXPERIMENTS
 
-from contend.findings import CAUSES, Study, compared_of, study_of, told_by
+from contend.findings import Study, compared_of, study_of
 from contend.folders import default_cache
 from contend.get import find_server
 from contend.lab import session
 from contend.lab.equipment import private_equipment
 from contend.load import find_program
+from contend.report.naming import naming_of
+from contend.report.why import cause_of
 from contend.settings.server import MODEL
 from contend.spec import load_experiment
 from contend.store import RunFolder, RunRecord
@@ -224,7 +226,7 @@ def _claims(study: Study) -> Line:
     analysis = compared_of(study)[0]
     assert analysis is not None
     (whole,) = analysis.compared.wholes
-    told = told_by(study, CAUSES[str(study.experiment.explain)], analysis.compared, None)
+    told, _ = cause_of(study, naming_of(study.experiment), analysis.compared)
     change = whole.change
     return {
         "ratio": change.ratio,
@@ -232,7 +234,7 @@ def _claims(study: Study) -> Line:
         "high": change.high,
         "verdict": change.verdict,
         "n": change.n,
-        "told": told is not None and told.certain,
+        "told": told is not None,
     }
 
 

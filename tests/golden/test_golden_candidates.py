@@ -8,8 +8,8 @@ from pathlib import Path
 
 from made_up_pairs import SIGNS
 
-from contend.findings.candidate import Candidate, Proposal, Sign
-from contend.findings.candidates import CANDIDATES
+from contend.why.candidate import Candidate, Proposal, Sign
+from contend.why.candidates import CANDIDATES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "candidates.md"
 
@@ -17,7 +17,7 @@ HEAD = (
     "# Candidates: causes that an experiment can try\n\n"
     "What [`contend why`](../guides/why.md) looks for and tries, in the order in which it does. "
     "`CONTEND_UPDATE_GOLDEN=1 pytest tests/golden/test_golden_candidates.py` writes this page "
-    "from the files in `python/contend/findings/candidates/`. Doses and placebos depend on the "
+    "from the files in `python/contend/why/candidates/`. Doses and placebos depend on the "
     "pair; here they are those of made-up pairs on a host with 2 CPUs and 2 memory nodes, most of "
     "them of 8 connections.\n\n"
     "A sign is a metric of the slower side, of the faster one, of the side that has more of it, or "

@@ -12,13 +12,13 @@ from transcripts import check
 
 from contend import host
 from contend.cli.main import main
-from contend.findings.candidate import HostPowers
-from contend.findings.tried import CandidateTried, DifferenceTried
-from contend.lab import why
 from contend.probed import TriedRecord
 from contend.report.why import sentence_of
 from contend.stats import Estimate
 from contend.store import RunFolder
+from contend.why import plan as why
+from contend.why.candidate import HostPowers
+from contend.why.tried import CandidateTried, DifferenceTried
 
 
 @pytest.fixture(autouse=True)

@@ -50,6 +50,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "recipes": set(),
     "store": {"settings", "spec"},
     "findings": {"settings", "spec", "stats", "store"},
+    "why": {"settings", "spec", "stats", "host", "store", "findings"},
     "servers": {"settings", "spec", "host", "placement"},
     "get": {"settings", "servers"},
     "load": {"settings", "spec", "stats", "host", "placement"},
@@ -60,9 +61,9 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "doctor": {"host"},
     "lab": {
         *("settings", "spec", "stats", "host", "servers", "load", "datasets", "store"),
-        *("probes", "undo", "warm", "doctor", "findings", "placement"),
+        *("probes", "undo", "warm", "doctor", "findings", "placement", "why"),
     },
-    "report": {"settings", "spec", "stats", "store", "findings"},
+    "report": {"settings", "spec", "stats", "store", "findings", "why"},
     "runs": {"settings", "spec", "stats", "store", "findings", "report"},
     "cli": {
         *("settings", "spec", "stats", "host", "servers", "get", "load", "datasets", "store"),
@@ -72,6 +73,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
             "warm",
             "doctor",
             "findings",
+            "why",
             "lab",
             "report",
             "runs",

@@ -8,9 +8,9 @@ from typing import Any
 
 from made_up_looks import switches
 
-from contend.findings.candidate import HostPowers, Pair
 from contend.spec import load_experiment
 from contend.spec.order import cell_spec
+from contend.why.candidate import HostPowers, Pair
 
 BASE = cell_spec(load_experiment("server-versus-server"), {"server.profile": "own"}).having(
     server__profiles={}, server__profile=None, load__connections=8

@@ -234,7 +234,7 @@ def _measured(
 def _look_again(work: Callable[[], object], code: int) -> None:
     """After a run that ends with `code`, which stays if it is not 0: what comes of a run first is
     what its gate says. That nothing more is tried is no failure."""
-    from contend.lab.why import NotTried
+    from contend.why.plan import NotTried
 
     try:
         work()
@@ -248,7 +248,7 @@ def _look_again(work: Callable[[], object], code: int) -> None:
 
 def _explained(path: Path, args: argparse.Namespace) -> None:
     from contend.cli.why import explain
-    from contend.lab.why import MINUTES
+    from contend.why.plan import MINUTES
 
     args.minutes, args.plan = MINUTES, False
     explain(path, args, agreed=True)

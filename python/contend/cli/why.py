@@ -16,10 +16,10 @@ from contend.cli.pair_again import (
     show_within,
 )
 from contend.cli.parser import remark
-from contend.findings.tried import by_reason
-from contend.lab.why import MINUTES, WhyPlan, plan_of_why
 from contend.store import find_run
 from contend.store.folder import WITHIN
+from contend.why.plan import MINUTES, WhyPlan, plan_of_why
+from contend.why.tried import by_reason
 
 WIDTH = 100
 """Of a line that lists many names."""
@@ -76,9 +76,9 @@ def _beforehand(plan: WhyPlan) -> list[str]:
         lines += [f"    dose {n}: {d.words}" for n, d in enumerate(proposal.doses, start=1)]
         lines.append(f"    placebo: {proposal.placebo.words}")
         lines.append(f"    foretold: at least {proposal.least:.0%} of the difference goes")
-    if plan.untested:
+    if untested := plan.facts["untested"]:
         lines.append("Not tried:")
-        for name, why in by_reason(plan.untested):
+        for name, why in by_reason(untested):
             lines += textwrap.wrap(
                 f"  {name}: {why}", WIDTH, subsequent_indent="    ", break_on_hyphens=False
             )

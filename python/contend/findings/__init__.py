@@ -8,7 +8,6 @@ Whatever a report says is a finding, or words about findings. Which contrasts ho
 which share of the error, is fixed before the run (`families`).
 """
 
-from contend.findings.causes import CAUSES
 from contend.findings.changes import (
     Analysis,
     Growth,
@@ -28,17 +27,6 @@ from contend.findings.claims import Claims, claims_of, surest
 from contend.findings.conditions import Origin, RunCondition, conditions_of
 from contend.findings.counters import FALSE_SHARE, CounterDifference, CounterList, counters_of
 from contend.findings.covariates import Covariates, Disturbed, covariates_of, disturbed
-from contend.findings.evidence import (
-    Called,
-    Cause,
-    Curves,
-    Drawn,
-    EvidenceTable,
-    Shares,
-    StepBars,
-    Told,
-    told_by,
-)
 from contend.findings.families import Family, family_of, rule_of
 from contend.findings.figures import CellFigures, Read, cell_figures, means_of_repeats, over_repeats
 from contend.findings.gate import (
@@ -54,7 +42,7 @@ from contend.findings.gate import (
 )
 from contend.findings.model import Compared, Contrast, Figure, Finding
 from contend.findings.scaling import Sweep, sweeps_of
-from contend.findings.sentence import AtLevel, Given, Said, Sentence, say
+from contend.findings.sentence import Given, Said
 from contend.findings.slices import SliceRatios, noise_of
 from contend.findings.study import Reading, Study, log_ratio, reading_of, study_of
 from contend.findings.unpaired import Side, run_over_run, sessions_before

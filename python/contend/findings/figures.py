@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from contend.findings.key_depth import expected_of
 from contend.findings.study import Study
-from contend.metrics import KEY_REQUESTS, Metric
+from contend.metrics import Metric
 from contend.spec import Level
 from contend.stats import Estimate, estimate, merge_percentiles
 from contend.store import RunRecord
@@ -45,8 +44,8 @@ class CellFigures:
     cell: Mapping[str, Level]
     repeats: int
     figures: Mapping[str, Estimate]
-    expected: Mapping[str, float]
     warnings: tuple[str, ...]
+    expected: Mapping[str, float] = field(default_factory=dict)
 
 
 def cell_figures(study: Study, cell: Mapping[str, Level]) -> CellFigures | None:
@@ -62,12 +61,10 @@ def cell_figures(study: Study, cell: Mapping[str, Level]) -> CellFigures | None:
         if values:
             figures[metric.name] = _estimate(values, merged.get(metric.name), confidence)
     warnings = sorted({str(w.get("code", "")) for run in runs for w in run.warnings})
-    requests = expected_of(study, runs)
     return CellFigures(
         dict(cell),
         len({run.repeat for run in runs}),
         figures,
-        {} if requests is None else {KEY_REQUESTS: requests},
         tuple(code for code in warnings if code),
     )
 

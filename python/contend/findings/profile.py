@@ -17,8 +17,7 @@ import numpy as np
 from contend.findings.counters import FALSE_SHARE
 from contend.findings.families import Family
 from contend.findings.model import Contrast, Finding
-from contend.findings.study import Study
-from contend.findings.tried import pairs_under, ratios_of, sides_under
+from contend.findings.study import Study, pairs_under, ratios_of, sides_under
 from contend.metrics import Metric, metric_of
 from contend.settings.treatments import TREATMENT, UNTREATED
 from contend.spec import Level

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from contend.errors import RequestError
 from contend.findings.families import Family, described, family_of
-from contend.metrics import ALWAYS_SHOWN, Metric, UnknownMetric, metric_of
+from contend.metrics import ALWAYS_SHOWN, THROUGHPUT, Metric, UnknownMetric, metric_of
+from contend.settings.treatments import TREATMENT
 from contend.spec import (
     CellKey,
     CellSpec,
@@ -238,3 +241,44 @@ def _percentile(metric: Metric, runs: Sequence[Reading]) -> float | None:
 
 def _log(value: float | None) -> float:
     return math.log(value) if value is not None and math.isfinite(value) and value > 0 else math.nan
+
+
+QUERIES = metric_of("round_trips_per_event")
+
+
+def pairs_under(study: Study, treatment: str) -> list[list[tuple[RunRecord, RunRecord]]]:
+    """Runs of baseline and level under a treatment, block by block, by repeat."""
+    roles = study.roles
+    assert roles.compared is not None and roles.baseline is not None
+    cells = [
+        {TREATMENT.path: treatment, roles.compared.path: level}
+        for level in (roles.baseline, roles.others[0])
+    ]
+    return list(study.blocks_in_common(*cells).values())
+
+
+def sides_under(study: Study, treatment: str) -> np.ndarray:
+    """The logarithms of the baseline's figure and of the level's under a treatment, in columns; a
+    row each repeat, NaN if it was not measured."""
+    return sides_of(study, pairs_under(study, treatment))
+
+
+def sides_of(study: Study, pairs: Iterable[Sequence[tuple[RunRecord, RunRecord]]]) -> np.ndarray:
+    """The same of runs side by side."""
+    metric = study.metrics[0]
+    read = ([(_per_event(metric, a), _per_event(metric, b)) for a, b in both] for both in pairs)
+    return np.array([logs_of_sides(metric, both) for both in read]).reshape(-1, 2)
+
+
+def ratios_of(sides: np.ndarray) -> np.ndarray:
+    """ln(level / baseline) by repeat."""
+    ratios: np.ndarray = sides[:, 1] - sides[:, 0]
+    return ratios
+
+
+def _per_event(metric: Metric, run: RunRecord) -> Reading:
+    """What a run says of the metric, of queries a second as of events: a treatment may ask the same
+    in fewer queries."""
+    found = reading_of(metric, run)
+    queries = QUERIES.value(run) if metric.name == THROUGHPUT else None
+    return found if not queries or found.value is None else Reading(found.value / queries, None)

@@ -17,7 +17,16 @@ from contend.errors import RequestError
 from contend.findings import rule_of
 from contend.lab.design import Design, why_not_matched
 from contend.lab.observations import Observations, is_sliced
-from contend.settings.load import WARMUP_IN_SLICES_S, Slicing, ends_with_its_work
+from contend.settings.load import (
+    BLOCK_S,
+    ROUNDS_OF_TREATMENTS,
+    SETTLE_S,
+    SLICE_S,
+    START_S,
+    WARMUP_IN_SLICES_S,
+    Slicing,
+    ends_with_its_work,
+)
 from contend.settings.workload import writing_share
 from contend.spec import (
     Cell,
@@ -47,9 +56,6 @@ from contend.units import format_duration
 ROUNDS = 10
 """Slices of each level in a block, if no time is given."""
 
-SLICE_S = 0.1
-SETTLE_S = 0.02
-
 REST_S = 0.2
 """A server that was written to goes on writing and tidying up for a while, on CPUs that the next
 level wants."""
@@ -77,19 +83,8 @@ LONGER = 4
 PILOT_REPEATS = 2
 """Repeats that have `PILOT_BLOCKS` of each context."""
 
-ROUNDS_OF_TREATMENTS = 5
-"""A block of a treatment has so many rounds at least, or the time of as many usual ones if its
-slices are longer, and is the only one of its repeat. A slice in which the host stands still is an
-outlier of a block with one round, and one of five in a longer one: docs/decisions/0080."""
-
 FEWEST_ROUNDS = 2
 """Of a treatment, however long they are: with one, a level would always follow the other."""
-
-BLOCK_S = 0.12
-"""What a level adds to a block beside its slices, before one was made: connecting, counters."""
-
-START_S = 0.7
-"""What a freshly started server takes, before one was started."""
 
 
 def require_time(experiment: Experiment, design: Design) -> None:

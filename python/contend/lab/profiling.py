@@ -9,16 +9,15 @@ from pathlib import Path
 
 from contend.errors import ContendError
 from contend.findings import compared_of, study_of
-from contend.findings.candidate import Pair, pair_of
 from contend.findings.model import Finding
 from contend.findings.profile import PROFILED
 from contend.findings.study import Study
 from contend.host.profiler import why_no_profiler
-from contend.lab.session import refuse_settings
-from contend.lab.why import NotTried, host_powers, pair_again, require_here
 from contend.settings.profiler import PROFILER_HZ
-from contend.spec import Experiment, cell_specs
+from contend.spec import Experiment, cell_specs, refuse_settings
 from contend.store import RunFolder
+from contend.why.candidate import Pair, pair_of
+from contend.why.plan import NotTried, host_powers, pair_again, require_here
 
 HZ = 199
 """Few, so that whoever holds a lock is seldom hit. What it does is measured each time, and told."""

@@ -50,7 +50,6 @@ from contend.probed import (
     WhyFacts,
 )
 from contend.servers.dsn import Password
-from contend.settings import SETTINGS
 from contend.settings.load import ends_with_its_work
 from contend.settings.model import Differs
 from contend.spec import (
@@ -64,6 +63,7 @@ from contend.spec import (
     planned_load_s,
     planned_runs,
     prepared_with,
+    refuse_settings,
 )
 from contend.store import RunFolder
 
@@ -195,13 +195,6 @@ def _leaves_server(experiment: Experiment) -> bool:
     """What is compared is not done to the server."""
     compared = experiment.compared
     return compared is not None and differs_in(compared) in (Differs.ROUTE, Differs.QUERIES)
-
-
-def refuse_settings(experiment: Experiment, *, own: bool) -> None:
-    """Refuse what a cell wants and cannot have here; raises RequestError."""
-    for cell in cell_specs(experiment):
-        for setting in SETTINGS:
-            setting.refuse(cell.values, own=own)
 
 
 def _refuse(experiment: Experiment, equipment: Equipment) -> None:

@@ -20,8 +20,6 @@ from collections.abc import Callable, Sequence
 from contend.datasets import LoadingDeclined, LoadingFailed, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
 from contend.findings import study_of
-from contend.findings.tried import LOOKS as LOOKS_AT_WHY
-from contend.findings.tried import open_treatments, tried_of, why_decided
 from contend.lab.deaths import death_behind
 from contend.lab.design import Design
 from contend.lab.effort import Effort
@@ -43,6 +41,8 @@ from contend.spec import (
     without_metric,
 )
 from contend.store import Ended, RunFolder, RunRecord
+from contend.why.tried import LOOKS as LOOKS_AT_WHY
+from contend.why.tried import open_treatments, tried_of, why_decided
 
 
 class Schedule:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from contend.findings import (
-    CAUSES,
     Analysis,
     CellFigures,
     Compared,
@@ -30,12 +29,12 @@ from contend.findings.looks import failed_looks
 from contend.findings.plans import PLANS, PlansOfCell, plans_of
 from contend.findings.server_says import server_says
 from contend.findings.switches import SWITCHES, SwitchesOfCell, switches_of
+from contend.metrics import KEY_REQUESTS
 from contend.report.answer import answer_of, leading_level
 from contend.report.basis import sessions_of
 from contend.report.beside import beside_of
 from contend.report.bounds import bounds_of
 from contend.report.budget import budget_section
-from contend.report.causes import cause_of
 from contend.report.charts import panel_charts, picture_of
 from contend.report.counters import counter_section
 from contend.report.gate import gate_of_study
@@ -65,9 +64,11 @@ from contend.report.shape import shape_charts, shapes_of
 from contend.report.statements import statements_of
 from contend.report.switches import switch_section
 from contend.report.tpcc import tpcc_section
-from contend.report.why import why_section
+from contend.report.why import cause_of, why_section
 from contend.spec import CellSpec, Level, without_metric
 from contend.store import LookRecord, RunFolder
+from contend.why.studies import BY_SECONDS
+from contend.why.studies.segmented_key_cache import expected_of
 
 
 def build(folder: RunFolder, metrics: Sequence[str] = (), *, percentiles: bool = True) -> Report:
@@ -83,8 +84,7 @@ def build(folder: RunFolder, metrics: Sequence[str] = (), *, percentiles: bool =
         SpecError: one of `metrics` is in no run of the folder.
     """
     with _without_collecting():
-        by_seconds = {name for name, cause in CAUSES.items() if cause.by_seconds}
-        study = study_of(folder, metrics, percentiles=percentiles, by_seconds=by_seconds)
+        study = study_of(folder, metrics, percentiles=percentiles, by_seconds=BY_SECONDS)
         if metrics:
             _refuse_unmeasured(study)
         return _report(folder, study)
@@ -308,7 +308,12 @@ def _cells(study: Study) -> tuple[CellFigures, ...]:
         for levels in itertools.product(*(factor.levels for factor in factors))
     )
     found = (cell_figures(study, cell) for cell in cells)
-    return tuple(figures for figures in found if figures is not None)
+    return tuple(_with_expected(study, figures) for figures in found if figures is not None)
+
+
+def _with_expected(study: Study, figures: CellFigures) -> CellFigures:
+    requests = expected_of(study, study.runs_of(figures.cell))
+    return figures if requests is None else replace(figures, expected={KEY_REQUESTS: requests})
 
 
 def _arrival(study: Study) -> str:

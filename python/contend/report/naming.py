@@ -1,5 +1,5 @@
-"""What the levels of the compared factor are called: by the experiment file, by the cause that it
-names, or as they are. And places of the table of all cells, in words: `from 8 connections on`.
+"""What the levels of the compared factor are called: by the experiment file, or as they are. And
+places of the table of all cells, in words: `from 8 connections on`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from contend.findings import CAUSES, Cause, Finding, Given, Said
+from contend.findings import Finding, Given, Said
 from contend.report.words import factor_label, is_counted, level_label, level_phrase
 from contend.spec import Experiment, Level, Roles, Words, roles_of
 
@@ -20,19 +20,17 @@ _SPEAK_FOR_THEMSELVES = (USE, "data.engine")
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """Names of the levels, as tables and sentences use them. `cause` is that of the experiment, if
-    it is about what is compared."""
+    """Names of the levels, as tables and sentences use them."""
 
     roles: Roles
     words: Words
-    cause: Cause | None
     servers: Mapping[str, str] = field(default_factory=dict)
     """Levels that are servers -> what each turned out to be: `MariaDB 11.8.6`."""
 
     def level(self, level: Level) -> Said:
         """What tables and charts call a level."""
-        known: Mapping[str, str] = self.cause.levels if self.cause else self.servers
-        return Said.written(self.words.name(level) or known.get(str(level)) or level_label(level))
+        name = self.words.name(level) or self.servers.get(str(level)) or level_label(level)
+        return Said.written(name)
 
     def noun(self, level: Level) -> Said:
         """A level as a thing that a sentence speaks of: `multi-row inserts`, `InnoDB`,
@@ -51,8 +49,7 @@ class Naming:
     def change(self, level: Level) -> Said:
         """What is done to get from the baseline to a level, as the subject of a sentence; empty if
         the names of the two say enough."""
-        known: Mapping[str, str] = self.cause.change if self.cause else {}
-        words = self.words.change or known.get(str(self.roles.baseline)) or known.get("") or ""
+        words = self.words.change or ""
         return Said.written(words.format(level=self.level(level), baseline=self.baseline))
 
     def is_plural(self, level: Level) -> bool:
@@ -60,12 +57,10 @@ class Naming:
 
 
 def naming_of(experiment: Experiment, servers: Mapping[str, str] | None = None) -> Naming:
-    """A cause from a newer contend is no reason to fail. `servers` as of `Naming`."""
+    """`servers` as of `Naming`."""
     roles = roles_of(experiment)
     words = experiment.words.get(roles.compared.path if roles.compared else "", Words())
-    cause = CAUSES.get(experiment.explain or "")
-    is_about = cause is not None and cause.is_about(roles)
-    return Naming(roles, words, cause if is_about else None, servers or {})
+    return Naming(roles, words, servers or {})
 
 
 def as_sentence(text: Said) -> Said:

@@ -1,13 +1,45 @@
-"""Why the levels differ, as far as that was tried: the run folder in the run folder, in words."""
+"""Why the levels differ, in words: the cause that the experiment names, and what became of the
+difference under treatments (the run folder in the run folder)."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+import string
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from contend.findings import Said, study_of
-from contend.findings.tried import (
+from contend.findings import Compared, Figure, Finding, Given, Said, Study, study_of
+from contend.probed import WhyFacts
+from contend.report.charts import shares_chart
+from contend.report.model import CauseText, Chart, Section, TextTable
+from contend.report.naming import Naming
+from contend.report.provenance import cpu_count
+from contend.report.steps_chart import Bar, steps_chart
+from contend.report.warmth_charts import curves
+from contend.report.words import (
+    UNKNOWN,
+    cell_phrase,
+    error_text,
+    estimate_text,
+    factor_label,
+    gain_text,
+    half_of,
+    level_label,
+    level_phrase,
+    share_text,
+    size_text,
+    slug,
+    times_text,
+)
+from contend.spec import Level, Roles
+from contend.stats import Estimate
+from contend.store import RunFolder
+from contend.store.folder import WITHIN
+from contend.store.model import NotARunFolder
+from contend.why.explain import Axis, Curves, Drawn, Evidence, Place, StepBars
+from contend.why.studies import STUDIES
+from contend.why.tried import (
     NO_ADVICE,
     CandidateTried,
     DifferenceTried,
@@ -17,11 +49,173 @@ from contend.findings.tried import (
     untested_of,
     why_decided,
 )
-from contend.probed import WhyFacts
-from contend.report.model import Section, TextTable
-from contend.store import RunFolder
-from contend.store.folder import WITHIN
-from contend.store.model import NotARunFolder
+
+
+def cause_of(
+    study: Study, naming: Naming, compared: Compared
+) -> tuple[CauseText | None, Section | None]:
+    """Why, if there is a difference that is certain; else what a cause would go by. A cause from a
+    newer contend is no reason to fail."""
+    candidate = STUDIES.get(study.experiment.explain or "")
+    if candidate is None or candidate.look is None:
+        return None, None
+    writer = Writer(study.roles, naming.level)
+    found = candidate.look(Evidence(study, compared, cpu_count(study.meta.facts), writer))
+    if found is None:
+        return None, None
+    tables = tuple(TextTable(one.caption, one.heads, one.rows) for one in found.tables)
+    if not found.certain:
+        return None, Section("What was looked at for a cause", _why_not(study), tables)
+    text = CauseText(
+        title=candidate.title,
+        lead=found.lead,
+        paragraphs=tuple(one for one in found.paragraphs if one is not None),
+        tables=tables,
+        charts=tuple(chart for one in found.charts for chart in _charts(writer, one)),
+        refutation=found.refuted_by,
+        is_answer=found.is_answer,
+    )
+    return text, None
+
+
+def _why_not(study: Study) -> str:
+    because = (
+        "Nothing is decided before the run is finished"
+        if not study.finished
+        else "No difference is certain"
+        if study.decides
+        else "The metric was not named before the run"
+    )
+    return f"{because}, so no cause is told. These are the figures that one would go by."
+
+
+def _charts(writer: Writer, one: Drawn) -> list[Chart]:
+    if isinstance(one, StepBars):
+        bars: dict[bool, list[Bar]] = {True: [], False: []}
+        for level, gain in one.steps:
+            name = "all together" if level is None else writer.level(level)
+            bars[level is None].append((name, gain.estimate, _gain(gain.estimate)))
+        title = one.steps[0][1].contrast.metric.title
+        place = writer.place(one.cell, "cell")
+        return [steps_chart(title, place, bars[False], next(iter(bars[True]), None))]
+    if isinstance(one, Curves):
+        return curves(writer.place(one.cell, "cell"), writer.level, one.runs)
+    title = "" if not one.of else writer.place(one.of, "table")
+    return [
+        shares_chart(
+            f"segments-{slug(title)}",
+            f"Visits to each of {len(one.parts)} segments",
+            title,
+            [(name, figure.mean) for name, figure in one.parts],
+            noun="segment",
+            caption="Share of all key cache read requests, over all repeats; dashed: an even "
+            "share.",
+        )
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes sentences about one experiment; `level_name` has the names of its levels."""
+
+    roles: Roles
+    level_name: Callable[[Level], str]
+
+    def say(self, words: str, /, **places: Place) -> Said:
+        """As of `contend.why.explain.SentenceWriter`."""
+        for name, one in places.items():
+            if not isinstance(one, Figure | Finding | Given | str):
+                raise TypeError(
+                    f"{name} in {words!r} is {one!r}, and not a finding: a sentence needs its "
+                    "interval and its n"
+                )
+        return Said.written(_Formatter(self).vformat(words, (), places))
+
+    def level(self, level: Level) -> Said:
+        return Said.written(self.level_name(level))
+
+    def axis(self, axis: Axis) -> Said:
+        factors = {"table": None, "level": self.roles.compared, "column": self.roles.columns}
+        factor, usual = factors[axis], {"table": "table", "level": "", "column": "cell"}
+        return Said(usual[axis]) if factor is None else factor_label(factor.path)
+
+    def place(self, cell: Mapping[str, Level], how: str) -> str:
+        """A place, or a part of it: `at` is all of it, `cell` all but the level."""
+        roles = self.roles
+        compared = roles.compared.path if roles.compared else None
+        columns = roles.columns.path if roles.columns else None
+        rest = {path: one for path, one in cell.items() if path != compared}
+        tables = {path: one for path, one in rest.items() if path != columns}
+        table = ", ".join(level_phrase(path, one) for path, one in tables.items())
+        level = self.level_name(cell[compared]) if compared is not None and compared in cell else ""
+        column, head = "", ""
+        if columns is not None and columns in cell:
+            column, head = level_phrase(columns, cell[columns]), level_label(cell[columns])
+        parts = {
+            "table": table or "all",
+            "level": level or "all",
+            "column": column,
+            "head": head or "all",
+            "cell": cell_phrase(rest),
+            "at": ", ".join(filter(None, (table, level, column))),
+        }
+        return parts[how]
+
+
+_PLACES = ("at", "table", "level", "column", "head", "cell")
+
+
+class _Formatter(string.Formatter):
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if not isinstance(value, Figure | Finding):
+            return format(value, format_spec)
+        if format_spec in _PLACES:
+            return self._writer.place(value.contrast.cell, format_spec)
+        if isinstance(value, Finding):
+            return _CHANGES[format_spec](value)
+        return _FIGURES[format_spec](value.estimate)
+
+
+_CHANGES: dict[str, Callable[[Finding], str]] = {
+    "gain": lambda one: gain_text(one.change),
+    "size": lambda one: size_text(one.change),
+    "times": lambda one: times_text(one.change),
+}
+
+
+def _n(one: Estimate) -> str:
+    return f"{one.n} repeat{'' if one.n == 1 else 's'}"
+
+
+def _ms(one: Estimate) -> str:
+    scaled = replace(one, mean=one.mean / 1000, low=one.low / 1000, high=one.high / 1000)
+    return estimate_text(scaled)
+
+
+def _gain(one: Estimate) -> str:
+    """A share more, in percent."""
+    half = half_of(one) * 100
+    if not math.isfinite(half):
+        return f"{one.mean * 100:+.0f} {UNKNOWN}"
+    places = 0 if half >= 0.95 else 1
+    return f"{one.mean * 100:+.{places}f} {error_text(half, places)}"
+
+
+_FIGURES: dict[str, Callable[[Estimate], str]] = {
+    "": estimate_text,
+    "share": share_text,
+    "percent": lambda one: f"{one.mean * 100:.0f}",
+    "plain": lambda one: f"{one.mean * 100:+.0f}",
+    "gain": _gain,
+    "size": lambda one: estimate_text(one).removeprefix("-"),
+    "ms": _ms,
+    "n": _n,
+    "count": lambda one: f"{one.n}",
+}
+"""How a figure is written."""
 
 
 def why_of(folder: RunFolder) -> tuple[WhyFacts, DifferenceTried | None] | None:

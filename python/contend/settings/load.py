@@ -143,6 +143,20 @@ LOAD_SETTINGS = tuple(
 WARMUP_IN_SLICES_S = 0.05
 """Load on each arm before its first slice: what was just connected asks for the first time."""
 
+SLICE_S = 0.1
+SETTLE_S = 0.02
+
+ROUNDS_OF_TREATMENTS = 5
+"""A block of a treatment has so many rounds at least, or the time of as many usual ones if its
+slices are longer, and is the only one of its repeat. A slice in which the host stands still is an
+outlier of a block with one round, and one of five in a longer one: docs/decisions/0080."""
+
+BLOCK_S = 0.12
+"""What a level adds to a block beside its slices, before one was made: connecting, counters."""
+
+START_S = 0.7
+"""What a freshly started server takes, before one was started."""
+
 SLICES = tuple(
     Setting("load", key, differs=Differs.LOAD)
     for key in (

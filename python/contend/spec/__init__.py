@@ -46,6 +46,7 @@ from contend.spec.order import (
     next_repeat,
     planned_load_s,
     planned_runs,
+    refuse_settings,
     roles_of,
     turn_of,
 )

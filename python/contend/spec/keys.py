@@ -94,7 +94,7 @@ NAME = Text(r"[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits, '.', '_' and '-', f
 CAUSES = tuple(
     sorted(
         Path(each.name).stem.replace("_", "-")
-        for each in (files("contend") / "findings" / "causes").iterdir()
+        for each in (files("contend") / "why" / "studies").iterdir()
         if each.name.endswith(".py") and not each.name.startswith("_")
     )
 )

@@ -77,6 +77,13 @@ def cell_specs(experiment: Experiment) -> Iterator[CellSpec]:
     return (cell_spec(experiment, cell) for cell in each_combination(experiment.factors))
 
 
+def refuse_settings(experiment: Experiment, *, own: bool) -> None:
+    """Refuse what a cell wants and cannot have here; raises RequestError."""
+    for cell in cell_specs(experiment):
+        for setting in SETTINGS:
+            setting.refuse(cell.values, own=own)
+
+
 def _computed(experiment: Experiment, cell: Cell) -> CellSpec:
     given = dict(experiment.base.values)
     _put(given, cell)

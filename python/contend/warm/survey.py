@@ -237,7 +237,7 @@ def _caches(connection: Connection[Any], kind: str) -> dict[str, Cache]:
         size = said["innodb_buffer_pool_size"] if total is None else total * page
         held = None if used is None else used * page
         # MySQL evicts until so many pages of each instance are free, every second.
-        depth = said.get("innodb_lru_scan_depth", 0) if kind == "mysql" else 0
+        depth = said.get("innodb_lru_scan_depth", 0) if KINDS[kind].frees_pages else 0
         kept_free = depth * said.get("innodb_buffer_pool_instances", 1) * page
         found["innodb"] = Cache("innodb", "InnoDB's buffer pool", size, held, page, kept_free)
     for engine, name, size_name, page_name, unused_name in _BLOCK_CACHES:

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from lab_in_slices import IN_SLICES, START_S, Bench, Noise, made_up
 
-from contend.findings.tried import DifferenceTried
 from contend.lab import walk
 from contend.lab.design import Design
 from contend.lab.events import RunBegan
 from contend.lab.walk import Schedule
 from contend.stats import Estimate
+from contend.why.tried import DifferenceTried
 
 MakeBench = Callable[..., Bench]
 

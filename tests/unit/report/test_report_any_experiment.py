@@ -30,7 +30,7 @@ from synthetic_run import (
 )
 
 from contend.errors import RequestError
-from contend.findings import CAUSES, study_of
+from contend.findings import study_of
 from contend.metrics import FIXED
 from contend.report import Report, as_json, build, html
 from contend.report.export import TABLES, rows_of, write_csv, write_json, write_parquet
@@ -39,6 +39,7 @@ from contend.runs.sides import RunSide
 from contend.runs.sides_text import lines_of_sides, page_of, report_of_sides, sides_json
 from contend.spec import Experiment, Level, Planned, planned_runs, read_experiment, to_dict
 from contend.store import RunFolder, RunRecord
+from contend.why.studies import STUDIES
 
 LEVELS: Mapping[str, Sequence[Level]] = {
     "load.connections": (1, 8, 64),
@@ -88,7 +89,7 @@ def experiments(draw: st.DrawFn) -> Drawn:
         for path in chosen
     }
     workload = draw(st.sampled_from(sorted(WORKLOADS)))
-    cause = draw(st.sampled_from((None, *sorted(CAUSES))))
+    cause = draw(st.sampled_from((None, *sorted(STUDIES))))
     names = st.lists(st.sampled_from(METRICS), min_size=1, max_size=3, unique=True)
     lines = ["[experiment]", 'name = "any"']
     lines += [f'explain = "{cause}"'] if cause else []

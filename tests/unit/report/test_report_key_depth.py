@@ -11,9 +11,9 @@ import pytest
 from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_run
 
 from contend.findings import study_of
-from contend.findings.key_depth import depth_of, levels_of
 from contend.report import Report, as_json, build
 from contend.store import RunFolder, RunRecord
+from contend.why.studies.segmented_key_cache import known_rows, levels_of
 
 
 def report_of(
@@ -109,37 +109,34 @@ def test_sizes_that_differ_are_told_apart(tmp_path: Path) -> None:
     assert [row[-1] for row in report.cause.tables[1].rows] == ["9", "12"]
 
 
-@pytest.mark.parametrize(
-    "sets",
-    [
-        pytest.param(("data.table_options=CHECKSUM=1",), id="table-options"),
-        pytest.param(("data.engine=Aria",), id="engine"),
-    ],
-)
-def test_of_other_tables_nothing_is_expected(tmp_path: Path, sets: tuple[str, ...]) -> None:
-    report = report_of(tmp_path / "run", *sets)
-    assert "How many to expect is only known" in sentence_of(report)
-    assert all(cell["expected"] == {} for cell in as_json(report)["cells"])
-
-
-@pytest.mark.parametrize("facts", [{}, {"content_version": 1}])
-def test_of_tables_that_were_made_before_nothing_is_expected(
-    tmp_path: Path, facts: dict[str, Any]
-) -> None:
-    old = {key: value for key, value in FACTS.items() if key != "content_version"} | facts
-    assert "How many to expect is only known" in sentence_of(report_of(tmp_path / "run", facts=old))
-
-
-@pytest.mark.parametrize("variable", ["eq_range_index_dive_limit", "myisam_block_size"])
-def test_other_plans_and_pages_of_the_server_have_no_expectation(
-    tmp_path: Path, variable: str
-) -> None:
-    def otherwise(record: RunRecord) -> RunRecord:
+def otherwise(variable: str) -> Callable[[RunRecord], RunRecord]:
+    def change(record: RunRecord) -> RunRecord:
         differ = {variable: {"value": "8192", "default": "1024"}}
         return replace(record, probes={**record.probes, "variables_that_differ": differ})
 
-    report = report_of(tmp_path / "run", change=otherwise)
+    return change
+
+
+WITHOUT_VERSION = {key: value for key, value in FACTS.items() if key != "content_version"}
+
+
+@pytest.mark.parametrize(
+    ("sets", "how"),
+    [
+        pytest.param(("data.table_options=CHECKSUM=1",), {}, id="table-options"),
+        pytest.param(("data.engine=Aria",), {}, id="engine"),
+        pytest.param((), {"facts": WITHOUT_VERSION}, id="tables-of-before"),
+        pytest.param((), {"facts": {**FACTS, "content_version": 1}}, id="older-tables"),
+        pytest.param((), {"change": otherwise("eq_range_index_dive_limit")}, id="plans"),
+        pytest.param((), {"change": otherwise("myisam_block_size")}, id="pages"),
+    ],
+)
+def test_of_other_tables_plans_and_pages_nothing_is_expected(
+    tmp_path: Path, sets: tuple[str, ...], how: dict[str, Any]
+) -> None:
+    report = report_of(tmp_path / "run", *sets, **how)
     assert "How many to expect is only known" in sentence_of(report)
+    assert all(cell["expected"] == {} for cell in as_json(report)["cells"])
 
 
 def test_many_points_a_query_are_not_estimated_one_by_one(study_path: Path) -> None:
@@ -147,7 +144,7 @@ def test_many_points_a_query_are_not_estimated_one_by_one(study_path: Path) -> N
         whole = study_of(folder)
     record = whole.measured[0]
     known = [
-        depth_of(whole, replace(record, cell={**record.cell, POINTS: points})) is not None
+        known_rows(whole, replace(record, cell={**record.cell, POINTS: points})) is not None
         for points in (199, 200)
     ]
     assert known == [True, False]

@@ -13,13 +13,13 @@ from closed_run import ENGINES, write_closed
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
 from contend.findings import Compared, Study, means_of_repeats, study_of
-from contend.findings.causes.segmented_key_cache import KEY_CACHE, requests
-from contend.findings.evidence import Evidence
 from contend.report import build
-from contend.report.causes import Writer, cause_of
 from contend.report.model import CauseText, Section
 from contend.report.naming import naming_of
+from contend.report.why import Writer, cause_of
 from contend.store import RunFolder, RunRecord
+from contend.why.explain import Evidence
+from contend.why.studies.segmented_key_cache import requests
 
 REPEATS = 8
 DRAWS = 300
@@ -56,9 +56,8 @@ def test_servers_that_differ_for_a_whole_repeat_are_what_n_counts(tmp_path: Path
             return [with_status(run, Key_read_requests=requests, Handler_read_key=asked // 9)]
 
         drawn_study = changed(whole, drawn)
-        sentence = requests(Evidence(drawn_study, KEY_CACHE, Compared(drawn_study.metrics[0]), 2))
-        assert sentence is not None
-        said = Writer(drawn_study.roles, str).text(sentence)
+        writer = Writer(drawn_study.roles, str)
+        said = requests(Evidence(drawn_study, Compared(drawn_study.metrics[0]), 2, writer)) or ""
         found = re.match(r"A point makes (\S+) ±(\S+) requests .* \(n = (\d+ \w+)\)", said)
         assert found is not None, said
         held += abs(float(found[1]) - 9) <= float(found[2])

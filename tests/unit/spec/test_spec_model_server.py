@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from contend.errors import RequestError
-from contend.lab.session import refuse_settings
 from contend.settings import SETTINGS
 from contend.settings.model import Launch, Need
 from contend.settings.model_server import KNOBS
 from contend.settings.model_server import SETTING as KNOBS_SETTING
-from contend.spec import Experiment, SpecError, cell_specs, json_schema
+from contend.spec import Experiment, SpecError, cell_specs, json_schema, refuse_settings
 
 Load = Callable[..., Experiment]
 MODEL = "server.kind=model"

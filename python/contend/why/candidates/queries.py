@@ -1,0 +1,270 @@
+"""What is asked and how it is answered: indexes, plans, estimates, round trips."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from contend.findings.plans import PLANS, WHOLE, changed, plans_in
+from contend.metrics import Metric, Run
+from contend.spec import Level
+from contend.why.candidate import (
+    Candidate,
+    Pair,
+    Proposal,
+    Seen,
+    Side,
+    Sign,
+    Treatment,
+    database,
+    mariadb,
+    more_of,
+    per_question,
+    setting,
+)
+
+_BY_K = ("random_points", "random_ranges")
+
+_NOBODY_READS = {"mariadb": "IGNORED", "mysql": "INVISIBLE"}
+"""An index that is kept and that no query uses."""
+
+
+def _read_whole(pair: Pair, side: Side) -> float | None:
+    """Tables that plans of this side read from begin to end."""
+    figures = pair.looked(PLANS, side)
+    if figures is None:
+        return None
+    steps = [step for plan in plans_in(figures).values() for step in plan.steps]
+    return float(sum(step.way in WHOLE for step in steps))
+
+
+def _index(pair: Pair) -> Proposal | str:
+    """Which index is missing, EXPLAIN says if somebody looked (`contend run … --budget`): the one
+    by which the faster side reads the table that the slower side reads whole. Without a look all
+    that is known of columns is that k of sbtest is asked for."""
+    words = "one more index, on what is asked for"
+    if wanted := _wanted(pair):
+        listed = "; ".join(f"{table}: {', '.join(columns)}" for table, columns in wanted.items())
+        words = f"{words} ({listed})"
+        unread = _indexed(pair, wanted, _NOBODY_READS.get(pair.kind, "IGNORED"))
+    elif pair.cells["slower"].data.schema != "sbtest" or not _asks_by_k(pair):
+        return (
+            "no look said which index the other side has (`contend run … --budget`), and without "
+            "one contend knows of columns only that k of sbtest is asked for"
+        )
+    else:
+        tables = pair.cells["slower"].data.table_names
+        wanted = dict.fromkeys(tables, ("k",))
+        unread = _indexed(pair, dict.fromkeys(tables, ("pad",)))
+    placebo = Treatment("one more index, which no query reads", unread)
+    return Proposal((Treatment(words, _indexed(pair, wanted)),), placebo)
+
+
+def _wanted(pair: Pair) -> dict[str, tuple[str, ...]]:
+    """Columns by table: of the index by which the faster side reads what the slower reads whole."""
+    slower, faster = pair.looked(PLANS, "slower"), pair.looked(PLANS, "faster")
+    if slower is None or faster is None:
+        return {}
+    theirs = plans_in(faster)
+    wanted = {}
+    for shape, plan in plans_in(slower).items():
+        by_table = {step.table: step for step in theirs[shape].steps} if shape in theirs else {}
+        for step in plan.steps:
+            other = by_table.get(step.table)
+            if step.way not in WHOLE or other is None or other.key is None or other.way in WHOLE:
+                continue
+            columns = faster["indexes"].get(step.table, {}).get(other.key)
+            if columns and not _has(slower["indexes"].get(step.table, {}), columns):
+                wanted[step.table] = tuple(columns)
+    return wanted
+
+
+def _has(indexes: Mapping[str, Sequence[str]], columns: Sequence[str]) -> bool:
+    return any(list(own[: len(columns)]) == list(columns) for own in indexes.values())
+
+
+def _asks_by_k(pair: Pair) -> bool:
+    workload = pair.cells["slower"].workload
+    text = str(workload.parameters.get("text", "")) if workload.kind == "sql" else ""
+    return workload.kind in _BY_K or re.search(r"\bWHERE\s+k\b", text, re.IGNORECASE) is not None
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"\w+", name) else "`" + name.replace("`", "``") + "`"
+
+
+def _indexed(pair: Pair, wanted: Mapping[str, Sequence[str]], more: str = "") -> dict[str, Any]:
+    name = f"contend_why_{more.lower() or 'index'}"
+    steps = [
+        {
+            "do": f"ALTER TABLE {table} ADD INDEX {name} ({', '.join(columns)}) {more}".rstrip(),
+            "undo": f"ALTER TABLE {table} DROP INDEX {name}",
+        }
+        for table, columns in ((_quoted(one), columns) for one, columns in wanted.items())
+    ]
+    before = [
+        {k: v for k, v in step.items() if v is not None} for step in pair.cells["slower"]["setup"]
+    ]
+    return {"setup": before + steps}
+
+
+_DIVES = "eq_range_index_dive_limit"
+
+
+def _estimates(pair: Pair) -> Proposal | str:
+    if pair.number(_DIVES, 200) == 1:
+        return f"the server makes no estimates by walks as it is ({_DIVES} = 1)"
+    if pair.cells["slower"]["workload"].get("points", 0) < 2:
+        return "a query asks for less than two points, and nothing has to be estimated"
+    without = setting("estimates from statistics in place of walks", **{_DIVES: 1})
+    return Proposal((without,), least=0.4)
+
+
+def _rows_read(run: Run) -> float | None:
+    """Reads of rows and of index entries for each statement."""
+    return per_question(
+        run, lambda s: sum(v for name, v in s.items() if name.startswith("Handler_read_"))
+    )
+
+
+def _plans_that_differ(pair: Pair, side: Side) -> float | None:
+    """Statements of this side that EXPLAIN answers otherwise than on the other one."""
+    other: Side = "faster" if side == "slower" else "slower"
+    looked = [pair.looked(PLANS, each) for each in (side, other)]
+    mine, theirs = (None if figures is None else plans_in(figures) for figures in looked)
+    return None if mine is None or theirs is None else float(len(changed(mine, theirs)))
+
+
+_ROWS_READ = Metric("handler_reads", "Reads of rows per question", "", _rows_read)
+
+_PLAIN: dict[str, Level] = {
+    "optimizer_use_condition_selectivity": 1,
+    "use_stat_tables": "NEVER",
+    _DIVES: 200,
+}
+
+_OTHERS = ("join_buffer_space_limit", "join_cache_level", "max_seeks_for_key")
+"""Variables that plans depend on, beside those that the optimizer gives its name."""
+
+
+def _usual(pair: Pair) -> dict[str, Level]:
+    """The defaults of all variables of the optimizer that have another value on either side."""
+    found: dict[str, Level] = {}
+    for run in (*pair.runs["slower"], *pair.runs["faster"]):
+        for name, one in (run.probes.get("variables_that_differ") or {}).items():
+            decides = name in _OTHERS or name.startswith("optimizer_")
+            if decides and not name.startswith("optimizer_trace") and one["default"]:
+                found[name] = _number(one["default"])
+    return found
+
+
+def _number(text: str) -> Level:
+    """As a number if it is one: the server takes none in quotes."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def _plans(pair: Pair) -> Proposal:
+    words = "both without tables of statistics"
+    more = f"{words}, and the optimizer's switches and variables as they come"
+    whole = {**_usual(pair), **_PLAIN, "optimizer_switch": "default"}
+    return Proposal((setting(words, **_PLAIN), setting(more, **whole)))
+
+
+_WAYS = {
+    "batch_select": ("workload.select_by", "select", ("pipeline",)),
+    "batch_insert": ("workload.insert_by", "insert", ("pipeline",)),
+    "tpcc": ("workload.ask", "each", ("in", "procedure")),
+}
+"""By kind of workload: what says how it asks, the way that waits for each answer, and ways that
+wait for fewer. In a pipeline the statements stay the same, and so does whatever each of them
+costs."""
+
+
+def _added_by_cpu(pair: Pair, _: Side) -> float | None:
+    """Of what an event takes longer on the slower side, the server's CPU time. A server that sleeps
+    after each query uses more of it for that alone."""
+    slower, faster = _times_us(pair, "slower"), _times_us(pair, "faster")
+    if slower is None or faster is None:
+        return None
+    added_us = slower[0] - faster[0]
+    return (slower[1] - faster[1]) / added_us if added_us > 0 else math.inf
+
+
+def _times_us(pair: Pair, side: Side) -> tuple[float, float] | None:
+    """What an event takes, and the server's CPU time of it."""
+    response_us = pair.figure("response_us_mean", side)
+    trips = pair.figure("round_trips_per_event", side)
+    cpu_us = pair.figure("server_cpu_us_per_query", side)
+    if response_us is None or trips is None or cpu_us is None:
+        return None
+    return response_us, trips * cpu_us
+
+
+def _together(pair: Pair) -> Proposal | str:
+    kind = pair.cells["slower"].workload.kind
+    if kind not in _WAYS:
+        return f"queries of {kind} cannot be asked together"
+    path, each, ways = _WAYS[kind]
+    now = pair.cells["slower"]["workload"][path.removeprefix("workload.")]
+    if now != each:
+        return f"they are asked together as it is ({path} = {now})"
+    return Proposal(tuple(Treatment(f"asked together ({way})", {path: way}) for way in ways))
+
+
+CANDIDATES = (
+    Candidate(
+        "missing-index",
+        title="queries read whole tables, for want of an index",
+        limit="queries a second: as many as the rows of the table allow",
+        signature=(
+            *more_of("status.Handler_read_rnd_next_per_query", 100, 3),
+            Sign(Seen("tables_read_whole", _read_whole), "slower", least=1, if_known=True),
+        ),
+        needs=(database,),
+        treat=_index,
+        refuted_by="a difference that stays if there is the index",
+    ),
+    Candidate(
+        "index-estimates",
+        title="the server walks down the index to estimate what a query will find",
+        limit="points a second: one walk for what is read, and as many as are estimated",
+        signature=(
+            *more_of("status.Innodb_buffer_pool_read_requests_per_query", 10, 1.3),
+            Sign("status.Handler_read_key_per_query", "slower", least=2),
+        ),
+        needs=(database,),
+        treat=_estimates,
+        refuted_by="a difference that stays if nothing is estimated by walks",
+    ),
+    Candidate(
+        "plan-changed",
+        title="the optimizer reads the same rows by another plan",
+        limit="queries a second: as many as the rows allow that the plan reads",
+        signature=(
+            *more_of(_ROWS_READ, 2, 1.5),
+            Sign(Seen("plans_that_differ", _plans_that_differ), "slower", least=1, if_known=True),
+        ),
+        needs=(mariadb,),
+        treat=_plans,
+        refuted_by="a difference that stays if both optimizers are set alike",
+    ),
+    Candidate(
+        "round-trips",
+        title="an event waits for one answer after the other over the network",
+        limit="events a second of a connection: one over its round trips",
+        signature=(
+            Sign("round_trips_per_event", "slower", least=2),
+            Sign("response_us_mean", "over", least=1.1),
+            Sign(Seen("server_cpu_share_of_added_response", _added_by_cpu), "slower", most=0.5),
+        ),
+        treat=_together,
+        refuted_by="a difference that stays if an event waits for few answers",
+    ),
+)

@@ -1,0 +1,230 @@
+"""What the figures of one study say of a cause, for experiments that name it with `explain`.
+
+A study is a file of `why/studies/` whose candidate has a `look`: a function of the `Evidence` that
+answers with an `Explanation`, or with None if it is about something else. It is told only if what
+it would explain is certain; its tables are shown either way. Its figures are means over repeats;
+its claims are findings of the family `causes`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from contend.findings import (
+    Compared,
+    Contrast,
+    Figure,
+    Finding,
+    Given,
+    Said,
+    Study,
+    growth_of,
+    over_repeats,
+)
+from contend.metrics import Metric, metric_of
+from contend.spec import Level
+from contend.store import RunRecord
+from contend.why.candidate import per_question
+
+Axis = Literal["table", "level", "column"]
+Place = Figure | Finding | Given | str
+
+
+class SentenceWriter(Protocol):
+    """Whoever shows an explanation says how figures, levels and places are written."""
+
+    def say(self, words: str, /, **places: Place) -> Said:
+        """Words with `{places}` and what stands in them, as `str.format` writes them.
+
+        After the colon stands how. Of a figure: nothing for itself, `share` as a share in percent,
+        `gain` as that many times more in percent, `ms` if it is microseconds, `n` for how many
+        repeats it is of. Of a finding: `gain` and `size` in percent, with a sign and without,
+        `times`. Of both: `at` for its place, or `table`, `level`, `column` for a part of it. Of a
+        given number Python's own.
+
+        Raises:
+            TypeError: a bare number is to stand in a place.
+        """
+        ...
+
+    def level(self, level: Level) -> Said: ...
+
+    def axis(self, axis: Axis) -> Said:
+        """What the tables, the levels or the columns of the layout are called."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceTable:
+    """Figures that a cause goes by."""
+
+    caption: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """A chart of the visits to each segment, in one table of the layout."""
+
+    of: Mapping[str, Level]
+    parts: tuple[tuple[str, Figure], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Charts of runs second by second, in one place of the layout: each level's first run."""
+
+    cell: Mapping[str, Level]
+    runs: Mapping[Level, RunRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class StepBars:
+    """A chart of what each level gains over the one before it, at one place of the layout; the
+    level is None of all steps together."""
+
+    cell: Mapping[str, Level]
+    steps: tuple[tuple[Level | None, Figure], ...]
+
+
+Drawn = Shares | Curves | StepBars
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a cause has to say. Without `certain` there is nothing certain that it would explain,
+    and only the tables count. `is_answer`: they are the answer itself, and stand in the short form
+    too."""
+
+    lead: Said
+    paragraphs: tuple[Said | None, ...]
+    tables: Sequence[EvidenceTable]
+    refuted_by: str
+    certain: bool
+    charts: Sequence[Drawn] = ()
+    is_answer: bool = False
+
+
+class Evidence:
+    """What a cause looks at, in one study. Metrics are given themselves or by their names.
+
+    Args:
+        first: all changes by the metric that decides.
+        cpus: of the host; None if that is not known.
+    """
+
+    def __init__(
+        self, study: Study, first: Compared, cpus: float | None, writer: SentenceWriter
+    ) -> None:
+        self.study, self.first, self.cpus, self.writer = study, first, cpus, writer
+        self.say = writer.say
+
+    def compares(self, path: str) -> bool:
+        """Whether this is the factor whose levels are compared."""
+        compared = self.study.roles.compared
+        return compared is not None and compared.path == path
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether levels certainly differ."""
+        return self.study.decides and self.first.certain
+
+    @property
+    def is_growth_certain(self) -> bool:
+        """Whether something certainly grows along the columns."""
+        study = self.study
+        if not study.decides:
+            return False
+        family = study.family("first" if study.roles.baseline is None else "growth")
+        grown = growth_of(study, study.metrics[:1], family)
+        return any(
+            one is not None and one.is_certain for g in grown for row in g.findings for one in row
+        )
+
+    @property
+    def places(self) -> Iterator[tuple[dict[str, Level], Level | None, Level | None]]:
+        """Table, level and column of each cell, in the order of the layout."""
+        roles = self.study.roles
+        return itertools.product(roles.table_contexts(), roles.levels, roles.column_levels)
+
+    def runs(
+        self, table: Mapping[str, Level] | None, level: Level | None, column: Level | None = None
+    ) -> list[RunRecord]:
+        """Measured runs of a level; of all tables and columns if they are None."""
+        roles = self.study.roles
+        return [
+            run
+            for one in ([table] if table is not None else roles.table_contexts())
+            for each in ([column] if column is not None else roles.column_levels)
+            for run in self.study.runs_of(roles.cell(one, each, level))
+        ]
+
+    def figure(
+        self,
+        metric: str | Metric,
+        table: Mapping[str, Level] | None,
+        level: Level | None,
+        column: Level | None = None,
+    ) -> Figure | None:
+        """The mean over repeats; None if it was not recorded. What is None is taken together."""
+        known = metric_of(metric) if isinstance(metric, str) else metric
+        found = over_repeats(self.study, self.runs(table, level, column), known.value)
+        if found is None:
+            return None
+        cell = self.study.roles.cell(table or {}, column, level)
+        return Figure(Contrast("figure", known, cell, level, None, self.study.described), found)
+
+    def figures(self, metric: str | Metric) -> list[Figure]:
+        """Of each cell that has it."""
+        found = (self.figure(metric, *place) for place in self.places)
+        return [one for one in found if one is not None]
+
+    def along(self, metric: str | Metric) -> list[Figure]:
+        """Column by column, in the first table at its first level."""
+        columns = itertools.islice(self.places, len(self.study.roles.column_levels))
+        found = (self.figure(metric, *place) for place in columns)
+        return [one for one in found if one is not None]
+
+    def last_over_first(self, metric: str) -> Finding | None:
+        """What a metric is at the last column over the first, there."""
+        ratios = growth_of(self.study, [metric_of(metric)], self.study.family("causes"))
+        return ratios[0].findings[0][-1] if ratios else None
+
+    def written(self, one: Figure | Finding | None, how: str = "", no: str = "not recorded") -> str:
+        """A figure in a table."""
+        return no if one is None else self.say(f"{{it:{how}}}", it=one)
+
+    def table_of(
+        self, caption: str, columns: Sequence[tuple[str, str | Metric, str]], *, along: bool = False
+    ) -> EvidenceTable:
+        """A table with a row for each cell; with `along` one for each column of the layout, in its
+        first table at its first level. `columns` are heads, metrics, and how these are written."""
+        axes: tuple[Axis, ...] = ("column",) if along else ("table", "level", "column")
+        count = len(self.study.roles.column_levels) if along else None
+        rows = []
+        for place in itertools.islice(self.places, count):
+            found = [(self.figure(metric, *place), how) for _, metric, how in columns]
+            known = next((one for one, _ in found if one is not None), None)
+            if known is not None:
+                at = (self.written(known, axis.replace("column", "head")) for axis in axes)
+                rows.append((*at, *(self.written(one, how) for one, how in found)))
+        heads = (*map(self.writer.axis, axes), *(head for head, _, _ in columns))
+        return EvidenceTable(caption, heads, tuple(rows))
+
+
+Look = Callable[[Evidence], Explanation | None]
+
+
+def counted(counter: str) -> Metric:
+    """What a counter of SHOW GLOBAL STATUS rose by for each question, those of the control
+    connection too; one that did not change is not recorded."""
+    return Metric(
+        f"{counter}_per_question",
+        f"{counter} per question",
+        "",
+        lambda run: per_question(run, lambda status: max(0, status.get(counter, 0))),
+    )

@@ -1,0 +1,482 @@
+"""Why 32 locks behave like a few: a page lives in one segment, and every lookup visits the root.
+
+From information_schema.KEY_CACHES before and after each run come the visits of each segment. The
+share of the most visited one sets a ceiling on what the segments can gain: if only its lock
+queued, throughput could rise to 1/share of that behind a single lock. A model server counts the
+locks themselves too: how many visits waited, and how long they were held.
+
+A request to the key cache is for one page of an index. For each point of `k IN (…)` the server
+walks down the key `k` from its root to a leaf, so a request count that is not the expected one
+tells of a table, or of a plan of the server, that is not the study's.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from contend.findings import (
+    Contrast,
+    Figure,
+    Finding,
+    Given,
+    Said,
+    Study,
+    analyses_of,
+    over_repeats,
+    surest,
+)
+from contend.metrics import FIXED, KEY_REQUESTS, THROUGHPUT, Metric, Run, metric_of
+from contend.spec import SCRIPT, Level
+from contend.stats import estimate
+from contend.store import RunRecord
+from contend.units import format_count
+from contend.why.candidate import Candidate
+from contend.why.explain import Evidence, EvidenceTable, Explanation, Shares
+
+WARM_BELOW = 0.001
+"""Key cache misses per query below which the cache counts as warm."""
+
+AGREES_WITHIN = 0.05
+"""A level more or less changes the requests by a fifth at least; the entries that are the last of
+their page, and the server's own requests, by about a hundredth."""
+
+WALKS = 3
+"""Walks for a point, each with a request for each level, but for the few points whose entry is the
+last of its page: two to estimate how many rows it has, one to read them."""
+
+POINTS_BELOW = 200
+"""With so many points or more a server estimates from statistics, and walks once for each
+(`eq_range_index_dive_limit`)."""
+
+DECIDING_VARIABLES = ("eq_range_index_dive_limit", "myisam_block_size")
+"""Server variables whose defaults the expectation rests on."""
+
+CONTENT_SINCE = 2
+"""The content version of datasets since which the schema `sbtest` is the study's table."""
+
+_PAGE_BYTES = 1024
+_PAGE_HEAD_BYTES = 2
+_ENTRY_BYTES = 4 + 4
+"""The value of k and the row pointer that MAX_ROWS makes so short."""
+_CHILD_BYTES = 3
+"""A pointer to the page below, one beside each entry and one more."""
+
+LEAF_ENTRIES = (_PAGE_BYTES - _PAGE_HEAD_BYTES) // _ENTRY_BYTES
+INNER_ENTRIES = (_PAGE_BYTES - _PAGE_HEAD_BYTES - _CHILD_BYTES) // (_ENTRY_BYTES + _CHILD_BYTES)
+
+_LISTED = 6
+
+requests_per_point = FIXED[KEY_REQUESTS].value
+
+
+def levels_of(rows: int) -> int:
+    """Levels of a key that was built by sorting, as a fill does: every page is full."""
+    levels, held = 1, LEAF_ENTRIES
+    widest = LEAF_ENTRIES
+    while held < rows:
+        widest *= INNER_ENTRIES
+        held += widest
+        levels += 1
+    return levels
+
+
+def known_rows(study: Study, record: RunRecord) -> int | None:
+    """Rows of the run's table; None if its table or its plan is not the study's."""
+    if int(study.meta.facts.get("content_version", 1)) < CONTENT_SINCE:
+        return None
+    cell = study.spec_of(record.cell)
+    # Asked for every run, so only what counts here is looked at.
+    table = (cell["data.schema"], cell["data.engine"], cell["data.table_options"])
+    differ = record.probes.get("variables_that_differ") or {}
+    if (
+        table != ("sbtest", "MyISAM", "")
+        or any(name in differ for name in DECIDING_VARIABLES)
+        or not 0 < _points(cell["workload"]) < POINTS_BELOW
+    ):
+        return None
+    rows: int = cell["data.rows"]
+    return rows
+
+
+def _points(workload: Mapping[str, Any]) -> int:
+    """Points of one query; 0 if that is not known."""
+    if workload["kind"] == SCRIPT:
+        points = workload["options"].get("random_points", 10)
+    else:
+        points = workload.get("points")
+    return points if isinstance(points, int) else 0
+
+
+def expected_of(study: Study, runs: Sequence[RunRecord]) -> float | None:
+    """Requests expected for each point in these runs, if it is one figure and known."""
+    sizes = {known_rows(study, run) for run in runs if requests_per_point(run) is not None}
+    rows = sizes.pop() if len(sizes) == 1 else None
+    return None if rows is None else float(WALKS * levels_of(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Visits:
+    """Visits of the segments in one table at one level, over all its repeats, the most visited
+    first; the gain over all its columns, and that which is surest to be large."""
+
+    table: Mapping[str, Level]
+    level: Level
+    shares: tuple[tuple[str, Figure], ...]
+    gain: Finding | None
+    best: Finding | None
+
+    @property
+    def hottest(self) -> Figure:
+        return self.shares[0][1]
+
+    @property
+    def ceiling(self) -> Figure:
+        """What the segments alone can gain, as a share."""
+        return self.hottest.mapped(lambda share: 1 / share - 1)
+
+
+def visits_of(evidence: Evidence) -> list[Visits]:
+    """By table and level, as far as there are segments."""
+    roles, first, found = evidence.study.roles, evidence.first, []
+    for row, table in enumerate(roles.table_contexts()):
+        for level in roles.levels:
+            split: dict[int, list[Mapping[str, float]]] = defaultdict(list)
+            for run in evidence.runs(table, level):
+                if shares := shares_of_run(run):
+                    split[run.repeat].append(shares)
+            if level is None or not split:
+                continue
+            own = [one for one in first.comparisons if one.level == level]
+            own = [one for one in own if one.change.place.first_row == row]
+            gains = (one for one in first.rows if one.level == level)
+            gain = next((one for one in gains if one.change.place.first_row == row), None)
+            parts = _parts(evidence, table, level, split)
+            found.append(Visits(table, level, parts, gain, surest(own)))
+    return found
+
+
+def _parts(
+    evidence: Evidence,
+    table: Mapping[str, Level],
+    level: Level,
+    split: Mapping[int, Sequence[Mapping[str, float]]],
+) -> tuple[tuple[str, Figure], ...]:
+    """The mean share of each segment, of the runs in which there are some, by their repeat."""
+    names = dict.fromkeys(name for runs in split.values() for shares in runs for name in shares)
+    study, found = evidence.study, []
+    cell = study.roles.cell(table, None, level)
+    for name in names:
+        means = [sum(one.get(name, 0.0) for one in runs) / len(runs) for runs in split.values()]
+        metric = Metric(f"visits_of_{name}", f"Visits of {name}", "", lambda _: None)
+        contrast = Contrast("figure", metric, cell, level, None, study.described)
+        mean = estimate(means, study.experiment.compare.confidence)
+        found.append((name, Figure(contrast, mean)))
+    return tuple(sorted(found, key=lambda one: -one[1].mean))
+
+
+def shares_of_run(run: Run) -> dict[str, float]:
+    """Each segment's share of the read requests of one run; empty if there are no segments.
+
+    A row without a segment number is a cache that is not split.
+    """
+    visits = {
+        _segment_name(row.get("cache"), segment): row.get("read_requests") or 0
+        for row in run.probes.get("key_caches") or ()
+        if (segment := row.get("segment")) is not None
+    }
+    total = sum(visits.values())
+    if len(visits) < 2 or total <= 0:
+        return {}
+    return {segment: count / total for segment, count in visits.items()}
+
+
+@cache
+def _segment_name(key_cache: str | None, segment: int) -> str:
+    return f"{segment}" if key_cache in (None, "", "default") else f"{key_cache} {segment}"
+
+
+def _look(evidence: Evidence) -> Explanation | None:
+    if evidence.study.metrics[0].name != THROUGHPUT or not evidence.compares(_COMPARED):
+        return None
+    visits = visits_of(evidence)
+    if not visits:
+        return None
+    said = (
+        evidence.say(FOLLOWS),
+        requests(evidence),
+        _ceiling(evidence, visits),
+        _waits(evidence, visits[0]),
+        _warmth(evidence),
+        _switches(evidence),
+    )
+    lowest = min((one.ceiling for one in visits), key=lambda one: one.mean)
+    return Explanation(
+        _lead(evidence, visits[0]),
+        said,
+        (_table(evidence, visits), *_requests_table(evidence)),
+        refuted_by=evidence.say(CANDIDATE.refuted_by, lowest=lowest),
+        certain=evidence.is_certain,
+        charts=[Shares(one.table, one.shares) for one in visits if one.level == visits[0].level],
+    )
+
+
+def _lead(evidence: Evidence, first: Visits) -> Said:
+    columns = len(evidence.study.roles.column_levels)
+    over = " over {columns} columns" if columns > 1 else ""
+    measured = f"{{gain:gain}} %{over}" if first.gain else "not known yet"
+    where = " ({hottest:table})" if first.table else ""
+    return evidence.say(
+        "Of {segments} segments, the most visited one takes {hottest:share} of all visits to the "
+        f"key cache{where}, n = {{hottest:n}}; an even share would be {{even:.1f}} %. However many "
+        "segments there are, the gain that they alone can bring ends at 1/share - 1 = "
+        f"{{ceiling:gain}} %; what was measured there is {measured}.",
+        segments=Given(len(first.shares)),
+        even=Given(100 / len(first.shares)),
+        hottest=first.hottest,
+        ceiling=first.ceiling,
+        columns=Given(columns),
+        gain=first.gain or "",
+    )
+
+
+def requests(evidence: Evidence) -> Said | None:
+    """What a point asks of the key cache, over all runs, and whether that is what the depth of the
+    index lets expect; None if the runs did not ask for points."""
+    by_rows: dict[int | None, list[RunRecord]] = defaultdict(list)
+    study, metric = evidence.study, metric_of(KEY_REQUESTS)
+    for run in study.measured:
+        if requests_per_point(run) is not None:
+            by_rows[known_rows(study, run)].append(run)
+    said = []
+    for rows, runs in by_rows.items():
+        counted = over_repeats(study, runs, requests_per_point)
+        if counted is not None:
+            contrast = Contrast("figure", metric, {}, None, None, study.described)
+            said.append(_as_expected(evidence, rows, Figure(contrast, counted)))
+    return Said.joined(" ", said) if said else None
+
+
+def _as_expected(evidence: Evidence, rows: int | None, counted: Figure) -> Said:
+    made = "A point makes {counted} requests to the key cache (n = {counted:n})"
+    if rows is None:
+        return evidence.say(
+            f"{made}. How many to expect is only known of the study's own table, asked for fewer "
+            "than {below} points a query.",
+            counted=counted,
+            below=Given(POINTS_BELOW),
+        )
+    levels = levels_of(rows)
+    why = (
+        "the key of {rows} rows has {levels} "
+        f"level{'' if levels == 1 else 's'}, and the server walks down it {{walks}} times "
+        "for each point, twice to estimate how many rows it has and once to read them"
+    )
+    if abs(counted.mean / (WALKS * levels) - 1) <= AGREES_WITHIN:
+        words = (
+            f"{made}, and {{expected}} are expected of the study's table, or a few hundredths more "
+            f"for entries that end a page: {why}."
+        )
+    else:
+        words = (
+            f"{made}, but {{expected}} are expected of the study's table: {why}. So this is "
+            "another table, or another plan of the server, and what follows from the depth of the "
+            "study's does not hold here."
+        )
+    return evidence.say(
+        words,
+        counted=counted,
+        rows=format_count(rows),
+        expected=Given(WALKS * levels),
+        levels=Given(levels),
+        walks=Given(WALKS),
+    )
+
+
+def _ceiling(evidence: Evidence, visits: Sequence[Visits]) -> Said:
+    listed = (evidence.say("{it:percent}", it=one) for _, one in visits[0].shares[:_LISTED])
+    text = "The most visited segments have {listed} % of the visits."
+    # The ceiling is measured too: only a gain beyond its interval is above it.
+    above = next(
+        (
+            one.best
+            for one in visits
+            if one.best is not None and one.best.change.low - 1 > one.ceiling.estimate.high
+        ),
+        "",
+    )
+    if above:
+        text = (
+            f"{text} In the table {{best:table}} the gain of {{best:gain}} % at {{best:column}} "
+            "lies above the ceiling: here the root page alone does not explain the curve."
+        )
+    else:
+        text = f"{text} No gain lies certainly above its ceiling."
+    return evidence.say(text, listed=Said.joined(", ", listed), best=above)
+
+
+def _waits(evidence: Evidence, first: Visits) -> Said | None:
+    """What a model server counted of its locks, at the gain that is surest to be large."""
+    if first.best is None:
+        return None
+    roles = evidence.study.roles
+    column = roles.column_levels[first.best.change.place.first_column]
+    counted = {
+        f"{name}_{when}": evidence.figure(metric, first.table, level, column)
+        for when, level in (("before", roles.baseline), ("after", first.level))
+        for name, metric in (("waits", "lock_wait_share"), ("held", "lock_held_ns"))
+    }
+    known = {name: one for name, one in counted.items() if one is not None}
+    if len(known) < len(counted):
+        return None
+    return evidence.say(
+        "The server counted the visits to its locks that had to wait: {waits_before:share} of them "
+        "with {waits_before:level} and {waits_after:share} with {waits_after:level}, at "
+        "{best:column}. A visit holds a lock for {held_before} ns and {held_after} ns.",
+        best=first.best,
+        **known,
+    )
+
+
+def _warmth(evidence: Evidence) -> Said:
+    found = evidence.figures("key_misses_per_query")
+    if not found:
+        return evidence.say(
+            "Key cache misses were not recorded, so it is not known whether the cache was warm."
+        )
+    worst = max(found, key=lambda one: one.mean)
+    if worst.mean == 0:
+        return evidence.say(
+            "The key cache was warm: not one key cache miss was counted in any run."
+        )
+    where = "{worst:table}, {worst:level}" if evidence.study.roles.tables else "{worst:level}"
+    text = f"at most {{worst}} key cache misses per query (n = {{worst:count}}, {where})"
+    if worst.mean < WARM_BELOW:
+        return evidence.say(f"The key cache was warm in every cell: {text}.", worst=worst)
+    return evidence.say(
+        f"The key cache was not warm everywhere: {text}. There the disk or the page cache counts.",
+        worst=worst,
+    )
+
+
+def _switches(evidence: Evidence) -> Said | None:
+    """It expects fewer context switches at every level, as a whole; what is certainly more at any
+    refutes it."""
+    study = evidence.study
+    if study.roles.baseline is None:
+        return None
+    metric = metric_of("switches_per_query")
+    (analysis,) = analyses_of(study, [metric], study.family("causes"), only_wholes=True)
+    if analysis is None:
+        return None
+    found = analysis.compared.wholes
+    changes = [one.change for one in found]
+    if not found or any(change.verdict is None for change in changes):
+        verdict = "which is not certain"
+    elif any(change.low > 1 for change in changes):
+        verdict = "and that is certainly not so, which refutes it"
+    elif all(change.high <= 1 for change in changes):
+        verdict = "and that is so"
+    else:
+        verdict = "which is not certain"
+    each = (
+        evidence.say(
+            "{verdict} by {it:size} with {it:level}"
+            if one.is_certain
+            else "{verdict} with {it:level}",
+            verdict=one.word or ("changed" if one.is_certain else "open"),
+            it=one,
+        )
+        for one in found
+    )
+    return evidence.say(
+        "It expects {subject} to be lower, {verdict}: {found}.",
+        subject=metric.subject,
+        verdict=verdict,
+        found=Said.joined("; ", each),
+    )
+
+
+def _table(evidence: Evidence, visits: Sequence[Visits]) -> EvidenceTable:
+    return EvidenceTable(
+        "The ceiling that the most visited segment sets, beside the gain over all columns, and "
+        "what changed where it is most certain (intervals after ±)",
+        (
+            *("table", "segments", "most visited", "ceiling, %", "gain, %", "at"),
+            *("switches per query, off → split", "CPUs busy, off → split"),
+        ),
+        tuple(
+            (
+                evidence.written(one.hottest, "table"),
+                evidence.written(one.hottest, "level"),
+                evidence.written(one.hottest, "share"),
+                evidence.written(one.ceiling, "gain"),
+                evidence.written(one.gain, "gain", "not measured"),
+                evidence.written(one.best, "column", ""),
+                _before_after(evidence, one, "switches_per_query"),
+                _before_after(evidence, one, "cpus_busy"),
+            )
+            for one in visits
+        ),
+    )
+
+
+def _before_after(evidence: Evidence, one: Visits, metric: str) -> str:
+    if one.best is None:
+        return "not recorded"
+    roles = evidence.study.roles
+    column = roles.column_levels[one.best.change.place.first_column]
+    before = evidence.figure(metric, one.table, roles.baseline, column)
+    after = evidence.figure(metric, one.table, one.level, column)
+    if before is None or after is None:
+        return "not recorded"
+    return evidence.say("{before} → {after}", before=before, after=after)
+
+
+def _requests_table(evidence: Evidence) -> Iterator[EvidenceTable]:
+    """What was counted at each level beside what was expected: a row a table."""
+    study = evidence.study
+    if not any(requests_per_point(run) is not None for run in study.measured):
+        return
+    rows = []
+    for table in study.roles.table_contexts():
+        runs = [run for level in study.roles.levels for run in evidence.runs(table, level)]
+        counted = [evidence.figure(KEY_REQUESTS, table, level) for level in study.roles.levels]
+        known = next((one for one in counted if one is not None), None)
+        expected = expected_of(study, runs)
+        rows.append(
+            (
+                evidence.written(known, "table", "all"),
+                *(evidence.written(one, no="not known") for one in counted),
+                "not known" if expected is None else f"{expected:.0f}",
+            )
+        )
+    levels = ("all" if one is None else evidence.writer.level(one) for one in study.roles.levels)
+    yield EvidenceTable(
+        "Requests to the key cache for each point, beside what the depth of the table's key lets "
+        "expect (intervals after ±)",
+        ("table", *levels, "expected"),
+        tuple(rows),
+    )
+
+
+_COMPARED = "server.options.key_cache_segments"
+
+FOLLOWS = (
+    "MyISAM finds a row by walking down the B-tree of its index, and asks the key cache for each "
+    "page on the way, under a lock. The segments divide that lock, but a page always belongs to "
+    "the same segment, chosen by its file and position. Every walk begins at the root page, so the "
+    "segment that holds it is visited by every lookup, and the pages just below it draw most of "
+    "the rest to a few more. Other segments stand nearly idle, and adding more of them does not "
+    "divide the visits to the root."
+)
+
+CANDIDATE = Candidate(
+    "segmented-key-cache",
+    title="Why: every lookup visits the root page, and that lives in one segment",
+    look=_look,
+    refuted_by="A gain certainly above {lowest:plain} % would refute this, and so would a gain "
+    "that stays when the same queries are spread over many tables, each with a root page of its "
+    "own, or one that comes without fewer context switches per query.",
+)

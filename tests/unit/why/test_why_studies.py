@@ -1,0 +1,203 @@
+"""What the figures of a study say of a cause: when it is told, and what its claims rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from closed_run import SWEEP, write_closed
+from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, with_warning, write_run
+
+from contend.findings import Given, Said
+from contend.report import Report, build
+from contend.report.model import Answer, CauseText
+from contend.report.why import Writer
+from contend.report.words import estimate_text
+from contend.spec import Factor, Roles
+from contend.spec.keys import CAUSES as NAMES_IN_FILES
+from contend.stats import Estimate
+from contend.store import RunFolder, RunRecord
+from contend.why.studies import STUDIES
+
+SMALL = (f"{CONNECTIONS}=[1, 8]", f"{POINTS}=[10]")
+
+Change = Callable[[RunRecord], RunRecord | None]
+
+
+def report_of(path: Path, metrics: tuple[str, ...] = ()) -> Report:
+    with RunFolder.open(path) as folder:
+        return build(folder, metrics)
+
+
+def cause_of(path: Path) -> CauseText:
+    cause = report_of(path).cause
+    assert cause is not None
+    return cause
+
+
+def segmented(
+    path: Path, change: Change | None = None, *sets: str, runs: int | None = None
+) -> Path:
+    return write_run(path / "run", study(sets=(*SMALL, *sets)), change=change, runs=runs)
+
+
+def test_every_study_is_by_its_name() -> None:
+    assert {name: one.name for name, one in STUDIES.items()} == {name: name for name in STUDIES}
+    assert set(STUDIES) == set(NAMES_IN_FILES)
+
+
+def test_no_cause_is_told_for_a_difference_that_is_not_certain(tmp_path: Path) -> None:
+    """Then what bounds the server is said, and the figures stand there without a reason."""
+    speeds = {}
+
+    def alike(record: RunRecord) -> RunRecord:
+        assert record.done is not None
+        key = record.block, record.cell[CONNECTIONS]
+        speed = speeds.setdefault(key, record.done["qps"]) * (1 + record.run * 7 % 11 / 100)
+        return replace(record, done={**record.done, "qps": speed})
+
+    report = report_of(segmented(tmp_path, alike, f"{SEGMENTS}=[0, 32]"))
+    assert not report.compared[0].certain
+    assert report.cause is None
+    (looked_at,) = [one for one in report.sections if "cause" in one.title]
+    assert looked_at.lead.startswith("No difference is certain, so no cause is told.")
+    assert looked_at.tables[0].columns[3] == "ceiling, %"
+    assert STUDIES["segmented-key-cache"].title not in looked_at.lead
+    assert "of its 2 CPUs busy" in " ".join(report.bounds)
+
+
+def test_nothing_is_told_before_the_end_nor_for_what_was_asked_afterwards(tmp_path: Path) -> None:
+    partial = report_of(segmented(tmp_path, runs=30))
+    assert partial.cause is None and partial.bounds == ()
+    assert partial.sections[-1].lead.startswith("Nothing is decided before the run is finished")
+    (tmp_path / "closed").mkdir()
+    sweep = write_closed(tmp_path / "closed")
+    assert report_of(sweep).cause is not None
+    asked = report_of(sweep, ("qps",))
+    assert asked.cause is None
+    assert asked.sections[-1].lead.startswith("The metric was not named before the run")
+
+
+def of_switches(factor: Callable[[RunRecord], float]) -> Change:
+    """Levels that switch so many times as often for a query as the baseline does."""
+
+    def changed(record: RunRecord) -> RunRecord:
+        assert record.done is not None
+        times = factor(record) if record.cell[SEGMENTS] else 1.0
+        switches = round(record.done["queries"] * times * (1 + record.run % 3 / 100))
+        server = {
+            **record.done["server"],
+            "voluntary_switches": switches,
+            "involuntary_switches": 0,
+        }
+        return replace(record, done={**record.done, "server": server})  # type: ignore[typeddict-item]
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"),
+    [
+        (lambda _: 0.5, "and that is so: lower by "),
+        (lambda one: 2.0 if one.cell[SEGMENTS] == 64 else 0.5, "which refutes it: lower by "),
+        (lambda one: 1.0 + 0.1 * (one.repeat % 2) - 0.05, "which is not certain: "),
+    ],
+)
+def test_fewer_switches_are_expected_at_every_level(
+    tmp_path: Path, factor: Callable[[RunRecord], float], verdict: str
+) -> None:
+    (said,) = [
+        one
+        for one in cause_of(segmented(tmp_path, of_switches(factor))).paragraphs
+        if one.startswith("It expects the context switches")
+    ]
+    assert verdict in said and said.endswith("with 64.")
+
+
+@pytest.mark.parametrize(
+    ("cost", "says"),
+    [
+        (lambda clients: clients, "64 connections, 64"),
+        (lambda clients: 1 / clients, "less, since"),
+        (lambda _: 1.0, "no difference that is certain and large"),
+    ],
+)
+def test_a_query_that_gets_dearer_among_many_is_told(
+    tmp_path: Path, cost: Callable[[int], float], says: str
+) -> None:
+    def dearer(record: RunRecord) -> RunRecord:
+        assert record.done is not None
+        clients = int(record.cell[CONNECTIONS])
+        cpu_us = 1000.0 * record.done["queries"] * cost(clients) * (1 + record.run % 3 / 100)
+        server = {**record.done["server"], "cpu_us": cpu_us}
+        return replace(record, done={**record.done, "server": server})
+
+    assert says in cause_of(write_closed(tmp_path, SWEEP, change=dearer)).paragraphs[0]
+
+
+def steps(path: Path, levels: str, change: Change | None = None) -> Path:
+    sets = (f"{CONNECTIONS}=[8]", f"{POINTS}=[10]", f"{SEGMENTS}={levels}")
+    return write_run(path / "run", replace(study(sets=sets), explain="steps"), change=change)
+
+
+def test_each_step_stands_beside_the_one_before_it(tmp_path: Path) -> None:
+    cause = cause_of(steps(tmp_path, "[0, 32, 64]"))
+    assert cause.is_answer
+    (table,) = cause.tables
+    assert table.columns[-1] == "gain"
+    first, second, whole = ([row[-2], row[-1]] for row in table.rows)
+    # 46 % are made up for the first step, and next to nothing for the second.
+    assert first[1].startswith("+4") and "±" in first[1]
+    assert abs(float(second[1].split()[0])) <= 3
+    assert whole[0] == "all together" and whole[1].startswith("+4")
+
+    (chart,) = cause.charts
+    values = chart.spec["data"]["values"]
+    assert [one["step"] for one in values] == ["32", "64", "all together"]
+    assert values[0]["low"] < values[0]["gain"] < values[0]["high"]
+    assert abs(values[0]["gain"] - float(first[1].split()[0])) <= 1
+
+
+def test_a_cell_whose_delay_line_was_late_gives_no_step_a_verdict(tmp_path: Path) -> None:
+    def late(record: RunRecord) -> RunRecord:
+        is_one = record.cell[SEGMENTS] == 64 and record.repeat == 1
+        return with_warning(record, "line-late", "late") if is_one else record
+
+    cause = cause_of(steps(tmp_path, "[0, 32, 64]", late))
+    first, second, whole = (row[-1] for row in cause.tables[0].rows)
+    assert first.startswith("+4")
+    assert second == whole == "the delay line was late"
+    assert any("farther apart than asked" in one for one in cause.paragraphs)
+    (chart,) = cause.charts
+    assert [one["step"] for one in chart.spec["data"]["values"]] == ["32"]
+
+
+def test_two_levels_are_no_ladder(tmp_path: Path) -> None:
+    assert report_of(steps(tmp_path, "[0, 32]")).cause is None
+
+
+@pytest.mark.parametrize("much", [1.5, 3, "34 %"], ids=repr)
+def test_what_is_said_has_no_place_for_a_bare_number(much: Any) -> None:
+    refused = "has a number that is not a finding"
+    with pytest.raises(TypeError, match=refused):
+        Said("It is {} faster.", much)
+    with pytest.raises(TypeError, match=refused):
+        Said(f"It is {much} faster.")
+    with pytest.raises(TypeError, match="may have a number in it that is not a finding"):
+        Answer(cast(Said, f"It is {much} faster."), ())
+    figure = estimate_text(Estimate(1.34, 1.2, 1.48, 8, 0.95))
+    said = Said("It is {} times as fast, on {} CPUs.", figure, Given(2))
+    assert Answer(said, ()).sentence == "It is 1.34 ±0.14 times as fast, on 2 CPUs."
+
+
+def test_a_study_has_no_place_for_a_bare_number_either() -> None:
+    writer = Writer(Roles(Factor(SEGMENTS, (0, 32)), 0, None, (), (SEGMENTS,)), str)
+    anything: Any = 3.0
+    with pytest.raises(TypeError, match="and not a finding"):
+        writer.say("It is {much} faster.", much=anything)
+    with pytest.raises(KeyError, match="much"):
+        writer.say("It is {much} faster.")
+    assert writer.say("On {cpus} CPUs.", cpus=Given(2)) == "On 2 CPUs."
