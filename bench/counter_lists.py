@@ -23,7 +23,7 @@ from rounds import markdown_table, publish
 
 from contend.findings import study_of
 from contend.findings.changes import pairs_of
-from contend.findings.counters import FALSE_SHARE, CountedPair, KeptCounters
+from contend.sections.counters import FALSE_SHARE, CountedPair, KeptCounters
 from contend.stats import discover, pair_counts
 from contend.store import RunFolder
 

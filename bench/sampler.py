@@ -19,9 +19,9 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from contend.findings.budget import BUDGET, Budget, budget_of
-from contend.findings.budget_parts import REMAINDER
-from contend.report.words import estimate_text, significant
+from contend.sections.budget import BUDGET, budget_of
+from contend.sections.budget_parts import REMAINDER, Budget
+from contend.sections.words import estimate_text, significant
 from contend.stats import Estimate, estimate
 from contend.store import RunFolder
 
@@ -58,8 +58,9 @@ repeats = 2
 LOOK = """
 import sys
 from contend.cli import run
+from contend.sections import budget
 from contend.cli.main import main
-run._looks = lambda _arguments: ("budget",)
+run._looks = lambda _arguments: (budget.SECTION.look,)
 sys.exit(main())
 """
 """`contend` with one look in place of all."""

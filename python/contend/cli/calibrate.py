@@ -29,7 +29,7 @@ from contend.folders import default_cache
 from contend.lab.client import ADDRESSES, choose_engine, with_engine
 from contend.lab.events import Notice, StepProgress
 from contend.load import ask_engine, find_program, plan_of
-from contend.report.words import estimate_text
+from contend.sections.words import estimate_text
 from contend.settings.plan_keys import SCRIPT, STATEMENTS, WORKLOAD
 from contend.spec import cell_spec, load_experiment, planned_runs
 from contend.stats import finite

@@ -151,7 +151,7 @@ def _study(path: Path, metrics: tuple[str, ...]) -> Study:
 def _gate(sides: list[RunSide], found: SidesCompared, limit: float) -> tuple[GateText, str]:
     from contend.findings import gate_over, smallest_slowdown
     from contend.report.gate import gate_text, percent_text
-    from contend.report.words import significant
+    from contend.sections.words import significant
 
     cells = [
         (cell, name, one, _why(one))

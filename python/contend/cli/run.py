@@ -31,11 +31,8 @@ from contend.lab.equipment import (
     servers_named,
 )
 from contend.lab.events import Notice
-from contend.lab.lock_look import LOCKS
-from contend.lab.looks import BUDGET
-from contend.lab.plan_look import PLANS
+from contend.lab.look_block import Look
 from contend.lab.session import Equipment
-from contend.lab.switch_look import SWITCHES
 from contend.load import find_program
 from contend.servers import ServerBinary
 from contend.servers.binary import PROGRAMS
@@ -257,7 +254,7 @@ def _explained(path: Path, args: argparse.Namespace) -> None:
 
 def _profiled(path: Path, args: argparse.Namespace) -> None:
     from contend.cli.profile import profile
-    from contend.lab.profiling import HZ, MINUTES
+    from contend.sections.profile import HZ, MINUTES
 
     args.minutes, args.hz = MINUTES, HZ
     profile(path, args, agreed=True)
@@ -336,9 +333,13 @@ def _resume(
     return path
 
 
-def _looks(args: argparse.Namespace) -> tuple[str, ...]:
+def _looks(args: argparse.Namespace) -> tuple[Look, ...]:
     """Which looks at causes are asked for."""
-    return (BUDGET, SWITCHES, PLANS, LOCKS) if getattr(args, "budget", False) else ()
+    if not getattr(args, "budget", False):
+        return ()
+    from contend.sections.registry import LOOKS
+
+    return LOOKS
 
 
 def equipment_for(

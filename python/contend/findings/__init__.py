@@ -24,9 +24,8 @@ from contend.findings.changes import (
     pairs_of,
     table_of,
 )
-from contend.findings.claims import Claims, claims_of, surest
+from contend.findings.claims import Claims, claims_of, leading_level, surest
 from contend.findings.conditions import Origin, RunCondition, conditions_of
-from contend.findings.counters import FALSE_SHARE, CounterDifference, CounterList, counters_of
 from contend.findings.covariates import Covariates, Disturbed, covariates_of, disturbed
 from contend.findings.evidence import (
     Called,
@@ -53,7 +52,6 @@ from contend.findings.gate import (
     smallest_slowdown,
 )
 from contend.findings.model import Compared, Contrast, Figure, Finding
-from contend.findings.scaling import Sweep, sweeps_of
 from contend.findings.sentence import AtLevel, Given, Said, Sentence, say
 from contend.findings.sides import RunSide, SidesCompared, compare_sides, refuse_twice
 from contend.findings.slices import SliceRatios, noise_of

@@ -7,9 +7,9 @@ from typing import Any
 
 from contend.history.model import History, Series
 from contend.history.words import series_name, when
-from contend.report.chart_style import DOT, frame
-from contend.report.model import Chart
-from contend.report.words import significant, slug
+from contend.sections.chart_style import DOT, frame
+from contend.sections.model import Chart
+from contend.sections.words import significant, slug
 
 CHARTS_MAX = 12
 """Drawn, those that changed first: each takes a tenth of a second."""

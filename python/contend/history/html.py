@@ -15,8 +15,8 @@ from contend.history.charts import charts_of
 from contend.history.model import History
 from contend.outside import clean
 from contend.report import images
-from contend.report.chart_style import PALETTE
 from contend.report.html import asset, minus
+from contend.sections.chart_style import PALETTE
 
 
 def write(history: History, path: Path) -> None:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from contend.findings import Given, Origin, Said
 from contend.history.model import RUNS_A_SIDE, Break, ChangePoint, History, Series
 from contend.metrics import THROUGHPUT
-from contend.report.naming import Naming
-from contend.report.provenance import naming_in
-from contend.report.words import cell_phrase, estimate_text, gain_text, significant, size_text
+from contend.sections.naming import Naming
+from contend.sections.provenance import naming_in
+from contend.sections.words import cell_phrase, estimate_text, gain_text, significant, size_text
 from contend.stats import Change, Estimate, estimate
 
 _NAMES: dict[Origin, str] = {

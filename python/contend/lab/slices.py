@@ -11,8 +11,7 @@ from contend.errors import ContendError
 from contend.lab.design import MemoryLayout, entering, layout_of
 from contend.lab.effort import Effort
 from contend.lab.events import Listener, Notice
-from contend.lab.kinds_of_looks import LOOKS
-from contend.lab.look_block import BlockToLookAt
+from contend.lab.look_block import BlockToLookAt, Look
 from contend.lab.measure import arms_of, measure_in_slices, seed_of
 from contend.lab.testbed import Ready, Testbed
 from contend.lab.timing import TIMED_S_MAX, event_times, is_timed
@@ -135,10 +134,9 @@ class SliceRunner:
         """All levels of a block."""
         return [list(runs)]
 
-    def look(self, runs: Sequence[Planned], name: str, block: int) -> list[LookRecord]:
+    def look(self, runs: Sequence[Planned], look: Look, block: int) -> list[LookRecord]:
         """Look at all levels of a block, in turn; on servers that are started anew if the look
         wants other ones than there are."""
-        look = LOOKS[name]
         having = look.having if self._testbeds[0].own else {}
         if having != self._having:
             for testbed in self._testbeds:
@@ -149,7 +147,7 @@ class SliceRunner:
         slices = self._effort.slices(runs[0].cell, cells)
         try:
             arms = arms_of(runs, cells, readies, self._entering(cells))
-            taken = BlockToLookAt(name, block, runs, arms, readies, self._load, slices)
+            taken = BlockToLookAt(look.name, block, runs, arms, readies, self._load, slices)
             return look.take(taken)
         finally:
             self._come_back(cells)

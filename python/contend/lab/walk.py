@@ -29,8 +29,7 @@ from contend.lab.design import Design
 from contend.lab.effort import Effort
 from contend.lab.events import Listener, RunBegan, RunEnded, TooManyFailures
 from contend.lab.host_state import HostWatch
-from contend.lab.kinds_of_looks import LOOKS
-from contend.lab.look_block import BlockToLookAt
+from contend.lab.look_block import BlockToLookAt, Look
 from contend.lab.measure import arms_of, measure, now, seed_of, without_result
 from contend.lab.slices import SliceRunner
 from contend.lab.testbed import Ready, Testbed
@@ -238,17 +237,16 @@ class SingleRunner:
         """One after the other."""
         return [[run] for run in runs]
 
-    def look(self, runs: Sequence[Planned], name: str, block: int) -> list[LookRecord]:
+    def look(self, runs: Sequence[Planned], look: Look, block: int) -> list[LookRecord]:
         """Look at a run by itself."""
         (run,) = runs
-        look = LOOKS[name]
         having = look.having if self.testbed.own else {}
         if having:
             self.testbed.start_anew(lambda _launch: None)
         asked = replace(run, cell={**run.cell, **having})
         readies, cell = self.set([asked]), cell_spec(self.experiment, asked.cell)
         arms = arms_of(runs, [cell], readies, [()])
-        return look.take(BlockToLookAt(name, block, runs, arms, readies, self.load))
+        return look.take(BlockToLookAt(look.name, block, runs, arms, readies, self.load))
 
     def death(self) -> ContendError | None:
         return self.testbed.death()

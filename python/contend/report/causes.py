@@ -27,12 +27,13 @@ from contend.findings import (
 )
 from contend.findings.evidence import Judged
 from contend.report.charts import shares_chart
-from contend.report.model import CauseText, Chart, Section, TextTable
-from contend.report.naming import Naming
-from contend.report.provenance import cpu_count
-from contend.report.steps_chart import Bar, steps_chart
-from contend.report.warmth_charts import curves
-from contend.report.words import (
+from contend.report.model import CauseText
+from contend.sections.model import Chart, Shown, TextTable
+from contend.sections.naming import Naming
+from contend.sections.provenance import cpu_count
+from contend.sections.steps_chart import Bar, steps_chart
+from contend.sections.warmth_charts import curves
+from contend.sections.words import (
     UNKNOWN,
     cell_phrase,
     error_text,
@@ -53,7 +54,7 @@ from contend.stats import Estimate
 
 def cause_of(
     study: Study, naming: Naming, compared: Compared
-) -> tuple[CauseText | None, Section | None]:
+) -> tuple[CauseText | None, Shown | None]:
     """Why, if there is a difference that is certain; else what a cause would go by."""
     cause = naming.cause
     if cause is None:
@@ -64,7 +65,7 @@ def cause_of(
     writer = Writer(study.roles, naming.level)
     tables = tuple(_table(writer, one) for one in told.tables)
     if not told.certain:
-        return None, Section(_LOOKED_AT, _why_not(study), tables)
+        return None, Shown(_LOOKED_AT, _why_not(study), tables)
     return _cause(study, writer, told, tables), None
 
 

@@ -25,7 +25,7 @@ from contend.report.published_side import (
     published_json,
     published_lines,
 )
-from contend.report.words import cell_phrase, gain_text
+from contend.sections.words import cell_phrase, gain_text
 from contend.stats import finite
 
 _FEW = 3

@@ -18,7 +18,7 @@ from contend.findings.tried import (
     why_decided,
 )
 from contend.probed import WhyFacts
-from contend.report.model import Section, TextTable
+from contend.sections.model import Shown, TextTable
 from contend.store import RunFolder
 from contend.store.folder import WITHIN
 from contend.store.model import NotARunFolder
@@ -35,7 +35,7 @@ def why_of(folder: RunFolder) -> tuple[WhyFacts, DifferenceTried | None] | None:
     return None if about is None else (about, tried_of(study))
 
 
-def why_section(folder: RunFolder) -> Section | None:
+def why_section(folder: RunFolder) -> Shown | None:
     """The sentence, and a table of what was tried and what was not."""
     found = why_of(folder)
     if found is None:
@@ -58,7 +58,7 @@ def why_section(folder: RunFolder) -> Section | None:
     untested = by_reason(untested_of(about, tried))
     if untested:
         tables.append(TextTable("Not tried", ("cause", "because"), untested))
-    return Section("Why: what takes the difference away", sentence_of(tried), tuple(tables))
+    return Shown("Why: what takes the difference away", sentence_of(tried), tuple(tables))
 
 
 def sentence_of(tried: DifferenceTried | None) -> str:

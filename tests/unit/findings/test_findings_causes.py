@@ -27,7 +27,7 @@ from contend.findings.evidence import (
 )
 from contend.report import Report, build
 from contend.report.model import Answer
-from contend.report.words import estimate_text
+from contend.sections.words import estimate_text
 from contend.spec.keys import CAUSES as NAMES_IN_FILES
 from contend.stats import Estimate
 from contend.store import RunFolder, RunRecord
@@ -131,7 +131,7 @@ def test_no_cause_is_told_for_a_difference_that_is_not_certain(
     assert looked_at.lead.startswith("No difference is certain, so no cause is told.")
     assert looked_at.tables[0].caption == "Switches"
     assert made_up.title not in looked_at.lead
-    said = " ".join(report.bounds)
+    said = " ".join(report.found("bounds"))
     assert "the server answered most queries" in said and "of its 2 CPUs busy" in said
 
 
@@ -139,7 +139,7 @@ def test_nothing_is_told_before_the_end_nor_for_what_was_asked_afterwards(
     tmp_path: Path, made_up: Cause
 ) -> None:
     partial = report_of(run_of(tmp_path, runs=30))
-    assert partial.cause is None and partial.bounds == ()
+    assert partial.cause is None and partial.shown("bounds") is None
     assert partial.sections[-1].lead.startswith("Nothing is decided before the run is finished")
     (tmp_path / "whole").mkdir()
     whole = run_of(tmp_path / "whole")

@@ -15,8 +15,8 @@ from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, with_warning, wr
 
 from contend.cli.main import main
 from contend.report import Report, build, html, images
-from contend.report.chart_style import THEMES
 from contend.report.html import minus
+from contend.sections.chart_style import THEMES
 from contend.store import RunFolder, RunRecord
 
 VOID = {"meta", "link", "br", "wbr", "img", "hr", "input", "path", "rect"}

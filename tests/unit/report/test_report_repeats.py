@@ -17,8 +17,9 @@ from contend.findings.causes.segmented_key_cache import KEY_CACHE, requests
 from contend.findings.evidence import Evidence
 from contend.report import build
 from contend.report.causes import Writer, cause_of
-from contend.report.model import CauseText, Section
-from contend.report.naming import naming_of
+from contend.report.model import CauseText
+from contend.sections.model import Shown
+from contend.sections.naming import naming_of
 from contend.store import RunFolder, RunRecord
 
 REPEATS = 8
@@ -101,7 +102,7 @@ def test_another_block_that_says_the_same_tells_nothing_new(
     with RunFolder.open(write(tmp_path)) as folder:
         once, report = study_of(folder), build(folder)
 
-    def cause(whole: Study) -> CauseText | Section:
+    def cause(whole: Study) -> CauseText | Shown:
         told = replace(whole, experiment=replace(whole.experiment, explain=name))
         found, looked_at = cause_of(told, naming_of(told.experiment), report.compared[0])
         if found is None:
