@@ -273,7 +273,7 @@ def _shown(args: argparse.Namespace, work: Callable[[Path, Display], Path]) -> t
         (built.answer.sentence, *built.answer.basis[:1]),
         measured=built.progress.is_measured,
     )
-    return path, code
+    return path, code or int(bool(built.missing))
 
 
 def _experiment(args: argparse.Namespace) -> Experiment:

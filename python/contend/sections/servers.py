@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from contend.findings import Study
 from contend.findings.conditions import OF_THE_PLACE
-from contend.sections.model import Inputs, Section, Shown, TextTable
+from contend.sections.model import Section, Shown, TextTable
 from contend.sections.naming import USE
 from contend.sections.words import level_phrase
 from contend.spec import Level
@@ -23,9 +23,9 @@ _WORDS = {"ON": "1", "YES": "1", "TRUE": "1", "OFF": "0", "NO": "0", "FALSE": "0
 _MISSING = "–"
 
 
-def _read(inputs: Inputs) -> Shown | None:
+def differences_of(study: Study) -> Shown | None:
     """The variables whose values differ; None unless several servers told theirs."""
-    found = _variables(inputs.study)
+    found = _variables(study)
     tables, leads = [], []
     for profile, servers in found.items():
         if len(servers) < 2:
@@ -107,4 +107,10 @@ def _shown(values: Sequence[str | None]) -> list[str]:
     ]
 
 
-SECTION = Section("differences", _TITLE, _read, lambda shown, _inputs: shown, on_paper=False)
+SECTION = Section(
+    "differences",
+    _TITLE,
+    lambda inputs: differences_of(inputs.study),
+    lambda shown, _inputs: shown,
+    on_paper=False,
+)

@@ -29,7 +29,7 @@ from contend.lab.events import (
     OtherTables,
     RunBegan,
 )
-from contend.lab.looks import BUDGET
+from contend.lab.look_block import Look
 from contend.lab.session import (
     Equipment,
     begin,
@@ -40,6 +40,7 @@ from contend.lab.session import (
 )
 from contend.load import LoadFailed
 from contend.probed import NodeMatrix
+from contend.sections.registry import LOOKS
 from contend.servers.dsn import Password
 from contend.spec import CellSpec, DataSpec, Experiment
 from contend.store import FolderLocked, RunFolder
@@ -85,7 +86,7 @@ class Bench:
         given: Experiment | None = None,
         version: str = "10.11.19",
         load: FakeLoad | None = None,
-        looks: Sequence[str] = (),
+        looks: Sequence[Look] = (),
     ) -> FakeLoad:
         load = load or FakeLoad()
         servers = {"mariadb": {**SERVERS["mariadb"], "version": version}}
@@ -154,10 +155,10 @@ def test_looks_alone_fail_if_all_of_them_are_lost(bench: Bench) -> None:
     bench.begin()
     before = bench.runs()
     with pytest.raises(WorkError, match="no look found anything") as caught:
-        bench.resume(load=FakeLoad(refuses), looks=[BUDGET])
+        bench.resume(load=FakeLoad(refuses), looks=LOOKS[:1])
     assert caught.value.exit_code == 1
     # One that found something is enough.
-    load = bench.resume(looks=[BUDGET])
+    load = bench.resume(looks=LOOKS[:1])
     assert load.plans and bench.runs() == before
 
 

@@ -98,7 +98,7 @@ def test_the_page_says_what_a_reader_asks(page: Path) -> None:
         "From 4 connections on, splitting the key cache",
         "with freshly started servers",
         "all intervals of this report hold together",
-        "published, other machine",
+        "pitbull, published, 32",
         "Server CPU per query",
         "Client CPU per query",
         "Context switches of the server per query",

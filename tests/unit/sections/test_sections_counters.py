@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from synthetic_run import DESIGN, SEGMENTS, host_use, study, write_run, write_slices
 
-from contend.findings import CounterList, counters_of, study_of
+from contend.findings import study_of
 from contend.probed import HostUse
 from contend.report import as_json, build
+from contend.sections.counters import CounterList, counters_of
 from contend.store import RunFolder, RunRecord
 
 Change = Callable[[RunRecord], RunRecord]

@@ -67,20 +67,9 @@ def test_a_run_that_did_not_measure_them_has_no_section(tmp_path: Path) -> None:
     assert section_of(report_of(tmp_path / "run", None)) is None
 
 
-def test_one_node_is_a_line(tmp_path: Path) -> None:
-    found = section(tmp_path / "run", matrix([node(0)], [pair(0, 0, 97.4, 21.3)]))
-    assert found.lead == (
-        "The host has one, which is equally far from all CPUs; a load from it took 97.4 ns; its "
-        "CPUs together read 21.3 GB/s (one look before the runs)."
-    )
-    assert found.tables == () and found.charts == ()
-
-
-def test_one_node_that_was_not_measured_says_why(tmp_path: Path) -> None:
-    alone = matrix([node(0, no_memory="it has no memory")], [])
-    assert section(tmp_path / "run", alone).lead == (
-        "The host has one, which was not measured: it has no memory."
-    )
+def test_one_node_says_nothing(tmp_path: Path) -> None:
+    alone = matrix([node(0)], [pair(0, 0, 97.4, 21.3)])
+    assert section_of(report_of(tmp_path / "run", alone)) is None
 
 
 def test_two_nodes_are_matrices_with_their_figures(tmp_path: Path) -> None:

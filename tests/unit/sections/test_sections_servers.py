@@ -69,8 +69,8 @@ def test_equal_names_with_other_values_are_listed_and_the_rest_is_counted() -> N
         ("optimizer_switch", "mrr=off, rowid_filter=on", "mrr=on, hash_join=on"),
         ("sync_binlog", "0", "1"),
     )
-    assert found.leads == (
-        "4 variables differ. Variables that only one of them has: mariadb 1, mysql@sid 2.",
+    assert found.lead == (
+        "4 variables differ. Variables that only one of them has: mariadb 1, mysql@sid 2."
     )
 
 

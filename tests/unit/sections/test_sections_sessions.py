@@ -42,9 +42,9 @@ def test_the_spread_stands_in_the_sentence_the_basis_and_beside_the_intervals(
     assert " sessions differ by ±" in report.answer.sentence
     (basis,) = [one for one in report.answer.basis if one.startswith("The intervals are of")]
     assert "The 4 earlier sessions on this host have a mean of +11." in basis
-    assert report.sessions is not None
-    assert report.sessions.beside in report.answer.sentence
-    assert " ".join(shown.split()).count(report.sessions.beside) == 2
+    beside = report.found("sessions").beside
+    assert beside in report.answer.sentence
+    assert " ".join(shown.split()).count(beside) == 2
     page = html.render(report, {})
     assert page.count("on this host sessions differ by\xa0±") == 2
     told = as_json(report)["sessions"]
@@ -55,7 +55,6 @@ def test_no_verdict_and_no_interval_goes_by_them(tmp_path: Path) -> None:
     without, _ = report_of(tmp_path / "without", None)
     beside, _ = report_of(tmp_path / "with", MOVED)
     assert without.compared == beside.compared
-    assert without.sessions is None
     assert "sessions" not in as_json(without)
     assert not any("session" in one for one in without.answer.basis)
 
@@ -95,8 +94,7 @@ def test_the_facts_of_the_host_have_none_of_it(tmp_path: Path) -> None:
 
 def test_several_cells_are_told_as_one(tmp_path: Path) -> None:
     report, _ = report_of(tmp_path / "run", MOVED, f"{CONNECTIONS}=[1, 8]")
-    assert report.sessions is not None
-    assert report.sessions.beside.endswith(" over all cells, from 4 of them")
+    assert report.found("sessions").beside.endswith(" over all cells, from 4 of them")
 
 
 def test_a_run_that_is_not_finished_claims_nothing_of_this_minute(tmp_path: Path) -> None:

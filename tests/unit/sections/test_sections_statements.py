@@ -7,6 +7,7 @@ import io
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from closed_run import COUNT_MS, ENGINES, NAMES, STATEMENTS, SWEEP, write_closed
@@ -39,33 +40,30 @@ def engines(engines_path: Path) -> Report:
 
 class TestStatements:
     def test_each_has_its_times_in_ms_and_its_changes(self, engines: Report) -> None:
-        assert engines.statements is not None
-        (table,) = engines.statements.tables
-        count, ten = table.groups
-        assert (count.name, ten.name) == NAMES
-        of_level = {row.label: row.estimates for row in count.rows}
-        for label, estimates in of_level.items():
-            for clients, one in zip((1, 8), estimates, strict=True):
-                assert one is not None and one.n == 5
-                assert one.mean == pytest.approx(COUNT_MS[label, clients], rel=0.01)
-        (change,) = count.changes
-        among_eight = change.gains[1]
-        assert among_eight is not None and among_eight.tone == "better"
-        assert among_eight.change.ratio == pytest.approx(250 / 400, rel=0.01)
-        (same,) = ten.changes
-        assert {gain.tone for gain in same.gains if gain} <= {"equivalent", "inconclusive"}
+        means, tails = engines.found("statements").tables
+        rows: Any = {row[0]: row[1:] for row in means.rows}
+        count, ten = NAMES
+        for (label, clients), ms in COUNT_MS.items():
+            if clients > 8:
+                continue
+            one = rows[f"{count}, {label}"][(1, 8).index(clients)]
+            assert one.n == 5 and one.mean == pytest.approx(ms, rel=0.01)
+        counted, same = (row[1:] for row in means.rows if str(row[0]).startswith("  InnoDB over"))
+        _, among_eight = counted
+        assert among_eight.tone == "better"  # type: ignore[union-attr]
+        assert among_eight.change.ratio == pytest.approx(250 / 400, rel=0.01)  # type: ignore[union-attr]
+        assert {gain.tone for gain in same} <= {"equivalent", "inconclusive"}  # type: ignore[union-attr]
+        assert "95th percentile" in tails.caption and f"{ten}, InnoDB" in rows
 
     def test_a_sentence_says_which_changed(self, engines: Report) -> None:
-        assert engines.statements is not None
-        (said,) = engines.statements.sentences
+        (said,) = engines.found("statements").sentences
         assert said == (
             "By statement, InnoDB instead of MyISAM: less time for count_all 19 % (±0.2); no "
             "difference that matters for first_ten."
         )
 
     def test_what_they_are_is_told(self, engines: Report) -> None:
-        assert engines.statements is not None
-        assert engines.statements.texts == tuple(zip(NAMES, STATEMENTS, strict=True))
+        assert engines.found("statements").texts == tuple(zip(NAMES, STATEMENTS, strict=True))
 
     def test_a_single_statement_is_the_list(self, tmp_path: Path) -> None:
         def only_one(record: RunRecord) -> RunRecord:
@@ -73,7 +71,8 @@ class TestStatements:
             done = {**record.done, "classes": record.done["classes"][:1]}
             return replace(record, done=done)  # type: ignore[arg-type]
 
-        assert report_of(write_closed(tmp_path, ENGINES, change=only_one)).statements is None
+        report = report_of(write_closed(tmp_path, ENGINES, change=only_one))
+        assert report.found("statements") is None
 
     def test_programs_get_them(self, engines: Report, engines_path: Path) -> None:
         document = json.loads(json.dumps(as_json(engines)))
@@ -120,8 +119,8 @@ class TestDirection:
 
 class TestShape:
     def test_it_is_how_many_times_the_first_column(self, sweep: Report) -> None:
-        seconds, throughput = sweep.shapes
-        ours, new, old, between = seconds.panels[0].rows
+        seconds, throughput = sweep.found("shapes")
+        _, (ours, new, old, between) = seconds.panels[0]
         assert ours.measured[0] is None
         ratios = [one.ratio for one in ours.measured[1:] if one]
         assert ratios == pytest.approx([4, 32], rel=0.02)
@@ -131,7 +130,7 @@ class TestShape:
         assert old.published == pytest.approx((1, 1.2, 2.2))
         assert between.label == "new over old, published"
         assert between.published == pytest.approx((0.5, 0.5, 1.5))
-        assert throughput.metric.name == "qps" and len(throughput.panels[0].rows) == 1
+        assert throughput.metric.name == "qps" and len(throughput.panels[0][1]) == 1
 
     def test_the_answer_is_where_it_ends(self, sweep: Report) -> None:
         assert "times as many queries a second at 8 connections as at 1" in sweep.answer.sentence
@@ -172,7 +171,7 @@ class TestShape:
         assert "numactl --cpunodebind=0" in cause.paragraphs[1]
 
     def test_without_published_figures_a_comparison_has_none(self, engines: Report) -> None:
-        assert engines.shapes == ()
+        assert engines.found("shapes") is None
         assert "shapes" not in as_json(engines)
 
     def test_programs_get_it(self, sweep: Report) -> None:
@@ -183,7 +182,7 @@ class TestShape:
     def test_one_repeat_gives_no_interval_and_no_claim(self, tmp_path: Path) -> None:
         report = report_of(write_closed(tmp_path, SWEEP, runs=3))
         assert "times as many" not in report.answer.sentence
-        assert report.shapes
+        assert report.found("shapes")
 
 
 class TestQueryCacheWords:

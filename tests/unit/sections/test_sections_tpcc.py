@@ -27,7 +27,7 @@ def report_of(folder: Path, waits_percent: int) -> Any:
 
 def shown(report: Any) -> str:
     console = Console(file=io.StringIO(), width=200)
-    show(report, console)
+    show(report, console, full=True)
     return str(console.file.getvalue())
 
 
