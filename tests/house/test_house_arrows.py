@@ -66,8 +66,11 @@ PYTHON_ARROWS: dict[str, set[str]] = {
         *("settings", "spec", "stats", "host", "servers", "load", "datasets", "store"),
         *("calibration", "probes", "undo", "warm", "doctor", "findings", "placement"),
     },
-    "report": {"settings", "spec", "stats", "store", "findings"},
-    "history": {"settings", "spec", "stats", "store", "findings", "report"},
+    "sections": {
+        *("settings", "spec", "stats", "host", "servers", "load", "store", "findings", "lab"),
+    },
+    "report": {"settings", "spec", "stats", "store", "findings", "sections"},
+    "history": {"settings", "spec", "stats", "store", "findings", "sections", "report"},
     "serve": {"settings", "spec", "stats", "store", "findings", "report", "history"},
     "cli": {
         *("settings", "spec", "stats", "host", "servers", "get", "load", "datasets", "store"),
@@ -79,6 +82,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
             "doctor",
             "findings",
             "lab",
+            "sections",
             "report",
             "history",
             "serve",

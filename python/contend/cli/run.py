@@ -31,7 +31,7 @@ from contend.lab.equipment import (
     servers_named,
 )
 from contend.lab.events import Notice
-from contend.lab.look_block import Look
+from contend.lab.look_block import LookAtCause
 from contend.lab.session import Equipment
 from contend.load import find_program
 from contend.servers import ServerBinary
@@ -333,7 +333,7 @@ def _resume(
     return path
 
 
-def _looks(args: argparse.Namespace) -> tuple[Look, ...]:
+def _looks(args: argparse.Namespace) -> tuple[LookAtCause, ...]:
     """Which looks at causes are asked for."""
     if not getattr(args, "budget", False):
         return ()

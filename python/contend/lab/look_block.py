@@ -88,7 +88,7 @@ class BlockToLookAt:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class LookAtCause:
     """One look at a cause.
 
     Args:

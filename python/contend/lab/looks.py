@@ -13,7 +13,7 @@ from typing import Protocol
 from contend.errors import ContendError
 from contend.lab.deaths import Mortal, death_behind
 from contend.lab.events import Listener, Notice
-from contend.lab.look_block import Look, now
+from contend.lab.look_block import LookAtCause, now
 from contend.spec import Planned, cell_key
 from contend.store import LookRecord, RunFolder
 
@@ -25,11 +25,15 @@ class Looker(Mortal, Protocol):
         """Which of them are looked at together: what fails is lost of all of those."""
         ...
 
-    def look(self, runs: Sequence[Planned], look: Look, block: int) -> list[LookRecord]: ...
+    def look(self, runs: Sequence[Planned], look: LookAtCause, block: int) -> list[LookRecord]: ...
 
 
 def take_looks(
-    looks: Sequence[Look], folder: RunFolder, runner: Looker, compared: str | None, listen: Listener
+    looks: Sequence[LookAtCause],
+    folder: RunFolder,
+    runner: Looker,
+    compared: str | None,
+    listen: Listener,
 ) -> bool:
     """Take each of these looks at every cell, and store what they find. One that fails is stored
     with the reason, and the others go on; a server that died is started anew for the next.
@@ -56,7 +60,9 @@ def take_looks(
     return found_any
 
 
-def _taken(look: Look, number: int, runs: Sequence[Planned], runner: Looker) -> list[LookRecord]:
+def _taken(
+    look: LookAtCause, number: int, runs: Sequence[Planned], runner: Looker
+) -> list[LookRecord]:
     """One look, or the reason why there is none. Of several servers one may have gone while the
     others went on: that is no look at all of them."""
     started_at = now()

@@ -11,7 +11,7 @@ from contend.errors import ContendError
 from contend.lab.design import MemoryLayout, entering, layout_of
 from contend.lab.effort import Effort
 from contend.lab.events import Listener, Notice
-from contend.lab.look_block import BlockToLookAt, Look
+from contend.lab.look_block import BlockToLookAt, LookAtCause
 from contend.lab.measure import arms_of, measure_in_slices, seed_of
 from contend.lab.testbed import Ready, Testbed
 from contend.lab.timing import TIMED_S_MAX, event_times, is_timed
@@ -134,7 +134,7 @@ class SliceRunner:
         """All levels of a block."""
         return [list(runs)]
 
-    def look(self, runs: Sequence[Planned], look: Look, block: int) -> list[LookRecord]:
+    def look(self, runs: Sequence[Planned], look: LookAtCause, block: int) -> list[LookRecord]:
         """Look at all levels of a block, in turn; on servers that are started anew if the look
         wants other ones than there are."""
         having = look.having if self._testbeds[0].own else {}

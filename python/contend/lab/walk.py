@@ -29,7 +29,7 @@ from contend.lab.design import Design
 from contend.lab.effort import Effort
 from contend.lab.events import Listener, RunBegan, RunEnded, TooManyFailures
 from contend.lab.host_state import HostWatch
-from contend.lab.look_block import BlockToLookAt, Look
+from contend.lab.look_block import BlockToLookAt, LookAtCause
 from contend.lab.measure import arms_of, measure, now, seed_of, without_result
 from contend.lab.slices import SliceRunner
 from contend.lab.testbed import Ready, Testbed
@@ -237,7 +237,7 @@ class SingleRunner:
         """One after the other."""
         return [[run] for run in runs]
 
-    def look(self, runs: Sequence[Planned], look: Look, block: int) -> list[LookRecord]:
+    def look(self, runs: Sequence[Planned], look: LookAtCause, block: int) -> list[LookRecord]:
         """Look at a run by itself."""
         (run,) = runs
         having = look.having if self.testbed.own else {}

@@ -33,7 +33,7 @@ from contend.report.notices import failures_of, progress_of, warnings_of
 from contend.report.parts import Parts, missing_text
 from contend.report.why import why_section
 from contend.sections import sessions, shape
-from contend.sections.model import Inputs, Layout, Made, Panel, Section, Shown, TextTable
+from contend.sections.model import Inputs, Layout, MadeSection, Panel, Section, Shown, TextTable
 from contend.sections.panels import (
     layout_of,
     other_levels_of,
@@ -180,21 +180,21 @@ def _show_cause(found: tuple[CauseText | None, Shown | None], _inputs: Inputs) -
         cause.tables,
         cause.charts,
         more=(*cause.paragraphs, refutation),
+        is_short=True,
         is_open=cause.is_answer,
     )
 
 
-CAUSE = Section("cause", "Why", _read_cause, _show_cause, is_short=True)
+CAUSE = Section("cause", "Why", _read_cause, _show_cause)
 WHY = Section(
     "why",
     "Why: what takes the difference away",
     lambda inputs: why_section(inputs.folder),
-    lambda shown, _inputs: shown,
-    is_short=True,
+    lambda shown, _inputs: replace(shown, is_short=True),
 )
 
 
-def _sections(inputs: Inputs) -> tuple[Made, ...]:
+def _sections(inputs: Inputs) -> tuple[MadeSection, ...]:
     """All that have something to say. One that cannot be made says so in its place."""
     every: tuple[Section[Any], ...] = (CAUSE, WHY, *SECTIONS)
     found = []
@@ -204,10 +204,10 @@ def _sections(inputs: Inputs) -> tuple[Made, ...]:
             shown = None if read is None else section.show(read, inputs)
         except Exception as error:  # Whatever it is, it is of this section alone.
             lost = Shown(section.title, missing_text(error))
-            found.append(Made(section, lost, is_missing=True))
+            found.append(MadeSection(section, lost, is_missing=True))
             continue
         if read is not None:
-            found.append(Made(section, shown, inputs, read))
+            found.append(MadeSection(section, shown, inputs, read))
         if section is CAUSE:
             told = read is not None and read[0] is not None
             inputs = replace(inputs, cause_told=told)

@@ -15,7 +15,7 @@ from contend.sections.model import (
     Chart,
     FactGroup,
     Layout,
-    Made,
+    MadeSection,
     Notice,
     Panel,
     Shown,
@@ -150,7 +150,7 @@ class Report:
     costs: tuple[Compared, ...]
     overall: tuple[tuple[TextTable, ...], ...]
     cells: tuple[CellFigures, ...]
-    made: tuple[Made, ...]
+    made: tuple[MadeSection, ...]
     charts: tuple[Chart, ...]
     warnings: tuple[Notice, ...]
     failures: tuple[Notice, ...]

@@ -22,7 +22,7 @@ from contend.outside import one_line
 from contend.report.host_notes import note_text
 from contend.report.model import Report
 from contend.report.parts import missing_text
-from contend.sections.model import Made, Notice, Shown, TableCell, TextTable
+from contend.sections.model import MadeSection, Notice, Shown, TableCell, TextTable
 from contend.sections.panels import metric_table, panel_table
 from contend.sections.words import change_title, figure_text, gain_text, times_text
 from contend.stats import Estimate
@@ -68,7 +68,7 @@ def _short(report: Report, out: _Out) -> Parts:
     else:
         yield lambda: _metrics(report, out, [report.metric.name])
     for made in report.made:
-        if (made.section.is_short or made.is_missing) and made.shown is not None:
+        if made.shown is not None and (made.shown.is_short or made.is_missing):
             yield partial(out.brief, made.shown)
     for shown in report.lost:
         yield partial(out.brief, shown)
@@ -346,7 +346,7 @@ def _metrics(report: Report, out: _Out, keys: Sequence[str]) -> None:
                 out.table(metric_table(report.layout, panel, table))
 
 
-def _section(made: Made, out: _Out) -> None:
+def _section(made: MadeSection, out: _Out) -> None:
     if made.shown is not None:
         out.section(made.shown)
 

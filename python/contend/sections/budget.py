@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from contend.findings import Said
-from contend.lab.look_block import BlockToLookAt, Look
+from contend.lab.look_block import BlockToLookAt, LookAtCause
 from contend.sections.budget_charts import bars_chart, parts_of, slow_chart, waterfalls
 from contend.sections.budget_parts import (
     BLOCKED,
@@ -29,7 +29,7 @@ from contend.sections.budget_parts import (
     spare_threads,
 )
 from contend.sections.looks import (
-    Looked,
+    LooksFound,
     Rounds,
     context_of,
     cost_json,
@@ -257,12 +257,12 @@ def _slow(rounds: Rounds) -> SlowBudget | None:
 _TITLE = "Where the time of a query goes"
 
 
-def _read(inputs: Inputs) -> Looked[Budget] | None:
+def _read(inputs: Inputs) -> LooksFound[Budget] | None:
     whole = [one for one in inputs.looks if one.error is not None or one.figures.get("rounds")]
     return looked(replace(inputs, looks=whole), BUDGET, budget_of)
 
 
-def _show(found: Looked[Budget], inputs: Inputs) -> Shown:
+def _show(found: LooksFound[Budget], inputs: Inputs) -> Shown:
     compared, groups = inputs.compared_path, found.groups
     said = [said for one in found.cells for said in _said(one)] + lost_words(found.failed)
     tables = []
@@ -274,7 +274,7 @@ def _show(found: Looked[Budget], inputs: Inputs) -> Shown:
     charts += [fall for group in groups for fall in waterfalls(group, compared)]
     lead = " ".join(said)
     lead = lead or "Blocks of their own after the measured ones; none of their figures is above."
-    return Shown(_TITLE, lead, tuple(tables), tuple(charts))
+    return Shown(_TITLE, lead, tuple(tables), tuple(charts), is_short=True)
 
 
 def _said(one: Budget) -> list[str]:
@@ -395,7 +395,7 @@ def _signed(change: Estimate | None) -> str:
     return text if text.startswith("-") else f"+{text}"
 
 
-def _json(found: Looked[Budget], _inputs: Inputs) -> list[dict[str, Any]]:
+def _json(found: LooksFound[Budget], _inputs: Inputs) -> list[dict[str, Any]]:
     """Each cell that was looked at; microseconds an event, ratios as such."""
     return [
         {
@@ -434,6 +434,4 @@ def _slow_json(slow: SlowBudget) -> dict[str, Any]:
     }
 
 
-SECTION = Section(
-    "budgets", _TITLE, _read, _show, _json, look=Look(BUDGET, look_at_threads), is_short=True
-)
+SECTION = Section("budgets", _TITLE, _read, _show, _json, look=LookAtCause(BUDGET, look_at_threads))

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from contend.errors import WorkError
-from contend.lab.look_block import BlockToLookAt, Look
+from contend.lab.look_block import BlockToLookAt, LookAtCause
 from contend.sections.budget import BUDGET
-from contend.sections.looks import Looked, context_of, head_of, looked, lost_words, with_cell
+from contend.sections.looks import LooksFound, context_of, head_of, looked, lost_words, with_cell
 from contend.sections.model import Inputs, Section, Shown, TextTable
 from contend.sections.words import estimate_text, figure_json, ratio_text
 from contend.spec import CellKey, Level, cell_key
@@ -124,7 +124,7 @@ class LocksOfCell:
     plain_gain: Estimate | None
 
 
-def _found(inputs: Inputs) -> Looked[LocksOfCell] | None:
+def _found(inputs: Inputs) -> LooksFound[LocksOfCell] | None:
     plain = {
         cell_key(one.cell): [each["qps"] for each in one.figures["rounds"] if not each.get("look")]
         for one in inputs.looks
@@ -175,10 +175,10 @@ _LEAD = (
 )
 
 
-def _show(found: Looked[LocksOfCell], inputs: Inputs) -> Shown:
+def _show(found: LooksFound[LocksOfCell], inputs: Inputs) -> Shown:
     said = (*((_LEAD,) if found.groups else ()), *lost_words(found.failed))
     tables = (_table(group, inputs.compared_path) for group in found.groups)
-    return Shown(_TITLE, " ".join(said), tuple(tables))
+    return Shown(_TITLE, " ".join(said), tuple(tables), is_short=True)
 
 
 def _table(group: Sequence[LocksOfCell], compared: str | None) -> TextTable:
@@ -218,7 +218,7 @@ def _percent(ratio: Estimate | None) -> str:
     return "" if ratio is None else ratio_text(ratio)
 
 
-def _json(found: Looked[LocksOfCell], _inputs: Inputs) -> list[dict[str, Any]]:
+def _json(found: LooksFound[LocksOfCell], _inputs: Inputs) -> list[dict[str, Any]]:
     """Each cell; microseconds and counts a query, ratios as such."""
     return [
         {
@@ -240,6 +240,5 @@ SECTION = Section(
     _found,
     _show,
     _json,
-    look=Look(LOCKS, look_at_locks, INSTRUMENTS),
-    is_short=True,
+    look=LookAtCause(LOCKS, look_at_locks, INSTRUMENTS),
 )

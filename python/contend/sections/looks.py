@@ -27,7 +27,7 @@ Found = TypeVar("Found", bound=OfCell)
 
 
 @dataclass(frozen=True, slots=True)
-class Looked(Generic[Found]):
+class LooksFound(Generic[Found]):
     """What the looks of one name found: cells side by side together, and the looks that are
     lost."""
 
@@ -43,13 +43,13 @@ Of = Callable[[LookRecord, LookRecord | None], Found]
 """What was found of a cell; the second is the look at the baseline beside it, None for itself."""
 
 
-def looked(inputs: Inputs, name: str, of: Of[Found]) -> Looked[Found] | None:
+def looked(inputs: Inputs, name: str, of: Of[Found]) -> LooksFound[Found] | None:
     """What counts of each cell: its last look that found something. None if nobody looked."""
     baseline = inputs.study.roles.baseline
     groups = groups_of(inputs.looks, name, of, inputs.compared_path, baseline)
     last = {cell_key(one.cell): one for one in inputs.looks if one.look == name}
     failed = tuple(one for one in last.values() if one.error is not None)
-    return Looked(groups, failed) if groups or failed else None
+    return LooksFound(groups, failed) if groups or failed else None
 
 
 def groups_of(

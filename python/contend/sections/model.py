@@ -16,7 +16,7 @@ from contend.stats import Change, Estimate
 from contend.store import LookRecord, RunFolder
 
 if TYPE_CHECKING:
-    from contend.lab.look_block import Look
+    from contend.lab.look_block import LookAtCause
     from contend.sections.naming import Naming
 
 
@@ -155,13 +155,20 @@ class FactGroup:
 @dataclass(frozen=True, slots=True)
 class Shown:
     """One section as it is read: a sentence or a few, more of them in paragraphs, charts, tables.
-    A table of nothing is left out. The page opens it if `is_open`."""
+    A table of nothing is left out.
+
+    Args:
+        is_short: its first sentences are printed without `--full` too: they are why, or somebody
+            asked for them.
+        is_open: the page shows it opened.
+    """
 
     title: str
     lead: str
     tables: tuple[TextTable, ...] = ()
     charts: tuple[Chart, ...] = ()
     more: tuple[str, ...] = ()
+    is_short: bool = False
     is_open: bool = False
 
     def __post_init__(self) -> None:
@@ -210,7 +217,6 @@ class Section(Generic[Read]):
         show: how that is shown; None if it is in the JSON alone.
         json: plain JSON values of it; None if it has none.
         look: the extra measurement that it rests on.
-        is_short: its lead is printed without `--full` too: somebody asked for it.
         on_paper: opened when the page is printed.
     """
 
@@ -219,13 +225,12 @@ class Section(Generic[Read]):
     read: Callable[[Inputs], Read | None]
     show: Callable[[Read, Inputs], Shown | None]
     json: Callable[[Read, Inputs], Any] | None = None
-    look: Look | None = None
-    is_short: bool = False
+    look: LookAtCause | None = None
     on_paper: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class MadeSection:
     """A section of one report: what it read and how that is shown. `is_missing` if it could not be
     made, which `shown` says then."""
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from contend.errors import WorkError
 from contend.findings import Given, Said
 from contend.findings.plans import PLANS, PlanStep, StatementPlan, changed, plans_in
-from contend.lab.look_block import BlockToLookAt, Look
-from contend.sections.looks import Looked, context_of, head_of, looked, lost_words
+from contend.lab.look_block import BlockToLookAt, LookAtCause
+from contend.sections.looks import LooksFound, context_of, head_of, looked, lost_words
 from contend.sections.model import Inputs, Section, Shown, TextTable
 from contend.sections.words import cell_phrase
 from contend.spec import Level
@@ -128,10 +128,10 @@ _TITLE = "By which plans statements are answered"
 _SHAPE_MAX = 160
 
 
-def _show(found: Looked[PlansOfCell], inputs: Inputs) -> Shown:
+def _show(found: LooksFound[PlansOfCell], inputs: Inputs) -> Shown:
     said = (*((_lead(found.cells),) if found.groups else ()), *lost_words(found.failed))
     tables = (table for group in found.groups for table in _tables(group, inputs.compared_path))
-    return Shown(_TITLE, " ".join(said), tuple(tables))
+    return Shown(_TITLE, " ".join(said), tuple(tables), is_short=True)
 
 
 def _lead(cells: Sequence[PlansOfCell]) -> str:
@@ -183,7 +183,7 @@ def _step(step: PlanStep) -> tuple[str, ...]:
     return (step.table, step.way, step.key or "none", rows, step.extra)
 
 
-def _json(found: Looked[PlansOfCell], _inputs: Inputs) -> list[dict[str, Any]]:
+def _json(found: LooksFound[PlansOfCell], _inputs: Inputs) -> list[dict[str, Any]]:
     """Each cell: the plan of each statement, and which of them are other than the baseline's."""
     return [
         {
@@ -208,6 +208,5 @@ SECTION = Section(
     lambda inputs: looked(inputs, PLANS, plans_of),
     _show,
     _json,
-    look=Look(PLANS, look_at_plans),
-    is_short=True,
+    look=LookAtCause(PLANS, look_at_plans),
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -493,6 +493,5 @@ SECTION = Section(
     "profile",
     "Profile",
     lambda inputs: profile_section(inputs.folder),
-    lambda shown, _inputs: shown,
-    is_short=True,
+    lambda shown, _inputs: replace(shown, is_short=True),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from contend.lab.look_block import Look
+from contend.lab.look_block import LookAtCause
 from contend.sections import (
     beside,
     bounds,
@@ -48,5 +48,5 @@ SECTIONS: tuple[Section[Any], ...] = (
     servers.SECTION,
 )
 
-LOOKS: tuple[Look, ...] = tuple(one.look for one in SECTIONS if one.look is not None)
+LOOKS: tuple[LookAtCause, ...] = tuple(one.look for one in SECTIONS if one.look is not None)
 """What is taken if a run is asked where time goes, in this order."""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from contend.errors import WorkError
 from contend.findings import Said
 from contend.findings.switches import HELD_SHARE, SWITCHES, held_share
-from contend.lab.look_block import BlockToLookAt, Look
+from contend.lab.look_block import BlockToLookAt, LookAtCause
 from contend.sections.looks import (
-    Looked,
+    LooksFound,
     context_of,
     cost_json,
     cost_rows,
@@ -194,11 +194,11 @@ _LEAD = (
 )
 
 
-def _show(found: Looked[SwitchesOfCell], inputs: Inputs) -> Shown:
+def _show(found: LooksFound[SwitchesOfCell], inputs: Inputs) -> Shown:
     said = [words for one in found.cells if (words := _said(one))]
     lead = (*((_LEAD,) if found.groups else ()), *said, *lost_words(found.failed))
     tables = (_table(group, inputs.compared_path) for group in found.groups)
-    return Shown(_TITLE, " ".join(lead), tuple(tables))
+    return Shown(_TITLE, " ".join(lead), tuple(tables), is_short=True)
 
 
 def _said(one: SwitchesOfCell) -> str:
@@ -231,7 +231,7 @@ def _table(group: Sequence[SwitchesOfCell], compared: str | None) -> TextTable:
     )
 
 
-def _json(found: Looked[SwitchesOfCell], _inputs: Inputs) -> list[dict[str, Any]]:
+def _json(found: LooksFound[SwitchesOfCell], _inputs: Inputs) -> list[dict[str, Any]]:
     """Each cell; times and microseconds a query, ratios as such."""
     return [
         {
@@ -251,6 +251,5 @@ SECTION = Section(
     lambda inputs: looked(inputs, SWITCHES, switches_of),
     _show,
     _json,
-    look=Look(SWITCHES, look_at_switches),
-    is_short=True,
+    look=LookAtCause(SWITCHES, look_at_switches),
 )

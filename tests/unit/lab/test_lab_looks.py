@@ -15,7 +15,7 @@ from lab_in_slices import IN_SLICES, Bench, level_of, made_up
 
 from contend.errors import WorkError
 from contend.lab.design import Design
-from contend.lab.look_block import Look
+from contend.lab.look_block import LookAtCause
 from contend.lab.looks import blocks_to_look_at, take_looks
 from contend.lab.slices import SliceRunner
 from contend.lab.walk import Schedule, SingleRunner
@@ -36,7 +36,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 def looks(
-    bench: Bench, load: FakeLoad | None = None, *, by: str = "slices", look: Look = BUDGET
+    bench: Bench, load: FakeLoad | None = None, *, by: str = "slices", look: LookAtCause = BUDGET
 ) -> tuple[FakeLoad, list[LookRecord]]:
     """Those of a session that measured nothing."""
     load = load or FakeLoad()

@@ -29,7 +29,7 @@ from contend.lab.events import (
     OtherTables,
     RunBegan,
 )
-from contend.lab.look_block import Look
+from contend.lab.look_block import LookAtCause
 from contend.lab.session import (
     Equipment,
     begin,
@@ -86,7 +86,7 @@ class Bench:
         given: Experiment | None = None,
         version: str = "10.11.19",
         load: FakeLoad | None = None,
-        looks: Sequence[Look] = (),
+        looks: Sequence[LookAtCause] = (),
     ) -> FakeLoad:
         load = load or FakeLoad()
         servers = {"mariadb": {**SERVERS["mariadb"], "version": version}}

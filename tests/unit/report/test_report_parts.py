@@ -130,15 +130,15 @@ def test_a_made_up_section_is_shown_everywhere(run: Path, monkeypatch: pytest.Mo
 
     def show(runs: int, _inputs: Inputs) -> Shown:
         table = TextTable("Its table", ("what", "how many"), (("runs", f"{runs} in all"),))
-        return Shown("Made up", f"It counts {runs} runs.", (table,), more=("And no more.",))
+        return Shown("MadeSection up", f"It counts {runs} runs.", (table,), more=("And no more.",))
 
-    made_up = Section("made_up", "Made up", read, show, lambda runs, _inputs: {"runs": runs})
+    made_up = Section("made_up", "MadeSection up", read, show, lambda runs, _inputs: {"runs": runs})
     having(monkeypatch, *SECTIONS, made_up)
     report = built(run)
     for said in (in_full(report), html.render(report, {})):
-        assert "Made up" in said and "It counts 16 runs." in said
+        assert "MadeSection up" in said and "It counts 16 runs." in said
         assert "Its table" in said and "16 in all" in said and "And no more." in said
-    assert "Made up" not in as_text(report)
+    assert "MadeSection up" not in as_text(report)
     assert as_json(report)["made_up"] == {"runs": 16}
 
 
