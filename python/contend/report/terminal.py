@@ -43,6 +43,9 @@ _NAME_WIDTH = 44
 _WARNED, _EXPLAINED = 4, 3
 """Lines, in short: of what bears on how the answer is read, and of a section with its title."""
 
+_OF_HOST = ("host-", "io-", "memory-", "noisy-", "throttled", "files-")
+"""Warnings of the host come after those of what was measured."""
+
 
 def render(report: Report, console: Console, *, full: bool = False) -> None:
     """Print the report; `full` has every section, figure and fact, in the order of the page."""
@@ -279,7 +282,7 @@ def _answer(report: Report, out: _Out) -> None:
 def _warned(report: Report, out: _Out) -> None:
     """What bears most on how the answer is read, a line each."""
     notes = [one for one in report.host_notes if not one.ignored]
-    most = sorted(report.warnings, key=lambda one: -one.runs)
+    most = sorted(report.warnings, key=lambda one: (one.code.startswith(_OF_HOST), -one.runs))
     said = [
         *(_failure(one) for one in report.failures),
         *(note_text(one, len(report.compared)) for one in notes if one.severity == "severe"),
