@@ -9,21 +9,13 @@ import statistics
 from collections.abc import Callable, Sequence
 
 from contend.probed import NodeMatrix, NodePair
-from contend.sections.chart_style import PALETTE, THEMES, Spec, frame
-from contend.sections.model import Chart, Inputs, Section, Shown, TextTable
+from contend.sections.model import Inputs, Section, Shown, TextTable
 from contend.sections.words import significant
 from contend.units import format_size
 
 TITLE = "The memory of each node"
 _CACHES_MAX = 0.5
 """Of what was read, caches may hold so much: beyond, it was read from them in part."""
-
-_SHADES = (0.08, 0.45)
-"""Of the cells, from the least to the most; figures can be read on all of them."""
-
-_ROW = 44
-_FEW = 8
-"""Nodes for which there is room."""
 
 Read = Callable[[NodePair], float | None]
 
@@ -46,20 +38,10 @@ def _read(inputs: Inputs) -> Shown | None:
     if not found["pairs"]:
         return Shown(TITLE, lead, ())
     matrices = (
-        ("Latency", "ns of one load", "from far memory it is longer", _latency),
-        (
-            "Bandwidth",
-            "GB/s (10^9 bytes) that all CPUs of a node read",
-            "more is better",
-            _bandwidth,
-        ),
+        ("Latency", "ns of one load", _latency),
+        ("Bandwidth", "GB/s (10^9 bytes) that all CPUs of a node read", _bandwidth),
     )
-    return Shown(
-        TITLE,
-        lead,
-        tuple(_table(found, name, unit, read) for name, unit, _, read in matrices),
-        tuple(_chart(found, name, unit, note, read) for name, unit, note, read in matrices),
-    )
+    return Shown(TITLE, lead, tuple(_table(found, *one) for one in matrices))
 
 
 def _distances(found: NodeMatrix) -> tuple[str, ...]:
@@ -134,72 +116,6 @@ def _table(found: NodeMatrix, name: str, unit: str, read: Read) -> TextTable:
 
 def _cell(value: float | None) -> str:
     return "not measured" if value is None else significant(value, 3)
-
-
-def _chart(found: NodeMatrix, name: str, unit: str, note: str, read: Read) -> Chart:
-    readers, memories = _axes(found)
-    values = [
-        {
-            "cpus": f"node {pair['cpus_of']}",
-            "memory": f"node {pair['memory_of']}",
-            "value": value,
-            "text": _cell(value),
-            "said": f"CPUs of: node {pair['cpus_of']}; memory of: node {pair['memory_of']}; "
-            f"{unit}: {_cell(value)}",
-        }
-        for pair in found["pairs"]
-        for value in [read(pair)]
-    ]
-    title = f"{name} of memory"
-    place: Spec = {
-        "x": _axis("memory", "memory of", memories),
-        "y": _axis("cpus", "CPUs of", readers),
-    }
-    shade: Spec = {
-        "field": "value",
-        "type": "quantitative",
-        "scale": {"range": list(_SHADES), "zero": False},
-        "legend": None,
-    }
-    cells: Spec = {
-        "transform": [{"filter": "isValid(datum.value)"}],
-        "mark": {"type": "rect", "fill": PALETTE[1], "aria": True},
-        "encoding": {
-            **place,
-            "fillOpacity": shade,
-            "description": {"field": "said", "type": "nominal"},
-        },
-    }
-    ink = THEMES["light"]["title"]["color"]
-    size = 12 if len(memories) <= _FEW else 8
-    figures: Spec = {
-        "mark": {"type": "text", "color": ink, "fontSize": size},
-        "encoding": {**place, "text": {"field": "text", "type": "nominal"}},
-    }
-    return Chart(
-        id=f"memory-{name.lower()}",
-        kind="Memory of each node from each node",
-        label=title,
-        caption="One look before the runs.",
-        alt=f"{title}: {unit}, from the CPUs of each node (rows) to the memory of each node "
-        f"(columns); {note}. The figures are in the table of the same name.",
-        spec=frame(
-            f"{title}, {unit}",
-            values,
-            [cells, figures],
-            height=(_ROW if len(readers) <= _FEW else _ROW // 2) * len(readers),
-        ),
-    )
-
-
-def _axis(field: str, title: str, nodes: Sequence[int]) -> Spec:
-    return {
-        "field": field,
-        "type": "ordinal",
-        "sort": [f"node {node}" for node in nodes],
-        "title": title,
-        "axis": {"labelAngle": 0, "domain": False, "ticks": False},
-    }
 
 
 SECTION = Section("memory_nodes", TITLE, _read, lambda shown, _inputs: shown)
