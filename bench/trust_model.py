@@ -37,8 +37,8 @@ from contend.get import find_server
 from contend.lab import session
 from contend.lab.equipment import private_equipment
 from contend.load import find_program
-from contend.report.naming import naming_of
 from contend.report.why import cause_of
+from contend.sections.naming import naming_of
 from contend.settings.server import MODEL
 from contend.spec import load_experiment
 from contend.store import RunFolder, RunRecord

@@ -66,7 +66,7 @@ def test_paper_has_what_bears_on_the_answer(browser: Browser, page: Path) -> Non
         "return [...document.querySelectorAll('.part[open] > div')].map(one => one.id)"
     )
     opened = browser.run(shown % "beforeprint")
-    assert opened == ["gains", "cause", "bounds", "section-1", "notices", "basis"]
+    assert opened == ["gains", "cause", "bounds", "scaling", "notices", "basis"]
     assert browser.run(shown % "afterprint") == []
 
 

@@ -12,7 +12,7 @@ from transcripts import check
 
 from contend import host
 from contend.cli.main import main
-from contend.lab import profiling
+from contend.host import profiler
 from contend.store import RunFolder
 
 
@@ -45,7 +45,7 @@ def test_profile_refused(
     with RunFolder.open(Path(run)) as folder:
         machine = folder.meta().facts["machine"]
     monkeypatch.setattr(host, "facts", lambda: {"machine": machine})
-    monkeypatch.setattr(profiling, "why_no_profiler", lambda: "perf is not installed")
+    monkeypatch.setattr(profiler, "why_no_profiler", lambda: "perf is not installed")
     texts.append(said(capsys, run, "--yes"))
     write_run(Path("begun"), runs=10)
     texts.append(said(capsys, "begun", "--yes"))

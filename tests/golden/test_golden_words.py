@@ -14,8 +14,8 @@ from transcripts import check
 
 from contend.metrics import metric_of
 from contend.report.answer import price_of
-from contend.report.naming import naming_of
 from contend.report.sentence import claim_sentence
+from contend.sections.naming import naming_of
 from contend.spec import Experiment, load_experiment, recipes, roles_of
 
 

@@ -63,8 +63,11 @@ PYTHON_ARROWS: dict[str, set[str]] = {
         *("settings", "spec", "stats", "host", "servers", "load", "datasets", "store"),
         *("probes", "undo", "warm", "doctor", "findings", "placement", "why"),
     },
-    "report": {"settings", "spec", "stats", "store", "findings", "why"},
-    "runs": {"settings", "spec", "stats", "store", "findings", "report"},
+    "sections": {
+        *("settings", "spec", "stats", "host", "servers", "load", "store", "findings", "lab"),
+    },
+    "report": {"settings", "spec", "stats", "store", "findings", "why", "sections"},
+    "runs": {"settings", "spec", "stats", "store", "findings", "sections", "report"},
     "cli": {
         *("settings", "spec", "stats", "host", "servers", "get", "load", "datasets", "store"),
         *(
@@ -75,6 +78,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
             "findings",
             "why",
             "lab",
+            "sections",
             "report",
             "runs",
             "recipes",

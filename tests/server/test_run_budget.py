@@ -15,8 +15,8 @@ import pytest
 from needs import missing
 from run_lab import Lab, NewLab
 
-from contend.findings.budget_parts import CLIENT, FOR_CPU, REMAINDER, USER, WIRE
 from contend.host.switch_trace import why_no_switch_trace
+from contend.sections.budget_parts import CLIENT, FOR_CPU, REMAINDER, USER, WIRE
 from contend.store import RunFolder, RunRecord
 
 pytestmark = pytest.mark.timeout(600)

@@ -15,7 +15,7 @@ from run_lab import Lab, wait_for
 from contend.errors import ContendError
 from contend.get import debian
 from contend.metrics.counters import GAUGES, GAUGES_OF
-from contend.report.counters import LISTED
+from contend.sections.counters import LISTED
 from contend.servers import PrivateServer
 from contend.servers.client import fetch
 

@@ -79,7 +79,7 @@ def test_the_study_runs_where_there_is_no_server(model_lab: Lab) -> None:
         assert sum(lock["visits"] for lock in locks) >= 2 * asked > 0
         assert sum(lock["held_ns"] for lock in locks) > 0
     full = model_lab.contend("show", "out", "--full").stdout
-    assert "Visits had to wait most often" in said and "The most visited segment is" in said
+    assert "Visits had to wait most often" in full and "The most visited segment is" in full
     assert "The most visited of 32 segments" in full
     assert (model_lab.folder / "out" / "logs" / "truth.jsonl").exists()
     told = as_json(model_lab.contend("show", "out", "--json"))

@@ -9,7 +9,7 @@ from typing import Any
 
 from synthetic_run import SEGMENTS, study, write_run
 
-from contend.findings.profile import PROFILED
+from contend.sections.profile import PROFILED
 from contend.settings.profiler import PROFILER_HZ
 from contend.settings.treatments import TREATMENT, TREATMENTS, UNTREATED
 from contend.spec import CellSpec, Experiment, Factor

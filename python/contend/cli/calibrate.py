@@ -28,7 +28,7 @@ from contend.load.ceilings import (
     has_ceiling,
     shape_of,
 )
-from contend.report.words import estimate_text
+from contend.sections.words import estimate_text
 from contend.settings.plan_keys import SCRIPT, STATEMENTS, WORKLOAD
 from contend.spec import cell_spec, load_experiment, planned_runs
 from contend.stats import finite

@@ -18,7 +18,7 @@ from contend.store.database import RESULTS_NAME
 from contend.why.plan import NotTried
 
 if TYPE_CHECKING:
-    from contend.report.model import Section
+    from contend.sections.model import Shown
 
 MINUTES_MIN, MINUTES_MAX = 0.5, 24 * 60.0
 
@@ -104,7 +104,7 @@ def measure_within(
 def show_within(
     path: Path,
     inner: Path,
-    section_of: Callable[[RunFolder], Section | None],
+    section_of: Callable[[RunFolder], Shown | None],
     json_of: Callable[[RunFolder], Any],
     *,
     as_json: bool,
@@ -121,6 +121,6 @@ def show_within(
     say(section.lead)
     for table in section.tables:
         say("")
-        for row in columns([table.columns, *table.rows]):
+        for row in columns([table.columns, *(list(map(str, row)) for row in table.rows)]):
             say(row)
     sys.stdout.flush()

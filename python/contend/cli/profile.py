@@ -16,7 +16,7 @@ from contend.cli.pair_again import (
 )
 from contend.cli.parser import remark
 from contend.errors import RequestError
-from contend.lab.profiling import HZ, MINUTES, REPEATS, ProfilePlan, plan_of_profile
+from contend.sections.profile import HZ, MINUTES, REPEATS, ProfilePlan, plan_of_profile
 from contend.settings.profiler import HZ_MAX
 from contend.store import find_run
 from contend.store.folder import WITHIN_PROFILE
@@ -51,7 +51,7 @@ def profile(path: Path, args: argparse.Namespace, *, agreed: bool = False) -> in
             that say which server it is.
         agreed: whoever asked for it before the run is not asked again.
     """
-    from contend.report.profile import profile_as_json, profile_section
+    from contend.sections.profile import profile_as_json, profile_section
 
     inner = path / WITHIN_PROFILE
     if not is_measured(inner):

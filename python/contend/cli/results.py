@@ -52,10 +52,11 @@ def _show(args: argparse.Namespace) -> int:
         # What is not printed is not read.
         report = build(folder, metrics, percentiles=args.full or args.json)
     if args.json:
-        say_json(as_json(report))
-        return 0
+        document = as_json(report)
+        say_json(document)
+        return int("missing" in document)
     terminal.render(report, console(), full=args.full)
-    return 0
+    return int(bool(report.missing))
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:
@@ -87,7 +88,7 @@ def _report(args: argparse.Namespace) -> int:
         say(f"{drawings[0].parent} ({len(drawings)} files)")
     if note := html.note(report):
         remark(f"contend: {note}")
-    return 0
+    return int(bool(report.missing))
 
 
 def add_export(parser: argparse.ArgumentParser) -> None:

@@ -31,11 +31,8 @@ from contend.lab.equipment import (
     servers_named,
 )
 from contend.lab.events import Notice
-from contend.lab.lock_look import LOCKS
-from contend.lab.looks import BUDGET
-from contend.lab.plan_look import PLANS
+from contend.lab.look_block import LookAtCause
 from contend.lab.session import Equipment
-from contend.lab.switch_look import SWITCHES
 from contend.load import find_program
 from contend.servers import ServerBinary
 from contend.servers.dsn import Dsn
@@ -256,7 +253,7 @@ def _explained(path: Path, args: argparse.Namespace) -> None:
 
 def _profiled(path: Path, args: argparse.Namespace) -> None:
     from contend.cli.profile import profile
-    from contend.lab.profiling import HZ, MINUTES
+    from contend.sections.profile import HZ, MINUTES
 
     args.minutes, args.hz = MINUTES, HZ
     profile(path, args, agreed=True)
@@ -275,7 +272,7 @@ def _shown(args: argparse.Namespace, work: Callable[[Path, Display], Path]) -> t
         (built.answer.sentence, *built.answer.basis[:1]),
         measured=built.progress.is_measured,
     )
-    return path, code
+    return path, code or int(bool(built.missing))
 
 
 def _experiment(args: argparse.Namespace) -> Experiment:
@@ -335,9 +332,13 @@ def _resume(
     return path
 
 
-def _looks(args: argparse.Namespace) -> tuple[str, ...]:
+def _looks(args: argparse.Namespace) -> tuple[LookAtCause, ...]:
     """Which looks at causes are asked for."""
-    return (BUDGET, SWITCHES, PLANS, LOCKS) if getattr(args, "budget", False) else ()
+    if not getattr(args, "budget", False):
+        return ()
+    from contend.sections.registry import LOOKS
+
+    return LOOKS
 
 
 def equipment_for(

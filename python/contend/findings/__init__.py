@@ -23,9 +23,8 @@ from contend.findings.changes import (
     pairs_of,
     table_of,
 )
-from contend.findings.claims import Claims, claims_of, surest
+from contend.findings.claims import Claims, claims_of, leading_level, surest
 from contend.findings.conditions import Origin, RunCondition, conditions_of
-from contend.findings.counters import FALSE_SHARE, CounterDifference, CounterList, counters_of
 from contend.findings.covariates import Covariates, Disturbed, covariates_of, disturbed
 from contend.findings.families import Family, family_of, rule_of
 from contend.findings.figures import CellFigures, Read, cell_figures, means_of_repeats, over_repeats
@@ -41,7 +40,6 @@ from contend.findings.gate import (
     smallest_slowdown,
 )
 from contend.findings.model import Compared, Contrast, Figure, Finding
-from contend.findings.scaling import Sweep, sweeps_of
 from contend.findings.sentence import Given, Said
 from contend.findings.slices import SliceRatios, noise_of
 from contend.findings.study import Reading, Study, log_ratio, reading_of, study_of

@@ -151,3 +151,15 @@ def surest(gains: Sequence[Finding]) -> Finding | None:
 
 def _crosses(findings: Sequence[Finding]) -> bool:
     return {"better", "worse"} <= {one.tone for one in findings}
+
+
+def leading_level(compared: Compared) -> Level:
+    """The level that the sentence is about: of those of which something is certain, the one with
+    the best change over all cells; of those that its interval does not tell apart, the first in
+    the file."""
+    wholes = list(compared.wholes)
+    told = [one for one in wholes if claims_of(compared, one.level)] or wholes
+    better = [one for one in told if one.tone == "better"] or told
+    pick = min if compared.metric.less_is_better else max
+    best = pick(better, key=lambda one: one.change.ratio).change
+    return next(one.level for one in better if one.change.low <= best.ratio <= one.change.high)

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from contend.findings.looks import baseline_of, last_looks
-from contend.spec import Level
-from contend.store import LookRecord
 
 PLANS = "plans"
 
@@ -62,42 +58,6 @@ class StatementPlan:
         for step in self.steps:
             product *= max(1, step.rows or 1)
         return product
-
-
-@dataclass(frozen=True, slots=True)
-class PlansOfCell:
-    """One cell.
-
-    Args:
-        plans: by the statement's shape.
-        changed: shapes whose plan is another one than the baseline's; empty for the baseline.
-    """
-
-    cell: Mapping[str, Level]
-    plans: Mapping[str, StatementPlan]
-    changed: tuple[str, ...]
-
-
-def plans_of(
-    looks: Sequence[LookRecord], compared: str | None, baseline: Level | None
-) -> list[list[PlansOfCell]]:
-    """The last look at the plans of each cell, those side by side together."""
-    found = []
-    for records in last_looks(looks, PLANS):
-        base = baseline_of(records, compared, baseline)
-        theirs = {} if base is None else plans_in(base.figures)
-        found.append(
-            [
-                _of(record, theirs if record is not base and base is not None else {})
-                for record in records
-            ]
-        )
-    return found
-
-
-def _of(record: LookRecord, base: Mapping[str, StatementPlan]) -> PlansOfCell:
-    plans = plans_in(record.figures)
-    return PlansOfCell(record.cell, plans, changed(plans, base))
 
 
 def changed(

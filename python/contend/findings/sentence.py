@@ -21,7 +21,7 @@ class Said(str):
     """Words as they are printed: `Said("{} is {} slower", name, size)`.
 
     A place takes what is said already, a number that is `Given`, or a word without a number. The
-    figures of findings are said by `report.words`, and so are the names of levels.
+    figures of findings are said by `sections.words`, and so are the names of levels.
 
     Raises:
         TypeError: a bare number is to stand in a place, or stands in the words.

@@ -1,19 +1,24 @@
-"""What a look is taken at: the cells beside one another, their servers, and the load on them."""
+"""A look at a cause, and what it is taken at: the cells beside one another, their servers, and the
+load on them.
+
+Nothing heavy is imported here before a look is taken, because every report knows the looks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from contend.lab.testbed import Ready
-from contend.load import ArmSpec, LoadDriver, plan_in_slices
 from contend.outcome import Done, Outcome
-from contend.placement import Placed
 from contend.settings.load import Slicing, ends_with_its_work
-from contend.spec import Planned
+from contend.spec import Level, Planned
 from contend.store import LookRecord
+
+if TYPE_CHECKING:
+    from contend.lab.testbed import Ready
+    from contend.load import ArmSpec, LoadDriver
 
 
 def now() -> str:
@@ -65,6 +70,9 @@ class BlockToLookAt:
         Raises:
             LoadFailed: contend-load gave no result.
         """
+        from contend.load import plan_in_slices
+        from contend.placement import Placed
+
         plan = plan_in_slices(arms or self.arms, cut, seed=self.number)
         client = self.readies[0].client
         env = {key: value for ready in self.readies for key, value in ready.env.items()}
@@ -77,3 +85,16 @@ class BlockToLookAt:
             LookRecord(self.name, self.number, run.cell, self.started_at, now(), found)
             for run, found in zip(self.runs, figures, strict=True)
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class LookAtCause:
+    """One look at a cause.
+
+    Args:
+        having: options that private servers are started anew with for it; others are left alone.
+    """
+
+    name: str
+    take: Callable[[BlockToLookAt], list[LookRecord]]
+    having: Mapping[str, Level] = field(default_factory=dict)

@@ -10,8 +10,7 @@ from contend.errors import ContendError
 from contend.lab.design import MemoryLayout, entering, layout_of
 from contend.lab.effort import Effort
 from contend.lab.events import Listener, Notice
-from contend.lab.kinds_of_looks import LOOKS
-from contend.lab.look_block import BlockToLookAt
+from contend.lab.look_block import BlockToLookAt, LookAtCause
 from contend.lab.measure import arms_of, measure, seed_of
 from contend.lab.testbed import Ready, Testbed
 from contend.lab.timing import TIMED_S_MAX, event_times, is_timed
@@ -143,10 +142,9 @@ class Runner:
         """All levels of a block, or one after the other."""
         return [list(runs)] if self._effort.in_slices else [[run] for run in runs]
 
-    def look(self, runs: Sequence[Planned], name: str, block: int) -> list[LookRecord]:
+    def look(self, runs: Sequence[Planned], look: LookAtCause, block: int) -> list[LookRecord]:
         """Look at these runs, in turn; on servers that are started anew if the look wants other
         ones than there are."""
-        look = LOOKS[name]
         having = look.having if self._testbeds[0].own else {}
         if having != self._having:
             for testbed in self._testbeds:
@@ -157,7 +155,7 @@ class Runner:
         slices = self._slices(runs, cells)
         try:
             arms = arms_of(runs, cells, readies, self._entering(cells))
-            taken = BlockToLookAt(name, block, runs, arms, readies, self._load, slices)
+            taken = BlockToLookAt(look.name, block, runs, arms, readies, self._load, slices)
             return look.take(taken)
         finally:
             self._come_back(cells)

@@ -32,6 +32,7 @@ from contend.lab.events import (
     Notice,
 )
 from contend.lab.host_state import AskCpus, HostWatch
+from contend.lab.look_block import LookAtCause
 from contend.lab.looks import take_looks
 from contend.lab.runner import Runner
 from contend.lab.sessions import sessions_of
@@ -127,7 +128,7 @@ def begin(
     listen: Listener,
     *,
     about_why: WhyFacts | None = None,
-    looks: Sequence[str] = (),
+    looks: Sequence[LookAtCause] = (),
 ) -> None:
     """Make the run folder `path`, every run of the experiment, and then these looks at causes;
     `about_why` is kept with its facts."""
@@ -211,7 +212,7 @@ def resume(
     listen: Listener,
     *,
     experiment: Experiment | None = None,
-    looks: Sequence[str] = (),
+    looks: Sequence[LookAtCause] = (),
 ) -> None:
     """Make the runs that the folder does not hold yet, and then these looks at causes.
 
@@ -289,7 +290,7 @@ def _conduct(
     design: Design,
     equipment: Equipment,
     listen: Listener,
-    looks: Sequence[str],
+    looks: Sequence[LookAtCause],
 ) -> bool:
     """Make the runs that are left, then take the looks; whether one of these found something."""
     total, ended = folder.planned_count(), len(folder.ended())

@@ -20,16 +20,19 @@ from contend.findings import (
     Said,
     Study,
     claims_of,
+    leading_level,
     level_over,
 )
 from contend.metrics import THROUGHPUT, Metric
-from contend.report.basis import basis_of, in_the_sentence, sessions_of, would_take
-from contend.report.bounds import is_full_at
-from contend.report.model import Answer, Panel, Progress
-from contend.report.naming import Naming, columns_text, place_of, place_text
+from contend.report.basis import basis_of, would_take
+from contend.report.model import Answer, Progress
 from contend.report.sentence import amount_of, claim_sentence
-from contend.report.shape import sweep_sentences
-from contend.report.words import factor_label, figure_text, level_label, repeats_text, size_text
+from contend.sections.bounds import is_full_at
+from contend.sections.model import Panel
+from contend.sections.naming import Naming, columns_text, place_of, place_text
+from contend.sections.sessions import in_the_sentence, sessions_of
+from contend.sections.shape import sweep_sentences
+from contend.sections.words import factor_label, figure_text, level_label, repeats_text, size_text
 from contend.spec import Level, without_metric
 from contend.stats import Estimate
 
@@ -102,18 +105,6 @@ def _tone(analysis: Analysis, level: Level) -> str:
     """Better if the level is so anywhere that is certain."""
     tones = {one.tone for one in claims_of(analysis.compared, level).findings}
     return next((one for one in ("better", "worse") if one in tones), "")
-
-
-def leading_level(compared: Compared) -> Level:
-    """The level that the sentence is about: of those of which something is certain, the one with
-    the best change over all cells; of those that its interval does not tell apart, the first in
-    the file."""
-    wholes = list(compared.wholes)
-    told = [one for one in wholes if claims_of(compared, one.level)] or wholes
-    better = [one for one in told if one.tone == "better"] or told
-    pick = min if compared.metric.less_is_better else max
-    best = pick(better, key=lambda one: one.change.ratio).change
-    return next(one.level for one in better if one.change.low <= best.ratio <= one.change.high)
 
 
 def _without_comparison(study: Study, cells: Sequence[CellFigures], progress: Progress) -> Answer:

@@ -1,8 +1,7 @@
 """What the answer rests on: what was compared and how often, by what, where its noise lies, why it
 is finished, and what would change it.
 
-An interval is of the minutes in which it was measured. How far sessions of this host differ is told
-by what a run folder knows of the earlier ones; no verdict goes by that.
+How far sessions of this host differ is told too; no verdict goes by that.
 """
 
 from __future__ import annotations
@@ -21,14 +20,13 @@ from contend.findings import (
     Study,
     leading_cell,
     noise_of,
-    sessions_before,
 )
-from contend.report.model import Sessions
-from contend.report.naming import named, place_of
-from contend.report.words import SAYS_NOTHING, detectable_text, significant, size_text
+from contend.sections.naming import named, place_of
+from contend.sections.sessions import Sessions, in_the_basis
+from contend.sections.words import SAYS_NOTHING, detectable_text, size_text
 from contend.settings.load import ends_with_its_work
 from contend.spec import Level
-from contend.stats import SESSIONS_MIN, Between, layout_spread, units_to_reach
+from contend.stats import layout_spread, units_to_reach
 from contend.store import RunRecord
 from contend.units import format_duration
 
@@ -286,74 +284,3 @@ def repeat_s(study: Study) -> float:
 
 def _time(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
-
-
-_MINUTE_S = (45, 90)
-
-
-def sessions_of(study: Study, analysis: Analysis, level: Level) -> Sessions | None:
-    """What this run was told of a level when it began; None if nobody looked."""
-    known = sessions_before(study, analysis.table.metric, level)
-    if known is None:
-        return None
-    n, together = known
-    beside = Said("") if together is None else Said("on this host {}", _differ(study, together))
-    return Sessions(level, n, together, beside)
-
-
-def in_the_sentence(study: Study, earlier: Sessions | None) -> Said:
-    """After a claim: ` (measured in this minute; on this host sessions differ by ±4 %, from 5 of
-    them)`."""
-    if earlier is None or not earlier.beside or not study.decides:
-        return Said("")
-    return Said(" (measured in {}; {})", _minutes_of(study), earlier.beside)
-
-
-def in_the_basis(study: Study, earlier: Sessions | None) -> list[str]:
-    """What the interval does not hold, and what earlier sessions say of it."""
-    if earlier is None:
-        return []
-    of_now = f"The intervals are of {_minutes_of(study)}"
-    found = earlier.together
-    if found is None:
-        were = ("there was none", "there was 1")
-        known = were[earlier.n] if earlier.n < len(were) else f"there were {earlier.n}"
-        return [
-            f"{of_now}: how far sessions of this host differ is not known. That takes "
-            f"{SESSIONS_MIN} earlier runs of the same, and {known}."
-        ]
-    low, high = (_percent(one) for one in (found.low, found.high))
-    gain = 100 * math.expm1(found.mean)
-    return [
-        f"{of_now}. The {found.n} earlier sessions on this host have a mean of {gain:+.1f} % "
-        f"(±{_percent(found.half_width)}) and a standard deviation of {_percent(found.tau)} "
-        f"({low} to {high}) beyond their own errors; {found.confidence * 100:g} % of sessions lie "
-        f"within ±{_percent(found.spread)} of that mean."
-    ]
-
-
-def _minutes_of(study: Study) -> Said:
-    """When it was measured: `this minute`, `these 12 min`."""
-    begun = min(datetime.fromisoformat(one.started_at) for one in study.measured)
-    ended = max(datetime.fromisoformat(one.ended_at) for one in study.measured)
-    seconds = (ended - begun).total_seconds()
-    least, most = _MINUTE_S
-    if least <= seconds < most:
-        return Said("this minute")
-    return Said("these {}", Said.written(format_duration(seconds)))
-
-
-def _differ(study: Study, found: Between) -> Said:
-    several = len(study.roles.table_contexts()) * len(study.roles.column_levels) > 1
-    where = " over all cells" if several else ""
-    if not found.tau > 0:
-        return Said("{} sessions differ by no more than their own errors{}", Given(found.n), where)
-    words, spread = (
-        "sessions differ by ±{}{}, from {} of them",
-        Said.written(_percent(found.spread)),
-    )
-    return Said(words, spread, where, Given(found.n))
-
-
-def _percent(log: float) -> str:
-    return f"{significant(100 * math.expm1(log), 2)} %" if log < 1 else f"{math.exp(log):.1f}x"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gc
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import replace
+from typing import Any
 
 from contend.findings import (
     Analysis,
@@ -18,39 +18,29 @@ from contend.findings import (
     cell_figures,
     compared_of,
     costs_of,
-    counters_of,
     gate_of,
+    leading_level,
     study_of,
-    sweeps_of,
 )
-from contend.findings.budget import BUDGET, Budget, budgets_of
-from contend.findings.lock_waits import LOCKS, LocksOfCell, locks_of
-from contend.findings.looks import failed_looks
-from contend.findings.plans import PLANS, PlansOfCell, plans_of
-from contend.findings.server_says import server_says
-from contend.findings.switches import SWITCHES, SwitchesOfCell, switches_of
 from contend.metrics import KEY_REQUESTS
-from contend.report.answer import answer_of, leading_level
-from contend.report.basis import sessions_of
-from contend.report.beside import beside_of
-from contend.report.bounds import bounds_of
-from contend.report.budget import budget_section
+from contend.report.answer import answer_of
 from contend.report.charts import panel_charts, picture_of
-from contend.report.counters import counter_section
 from contend.report.gate import gate_of_study
 from contend.report.host_notes import host_notes_of
-from contend.report.host_state import host_state_section
-from contend.report.hosts import hosts_section
-from contend.report.lock_waits import lock_section
-from contend.report.locks import locks_section
-from contend.report.memory_nodes import memory_nodes_section
-from contend.report.model import Answer, Layout, Overall, Panel, Report, Section
+from contend.report.model import Answer, CauseText, Report
 from contend.report.notices import failures_of, progress_of, warnings_of
-from contend.report.panels import layout_of, other_levels_of, overall_of, panels_of, wholes_of
-from contend.report.parts import Parts
-from contend.report.plans import plan_section
-from contend.report.profile import profile_section
-from contend.report.provenance import (
+from contend.report.parts import Parts, missing_text
+from contend.report.why import cause_of, why_section
+from contend.sections import sessions, shape
+from contend.sections.model import Inputs, Layout, MadeSection, Panel, Section, Shown, TextTable
+from contend.sections.panels import (
+    layout_of,
+    other_levels_of,
+    overall_of,
+    panels_of,
+    wholes_of,
+)
+from contend.sections.provenance import (
     about_server,
     client_text,
     fact_groups,
@@ -58,15 +48,10 @@ from contend.report.provenance import (
     summary_of,
     variables_table,
 )
-from contend.report.scaling import scaling_section
-from contend.report.servers import differences_of
-from contend.report.shape import shape_charts, shapes_of
-from contend.report.statements import statements_of
-from contend.report.switches import switch_section
-from contend.report.tpcc import tpcc_section
-from contend.report.why import cause_of, why_section
+from contend.sections.registry import SECTIONS
+from contend.sections.words import repeats_each_text
 from contend.spec import CellSpec, Level, without_metric
-from contend.store import LookRecord, RunFolder
+from contend.store import RunFolder
 from contend.why.studies import BY_SECONDS
 from contend.why.studies.segmented_key_cache import expected_of
 
@@ -119,40 +104,22 @@ def _report(folder: RunFolder, study: Study) -> Report:
     arrival = _arrival(study)
     parts = Parts()
     part = parts.make
-    shapes = part("Growth along the columns", lambda: shapes_of(study, layout, panels), ())
-    sweeps = part("The curve of the load", lambda: sweeps_of(study), ())
-    cause, looked_at = part("Why", lambda: cause_of(study, naming, compared[0]), (None, None))
+    looks = part("Looks at causes", lambda: tuple(folder.looks()), ())
+    inputs = Inputs(folder, study, naming, layout, panels, cells, analyses, compared, looks)
+    made = _sections(inputs)
     lead = leading_level(compared[0]) if compared[0].wholes else None
     overall = part(
         "Changes over all tables",
         lambda: _overall(study, layout, panels, compared, first, lead),
         tuple(() for _ in compared),
     )
-    charts = part(
-        "Charts",
-        lambda: (
-            *shape_charts(shapes, layout),
-            *panel_charts(study.metrics, panels, layout, arrival),
-        ),
-        (),
-    )
+    charts = part("Charts", lambda: panel_charts(study.metrics, panels, layout, arrival), ())
     costs = part("What each level costs", lambda: _comparable(costs_of(study), study), ())
+    growth = next((one.shown for one in made if one.section is shape.SECTION and one.shown), None)
+    others = (*(growth.charts if growth else ()), *charts)
     picture = part(
-        "The picture", lambda: picture_of(study.roles, layout, panels, compared[0], charts), None
+        "The picture", lambda: picture_of(study.roles, layout, panels, compared[0], others), None
     )
-    looks = _looks_of(folder, study, parts)
-    sections = [
-        part("How the server scales", lambda: scaling_section(study, sweeps, layout, panels), None),
-        part("TPC-C", lambda: tpcc_section(study, cells), None),
-        *looks.sections,
-        part("Locks of the servers", lambda: locks_section(study, cells), None),
-        part("The hosts of the load", lambda: hosts_section(study, cells), None),
-        part("The state of the host", lambda: host_state_section(study, first), None),
-        part("Why: what takes the difference away", lambda: why_section(folder), None),
-        part("Profile", lambda: profile_section(folder), None),
-        part("The memory of each node", lambda: memory_nodes_section(study), None),
-        looked_at,
-    ]
     report = Report(
         name=experiment.name,
         question=experiment.question,
@@ -175,35 +142,14 @@ def _report(folder: RunFolder, study: Study) -> Report:
         gate=gate_of_study(study, first, gate_of(study, first)),
         picture=picture,
         wholes=wholes_of(layout, study.roles, (*compared, *costs)),
+        key="",
         layout=layout,
         panels=panels,
         compared=compared,
         costs=costs,
         overall=overall,
-        sessions=part(
-            "Earlier sessions",
-            lambda: None if first is None or lead is None else sessions_of(study, first, lead),
-            None,
-        ),
         cells=cells,
-        statements=part(
-            "Each statement", lambda: statements_of(study, naming, layout, panels, cells), None
-        ),
-        shapes=shapes,
-        sweeps=sweeps,
-        beside=part("Side by side", lambda: beside_of(study, layout.levels, first), None),
-        sections=tuple(filter(None, sections)),
-        counters=part(
-            "What else differs", lambda: counter_section(study, naming, counters_of(study)), None
-        ),
-        cause=cause,
-        bounds=part(
-            "What the machine allows",
-            lambda: bounds_of(
-                study, layout, panels, compared[0].comparisons, cause_told=cause is not None
-            ),
-            (),
-        ),
+        made=made,
         charts=tuple(one for one in charts if picture is None or one.id != picture.id),
         warnings=part("Warnings", lambda: warnings_of(study, compared, cells), ()),
         failures=failures_of(study),
@@ -212,64 +158,76 @@ def _report(folder: RunFolder, study: Study) -> Report:
         summary=part("Summary", lambda: summary_of(study), ()),
         facts=part("Facts", lambda: fact_groups(study), ()),
         variables=part("Variables", lambda: variables_table(study, naming), None),
-        differences=part(
-            "What still differs between the servers", lambda: differences_of(study), None
-        ),
-        budgets=looks.budgets,
-        locks=looks.locks,
-        plans=looks.plans,
-        switches=looks.switches,
         spec_text=experiment.source,
         overrides=experiment.overrides,
     )
-    missing = tuple(parts.missing)
-    return replace(report, missing=missing, sections=(*report.sections, *missing))
+    return replace(report, key=_key(report), lost=tuple(parts.missing))
 
 
-@dataclass(frozen=True, slots=True)
-class _Looks:
-    """What looks at causes found, by their kind, and what is said of it."""
-
-    budgets: tuple[tuple[Budget, ...], ...]
-    locks: tuple[tuple[LocksOfCell, ...], ...]
-    plans: tuple[tuple[PlansOfCell, ...], ...]
-    switches: tuple[tuple[SwitchesOfCell, ...], ...]
-    sections: tuple[Section | None, ...]
+def _read_cause(inputs: Inputs) -> tuple[CauseText | None, Shown | None] | None:
+    found = cause_of(inputs.study, inputs.naming, inputs.compared[0])
+    return found if any(found) else None
 
 
-Seen = TypeVar("Seen")
-
-
-def _looks_of(folder: RunFolder, study: Study, parts: Parts) -> _Looks:
-    looks = parts.make("Looks at causes", folder.looks, ())
-    path = None if study.roles.compared is None else study.roles.compared.path
-
-    def part(
-        title: str,
-        kind: str,
-        found_of: Callable[[Sequence[LookRecord], str | None, Level | None], list[list[Seen]]],
-        section_of: Callable[[list[list[Seen]], list[LookRecord], str | None], Section | None],
-    ) -> tuple[tuple[tuple[Seen, ...], ...], Section | None]:
-        def made() -> tuple[tuple[tuple[Seen, ...], ...], Section | None]:
-            found = found_of(looks, path, study.roles.baseline)
-            section = section_of(found, failed_looks(looks, kind), path)
-            return tuple(map(tuple, found)), section
-
-        return parts.make(title, made, ((), None))
-
-    def of_budgets(
-        found: list[list[Budget]], failed: list[LookRecord], compared: str | None
-    ) -> Section | None:
-        says = [server_says(study, [one.cell for one in group]) for group in found]
-        return budget_section(found, says, failed, compared)
-
-    budgets, budget = part("Where the time of a query goes", BUDGET, budgets_of, of_budgets)
-    switches, switch = part(
-        "Threads that were taken off their CPUs", SWITCHES, switches_of, switch_section
+def _show_cause(found: tuple[CauseText | None, Shown | None], _inputs: Inputs) -> Shown | None:
+    cause, figures = found
+    if cause is None:
+        return figures
+    refutation = f"What would refute it. {cause.refutation}"
+    return Shown(
+        cause.title,
+        cause.lead,
+        cause.tables,
+        cause.charts,
+        more=(*cause.paragraphs, refutation),
+        is_short=True,
+        is_open=cause.is_answer,
     )
-    plans, plan = part("By which plans statements are answered", PLANS, plans_of, plan_section)
-    locks, lock = part("What threads of the server wait for", LOCKS, locks_of, lock_section)
-    return _Looks(budgets, locks, plans, switches, (budget, switch, plan, lock))
+
+
+CAUSE = Section("cause", "Why", _read_cause, _show_cause)
+WHY = Section(
+    "why",
+    "Why: what takes the difference away",
+    lambda inputs: why_section(inputs.folder),
+    lambda shown, _inputs: replace(shown, is_short=True),
+)
+
+
+def _sections(inputs: Inputs) -> tuple[MadeSection, ...]:
+    """All that have something to say. One that cannot be made says so in its place."""
+    every: tuple[Section[Any], ...] = (CAUSE, WHY, *SECTIONS)
+    found = []
+    for section in every:
+        try:
+            read = section.read(inputs)
+            shown = None if read is None else section.show(read, inputs)
+        except Exception as error:  # Whatever it is, it is of this section alone.
+            lost = Shown(section.title, missing_text(error))
+            found.append(MadeSection(section, lost, is_missing=True))
+            continue
+        if read is not None:
+            found.append(MadeSection(section, shown, inputs, read))
+        if section is CAUSE:
+            told = read is not None and read[0] is not None
+            inputs = replace(inputs, cause_told=told)
+    return tuple(found)
+
+
+def _key(report: Report) -> str:
+    """How the tables of changes are read."""
+    decided = (
+        f"≈: the same, within ±{report.margin * 100:g} %; ?: not certain"
+        if report.progress.state == "complete"
+        else "no verdicts before the run is finished"
+    )
+    n = repeats_each_text(report.comparisons).removeprefix("n = ")
+    earlier = report.found(sessions.SECTION.name)
+    beside = f"; {earlier.beside}" if earlier is not None and earlier.beside else ""
+    return (
+        f"±: half of the interval; all intervals of this report hold together with "
+        f"{report.confidence * 100:g} %; {n}; {decided}{beside}."
+    )
 
 
 def _overall(
@@ -279,7 +237,7 @@ def _overall(
     compared: Sequence[Compared],
     first: Analysis | None,
     lead: Level | None,
-) -> tuple[tuple[Overall, ...], ...]:
+) -> tuple[tuple[TextTable, ...], ...]:
     overall = [overall_of(study, layout, panels, one) for one in compared]
     if lead is not None:
         overall[0] += other_levels_of(study, layout, first, lead)

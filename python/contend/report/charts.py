@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from contend.findings import Compared, Finding
 from contend.metrics import PERCENTILES, THROUGHPUT, Metric
-from contend.report.chart_style import (
+from contend.sections.chart_style import (
     HEIGHT,
     Spec,
     chart_title,
@@ -21,8 +21,8 @@ from contend.report.chart_style import (
     said,
     x_axis,
 )
-from contend.report.model import ChangeTable, Chart, GainRow, Layout, Panel
-from contend.report.words import SAYS_NOTHING, change_noun, gain_text, plain_gain, slug
+from contend.sections.model import ChangeTable, Chart, GainRow, Layout, Panel
+from contend.sections.words import SAYS_NOTHING, change_noun, gain_text, plain_gain, slug
 from contend.spec import Roles
 from contend.stats import finite
 

@@ -136,7 +136,7 @@ def _comparisons(folder: RunFolder, report: Report, factors: tuple[str, ...]) ->
     """Every change, the level as a whole first; a factor is empty if a change is over all of its
     levels, or over the columns from `first_column` to `last_column`."""
     del folder
-    columns = report.layout.column_values
+    columns, statements = report.layout.column_values, report.found("statements")
     rows = [
         {
             **one.cell,
@@ -155,7 +155,7 @@ def _comparisons(folder: RunFolder, report: Report, factors: tuple[str, ...]) ->
         }
         for compared in (
             *report.compared,
-            *(report.statements.compared if report.statements else ()),
+            *(statements.compared if statements else ()),
         )
         for one in compared.findings
     ]
@@ -167,7 +167,8 @@ def _comparisons(folder: RunFolder, report: Report, factors: tuple[str, ...]) ->
 def _statements(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
     """One row a statement and cell; none if the workload is not of the user's own statements."""
     del folder
-    found = report.statements.figures if report.statements else ()
+    statements = report.found("statements")
+    found = statements.figures if statements else ()
     ends = tuple(dict.fromkeys(end for one in found for end in one.figures))
     figures = tuple(f"{end}{bound}" for end in ends for bound in ("", "_low", "_high"))
     rows = []

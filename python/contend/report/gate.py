@@ -13,7 +13,7 @@ from contend.findings import Analysis, Gated, ReleaseGate, Study, slowdown_of
 from contend.outside import clean, one_line
 from contend.report.basis import repeat_s
 from contend.report.model import GateRow, GateText
-from contend.report.words import cell_phrase, gain_text, significant, size_text
+from contend.sections.words import cell_phrase, gain_text, significant, size_text
 from contend.stats import units_to_reach
 from contend.units import format_duration
 

@@ -16,25 +16,29 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from contend.files import replace_file
-from contend.findings import Finding
+from contend.findings import Compared, Finding
 from contend.outside import clean
 from contend.report import images
-from contend.report.chart_style import PALETTE, wide
 from contend.report.host_notes import note_text
-from contend.report.model import Chart, FactGroup, MetricTable, Panel, PublishedBlock, Report
+from contend.report.model import Report
 from contend.report.parts import missing_text
-from contend.report.words import (
+from contend.sections.chart_style import PALETTE, wide
+from contend.sections.model import (
+    Chart,
+    FactGroup,
+    Layout,
+    PublishedBlock,
+    TableCell,
+    TextTable,
+)
+from contend.sections.panels import metric_table, panel_table
+from contend.sections.words import (
     cell_phrase,
     change_title,
     detectable_text,
     figure_text,
     gain_text,
-    key_text,
-    notices_text,
-    plain_gain,
-    progress_text,
     repeats_each_text,
-    significant,
     times_text,
 )
 from contend.stats import Change, Estimate
@@ -68,26 +72,54 @@ def gain_cell(gain: Finding, usual_n: int) -> Markup:
     )
 
 
-def published_gain(gain: float) -> Markup:
-    return minus(plain_gain(gain))
-
-
-def estimate_cell(estimate: Estimate) -> Markup:
-    return _with_error(figure_text(estimate))
-
-
-def times_cell(change: Change) -> Markup:
-    return _with_error(times_text(change))
-
-
-def _with_error(text: str) -> Markup:
-    value, _, error = text.partition(" ")
+def cell(one: TableCell, usual_n: int) -> Markup:
+    """What stands in a cell of a table."""
+    if one is None:
+        return Markup('<span class="none">not measured</span>')
+    if isinstance(one, str):
+        return minus(one)
+    if isinstance(one, Finding):
+        return gain_cell(one, usual_n)
+    value, _, error = (
+        figure_text(one) if isinstance(one, Estimate) else times_text(one)
+    ).partition(" ")
     return Markup(f"{minus(value)} <small>{error}</small>")
+
+
+def kind(table: TextTable) -> str:
+    """Figures stand in columns of one width; texts take what they need."""
+    cells = (one for row in table.rows for one in row[1:])
+    return "words" if all(isinstance(one, str) for one in cells) else "figures"
 
 
 def breakable(name: str) -> Markup:
     """A long option name may break after its underscores."""
-    return Markup(str(escape(name)).replace("_", "_<wbr>"))
+    return Markup(str(minus(name)).replace("_", "_<wbr>"))
+
+
+def every_change(compared: Compared, layout: Layout) -> TextTable:
+    """Each change by a metric with its interval and verdict."""
+    doubted = any(one.change.twins_disagree for one in compared.findings)
+    rows = []
+    for one in compared.findings:
+        c = one.change
+        row = (place_name(one, layout.columns, layout.columns_label), *map(ratio, _ends(c)))
+        row += (str(c.n), one.word, detectable_text(c.detectable))
+        if doubted and c.twins_disagree:
+            row += (" to ".join(map(ratio, _ends(c.alone)[1:])), p_value(c.p_sign_flip))
+            row += (" to ".join(map(ratio, (c.robust.low, c.robust.high))),)
+        elif doubted:
+            row += ("", "", "")
+        rows.append(row)
+    heads = ("place", "ratio", "from", "to", "n", "verdict", "minimum detectable change")
+    more = ("t interval alone", "sign-flip p", "Hodges-Lehmann") if doubted else ()
+    caption = f"{compared.metric.title}: ratio over the baseline {layout.baseline}"
+    return TextTable(caption, (*heads, *more), tuple(rows))
+
+
+def _ends(change: Change | Estimate) -> tuple[float, float, float]:
+    middle = change.ratio if isinstance(change, Change) else change.mean
+    return middle, change.low, change.high
 
 
 def ratio(value: float) -> str:
@@ -98,11 +130,6 @@ def ratio(value: float) -> str:
 
 def p_value(value: float) -> str:
     return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
-
-
-def usual_n(comparisons: Sequence[Finding]) -> int:
-    """Repeats of the comparisons that lost none."""
-    return max((one.change.n for one in comparisons), default=0)
 
 
 def place_name(one: Finding, columns: Sequence[str], label: str) -> str:
@@ -117,17 +144,9 @@ def place_name(one: Finding, columns: Sequence[str], label: str) -> str:
 
 FILTERS: dict[str, Callable[..., Any]] = {
     "minus": minus,
-    "gain_cell": gain_cell,
-    "published_gain": published_gain,
-    "estimate_cell": estimate_cell,
+    "cell": cell,
+    "kind": kind,
     "breakable": breakable,
-    "ratio": ratio,
-    "p_value": p_value,
-    "detectable": detectable_text,
-    "place_name": place_name,
-    "usual_n": usual_n,
-    "times_cell": times_cell,
-    "times": lambda value: minus(significant(value, 3)),
 }
 
 
@@ -136,7 +155,7 @@ class _MetricGroup:
     """One metric over all panels: a section that opens."""
 
     title: str
-    tables: tuple[tuple[Panel, MetricTable], ...]
+    tables: tuple[TextTable, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,16 +208,18 @@ def render(report: Report, drawings: Mapping[str, str]) -> str:
             without_charts=note(report),
             chart_groups=_by_kind(report.charts),
             by_kind=_by_kind,
-            cause_groups=_by_kind(report.cause.charts if report.cause else ()),
             metric_groups=list(_metric_groups(report)),
             fact_groups=list(_fact_sections(report)),
             published=list(_published(report).items()),
-            progress_text=progress_text(report.progress),
+            progress_text=report.progress.text,
             notices_text=notices_text(report),
+            usual_n=max((one.change.n for one in report.comparisons), default=0),
+            panel_table=panel_table,
+            metric_table=metric_table,
+            every_change=every_change,
             note_text=note_text,
             change_title=change_title,
             repeats_each_text=repeats_each_text,
-            key_text=key_text,
             standing=_standing,
         )
     )
@@ -217,12 +238,20 @@ def all_charts(report: Report) -> tuple[Chart, ...]:
     """The picture under the answer first."""
     picture = (report.picture,) if report.picture else ()
     of_sections = (chart for section in report.sections for chart in section.charts)
-    return (
-        *picture,
-        *(report.cause.charts if report.cause else ()),
-        *of_sections,
-        *report.charts,
-    )
+    return (*picture, *of_sections, *report.charts)
+
+
+def notices_text(report: Report) -> str:
+    """How many warnings and failures there are, in a sentence each; empty if there are none."""
+    sentences = []
+    failed, warned = sum(notice.runs for notice in report.failures), len(report.warnings)
+    if failed:
+        sentences.append(
+            "1 run failed or was lost." if failed == 1 else f"{failed} runs failed or were lost."
+        )
+    if warned:
+        sentences.append("There is 1 warning." if warned == 1 else f"There are {warned} warnings.")
+    return " ".join(sentences)
 
 
 def _by_kind(charts: Sequence[Chart]) -> list[list[Chart]]:
@@ -232,10 +261,9 @@ def _by_kind(charts: Sequence[Chart]) -> list[list[Chart]]:
 def _metric_groups(report: Report) -> Iterator[_MetricGroup]:
     names = dict.fromkeys(table.key for panel in report.panels for table in panel.metrics)
     for name in names:
-        tables = tuple(
-            (panel, table) for panel in report.panels if (table := panel.metric(name)) is not None
-        )
-        yield _MetricGroup(tables[0][1].title, tables)
+        found = [(panel, table) for panel in report.panels if (table := panel.metric(name))]
+        tables = (metric_table(report.layout, panel, table) for panel, table in found)
+        yield _MetricGroup(found[0][1].title, tuple(tables))
 
 
 def _fact_sections(report: Report) -> Iterator[_FactSection]:

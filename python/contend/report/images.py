@@ -17,8 +17,8 @@ from types import ModuleType
 from contend.errors import RequestError
 from contend.files import replace_file
 from contend.outside import clean
-from contend.report.chart_style import THEMES
-from contend.report.model import Chart
+from contend.sections.chart_style import THEMES
+from contend.sections.model import Chart
 
 VEGA_LITE_VERSION = "6.4"
 _PNG_SCALE = 3.0

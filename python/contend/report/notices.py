@@ -14,10 +14,11 @@ from collections.abc import Iterable, Sequence
 
 from contend.findings import CellFigures, Compared, Study, means_of_repeats, pairs_of
 from contend.metrics import THROUGHPUT, Metric, metric_of
-from contend.report.host_state import paged_out
-from contend.report.model import Notice, Progress
-from contend.report.provenance import sessions_differ
-from contend.report.words import cell_phrase, significant
+from contend.report.model import Progress
+from contend.sections.host_state import paged_out
+from contend.sections.model import Notice
+from contend.sections.provenance import sessions_differ
+from contend.sections.words import cell_phrase, significant
 from contend.spec import without_metric
 from contend.stats import Steadiness, estimate, look_for_trend
 from contend.store import RunRecord

@@ -12,24 +12,24 @@ from pathlib import Path
 from typing import TypeVar
 
 from contend.errors import ContendError
-from contend.report.model import Section
+from contend.sections.model import Shown
 
 Made = TypeVar("Made")
 Otherwise = TypeVar("Otherwise")
 
 
 class Parts:
-    """Makes the parts of one report; `missing` has a section for each that could not be made."""
+    """Makes the parts of one report; `missing` has what stands for each that could not be made."""
 
     def __init__(self) -> None:
-        self.missing: list[Section] = []
+        self.missing: list[Shown] = []
 
     def make(self, title: str, how: Callable[[], Made], otherwise: Otherwise) -> Made | Otherwise:
         """What `how` makes; `otherwise` if that fails."""
         try:
             return how()
         except Exception as error:  # Whatever it is, it is of this part alone.
-            self.missing.append(Section(title, missing_text(error), ()))
+            self.missing.append(Shown(title, missing_text(error)))
             return otherwise
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from contend.findings import Claims, Compared, Finding, Given, Said, claims_of
 from contend.metrics import THROUGHPUT, Metric
-from contend.report.naming import USE, Naming, as_sentence, columns_text, place_of
-from contend.report.words import change_of, gain_text, size_text
+from contend.sections.naming import USE, Naming, as_sentence, columns_text, place_of
+from contend.sections.words import change_of, gain_text, size_text
 from contend.spec import Level, Roles
 
 

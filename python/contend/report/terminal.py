@@ -1,10 +1,15 @@
-"""The report in a terminal: 80 columns are enough, and colour only repeats what marks say."""
+"""The report in a terminal: 80 columns are enough, and colour only repeats what marks say.
+
+In short it is the answer: what was measured, the sentence, what bears on how it is read, the
+changes by the metric that decides, every metric over all cells, and the cause. `full` has it all.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from rich.box import SIMPLE_HEAD
@@ -13,33 +18,14 @@ from rich.table import Table
 from rich.text import Text
 
 from contend.findings import Finding
-from contend.metrics import Metric
 from contend.outside import one_line
 from contend.report.host_notes import note_text
-from contend.report.model import (
-    ChangeTable,
-    Layout,
-    Notice,
-    Overall,
-    Panel,
-    Report,
-    Section,
-    ShapeRow,
-    StatementTable,
-    TextTable,
-)
+from contend.report.model import Report
 from contend.report.parts import missing_text
-from contend.report.words import (
-    change_title,
-    figure_text,
-    gain_text,
-    key_text,
-    notices_text,
-    plain_gain,
-    progress_text,
-    significant,
-    times_text,
-)
+from contend.sections.model import MadeSection, Notice, Shown, TableCell, TextTable
+from contend.sections.panels import metric_table, panel_table
+from contend.sections.words import change_title, figure_text, gain_text, times_text
+from contend.stats import Estimate
 
 _STYLES = {
     "better": "bold cyan",
@@ -54,34 +40,17 @@ _TEXT_WIDTH = 88
 _GAP = 2
 _NAME_WIDTH = 44
 
-Rows = list[tuple[Text, list[Text]]]
+_WARNED, _EXPLAINED = 4, 3
+"""Lines, in short: of what bears on how the answer is read, and of a section with its title."""
+
+_OF_HOST = ("host-", "io-", "memory-", "noisy-", "throttled", "files-")
+"""Warnings of the host come after those of what was measured."""
 
 
 def render(report: Report, console: Console, *, full: bool = False) -> None:
-    """Print the report in the order of the page: the answer, the changes along the load and as a
-    whole, what bears on them. `full` opens what the page has folded."""
+    """Print the report; `full` has every section, figure and fact, in the order of the page."""
     out = _Out(console)
-    is_compared = bool(report.comparisons)
-    parts: list[Callable[[], None]] = [
-        lambda: _head(report, out),
-        lambda: _answer(report, out),
-        lambda: (
-            _changes(report, out, full=full)
-            if is_compared
-            else _metrics(report, out, [report.metric.name])
-        ),
-        lambda: _shapes(report, out),
-        lambda: _statements(report, out, full=full),
-        lambda: _beside(report, out),
-        lambda: _cause(report, out, full=full),
-        lambda: _counters(report, out, full=full),
-        *(partial(_section, one, out, full=full) for one in report.sections),
-        lambda: _differences(report, out, full=full),
-        lambda: _metrics(report, out, []) if full and is_compared else None,
-        lambda: _notices(report, out),
-        lambda: _provenance(report, out) if full else _more(report, out),
-    ]
-    for part in parts:
+    for part in (_full if full else _short)(report, out):
         try:
             part()
         except OSError:
@@ -90,10 +59,43 @@ def render(report: Report, console: Console, *, full: bool = False) -> None:
             out.line(missing_text(error))
 
 
-def _more(report: Report, out: _Out) -> None:
+Parts = Iterator[Callable[[], None]]
+
+
+def _short(report: Report, out: _Out) -> Parts:
+    yield lambda: _head(report, out, full=False)
+    yield lambda: _answer(report, out)
+    yield lambda: _warned(report, out)
+    if report.comparisons:
+        yield lambda: _changes(report, out, full=False)
+    else:
+        yield lambda: _metrics(report, out, [report.metric.name])
+    for made in report.made:
+        if made.shown is not None and (made.shown.is_short or made.is_missing):
+            yield partial(out.brief, made.shown)
+    for shown in report.lost:
+        yield partial(out.brief, shown)
     if report.cells:
-        out.line()
-        out.line("All figures, the method and the facts: `contend show --full`.", "dim")
+        yield lambda: out.line()
+        yield lambda: out.line(
+            "All figures, the method and the facts: `contend show --full`.", "dim"
+        )
+
+
+def _full(report: Report, out: _Out) -> Parts:
+    yield lambda: _head(report, out, full=True)
+    yield lambda: _answer(report, out)
+    yield lambda: _host(report, out)
+    if report.comparisons:
+        yield lambda: _changes(report, out, full=True)
+    for made in report.made:
+        if made.shown is not None:
+            yield partial(_section, made, out)
+    for shown in report.lost:
+        yield partial(out.section, shown)
+    yield lambda: _metrics(report, out, [])
+    yield lambda: _notices(report, out)
+    yield lambda: _provenance(report, out)
 
 
 class _Out:
@@ -102,81 +104,119 @@ class _Out:
     def __init__(self, console: Console) -> None:
         self.console = console
 
+    @property
+    def width(self) -> int:
+        return min(self.console.width, _TEXT_WIDTH)
+
     def line(self, text: str = "", style: str = "") -> None:
-        self._wrapped(text, style, indent="")
+        for line in self._wrapped(text):
+            self._print(Text(line, style=style))
 
     def item(self, text: str, style: str = "") -> None:
-        self._wrapped(text, style, indent="  ")
+        for line in self._wrapped(text, indent="  "):
+            self._print(Text(line, style=style))
+
+    def cut(self, text: str, style: str = "", *, indent: str = "") -> None:
+        """One line, however long the text is."""
+        (line, *more) = self._wrapped(text, indent=indent)
+        if more:
+            line = line if len(line) < self.width else line[: self.width - 1].rstrip()
+            line = f"{line.rstrip(' ,;:(')}…"
+        self._print(Text(line, style=style))
 
     def verbatim(self, text: str) -> None:
         for line in text.split("\n"):
             self._print(Text(line))
 
-    def _wrapped(self, text: str, style: str, *, indent: str) -> None:
-        width = min(self.console.width, _TEXT_WIDTH)
+    def _wrapped(self, text: str, *, indent: str = "") -> list[str]:
         # A path that is broken at a hyphen cannot be copied.
         wrapper = textwrap.TextWrapper(
-            width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+            self.width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
         )
-        for line in wrapper.wrap(text) or [""]:
-            self._print(Text(line, style=style))
+        return wrapper.wrap(text) or [""]
 
     def head(self, text: str) -> None:
         self.line()
         self.line(text, "bold")
 
-    def figures(self, layout: Layout, title: str, rows: Rows) -> None:
-        """A table of the layout's levels and columns."""
-        by = (
-            f"{layout.rows_label} by {layout.columns_label}".strip() if layout.columns_label else ""
-        )
-        text = ", ".join(part for part in (title, by) if part)
-        self.table(text, [head or "all" for head in layout.columns], rows, dim=not title)
+    def brief(self, shown: Shown) -> None:
+        """The title, and as many whole sentences as there is room for."""
+        self.head(shown.title)
+        first, *others = re.split(r"(?<=[.!?]) (?=[A-Z])", shown.lead)
+        for sentence in others:
+            if len(self._wrapped(longer := f"{first} {sentence}")) >= _EXPLAINED:
+                break
+            first = longer
+        *lines, last = self._wrapped(first)[: _EXPLAINED - 1]
+        for line in lines:
+            self._print(Text(line))
+        rest = first[len(" ".join((*lines, last))) :]
+        self.cut(f"{last}{rest}")
 
-    def table(self, title: str, heads: Sequence[str], rows: Rows, *, dim: bool = False) -> None:
-        """A table of figures, cut into several if its columns are too many for the width."""
-        self.line()
-        if title:
-            self.line(title, "dim" if dim else "bold")
-        label_width = max(label.cell_len for label, cells in rows if cells)
-        widths = [
-            max(len(head), *(cells[column].cell_len for _, cells in rows if cells))
-            for column, head in enumerate(heads)
+    def section(self, shown: Shown) -> None:
+        self.head(shown.title)
+        self.line(shown.lead)
+        for text in shown.more:
+            self.line()
+            self.line(text)
+        for table in shown.tables:
+            self.table(table)
+
+    def table(self, table: TextTable, *, head: str = "bold") -> None:
+        """Cut into several if its columns are too many for the width; if one alone is too wide for
+        it, its texts are folded."""
+        rows = [
+            (
+                _quiet(str(row[0]), at in table.quiet),
+                [_cell(one, at in table.quiet) for one in row[1:]],
+            )
+            for at, row in enumerate(table.rows)
         ]
+        heads = table.columns[1:]
+        label_width = max(label.cell_len for label, _ in rows)
+        widths = [
+            max([len(head), *(cells[at].cell_len for _, cells in rows if cells)])
+            for at, head in enumerate(heads)
+        ]
+        if max(widths, default=0) + _GAP + label_width > self.console.width:
+            self._folded(table)
+            return
+        self.line()
+        if table.caption:
+            self.line(table.caption, head)
         for columns in _fitting(widths, self.console.width - label_width):
-            head = Text(" " * label_width, style="dim")
+            over = Text(" " * label_width, style="dim")
             for column in columns:
-                head.append(heads[column].rjust(widths[column] + _GAP))
-            self._print(head)
+                over.append(heads[column].rjust(widths[column] + _GAP))
+            self._print(over)
             for label, cells in rows:
                 row = label.copy()
                 if cells:
                     row.pad_right(label_width - label.cell_len)
                 for column in columns if cells else ():
-                    cell = cells[column]
-                    row.append(" " * (widths[column] + _GAP - cell.cell_len))
-                    row.append_text(cell)
+                    row.append(" " * (widths[column] + _GAP - cells[column].cell_len))
+                    row.append_text(cells[column])
                 self._print(row)
+
+    def _folded(self, words: TextTable) -> None:
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, title_justify="left")
+        # Names are not broken for the sake of long values.
+        widest = max((len(str(row[0])) for row in words.rows), default=0)
+        widths = [min(widest, _NAME_WIDTH), *(0 for _ in words.columns[1:])]
+        for column, width in zip(words.columns, widths, strict=True):
+            head = Text(one_line(column))
+            table.add_column(head, header_style="dim", overflow="fold", min_width=width)
+        for row in words.rows:
+            table.add_row(*(Text(one_line(_cell(cell).plain)) for cell in row))
+        self.line()
+        self.line(words.caption)
+        self.console.print(table, highlight=False)
 
     def _print(self, text: Text) -> None:
         if "\n" in text.plain:
             # As long as before, so that colours stay where they are.
             text.plain = text.plain.replace("\n", " ")
         self.console.print(text, highlight=False, no_wrap=True, crop=False, overflow="ignore")
-
-    def words(self, words: TextTable) -> None:
-        table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, title_justify="left")
-        # Names are not broken for the sake of long values.
-        widest = max((len(row[0]) for row in words.rows), default=0)
-        widths = [min(widest, _NAME_WIDTH), *(0 for _ in words.columns[1:])]
-        for column, width in zip(words.columns, widths, strict=True):
-            head = Text(one_line(column))
-            table.add_column(head, header_style="dim", overflow="fold", min_width=width)
-        for row in words.rows:
-            table.add_row(*(Text(one_line(cell)) for cell in row))
-        self.line()
-        self.line(words.caption)
-        self.console.print(table, highlight=False)
 
 
 def _fitting(widths: Sequence[int], room: int) -> list[list[int]]:
@@ -190,10 +230,34 @@ def _fitting(widths: Sequence[int], room: int) -> list[list[int]]:
     return [[column] for column in range(len(widths))]
 
 
-def _head(report: Report, out: _Out) -> None:
-    facts = [text for _, text in report.summary]
-    out.line(report.question or report.name, "bold")
-    out.line(" · ".join([report.name, *facts, f"runs: {progress_text(report.progress)}"]), "dim")
+def _quiet(text: str, is_quiet: bool) -> Text:
+    return Text(text, style="dim" if is_quiet else "")
+
+
+def _cell(cell: TableCell, is_quiet: bool = False) -> Text:
+    if cell is None:
+        return Text(_NOT_MEASURED, style="dim")
+    if isinstance(cell, str):
+        return _quiet(cell, is_quiet)
+    if isinstance(cell, Finding):
+        text = gain_text(cell.change) + _MARKS.get(cell.tone, "")
+        return Text(text, style=_STYLES[cell.tone])
+    return Text(figure_text(cell) if isinstance(cell, Estimate) else times_text(cell))
+
+
+def _head(report: Report, out: _Out, *, full: bool) -> None:
+    facts = [report.name, *(text for name, text in report.summary if full or name != "Load")]
+    runs = f"runs: {report.progress.text}"
+    if full:
+        out.line(report.question or report.name, "bold")
+        out.line(" · ".join([*facts, runs]), "dim")
+    else:
+        out.cut(report.question or report.name, "bold")
+        if report.progress.state != "complete":
+            facts.insert(1, runs)
+        while len(facts) > 1 and len(" · ".join(facts)) > out.width:
+            facts.pop()
+        out.line(" · ".join(facts), "dim")
     if report.about_server:
         out.line(report.about_server, "yellow")
 
@@ -210,158 +274,65 @@ def _answer(report: Report, out: _Out) -> None:
         out.line(
             f"The run stopped before its end. Resume with `contend run --resume {report.path}`."
         )
-    if report.host_notes:
-        out.line("The host, as doctor saw it before the runs:", "yellow")
-        for note in report.host_notes:
-            out.item(note_text(note, len(report.compared)))
-    noticed = notices_text(report)
-    if noticed:
-        out.line(f"{noticed} See the end.", "yellow")
     if not report.cells:
         for line in answer.basis:
             out.line(line)
 
 
+def _warned(report: Report, out: _Out) -> None:
+    """What bears most on how the answer is read, a line each."""
+    notes = [one for one in report.host_notes if not one.ignored]
+    most = sorted(report.warnings, key=lambda one: (one.code.startswith(_OF_HOST), -one.runs))
+    said = [
+        *(_failure(one) for one in report.failures),
+        *(note_text(one, len(report.compared)) for one in notes if one.severity == "severe"),
+        *map(_warning, most),
+        *(note_text(one, len(report.compared)) for one in notes if one.severity != "severe"),
+    ]
+    shown = said if len(said) <= _WARNED else said[: _WARNED - 1]
+    for text in shown:
+        out.cut(text, "yellow")
+    if more := len(said) - len(shown):
+        out.line(f"and {more} more warnings: `contend show --full`", "yellow")
+
+
+def _host(report: Report, out: _Out) -> None:
+    if report.host_notes:
+        out.line("The host, as doctor saw it before the runs:", "yellow")
+        for note in report.host_notes:
+            out.item(note_text(note, len(report.compared)))
+
+
 def _changes(report: Report, out: _Out, *, full: bool) -> None:
-    """Along the load, as a whole by every metric, then place by place: of the metric that decides,
-    or of all."""
+    """Along the load, as a whole by every metric, then place by place, metric by metric; in short
+    the first table of the metric that decides, and the whole."""
     for at, (compared, overall) in enumerate(zip(report.compared, report.overall, strict=True)):
         if not compared.comparisons or (at and not full):
             continue
         out.head(change_title(compared.metric, report.layout.baseline))
-        panels = [(panel.title, _change_rows(panel, panel.changes[at])) for panel in report.panels]
-        over = list(overall)
-        if len(panels) > 1:
-            first = over.pop(0)
-            out.table(first.title, first.heads, _overall_rows(first))
-        else:
-            out.figures(report.layout, *panels.pop())
-        if not at:
-            _wholes(report, out)
-        for table in over:
-            out.table(table.title, table.heads, _overall_rows(table))
-        for title, rows in panels:
-            out.figures(report.layout, title, rows)
-        _published(report, compared.metric, out)
+        tables = [*overall, *(panel_table(report.layout, panel, at) for panel in report.panels)]
+        if len(report.panels) == 1:
+            tables.insert(0, tables.pop())
+        first, *others = tables
+        out.table(first, head="" if len(tables) > 1 else "dim")
+        if not at and report.wholes is not None:
+            out.table(report.wholes)
+            out.line()
+            out.line(report.key, "dim")
+        for table in others if full else ():
+            out.table(table)
+        _published(report, at, out, is_shown=full or len(report.panels) == 1)
 
 
-def _wholes(report: Report, out: _Out) -> None:
-    if report.wholes is None:
-        return
-    rows: Rows = [
-        (Text(row.metric.title), [_gain(gain) for gain in row.gains]) for row in report.wholes.rows
-    ]
-    out.table(report.wholes.title, report.wholes.heads, rows)
-    out.line()
-    out.line(key_text(report), "dim")
-
-
-def _overall_rows(overall: Overall) -> Rows:
-    return [(Text(row.label), [_gain(gain) for gain in row.gains]) for row in overall.rows]
-
-
-def _published(report: Report, metric: Metric, out: _Out) -> None:
+def _published(report: Report, at: int, out: _Out, *, is_shown: bool) -> None:
+    metric = report.compared[at].metric
     blocks = {
         block.name: block.machine for panel in report.panels for block in panel.published_of(metric)
     }
-    if blocks:
+    if blocks and is_shown:
         out.line()
         for name, machine in blocks.items():
-            out.line(f"{name}: {machine}; no intervals", "dim")
-
-
-def _beside(report: Report, out: _Out) -> None:
-    if report.beside is None:
-        return
-    out.head(report.beside.title)
-    out.line(report.beside.lead, "dim")
-    for panel in report.beside.panels:
-        rows: Rows = [
-            (
-                Text(row.label, style="dim" if row.is_difference else ""),
-                [_gain(gain) for gain in row.gains],
-            )
-            for row in panel.rows
-        ]
-        out.figures(report.layout, panel.title, rows)
-
-
-def _shapes(report: Report, out: _Out) -> None:
-    for shape in report.shapes:
-        out.head(shape.title)
-        out.line(shape.lead, "dim")
-        for panel in shape.panels:
-            rows: Rows = [
-                (Text(row.label, style="dim" if row.published else ""), _shape_cells(row))
-                for row in panel.rows
-            ]
-            out.figures(report.layout, panel.title, rows)
-
-
-def _shape_cells(row: ShapeRow) -> list[Text]:
-    if row.published:
-        return [
-            Text("" if one is None else significant(one, 3), style="dim") for one in row.published
-        ]
-    first, *others = row.measured
-    del first
-    return [
-        Text("1"),
-        *(Text(times_text(one) if one else _NOT_MEASURED) for one in others),
-    ]
-
-
-def _statements(report: Report, out: _Out, *, full: bool) -> None:
-    found = report.statements
-    if found is None:
-        return
-    out.head("Each statement, ms (mean)")
-    if found.is_long and not full:
-        out.line("They are many: the page has them, and so does `contend show --full`.")
-        return
-    out.line(found.lead, "dim")
-    for text in found.sentences:
-        out.line(text)
-    for table in found.tables:
-        out.figures(report.layout, table.title, _statement_rows(report.layout, table))
-    if full:
-        out.head("Each statement, ms (95th percentile)")
-        for table in found.tails:
-            out.figures(report.layout, table.title, _statement_rows(report.layout, table))
-        for name, text in found.texts:
-            out.item(f"{name}: {text}")
-
-
-def _statement_rows(layout: Layout, table: StatementTable) -> Rows:
-    rows: Rows = []
-    for group in table.groups:
-        for row in group.rows:
-            label = group.name if len(group.rows) == 1 else f"{group.name}, {row.label}"
-            cells = [Text(figure_text(e) if e else _NOT_MEASURED) for e in row.estimates]
-            rows.append((Text(label), cells))
-        rows += [
-            (Text(f"  {row.label} over {layout.baseline}, %"), [_gain(g) for g in row.gains])
-            for row in group.changes
-        ]
-    return rows
-
-
-def _change_rows(panel: Panel, changes: ChangeTable) -> Rows:
-    rows: Rows = [(Text(row.label), [_gain(gain) for gain in row.gains]) for row in changes.rows]
-    for block in panel.published_of(changes.metric):
-        rows.append((Text(f"{block.name}, published, other machine", style="dim"), []))
-        for label, gains in block.rows:
-            name = Text(label, style="dim")
-            cells = [Text("" if gain is None else plain_gain(gain), style="dim") for gain in gains]
-            rows.append((name, cells))
-    return rows
-
-
-def _gain(gain: Finding | None) -> Text:
-    if gain is None:
-        return Text(_NOT_MEASURED, style="dim")
-    text = gain_text(gain.change) + _MARKS.get(gain.tone, "")
-    return Text(text, style=_STYLES[gain.tone])
+            out.cut(f"{name}: published, no intervals; {machine}", "dim")
 
 
 def _metrics(report: Report, out: _Out, keys: Sequence[str]) -> None:
@@ -373,81 +344,23 @@ def _metrics(report: Report, out: _Out, keys: Sequence[str]) -> None:
         if not keys or table.key in keys
     )
     for key in shown:
-        for index, panel in enumerate(report.panels):
-            table = panel.metric(key)
-            if table is None:
-                continue
-            if index == 0:
-                out.head(f"{table.title}, {table.unit}" if table.unit else table.title)
-            rows: Rows = [
-                (
-                    Text(row.label),
-                    [Text(figure_text(e) if e else _NOT_MEASURED) for e in row.estimates],
-                )
-                for row in table.rows
-            ]
-            out.figures(report.layout, panel.title, rows)
+        for panel in report.panels:
+            if (table := panel.metric(key)) is not None:
+                out.table(metric_table(report.layout, panel, table))
 
 
-def _section(section: Section, out: _Out, *, full: bool) -> None:
-    out.head(section.title)
-    out.line(section.lead)
-    for table in section.tables if full else ():
-        heads = table.columns[1:]
-        rows: Rows = [(Text(row[0]), [Text(cell) for cell in row[1:]]) for row in table.rows]
-        out.table(table.caption, heads, rows)
+def _section(made: MadeSection, out: _Out) -> None:
+    if made.shown is not None:
+        out.section(made.shown)
 
 
-def _cause(report: Report, out: _Out, *, full: bool) -> None:
-    cause = report.cause
-    if cause is not None:
-        out.head(cause.title)
-        out.line(cause.lead)
-        for text in cause.paragraphs if full else ():
-            out.line()
-            out.line(text)
-        for table in cause.tables if full or cause.is_answer else ():
-            out.words(table)
-        if full:
-            out.line()
-            out.line(f"What would refute it. {cause.refutation}")
-    if report.bounds:
-        out.head("What the machine allows")
-        out.line(" ".join(report.bounds))
+def _failure(notice: Notice) -> str:
+    runs = "run" if notice.runs == 1 else "runs"
+    return f"{notice.runs} {runs} {notice.code}: {notice.message}"
 
 
-_COUNTERS_SHOWN = 5
-"""Rows of a table of counters, unless all is shown."""
-
-
-def _counters(report: Report, out: _Out, *, full: bool) -> None:
-    """The largest differences of each level, a line each; the page has more, and the JSON all."""
-    if report.counters is None:
-        return
-    out.head(report.counters.title)
-    out.line(report.counters.lead)
-    if full and report.counters.notes:
-        out.line(report.counters.notes)
-    for table in report.counters.tables:
-        out.line(f"{table.caption}:", "dim")
-        for name, *figures in table.rows if full else table.rows[:_COUNTERS_SHOWN]:
-            said = zip(table.columns[1:], figures, strict=True)
-            out.item(f"{name}: {', '.join(f'{head} {figure}' for head, figure in said)}")
-
-
-def _differences(report: Report, out: _Out, *, full: bool) -> None:
-    """How many they are, and on demand all of them."""
-    if report.differences is None:
-        return
-    out.head("What still differs between the servers")
-    for text in report.differences.leads:
-        out.item(text)
-    if not full:
-        out.item("The page lists them side by side, and so does `contend show --full`.")
-        return
-    for table in report.differences.tables:
-        if table.rows:
-            out.words(table)
+def _warning(notice: Notice) -> str:
+    return f"{notice.code} ({notice.runs} of {notice.planned_runs} runs): {notice.message}"
 
 
 def _notices(report: Report, out: _Out) -> None:
@@ -455,11 +368,9 @@ def _notices(report: Report, out: _Out) -> None:
     if not report.warnings and not report.failures:
         out.line("None: no run failed, none was lost, and no check complained.")
     for notice in report.failures:
-        runs = "run" if notice.runs == 1 else "runs"
-        out.item(f"{notice.runs} {runs} {notice.code}: {notice.message}{_where(notice)}")
+        out.item(f"{_failure(notice)}{_where(notice)}")
     for notice in report.warnings:
-        share = f"{notice.runs} of {notice.planned_runs} runs"
-        out.item(f"{notice.code} ({share}): {notice.message}{_where(notice)}")
+        out.item(f"{_warning(notice)}{_where(notice)}")
 
 
 def _where(notice: Notice) -> str:
@@ -482,7 +393,7 @@ def _provenance(report: Report, out: _Out) -> None:
         for name, value in group.facts:
             out.item(f"{name}: {value}")
     if report.variables:
-        out.words(report.variables)
+        out.table(report.variables)
     out.head("The experiment file")
     for override in report.overrides:
         out.item(f"--set {override}")

@@ -12,12 +12,13 @@ from typing import Any
 from contend.findings import Compared, Figure, Finding, Given, Said, Study, study_of
 from contend.probed import WhyFacts
 from contend.report.charts import shares_chart
-from contend.report.model import CauseText, Chart, Section, TextTable
-from contend.report.naming import Naming
-from contend.report.provenance import cpu_count
-from contend.report.steps_chart import Bar, steps_chart
-from contend.report.warmth_charts import curves
-from contend.report.words import (
+from contend.report.model import CauseText
+from contend.sections.model import Chart, Shown, TextTable
+from contend.sections.naming import Naming
+from contend.sections.provenance import cpu_count
+from contend.sections.steps_chart import Bar, steps_chart
+from contend.sections.warmth_charts import curves
+from contend.sections.words import (
     UNKNOWN,
     cell_phrase,
     error_text,
@@ -53,7 +54,7 @@ from contend.why.tried import (
 
 def cause_of(
     study: Study, naming: Naming, compared: Compared
-) -> tuple[CauseText | None, Section | None]:
+) -> tuple[CauseText | None, Shown | None]:
     """Why, if there is a difference that is certain; else what a cause would go by. A cause from a
     newer contend is no reason to fail."""
     candidate = STUDIES.get(study.experiment.explain or "")
@@ -65,7 +66,7 @@ def cause_of(
         return None, None
     tables = tuple(TextTable(one.caption, one.heads, one.rows) for one in found.tables)
     if not found.certain:
-        return None, Section("What was looked at for a cause", _why_not(study), tables)
+        return None, Shown("What was looked at for a cause", _why_not(study), tables)
     text = CauseText(
         title=candidate.title,
         lead=found.lead,
@@ -229,7 +230,7 @@ def why_of(folder: RunFolder) -> tuple[WhyFacts, DifferenceTried | None] | None:
     return None if about is None else (about, tried_of(study))
 
 
-def why_section(folder: RunFolder) -> Section | None:
+def why_section(folder: RunFolder) -> Shown | None:
     """The sentence, and a table of what was tried and what was not."""
     found = why_of(folder)
     if found is None:
@@ -252,7 +253,7 @@ def why_section(folder: RunFolder) -> Section | None:
     untested = by_reason(untested_of(about, tried))
     if untested:
         tables.append(TextTable("Not tried", ("cause", "because"), untested))
-    return Section("Why: what takes the difference away", sentence_of(tried), tuple(tables))
+    return Shown("Why: what takes the difference away", sentence_of(tried), tuple(tables))
 
 
 def sentence_of(tried: DifferenceTried | None) -> str:

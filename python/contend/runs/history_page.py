@@ -11,14 +11,14 @@ from markupsafe import Markup
 from contend import __version__
 from contend.files import write_output
 from contend.report import images
-from contend.report.chart_style import DOT, PALETTE, frame
 from contend.report.html import asset
-from contend.report.model import Chart
-from contend.report.words import significant, slug
 from contend.runs import history_text
 from contend.runs.history import History
 from contend.runs.page import filled
 from contend.runs.series import Series
+from contend.sections.chart_style import DOT, PALETTE, frame
+from contend.sections.model import Chart
+from contend.sections.words import significant, slug
 
 CHARTS_MAX = 12
 """Drawn, those that changed first: each takes a tenth of a second."""

@@ -11,11 +11,11 @@ from typing import Any
 
 from contend.findings import Origin
 from contend.metrics import THROUGHPUT
-from contend.report.provenance import naming_in
-from contend.report.words import cell_phrase, estimate_text, gain_text, significant, size_text
 from contend.runs.changes import FAMILY, Break, ChangePoint
 from contend.runs.history import History
 from contend.runs.series import RUNS_A_SIDE, Series
+from contend.sections.provenance import naming_in
+from contend.sections.words import cell_phrase, estimate_text, gain_text, significant, size_text
 from contend.stats import Estimate, estimate, finite
 
 FOUND_BY = "least squares"

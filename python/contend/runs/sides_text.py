@@ -12,7 +12,6 @@ from typing import Any
 from contend.findings import Finding, gate_over, smallest_slowdown
 from contend.report.gate import gate_text, percent_text
 from contend.report.model import GateText
-from contend.report.words import cell_phrase, gain_text, significant
 from contend.runs.differences import DifferenceRow, differences_between
 from contend.runs.page import filled
 from contend.runs.published_side import (
@@ -22,6 +21,7 @@ from contend.runs.published_side import (
     published_lines,
 )
 from contend.runs.sides import RunSide, SidesCompared, compare_sides
+from contend.sections.words import cell_phrase, gain_text, significant
 from contend.stats import finite
 
 _FEW = 3

@@ -12,12 +12,6 @@ from pymysql.connections import Connection
 from contend.servers.client import fetch
 from contend.servers.variables import status
 
-INSTRUMENTS: Mapping[str, str | bool] = {
-    "server.options.performance_schema": True,
-    "server.options.performance_schema_instrument": "wait/synch/%=ON",
-}
-"""With which a private server counts and times every mutex, lock and condition of its own."""
-
 _PS_IN_US = 1_000_000
 
 

@@ -7,12 +7,12 @@ sys.modules["vl_convert"] = None  # type: ignore[assignment]
 
 
 def shorten() -> None:
-    from contend.lab import lock_look, looks, plan_look, switch_look
+    from contend.sections import budget, lock_waits, plans, switches
 
-    looks.ROUNDS, looks.SLICE_S, looks.SETTLE_S = 9, 0.15, 0.03
-    switch_look.ROUNDS, switch_look.SLICE_S, switch_look.SETTLE_S = 5, 0.05, 0.05
-    lock_look.PARTS, lock_look.ROUNDS, lock_look.SLICE_S = 2, 1, 0.1
-    plan_look.SLICE_S = 0.3
+    budget.ROUNDS, budget.SLICE_S, budget.SETTLE_S = 9, 0.15, 0.03
+    switches.ROUNDS, switches.SLICE_S, switches.SETTLE_S = 5, 0.05, 0.05
+    lock_waits.PARTS, lock_waits.ROUNDS, lock_waits.SLICE_S = 2, 1, 0.1
+    plans.SLICE_S = 0.3
 
 
 if "contend" in sys.orig_argv:

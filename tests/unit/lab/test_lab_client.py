@@ -76,7 +76,7 @@ def test_it_is_in_the_report(bench: Bench) -> None:
     assert group.facts == (("version", "fake"), ("engine", "io_uring"))
     assert not any("load generator" in one.title for one in built.facts if one is not group)
     shown = io.StringIO()
-    terminal.render(built, Console(file=shown, width=200))
+    terminal.render(built, Console(file=shown, width=200), full=True)
     assert "driven over io_uring" in " ".join(shown.getvalue().split())
 
 

@@ -15,22 +15,19 @@ from lab_in_slices import IN_SLICES, Bench, level_of, made_up
 
 from contend.errors import WorkError
 from contend.lab.design import Design
-from contend.lab.looks import (
-    BUDGET,
-    READS_PER_S,
-    ROUNDS,
-    SLICE_MOST_S,
-    SLICE_S,
-    blocks_to_look_at,
-    take_looks,
-)
-from contend.lab.plan_look import PLANS
+from contend.lab.look_block import LookAtCause
+from contend.lab.looks import blocks_to_look_at, take_looks
 from contend.lab.runner import Runner
 from contend.lab.walk import Schedule
+from contend.sections import budget, plans
+from contend.sections.budget import READS_PER_S, ROUNDS, SLICE_MOST_S, SLICE_S
 from contend.servers.errors import ConnectionLost
 from contend.servers.plans import PERIOD_S
 from contend.spec import Planned
 from contend.store import LookRecord
+
+assert budget.SECTION.look and plans.SECTION.look
+BUDGET, PLANS = budget.SECTION.look, plans.SECTION.look
 
 
 @pytest.fixture
@@ -39,7 +36,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 def looks(
-    bench: Bench, load: FakeLoad | None = None, *, by: str = "slices", name: str = BUDGET
+    bench: Bench, load: FakeLoad | None = None, *, by: str = "slices", look: LookAtCause = BUDGET
 ) -> tuple[FakeLoad, list[LookRecord]]:
     """Those of a session that measured nothing."""
     load = load or FakeLoad()
@@ -50,7 +47,7 @@ def looks(
     with bench.folder(in_slices=design.in_slices) as folder:
         effort = Schedule(bench.tiny, folder, design, bench.clock).effort
         runner = Runner(bench.tiny, testbeds, load, effort, bench.heard.append)
-        any_found = take_looks([name], folder, runner, compared.path, bench.heard.append)
+        any_found = take_looks([look], folder, runner, compared.path, bench.heard.append)
         found = folder.looks()
         assert any_found is any(record.error is None for record in found)
         return load, found
@@ -251,7 +248,7 @@ def wait_until(true: Callable[[], bool]) -> None:
 def test_what_is_asked_is_explained_on_the_server_of_each_level(bench: Bench) -> None:
     asked = ["SELECT c FROM sbtest WHERE id = 5", "SELECT c FROM sbtest WHERE id = 6"]
     load = Sees(bench, asked, before="SELECT @@max_connections")
-    _, found = looks(bench, load, name=PLANS)
+    _, found = looks(bench, load, look=PLANS)
     assert [record.error for record in found] == [None] * 4
     # A prepared statement is listed without its values.
     assert {plan["load"]["protocol"] for plan in load.plans} == {"text"}
@@ -266,7 +263,7 @@ def test_what_is_asked_is_explained_on_the_server_of_each_level(bench: Bench) ->
 
 
 def test_a_look_at_plans_that_meets_no_statement_is_lost_with_that_reason(bench: Bench) -> None:
-    _, found = looks(bench, Sees(bench, ["COMMIT"]), name=PLANS)
+    _, found = looks(bench, Sees(bench, ["COMMIT"]), look=PLANS)
     assert {one.error for one in found} == {
         "no SELECT, UPDATE or DELETE was met in the process list"
     }

@@ -26,7 +26,6 @@ from contend.lab.events import (
     Notice,
     RunBegan,
 )
-from contend.lab.looks import BUDGET
 from contend.lab.session import (
     Equipment,
     begin,
@@ -37,6 +36,7 @@ from contend.lab.session import (
 )
 from contend.load import LoadFailed
 from contend.probed import NodeMatrix
+from contend.sections.registry import LOOKS
 from contend.servers.dsn import Password
 from contend.spec import CellSpec, DataSpec, Experiment
 from contend.store import FolderLocked, RunFolder
@@ -86,10 +86,10 @@ def test_looks_alone_fail_if_all_of_them_are_lost(bench: SessionBench) -> None:
     bench.begin()
     before = bench.runs()
     with pytest.raises(WorkError, match="no look found anything") as caught:
-        bench.resume(load=FakeLoad(refuses), looks=[BUDGET])
+        bench.resume(load=FakeLoad(refuses), looks=LOOKS[:1])
     assert caught.value.exit_code == 1
     # One that found something is enough.
-    load = bench.resume(looks=[BUDGET])
+    load = bench.resume(looks=LOOKS[:1])
     assert load.plans and bench.runs() == before
 
 

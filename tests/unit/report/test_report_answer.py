@@ -23,9 +23,10 @@ from synthetic_run import (
     write_slices,
 )
 
+from contend.findings import Finding
 from contend.report import Report, build
 from contend.report.answer import risk_of
-from contend.report.words import gain_text
+from contend.sections.words import gain_text
 from contend.store import RunFolder, RunRecord
 
 SMALL = (f"{CONNECTIONS}=[1, 8, 64]", f"{POINTS}=[10, 100]", f"{SEGMENTS}=[0, 32]")
@@ -208,7 +209,7 @@ def test_before_the_end_there_are_intervals_and_no_verdicts(tmp_path: Path) -> N
         "cache into 32 segments changes the throughput by +"
     )
     assert any("there are no verdicts before" in text for text in report.answer.basis)
-    assert report.bounds == ()
+    assert report.shown("bounds") is None
 
 
 def test_an_open_number_of_repeats_is_finished_only_when_it_says_so(tmp_path: Path) -> None:
@@ -306,10 +307,11 @@ def test_levels_that_differ_are_told_apart_in_a_table(tmp_path: Path) -> None:
 
     report = with_gains(tmp_path, gain, f"{SEGMENTS}=[0, 32, 64]")
     assert "splitting the key cache into 64 segments makes this server" in report.answer.sentence
-    (pairs,) = [one for one in report.overall[0] if one.title == "The other levels over 64"]
+    (pairs,) = [one for one in report.overall[0] if one.caption == "The other levels over 64"]
     (row,) = pairs.rows
-    assert row.label == "32" and row.gains[0] is not None
-    assert gain_text(row.gains[0].change).startswith("-20 ±") and row.gains[0].tone == "worse"
+    label, gain_of_it = row
+    assert label == "32" and isinstance(gain_of_it, Finding)
+    assert gain_text(gain_of_it.change).startswith("-20 ±") and gain_of_it.tone == "worse"
 
 
 @pytest.mark.parametrize("server_sd", [0.0, 0.02, 0.06])

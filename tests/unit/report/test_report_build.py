@@ -26,8 +26,8 @@ from synthetic_run import (
 from contend.cli.main import main
 from contend.report import Report, build
 from contend.report.html import all_charts
-from contend.report.provenance import cpu_count
-from contend.report.words import cell_phrase, level_label
+from contend.sections.provenance import cpu_count
+from contend.sections.words import cell_phrase, level_label
 from contend.spec import Level, load_experiment
 from contend.stats import histogram
 from contend.store import RunFolder, RunRecord
@@ -316,7 +316,7 @@ def test_a_damaged_figure_does_not_stop_the_report(tmp_path: Path) -> None:
 
     report = small(tmp_path, change=strange)
     assert len(report.comparisons) == 4
-    assert report.cause is None and report.bounds == ()
+    assert report.cause is None and report.shown("bounds") is None
 
 
 def test_levels_that_are_names_are_compared_with_the_baseline_only(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from synthetic_model import of_model
 from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_run, write_slices
 
 from contend.report import Report, as_json, build, html
-from contend.report.words import gain_text
+from contend.sections.words import gain_text
 from contend.store import RunFolder, RunRecord
 
 
@@ -74,7 +74,7 @@ def test_uneven_visits_count_as_they_are(tmp_path: Path) -> None:
 
 
 def test_a_full_machine_is_named_as_a_bound(study_report: Report) -> None:
-    said = " ".join(study_report.bounds)
+    said = " ".join(study_report.found("bounds"))
     assert (
         "kept 1.9" in said
         and "where the gain is most certain" in said
@@ -112,8 +112,8 @@ def test_what_bounds_it_is_told_by_the_interval_and_not_by_the_mean(
 ) -> None:
     steps = f"{SEGMENTS}=[0, 32, 64]"
     report = study_with(tmp_path, busy_in(lambda repeat: cpus[repeat % 2]), steps)
-    assert len(report.bounds) >= 2
-    assert says in report.bounds[1]
+    assert len(report.found("bounds")) >= 2
+    assert says in report.found("bounds")[1]
     is_full = "More CPUs" in says
     told = (*report.answer.others, *report.answer.basis)
     assert any("a machine with more CPUs" in one for one in told) == is_full
@@ -125,7 +125,7 @@ def test_cpus_that_share_a_core_are_told(
 ) -> None:
     facts = {**FACTS, "cpu": {**FACTS["cpu"], "together": together}}
     with RunFolder.open(write_slices(tmp_path / "run", study("quick"), facts=facts)) as folder:
-        said = " ".join(build(folder).bounds)
+        said = " ".join(build(folder).found("bounds") or ())
     assert "bounds the gain" in said
     assert ("Its 2 CPUs together do 1.3 times what one of them does alone" in said) == told
 

@@ -9,9 +9,9 @@ import vl_convert
 from synthetic_run import write_run
 
 from contend.report import Report, build
-from contend.report.chart_style import THEMES
 from contend.report.html import all_charts
 from contend.report.images import VEGA_LITE_VERSION, svg
+from contend.sections.chart_style import THEMES
 from contend.spec import load_experiment
 from contend.store import RunFolder
 

@@ -15,8 +15,8 @@ from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, with_warning, wr
 
 from contend.cli.main import main
 from contend.report import Report, build, html, images
-from contend.report.chart_style import THEMES
 from contend.report.html import minus
+from contend.sections.chart_style import THEMES
 from contend.store import RunFolder, RunRecord
 
 VOID = {"meta", "link", "br", "wbr", "img", "hr", "input", "path", "rect"}
@@ -98,7 +98,7 @@ def test_the_page_says_what_a_reader_asks(page: Path) -> None:
         "From 4 connections on, splitting the key cache",
         "with freshly started servers",
         "all intervals of this report hold together",
-        "published, other machine",
+        "pitbull, published, 32",
         "Server CPU per query",
         "Client CPU per query",
         "Context switches of the server per query",

@@ -9,8 +9,8 @@ from made_up_findings import compared_of
 
 from contend.metrics import FIXED, metric_of
 from contend.report.answer import price_of
-from contend.report.naming import as_sentence, naming_of
 from contend.report.sentence import claim_sentence
+from contend.sections.naming import as_sentence, naming_of
 from contend.spec import Experiment, load_experiment, roles_of
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contend.report.words import (
+from contend.sections.words import (
     estimate_text,
     figure_text,
     gain_text,

@@ -12,26 +12,21 @@ from rich.console import Console
 from shown import as_text
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
+from contend.cli.main import main
 from contend.errors import WorkError
 from contend.report import Report, as_json, build, html, terminal
+from contend.report.build import CAUSE, WHY
+from contend.sections.model import Inputs, Section, Shown, TextTable
+from contend.sections.registry import SECTIONS
 from contend.store import RunFolder
 
 SETS = (f"{CONNECTIONS}=[1, 8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=4")
 PARTS = {
     "answer_of": "Answer",
-    "shapes_of": "Growth along the columns",
-    "cause_of": "Why",
     "costs_of": "What each level costs",
     "panel_charts": "Charts",
-    "statements_of": "Each statement",
-    "counter_section": "What else differs",
-    "budget_section": "Where the time of a query goes",
-    "host_state_section": "The state of the host",
-    "why_section": "Why: what takes the difference away",
-    "bounds_of": "What the machine allows",
     "warnings_of": "Warnings",
     "fact_groups": "Facts",
-    "differences_of": "What still differs between the servers",
 }
 
 
@@ -54,47 +49,110 @@ def in_full(report: Report) -> str:
     return " ".join(as_text(report, full=True, width=1000).split())
 
 
+def having(monkeypatch: pytest.MonkeyPatch, *sections: Section[Any]) -> None:
+    monkeypatch.setitem(build.__globals__, "SECTIONS", sections)
+
+
+def fail(*_: object, **__: object) -> Any:
+    return [][0]
+
+
+def require_missing(report: Report, whole: Report, title: str) -> None:
+    (missing,) = report.missing
+    assert missing.title == title and whole.missing == ()
+    assert "(IndexError: list index out of range; test_report_parts.py, line " in missing.lead
+    assert report.comparisons == whole.comparisons and report.cells == whole.cells
+    for said in (in_full(report), html.render(report, {})):
+        assert title in said and "because of a fault of contend" in said
+        assert "Warnings and failures" in said
+    assert title in as_text(report)
+    assert as_json(report)["missing"] == {title: missing.lead}
+    assert "missing" not in as_json(whole)
+
+
 @pytest.mark.parametrize("name", PARTS)
 def test_a_part_that_cannot_be_made_is_missing(
     run: Path, whole: Report, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object, **__: object) -> Any:
-        return [][0]
-
     monkeypatch.setitem(build.__globals__, name, fail)
-    report = built(run)
-    (missing,) = report.missing
-    assert missing.title == PARTS[name] and whole.missing == ()
-    assert "(IndexError: list index out of range; test_report_parts.py, line " in missing.lead
-    assert missing in report.sections
-    assert report.comparisons == whole.comparisons and report.cells == whole.cells
-    assert len(report.sections) >= len(whole.sections)
-    for said in (in_full(report), html.render(report, {})):
-        assert missing.title in said and "because of a fault of contend" in said
-        assert "Warnings and failures" in said
-    assert as_json(report)["missing"] == {missing.title: missing.lead}
-    assert "missing" not in as_json(whole)
+    require_missing(built(run), whole, PARTS[name])
+
+
+@pytest.mark.parametrize("section", [CAUSE, WHY, *SECTIONS], ids=lambda one: one.name)
+def test_a_section_that_cannot_be_read_says_so_in_its_place(
+    run: Path, whole: Report, section: Section[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    having(monkeypatch, *(replace(one, read=fail) if one is section else one for one in SECTIONS))
+    if section in (CAUSE, WHY):
+        monkeypatch.setitem(build.__globals__, section.name.upper(), replace(section, read=fail))
+    require_missing(built(run), whole, section.title)
+
+
+def test_a_section_that_cannot_be_shown_is_missing_and_the_command_fails(
+    run: Path, whole: Report, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    having(monkeypatch, *SECTIONS[:-1], Section("odd", "An odd one", lambda _inputs: 1, fail))
+    require_missing(built(run), whole, "An odd one")
+    for form in ([], ["--full"], ["--json"]):
+        assert main(["show", str(run), *form]) == 1
+        assert "An odd one" in capsys.readouterr().out
+    assert main(["report", str(run), "--out", str(run / "odd.html")]) == 1
+    having(monkeypatch, *SECTIONS)
+    assert main(["show", str(run)]) == 0
+
+
+def test_json_that_cannot_be_made_is_missing(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    having(monkeypatch, *(replace(one, json=fail) for one in SECTIONS if one.name == "counters"))
+    document = as_json(built(run))
+    assert "counters" not in document and "What else differs" in document["missing"]
+    assert main(["show", str(run), "--json"]) == 1
+    assert "What else differs" in capsys.readouterr().out
 
 
 def test_what_is_in_words_already_is_told_in_them(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_folder: object) -> None:
+    def refuse(_folder: object) -> None:
         raise WorkError("run/why/results.sqlite is damaged.")
 
-    monkeypatch.setitem(build.__globals__, "why_section", fail)
+    monkeypatch.setitem(build.__globals__, "why_section", refuse)
     (missing,) = built(run).missing
     assert missing.lead == "This part is missing: run/why/results.sqlite is damaged."
 
 
+def test_a_made_up_section_is_shown_everywhere(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that it takes is what it reads, how that is shown, and a line in the registry."""
+
+    def read(inputs: Inputs) -> int | None:
+        return len(inputs.study.measured) or None
+
+    def show(runs: int, _inputs: Inputs) -> Shown:
+        table = TextTable("Its table", ("what", "how many"), (("runs", f"{runs} in all"),))
+        return Shown("MadeSection up", f"It counts {runs} runs.", (table,), more=("And no more.",))
+
+    made_up = Section("made_up", "MadeSection up", read, show, lambda runs, _inputs: {"runs": runs})
+    having(monkeypatch, *SECTIONS, made_up)
+    report = built(run)
+    for said in (in_full(report), html.render(report, {})):
+        assert "MadeSection up" in said and "It counts 16 runs." in said
+        assert "Its table" in said and "16 in all" in said and "And no more." in said
+    assert "MadeSection up" not in as_text(report)
+    assert as_json(report)["made_up"] == {"runs": 16}
+
+
 def test_a_part_that_cannot_be_written_leaves_the_others(whole: Report) -> None:
-    assert whole.counters is not None
-    wrong: Any = replace(whole.counters, tables=None)
-    said = in_full(replace(whole, counters=wrong))
-    assert "TypeError" in said and "This part is missing" not in in_full(whole)
-    for text in (said, html.render(replace(whole, counters=wrong), {})):
+    shown = whole.shown("counters")
+    assert shown is not None
+    broken: Any = replace(shown)
+    object.__setattr__(broken, "tables", None)
+    made = tuple(replace(one, shown=broken) if one.shown is shown else one for one in whole.made)
+    report = replace(whole, made=made)
+    assert "This part is missing" not in in_full(whole)
+    for text in (in_full(report), html.render(report, {})):
         assert "This part is missing because of a fault of contend" in text
-        assert whole.counters.title in text and "Warnings and failures" in text
+        assert shown.title in text and "Warnings and failures" in text
 
 
 def test_output_that_cannot_be_written_is_no_missing_part(whole: Report) -> None:

@@ -14,9 +14,10 @@ from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
 from contend.findings import Compared, Study, means_of_repeats, study_of
 from contend.report import build
-from contend.report.model import CauseText, Section
-from contend.report.naming import naming_of
+from contend.report.model import CauseText
 from contend.report.why import Writer, cause_of
+from contend.sections.model import Shown
+from contend.sections.naming import naming_of
 from contend.store import RunFolder, RunRecord
 from contend.why.explain import Evidence
 from contend.why.studies.segmented_key_cache import requests
@@ -100,7 +101,7 @@ def test_another_block_that_says_the_same_tells_nothing_new(
     with RunFolder.open(write(tmp_path)) as folder:
         once, report = study_of(folder), build(folder)
 
-    def cause(whole: Study) -> CauseText | Section:
+    def cause(whole: Study) -> CauseText | Shown:
         told = replace(whole, experiment=replace(whole.experiment, explain=name))
         found, looked_at = cause_of(told, naming_of(told.experiment), report.compared[0])
         if found is None:

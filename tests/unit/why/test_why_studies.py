@@ -15,7 +15,7 @@ from contend.findings import Given, Said
 from contend.report import Report, build
 from contend.report.model import Answer, CauseText
 from contend.report.why import Writer
-from contend.report.words import estimate_text
+from contend.sections.words import estimate_text
 from contend.spec import Factor, Roles
 from contend.spec.keys import CAUSES as NAMES_IN_FILES
 from contend.stats import Estimate

@@ -1,0 +1,195 @@
+"""What the CPUs did where the gain is most certain: does the machine bound it?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from contend.facts import fact
+from contend.findings import Finding, Given, Said, Study, surest
+from contend.metrics import EVENTS, SECONDS, THROUGHPUT
+from contend.sections.model import Inputs, Layout, Panel, Section, Shown
+from contend.sections.provenance import cpu_count
+from contend.sections.words import cell_phrase, estimate_text, gain_text, repeats_text, share_text
+from contend.stats import Estimate
+
+_FULL = 0.95
+"""Share of the CPUs in use from which a machine counts as full."""
+
+_OF_THEIR_OWN = 0.85
+"""Of the speed that one CPU has alone; with less they do not have a core each."""
+
+
+_TITLE = "What the machine allows"
+
+
+def _read(inputs: Inputs) -> tuple[Said, ...] | None:
+    found = bounds_of(
+        inputs.study,
+        inputs.layout,
+        inputs.panels,
+        inputs.compared[0].comparisons,
+        cause_told=inputs.cause_told,
+    )
+    return found or None
+
+
+def bounds_of(
+    study: Study,
+    layout: Layout,
+    panels: Sequence[Panel],
+    comparisons: Sequence[Finding],
+    *,
+    cause_told: bool,
+) -> tuple[Said, ...]:
+    """Where a gain of throughput, or of the time for the work, is certain: what it was bound by
+    there. If no cause is told either: what bounds the server where it does most. Nothing if the
+    CPUs were not measured."""
+    cpus = cpu_count(study.meta.facts)
+    best = surest(comparisons)
+    if cpus is None or study.metrics[0].name not in (THROUGHPUT, EVENTS, SECONDS):
+        return ()
+    if best is None or best.tone != "better":
+        return () if cause_told or not study.decides else _of_the_server(study, panels, cpus)
+    found = _busy_at(panels, best)
+    if found is None:
+        return ()
+    before, after = found
+    noun = "change" if best.metric.less_is_better else "gain"
+    certain = "is most certain ({} %)" if len(comparisons) > 1 else "is {} %"
+    where = Said(
+        "At {}, where the {} {}, server and client, which share this machine, kept {} of its {} "
+        "CPUs busy (n = {}); at the baseline ({}) it was {}.",
+        cell_phrase(best.cell),
+        noun,
+        Said(certain, gain_text(best.change)),
+        estimate_text(after),
+        Given(cpus),
+        repeats_text(after.n),
+        Said.written(layout.baseline or ""),
+        estimate_text(before),
+    )
+    match _is_full(after, cpus):
+        case True:
+            words = (
+                "That is all the CPU time there is: at that place this machine, and not only the "
+                "thing compared, bounds the {}. More CPUs may show more."
+            )
+            bound = Said(words, noun)
+        case False:
+            words = (
+                "{} of the CPU time was left idle there, so CPU time alone did not bound the {}."
+            )
+            bound = Said(words, _idle(after, cpus), noun)
+        case None:
+            words = "{} of the CPU time was left idle there: whether CPU time bounds the {}, {}."
+            bound = Said(words, _idle(after, cpus), noun, _why_not_certain(after))
+    return (where, bound, *_together(study, cpus))
+
+
+def _is_full(busy: Estimate, cpus: float) -> bool | None:
+    """Whether all CPUs were busy; None if the repeats do not tell it from some idle time."""
+    if busy.low >= _FULL * cpus:
+        return True
+    return False if busy.high < _FULL * cpus else None
+
+
+def _why_not_certain(busy: Estimate) -> str:
+    return "one repeat does not tell" if busy.n < 2 else "these repeats do not tell for certain"
+
+
+def _idle(busy: Estimate, cpus: float) -> Said:
+    mean, high, low = (1 - one / cpus for one in (busy.mean, busy.low, busy.high))
+    return share_text(replace(busy, mean=mean, low=low, high=high))
+
+
+def is_full_at(
+    study: Study, panels: Sequence[Panel], comparisons: Sequence[Finding]
+) -> tuple[Finding, float] | None:
+    """The cell that certainly gains most, and how many CPUs there are, if certainly all of them
+    were busy there."""
+    cpus, best = cpu_count(study.meta.facts), surest(comparisons)
+    if best is None or best.tone != "better" or cpus is None:
+        return None
+    found = _busy_at(panels, best)
+    return (best, cpus) if found is not None and _is_full(found[1], cpus) else None
+
+
+def _of_the_server(study: Study, panels: Sequence[Panel], cpus: float) -> tuple[Said, ...]:
+    """What the CPUs did in the cell in which most queries were answered."""
+    found = []
+    for panel in panels:
+        speeds, busy = panel.metric(THROUGHPUT), panel.metric("cpus_busy")
+        if speeds is None or busy is None:
+            continue
+        for row, level in enumerate(study.roles.levels):
+            for at, column in enumerate(study.roles.column_levels):
+                speed, used = speeds.rows[row].estimates[at], busy.rows[row].estimates[at]
+                if speed is not None and used is not None:
+                    cell = study.roles.cell(panel.context, column, level)
+                    found.append((speed.mean, speed, used, cell))
+    if not found:
+        return ()
+    _, speed, used, cell = max(found, key=lambda one: one[0])
+    where = Said("At {}, where the", cell_phrase(cell)) if len(found) > 1 else "The"
+    figures = Said(
+        "{} server answered {} ({} a second), server and client, which share this machine, kept {} "
+        "of its {} CPUs busy (n = {}).",
+        where,
+        "most queries" if len(found) > 1 else "queries",
+        estimate_text(speed),
+        estimate_text(used),
+        Given(cpus),
+        repeats_text(used.n),
+    )
+    return (figures, _verdict(used, cpus), *_together(study, cpus))
+
+
+def _verdict(used: Estimate, cpus: float) -> Said:
+    is_full = _is_full(used, cpus)
+    if is_full:
+        return Said("That is all the CPU time there is, so CPU time bounds it.")
+    idle = _idle(used, cpus)
+    if is_full is None:
+        words = "{} of the CPU time was left idle: whether CPU time bounds it, {}."
+        return Said(words, idle, _why_not_certain(used))
+    return Said(
+        "{} of the CPU time was left idle, so CPU time alone does not bound it: look at storage, "
+        "locks, and whether clients were enough.",
+        idle,
+    )
+
+
+def _together(study: Study, cpus: float) -> list[Said]:
+    """What the CPUs are worth if they are no cores of their own."""
+    together = fact(study.meta.facts, "cpu.together")
+    if not isinstance(together, int | float) or together >= _OF_THEIR_OWN * cpus:
+        return []
+    return [
+        Said(
+            "Its {} CPUs together do {:.1f} times what one of them does alone (measured before the "
+            "run). So they share cores, whatever the machine says of them, or others use those "
+            "too. A thread that waits then leaves its share of the core to the others, and what "
+            "ends its waiting gains less than where each CPU is a core.",
+            Given(cpus),
+            Given(together),
+        )
+    ]
+
+
+def _busy_at(panels: Sequence[Panel], best: Finding) -> tuple[Estimate, Estimate] | None:
+    """CPUs busy at the baseline and at the level, at the place of a comparison."""
+    for panel in panels:
+        table = panel.metric("cpus_busy")
+        for row in panel.gains:
+            if table is None or best not in row.gains:
+                continue
+            column = row.gains.index(best)
+            before = table.rows[0].estimates[column]
+            own = next(each for each in table.rows if each.label == row.label)
+            after = own.estimates[column]
+            return None if before is None or after is None else (before, after)
+    return None
+
+
+SECTION = Section("bounds", _TITLE, _read, lambda said, _inputs: Shown(_TITLE, " ".join(said)))

@@ -1,0 +1,437 @@
+"""Where the time of a query goes, cell by cell: from the response time through its parts to the
+remainder, what differs from the baseline, and what the look at the threads of the server did.
+
+Half of the rounds of the look are without it, on the same servers and connections.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from contend.findings import Said
+from contend.lab.look_block import BlockToLookAt, LookAtCause
+from contend.sections.budget_charts import bars_chart, parts_of, slow_chart, waterfalls
+from contend.sections.budget_parts import (
+    BLOCKED,
+    PARTS,
+    RESPONSE,
+    SLOW_PARTS,
+    Budget,
+    HotLock,
+    SlowBudget,
+    has_threads,
+    parts_of_round,
+    share_of,
+    slow_parts_of_round,
+    spare_threads,
+)
+from contend.sections.looks import (
+    LooksFound,
+    Rounds,
+    context_of,
+    cost_json,
+    cost_rows,
+    effect_of,
+    head_of,
+    known_text,
+    looked,
+    lost_words,
+    speed_of,
+    with_cell,
+)
+from contend.sections.model import Inputs, Section, Shown, TextTable
+from contend.sections.server_says import ServerCount, server_says
+from contend.sections.words import estimate_text, figure_json, significant
+from contend.stats import Estimate, estimate
+from contend.store import LookRecord
+
+if TYPE_CHECKING:
+    from contend.outcome import Outcome, Slice
+
+BUDGET = "budget"
+
+ROUNDS = 1 + 16
+"""Of all but the first, which may be slow, half are looked at: four groups of two with a look
+between two without one."""
+
+SLICE_S = 0.4
+SETTLE_S = 0.1
+"""Longer than those of a comparison: the threads are counted at both ends of a slice."""
+
+THREAD_S, SLICE_MOST_S = 0.0039, 2.0
+"""A slice has so much for each connection, and no more in all: to read the time of a thread at both
+ends costs 4 us of CPU, which is a tenth of a percent of it."""
+
+READS_PER_S = 250
+"""Looks at a thread, fewer a second in longer slices: about 760 in a cell, by which a tenth of the
+response time is known to 2.1 points."""
+
+
+def look_at_threads(block: BlockToLookAt) -> list[LookRecord]:
+    """Look at the threads of the servers of these cells in half of the rounds of slices.
+
+    Raises:
+        LoadFailed: contend-load gave no result.
+    """
+    from contend.servers.kinds import KINDS
+
+    connections = sum(int(arm.cell["load.connections"]) for arm in block.arms)
+    slice_s = min(SLICE_MOST_S, max(SLICE_S, THREAD_S * connections))
+    reads_per_s = round(READS_PER_S * SLICE_S / slice_s)
+    cut = replace(block.cut(ROUNDS, slice_s, SETTLE_S), look_reads_per_s=reads_per_s)
+    arms = [
+        replace(arm, watch_threads=KINDS[ready.observed.kind].connection_threads)
+        for arm, ready in zip(block.arms, block.readies, strict=True)
+    ]
+    rounds: list[list[dict[str, Any]]] = [[] for _ in arms]
+
+    def on_event(event: Outcome) -> None:
+        if event["type"] == "slice" and event["round"] > 0:
+            rounds[event["arm_index"]].append(_kept(event))
+
+    done = block.drive(cut, on_event, arms)
+    return block.records(
+        [
+            {
+                "rounds": rounds[place],
+                "is_here": arm.watch_pid is not None,
+                "connections": one["done"].get("connections"),
+                "depth": one["done"].get("depth"),
+                "arrival": one["done"]["arrival"],
+                "lag_us_mean": _lag_us(one["done"].get("open") or {}),
+                "latency_hdr_ns": one["done"]["latency_hdr_ns"],
+            }
+            for place, (arm, one) in enumerate(zip(arms, done["arms"], strict=True))
+        ]
+    )
+
+
+_SLICE_KEYS = (
+    *("round", "position", "duration_s", "begun", "events", "queries", "qps", "latency_us"),
+    *("client_cpu_us", "look"),
+)
+
+
+def _kept(event: Slice) -> dict[str, Any]:
+    told: dict[str, Any] = dict(event)
+    return {key: told[key] for key in _SLICE_KEYS if key in told}
+
+
+def _lag_us(open_loop: Any) -> float | None:
+    lag = open_loop.get("lag_us")
+    return None if lag is None else float(lag["mean"])
+
+
+HOT_SHARE, HOT_TIME = 0.5, 0.1
+"""One address is a hot lock if it has this share of all waits for memory, and they this share of
+the response time."""
+
+
+def budget_of(record: LookRecord, base: LookRecord | None = None) -> Budget:
+    """The budget of one cell; `base` is that of the baseline, looked at in the same block."""
+    figures = record.figures
+    rounds: Rounds = figures["rounds"]
+    looked = _looked(rounds, figures)
+    parts = _by_round(record)
+    names = _known(parts.values())
+    response = [one["latency_us"]["mean"] for one in looked or rounds]
+    return Budget(
+        cell=record.cell,
+        response_us=estimate(response),
+        parts={name: estimate([one[name] for one in parts.values()]) for name in names},
+        unknown=_unknown(figures, looked),
+        speed=speed_of(rounds),
+        effect=None if base is None else effect_of(rounds, base.figures["rounds"]),
+        changes={} if base is None else _changes(parts, _by_round(base)),
+        hot_lock=_hot_lock(looked, figures),
+        slow=_slow(rounds),
+        left_out=sum(1 for one in rounds if one.get("look")) - len(looked),
+        reads=sum(one["look"]["reads"] for one in looked),
+        look_cpu_share=share_of(
+            sum(one["look"]["look_cpu_us"] for one in looked),
+            sum(one["look"]["duration_s"] for one in looked) * 1e6,
+        ),
+    )
+
+
+def _by_round(record: LookRecord) -> dict[int, dict[str, float]]:
+    """The parts of each round that was looked at."""
+    return {
+        one["round"]: parts_of_round(one, record.figures)
+        for one in _looked(record.figures["rounds"], record.figures)
+    }
+
+
+def _looked(rounds: Rounds, figures: Mapping[str, Any]) -> Rounds:
+    """The rounds that were looked at. On a busy host the thread that looks, or one of those that
+    are looked at, can be without a CPU for all of a short round: such rounds are left out, unless
+    most are so."""
+    looked = [one for one in rounds if one.get("look") and one["begun"] > 0]
+    met = [one for one in looked if one["look"]["reads"]]
+    whole = [one for one in met if has_threads([one], figures)]
+    return whole if 2 * len(whole) >= len(looked) else met or looked
+
+
+def _known(rounds: Collection[Mapping[str, float]]) -> list[str]:
+    """Those parts that every round knows."""
+    return [name for name in PARTS if rounds and all(name in one for one in rounds)]
+
+
+def _changes(
+    of_level: Mapping[int, Mapping[str, float]], of_base: Mapping[int, Mapping[str, float]]
+) -> dict[str, Estimate]:
+    pairs = [(one, of_base[number]) for number, one in of_level.items() if number in of_base]
+    known = _known([one for pair in pairs for one in pair])
+    return {
+        name: estimate([one[name] - other[name] for one, other in pairs])
+        for name in (*((RESPONSE,) if pairs else ()), *known)
+    }
+
+
+def _unknown(figures: Mapping[str, Any], looked: Rounds) -> tuple[str, ...]:
+    if not figures.get("is_here"):
+        return ("the inside of the server: it does not run on this host",)
+    if not looked:
+        return ("the inside of the server: no round was looked at",)
+    said = []
+    refused = next((r for one in looked if (r := one["look"].get("refused"))), None)
+    if refused is not None:
+        said.append(f"where threads wait: {refused}")
+    if not all(one["look"]["scheduled"] for one in looked):
+        said.append("time on a CPU and waiting for one: the kernel counts none (schedstat)")
+    if refused is None and not has_threads(looked, figures):
+        said.append("what is outside the server: its threads are not one for each connection")
+    elif refused is None and not any(one["look"]["reads"] for one in looked):
+        said.append("where threads wait: no look met one, as if the host had no time for looks")
+    return tuple(said)
+
+
+def _hot_lock(looked: Rounds, figures: Mapping[str, Any]) -> HotLock | None:
+    addresses: Counter[str] = Counter()
+    waits = reads = 0
+    of_response = []
+    for one in looked:
+        look = one["look"]
+        for futex in look["futexes"]:
+            addresses[futex["address"]] += futex["reads"]
+        waits += look["blocked"].get("futex", 0)
+        reads += look["reads"]
+        name = BLOCKED["futex"]
+        parts = parts_of_round(one, figures)
+        if name in parts:
+            of_response.append(share_of(parts[name], one["latency_us"]["mean"]))
+    # Which of the addresses is where spare threads wait is not known.
+    if not waits or not of_response or any(spare_threads(o["look"], figures) for o in looked):
+        return None
+    (address, found), *_ = addresses.most_common(1)
+    share, time = found / waits, sum(of_response) / len(of_response)
+    if share < HOT_SHARE or time < HOT_TIME:
+        return None
+    return HotLock(address, share, time, waits)
+
+
+def _slow(rounds: Rounds) -> SlowBudget | None:
+    """Rounds in which no look met a slow event say nothing of them. It takes no thread for each
+    connection, and a round in which one did not run has slow events above all."""
+    looks = [one["look"] for one in rounds if one.get("look")]
+    seen = [slow for look in looks if (slow := look.get("slow")) and slow["reads"]]
+    if not seen:
+        return None
+    parts = [slow_parts_of_round(one) for one in seen]
+    return SlowBudget(
+        response_us=estimate([one["response_us"] for one in seen]),
+        parts={
+            name: estimate([one[name] for one in parts])
+            for name in SLOW_PARTS
+            if any(one[name] for one in parts)
+        },
+        over_us=seen[-1]["over_us"],
+        events=sum(one["events"] for one in seen),
+        reads=sum(one["reads"] for one in seen),
+    )
+
+
+_TITLE = "Where the time of a query goes"
+
+
+def _read(inputs: Inputs) -> LooksFound[Budget] | None:
+    whole = [one for one in inputs.looks if one.error is not None or one.figures.get("rounds")]
+    return looked(replace(inputs, looks=whole), BUDGET, budget_of)
+
+
+def _show(found: LooksFound[Budget], inputs: Inputs) -> Shown:
+    compared, groups = inputs.compared_path, found.groups
+    said = [said for one in found.cells for said in _said(one)] + lost_words(found.failed)
+    tables = []
+    for group in groups:
+        says = server_says(inputs.study, [one.cell for one in group])
+        tables += _tables(group, says, compared)
+    charts = [bars_chart(group, compared) for group in groups]
+    charts += [chart for group in groups if (chart := slow_chart(group, compared)) is not None]
+    charts += [fall for group in groups for fall in waterfalls(group, compared)]
+    lead = " ".join(said)
+    lead = lead or "Blocks of their own after the measured ones; none of their figures is above."
+    return Shown(_TITLE, lead, tuple(tables), tuple(charts), is_short=True)
+
+
+def _said(one: Budget) -> list[str]:
+    """What stands out in a cell: a hot lock, and what could not be seen."""
+    at = with_cell(one.cell)
+    said = []
+    if one.hot_lock is not None:
+        lock = one.hot_lock
+        said.append(
+            Said.written(
+                f"One lock is hot{at}: {lock.share * 100:.0f} % of the {lock.reads} waits for "
+                f"memory that were seen are for one address ({lock.address}), and such waits take "
+                f"{lock.of_response * 100:.0f} % of the response time."
+            )
+        )
+    said += [Said.written(f"Not known{at}: {what}.") for what in one.unknown]
+    return [str(words) for words in said]
+
+
+def _tables(
+    group: Sequence[Budget], counts: Sequence[ServerCount], compared: str | None
+) -> list[TextTable]:
+    """The parts of the cells side by side, what differs, what the server itself says, and what the
+    look cost."""
+    where = with_cell(context_of(group[0], compared))
+    heads = [head_of(one, compared) for one in group]
+    names = [RESPONSE, *parts_of(group)]
+    levels = [one for one in group if one.changes]
+    base = next((head_of(one, compared) for one in group if not one.changes), "")
+    return [
+        TextTable(
+            f"Mean microseconds of an event{where} (intervals after ±; n counts rounds)",
+            ("part", *heads, *(f"{head_of(one, compared)} less {base}" for one in levels)),
+            tuple(
+                (
+                    name,
+                    *(
+                        known_text(one.response_us if name == RESPONSE else one.parts.get(name))
+                        for one in group
+                    ),
+                    *(_signed(one.changes.get(name)) for one in levels),
+                )
+                for name in names
+            ),
+        ),
+        *_slow_table(group, where, compared),
+        *(
+            [
+                TextTable(
+                    f"What the server says of a query{where} (of the measured runs; n counts "
+                    "repeats)",
+                    ("counter", *heads),
+                    tuple((one.name, *map(known_text, one.figures)) for one in counts),
+                )
+            ]
+            if counts
+            else ()
+        ),
+        TextTable(
+            f"What the look itself did{where}",
+            ("", *heads),
+            (
+                *cost_rows("with it over without", [(one.speed, one.effect) for one in group]),
+                ("looks at threads", *(str(one.reads) for one in group)),
+                *_left_out(group),
+                (
+                    "CPU time of the look, of one CPU",
+                    *(f"{one.look_cpu_share * 100:.2f} %" for one in group),
+                ),
+            ),
+        ),
+    ]
+
+
+def _left_out(group: Sequence[Budget]) -> list[tuple[str, ...]]:
+    """How many rounds are in no part; nothing if all are."""
+    if not any(one.left_out for one in group):
+        return []
+    name = "rounds left out (no CPU for a thread)"
+    return [(name, *(str(one.left_out) for one in group))]
+
+
+def _slow_table(group: Sequence[Budget], where: str, compared: str | None) -> list[TextTable]:
+    """The slowest hundredth of events, by looks at their threads."""
+    known = [(head_of(one, compared), one.slow) for one in group if one.slow is not None]
+    if not known:
+        return []
+    names = [name for name in SLOW_PARTS if any(name in slow.parts for _, slow in known)]
+    return [
+        TextTable(
+            f"The slowest hundredth of events{where}: mean microseconds (intervals after ±; n "
+            "counts rounds)",
+            ("part", *(head for head, _ in known)),
+            (
+                (RESPONSE, *(known_text(slow.response_us) for _, slow in known)),
+                *(
+                    # A place where nobody was seen to wait.
+                    (
+                        name,
+                        *(
+                            known_text(slow.parts[name]) if name in slow.parts else "0"
+                            for _, slow in known
+                        ),
+                    )
+                    for name in names
+                ),
+                ("slow from, us", *(significant(slow.over_us, 3) for _, slow in known)),
+                ("looks at their threads", *(str(slow.reads) for _, slow in known)),
+            ),
+        )
+    ]
+
+
+def _signed(change: Estimate | None) -> str:
+    if change is None:
+        return "not known"
+    text = str(estimate_text(change))
+    return text if text.startswith("-") else f"+{text}"
+
+
+def _json(found: LooksFound[Budget], _inputs: Inputs) -> list[dict[str, Any]]:
+    """Each cell that was looked at; microseconds an event, ratios as such."""
+    return [
+        {
+            "factors": dict(one.cell),
+            "response_us": figure_json(one.response_us),
+            "parts_us": {name: figure_json(part) for name, part in one.parts.items()},
+            "changes_us": {name: figure_json(part) for name, part in one.changes.items()},
+            "unknown": list(one.unknown),
+            "hot_lock": None
+            if one.hot_lock is None
+            else {
+                "address": one.hot_lock.address,
+                "share_of_waits": one.hot_lock.share,
+                "share_of_response": one.hot_lock.of_response,
+                "reads": one.hot_lock.reads,
+            },
+            "slow": None if one.slow is None else _slow_json(one.slow),
+            "look": {
+                **cost_json(one.speed, one.effect),
+                "rounds_left_out": one.left_out,
+                "reads": one.reads,
+                "cpu_share": one.look_cpu_share,
+            },
+        }
+        for one in found.cells
+    ]
+
+
+def _slow_json(slow: SlowBudget) -> dict[str, Any]:
+    return {
+        "over_us": slow.over_us,
+        "response_us": figure_json(slow.response_us),
+        "parts_us": {name: figure_json(part) for name, part in slow.parts.items()},
+        "events": slow.events,
+        "reads": slow.reads,
+    }
+
+
+SECTION = Section("budgets", _TITLE, _read, _show, _json, look=LookAtCause(BUDGET, look_at_threads))

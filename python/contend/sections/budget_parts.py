@@ -1,0 +1,184 @@
+"""The parts of a query's time in one round of a look, in mean microseconds an event, reconciled
+with the response time.
+
+What a thread did comes from two sources. The scheduler counts how long it ran and waited for a CPU.
+Looks at threads drawn at random say in which share of the time they ran or were about to, waited
+for the next command, or waited elsewhere, and where. The second says how long the server had a
+query (all but waiting for the next command), and with the response time, which contend-load
+measures, how long it was outside. What the looks call running and the scheduler does not count,
+less what the hypervisor stole, is left over: the remainder. It is shown and is in no part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from contend.spec import Level
+from contend.stats import Estimate
+
+TO_BE_SENT, CLIENT, WIRE = "waiting to be sent", "client", "wire and waiting to be read"
+USER, SYSTEM = "server on CPU, user", "server on CPU, system"
+FOR_CPU, STOLEN, REMAINDER = "waiting for a CPU", "stolen", "remainder"
+BLOCKED = {
+    "futex": "blocked: futex",
+    "disk": "blocked: disk",
+    "socket": "blocked: socket",
+    "page_fault": "blocked: page fault",
+    "other": "blocked: other",
+}
+PARTS = (
+    *(TO_BE_SENT, CLIENT, WIRE, USER, SYSTEM, FOR_CPU),
+    *BLOCKED.values(),
+    *(STOLEN, REMAINDER),
+)
+"""In the order in which they are shown. All that is measured sums to the response time."""
+
+RESPONSE = "response time"
+
+SLOW_INSIDE = "on a CPU or waiting for one"
+OUTSIDE = "client, wire and waiting to be read"
+SLOW_PARTS = (TO_BE_SENT, OUTSIDE, SLOW_INSIDE, *BLOCKED.values())
+"""Of slow events, by looks at threads alone: the scheduler's counts are of no single event."""
+
+
+SEATED = 0.9
+"""In a closed loop every connection has a thread of its own if so many of them have."""
+
+
+@dataclass(frozen=True, slots=True)
+class HotLock:
+    """One word of the server's memory for which threads wait.
+
+    Args:
+        share: of all waits for such words.
+        of_response: of the response time that these waits take together.
+        reads: looks that found a thread waiting for a word of memory.
+    """
+
+    address: str
+    share: float
+    of_response: float
+    reads: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlowBudget:
+    """The time of the slowest hundredth of events, in microseconds; n counts rounds.
+
+    Args:
+        parts: by name, in the order of SLOW_PARTS.
+        over_us: an event is slow if it takes longer; of the last round.
+        events, reads: how many there were, and looks at their threads meanwhile.
+    """
+
+    response_us: Estimate
+    parts: Mapping[str, Estimate]
+    over_us: float
+    events: int
+    reads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The time of an event in one cell, in microseconds; n counts rounds that were looked at.
+
+    Args:
+        parts: by name, in the order of PARTS; one that is not known is missing.
+        unknown: what could not be seen, and why.
+        speed: what the look did to queries a second: with it over without it.
+        effect: what it did to the ratio of this level to the baseline; None for the baseline.
+        changes: from the baseline to this level, by name, RESPONSE among them: a difference of
+            neighbours in each round. Empty for the baseline.
+        slow: of the slowest hundredth of events; None if it is not known which thread works for
+            which connection.
+        left_out: rounds that were looked at and are in no part: see `_looked`.
+        reads: looks at threads.
+        look_cpu_share: of one CPU that the look took.
+    """
+
+    cell: Mapping[str, Level]
+    response_us: Estimate
+    parts: Mapping[str, Estimate]
+    unknown: tuple[str, ...]
+    speed: Estimate
+    effect: Estimate | None
+    changes: Mapping[str, Estimate]
+    hot_lock: HotLock | None
+    slow: SlowBudget | None
+    left_out: int
+    reads: int
+    look_cpu_share: float
+
+
+def has_threads(looked: Sequence[Mapping[str, Any]], figures: Mapping[str, Any]) -> bool:
+    """Whether every connection has a thread of its own; of an open loop some may rest."""
+    if figures.get("arrival") != "closed-loop":
+        return all(one["look"]["threads"] > 0 for one in looked)
+    wanted = SEATED * float(figures.get("connections") or 1)
+    return all(one["look"]["threads"] >= wanted for one in looked)
+
+
+def spare_threads(look: Mapping[str, Any], figures: Mapping[str, Any]) -> float:
+    """Threads that have no connection at a time, of a closed loop that opens connections anew: they
+    wait in the server's cache of threads, in turn, for a new one, at a word of memory that is no
+    lock."""
+    connections = figures.get("connections")
+    if figures.get("arrival") != "closed-loop" or not connections:
+        return 0.0
+    return max(0.0, float(look["threads"]) - float(connections))
+
+
+def parts_of_round(one: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, float]:
+    """The parts of one round that was looked at, in microseconds an event."""
+    look = one["look"]
+    # As many events as fell into the look, which is a little shorter than the round.
+    events = one["begun"] / one["duration_s"] * look["duration_s"]
+    response = one["latency_us"]["mean"]
+    lag = figures.get("lag_us_mean")
+    parts = {} if lag is None else {TO_BE_SENT: float(lag)}
+    parts[CLIENT] = max(0.0, one["client_cpu_us"] - look["look_cpu_us"]) / one["begun"]
+    # Who may not look at threads does not know which of them serve: it is all of them then.
+    unseen = look.get("refused") is not None and not look["threads"]
+    run_us, wait_us = (
+        look[f"{'other_' if unseen else ''}{name}"] for name in ("run_us", "wait_us")
+    )
+    if look["scheduled"] and (look["threads"] or unseen):
+        user, system = (look.get(name) or 0.0 for name in ("user_us", "system_us"))
+        of_user = share_of(user, user + system)
+        parts[USER] = run_us / events * of_user
+        parts[SYSTEM] = run_us / events * (1 - of_user)
+        parts[FOR_CPU] = wait_us / events
+    if look["reads"] and look.get("refused") is None:
+        each_us = look["threads"] * look["duration_s"] * 1e6 / look["reads"] / events
+        spare = share_of(spare_threads(look, figures), look["threads"]) * look["reads"]
+        blocked = dict(look["blocked"])
+        blocked["futex"] = max(0.0, blocked.get("futex", 0) - spare)
+        for place, name in BLOCKED.items():
+            parts[name] = blocked.get(place, 0) * each_us
+        if has_threads([one], figures):
+            inside = (look["running"] + sum(blocked.values())) * each_us
+            parts[WIRE] = response - (lag or 0.0) - parts[CLIENT] - inside
+    busy, stolen = look.get("host_busy_us"), look.get("host_stolen_us")
+    if busy and stolen is not None:
+        # The hypervisor takes from whoever runs.
+        parts[STOLEN] = stolen * min(1.0, run_us / busy) / events
+    if WIRE in parts and FOR_CPU in parts:
+        parts[REMAINDER] = response - sum(parts.values())
+    return {RESPONSE: response, **parts}
+
+
+def slow_parts_of_round(slow: Mapping[str, Any]) -> dict[str, float]:
+    """The parts of slow events in one round, which sum to their response time."""
+    each = (slow["response_us"] - slow["lag_us"]) / slow["reads"]
+    return {
+        TO_BE_SENT: slow["lag_us"],
+        OUTSIDE: slow["idle"] * each,
+        SLOW_INSIDE: slow["running"] * each,
+        **{name: slow["blocked"].get(place, 0) * each for place, name in BLOCKED.items()},
+    }
+
+
+def share_of(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 0.0

@@ -1,0 +1,168 @@
+"""What a model server counted of the locks of its key cache: visits of each segment, how many of
+them waited, how long the lock was held.
+
+It appears if a model server was measured: no other server says so much of its locks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from contend.findings import Said, Study, cell_figures, over_repeats
+from contend.metrics import Run, metric_of
+from contend.probed import SegmentLock
+from contend.sections.model import Inputs, Section, Shown, TextTable
+from contend.sections.words import UNKNOWN, cell_phrase, estimate_text, share_text
+from contend.spec import Level
+from contend.stats import Estimate
+
+_LISTED = 6
+_METRICS = ("lock_wait_share", "lock_held_ns", "lock_held_share")
+
+Cell = Mapping[str, Level]
+Figures = Mapping[str, Estimate]
+
+
+def _read(inputs: Inputs) -> Shown | None:
+    """None if no server was a model."""
+    study, cells = inputs.study, inputs.cells
+    asked = [one.cell for one in cells if any(map(_segments, study.runs_of(one.cell)))]
+    if not asked:
+        return None
+    wanted = replace(study, shown=tuple(map(metric_of, _METRICS)))
+    found = [(cell, cell_figures(wanted, cell)) for cell in asked]
+    figures = [(cell, one.figures) for cell, one in found if one is not None]
+    # The most segments, and of those cells the last: under the most load.
+    split = max(reversed(asked), key=lambda cell: max(map(_count, study.runs_of(cell))))
+    segments = _most_visited(study, split)
+    return Shown(
+        "The locks of the key cache, as the server counted them",
+        " ".join(filter(None, (_lead(figures), _hottest(segments)))),
+        (_cells(figures), *segments),
+    )
+
+
+def _hottest(segments: Sequence[TextTable]) -> str:
+    """The first row in words, whose figures have their intervals already."""
+    for table in segments:
+        number, visits, waited, held = (Said.written(str(cell)) for cell in table.rows[0])
+        return Said(
+            "The most visited segment is number {}: {} of all visits, of which {} waited, and held "
+            "{} ns each.",
+            number,
+            visits,
+            waited,
+            held,
+        )
+    return ""
+
+
+def _lead(figures: Sequence[tuple[Cell, Figures]]) -> str:
+    waited = [(cell, one) for cell, one in figures if "lock_wait_share" in one]
+    if not waited:
+        return "No lock was taken."
+    most = max(waited, key=lambda one: one[1]["lock_wait_share"].mean)
+    least = min(waited, key=lambda one: one[1]["lock_wait_share"].mean)
+    said = [_said("most", *most)] + ([_said("least", *least)] if least is not most else [])
+    return " ".join(said)
+
+
+def _said(which: str, cell: Cell, figures: Figures) -> Said:
+    phrase = cell_phrase(cell)
+    at = Said(" with {}", phrase) if phrase else Said("")
+    return Said(
+        "Visits had to wait {} often{}: {} of them; one held its lock for {} ns, and the busiest "
+        "lock was held {} of the time.",
+        which,
+        at,
+        share_text(figures["lock_wait_share"]),
+        estimate_text(figures["lock_held_ns"]),
+        share_text(figures["lock_held_share"]),
+    )
+
+
+def _cells(figures: Sequence[tuple[Cell, Figures]]) -> TextTable:
+    return TextTable(
+        caption="Visits to the locks of all segments together (two each request of a page), in "
+        "each cell (intervals after ±)",
+        columns=("cell", "visits that waited", "held a visit, ns", "the busiest is held"),
+        rows=tuple(
+            (
+                cell_phrase(cell) or "all",
+                _text(one.get("lock_wait_share"), share_text),
+                _text(one.get("lock_held_ns"), estimate_text),
+                _text(one.get("lock_held_share"), share_text),
+            )
+            for cell, one in figures
+        ),
+    )
+
+
+_Counter = Literal["visits", "waits", "sampled", "held_ns"]
+
+
+def _most_visited(study: Study, cell: Cell) -> list[TextTable]:
+    """The segments of one cell, the most visited first; nothing of a cache that is not split."""
+    runs = study.runs_of(cell)
+    count = max(map(_count, runs))
+    if count < 2:
+        return []
+    rows = []
+    for index in range(count):
+        shares = over_repeats(study, runs, _share_of(index))
+        waits = over_repeats(study, runs, _per(index, "waits", "visits"))
+        held = over_repeats(study, runs, _per(index, "held_ns", "sampled"))
+        if shares is not None:
+            row = (
+                str(index + 1),
+                share_text(shares),
+                _text(waits, share_text),
+                _text(held, estimate_text),
+            )
+            rows.append((shares.mean, row))
+    rows.sort(key=lambda one: -one[0])
+    return [
+        TextTable(
+            caption=f"The most visited of {count} segments, {cell_phrase(cell)} (intervals after "
+            "±)",
+            columns=("segment", "of all visits", "of its visits waited", "held a visit, ns"),
+            rows=tuple(row for _, row in rows[:_LISTED]),
+        )
+    ]
+
+
+def _share_of(index: int) -> Callable[[Run], float | None]:
+    def read(run: Run) -> float | None:
+        locks = _segments(run)
+        visits = sum(lock["visits"] for lock in locks)
+        return locks[index]["visits"] / visits if index < len(locks) and visits else None
+
+    return read
+
+
+def _per(index: int, what: _Counter, over: _Counter) -> Callable[[Run], float | None]:
+    """One counter of a segment over another."""
+
+    def read(run: Run) -> float | None:
+        locks = _segments(run)
+        lock = locks[index] if index < len(locks) else None
+        return lock[what] / lock[over] if lock is not None and lock[over] else None
+
+    return read
+
+
+def _segments(run: Run) -> Sequence[SegmentLock]:
+    return (run.probes.get("model") or {}).get("segments", ())
+
+
+def _count(run: Run) -> int:
+    return len(_segments(run))
+
+
+def _text(estimate: Estimate | None, how: Callable[[Estimate], str]) -> str:
+    return UNKNOWN if estimate is None else how(estimate)
+
+
+SECTION = Section("model_locks", "Locks of the servers", _read, lambda shown, _inputs: shown)

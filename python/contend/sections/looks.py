@@ -1,0 +1,188 @@
+"""What sections that rest on a look at a cause have in common: which looks count, what is lost, and
+what looking did to the speed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from contend.findings import Said
+from contend.sections.model import Inputs
+from contend.sections.words import cell_phrase, estimate_text, figure_json, ratio_text
+from contend.spec import CellKey, Level, cell_key, same_level
+from contend.stats import Estimate, estimate
+from contend.store import LookRecord
+
+
+class OfCell(Protocol):
+    """What a look found in one cell."""
+
+    @property
+    def cell(self) -> Mapping[str, Level]: ...
+
+
+Found = TypeVar("Found", bound=OfCell)
+
+
+@dataclass(frozen=True, slots=True)
+class LooksFound(Generic[Found]):
+    """What the looks of one name found: cells side by side together, and the looks that are
+    lost."""
+
+    groups: tuple[tuple[Found, ...], ...]
+    failed: tuple[LookRecord, ...]
+
+    @property
+    def cells(self) -> list[Found]:
+        return [one for group in self.groups for one in group]
+
+
+Of = Callable[[LookRecord, LookRecord | None], Found]
+"""What was found of a cell; the second is the look at the baseline beside it, None for itself."""
+
+
+def looked(inputs: Inputs, name: str, of: Of[Found]) -> LooksFound[Found] | None:
+    """What counts of each cell: its last look that found something. None if nobody looked."""
+    baseline = inputs.study.roles.baseline
+    groups = groups_of(inputs.looks, name, of, inputs.compared_path, baseline)
+    last = {cell_key(one.cell): one for one in inputs.looks if one.look == name}
+    failed = tuple(one for one in last.values() if one.error is not None)
+    return LooksFound(groups, failed) if groups or failed else None
+
+
+def groups_of(
+    looks: Sequence[LookRecord],
+    name: str,
+    of: Of[Found],
+    compared: str | None,
+    baseline: Level | None,
+) -> tuple[tuple[Found, ...], ...]:
+    """The cells of each block, those side by side together."""
+    groups = []
+    for records in last_looks(looks, name):
+        base = baseline_of(records, compared, baseline)
+        groups.append(tuple(of(one, None if one is base else base) for one in records))
+    return tuple(groups)
+
+
+def last_looks(looks: Sequence[LookRecord], name: str) -> list[list[LookRecord]]:
+    """Of each cell the last look of that name that found something; those that were taken side by
+    side together."""
+    last: dict[CellKey, LookRecord] = {}
+    for one in looks:
+        if one.look == name and one.error is None:
+            last[cell_key(one.cell)] = one
+    blocks: dict[int, list[LookRecord]] = {}
+    for one in last.values():
+        blocks.setdefault(one.block, []).append(one)
+    return list(blocks.values())
+
+
+def baseline_of(
+    records: Sequence[LookRecord], compared: str | None, baseline: Level | None
+) -> LookRecord | None:
+    """That of the baseline, among those side by side."""
+    if compared is None or baseline is None:
+        return None
+    return next((one for one in records if same_level(one.cell[compared], baseline)), None)
+
+
+Rounds = Sequence[Mapping[str, Any]]
+"""Each with its `qps`, and with `look` if it was looked at: two of every four."""
+
+
+def speed_of(rounds: Rounds) -> Estimate:
+    """Queries a second with the look over those without it."""
+    return _ratio([*_logs_of_speed(rounds).values()])
+
+
+def effect_of(rounds: Rounds, base: Rounds) -> Estimate:
+    """What the look did to the ratio of the two."""
+    logs, others = _logs_of_speed(rounds), _logs_of_speed(base)
+    return _ratio([log - others[first] for first, log in logs.items() if first in others])
+
+
+def _logs_of_speed(rounds: Rounds) -> dict[int, float]:
+    """Of each group of four rounds, two of which were looked at, the logarithm of queries a second
+    with the look over without it, by its first round."""
+    logs = {}
+    for first in range(0, len(rounds) - 3, 4):
+        four = rounds[first : first + 4]
+        seen = [one["qps"] for one in four if one.get("look")]
+        plain = [one["qps"] for one in four if not one.get("look")]
+        if len(seen) == len(plain) == 2 and min(*seen, *plain) > 0:
+            logs[first] = sum(map(math.log, seen)) / 2 - sum(map(math.log, plain)) / 2
+    return logs
+
+
+def _ratio(logs: Sequence[float]) -> Estimate:
+    return estimate([math.exp(log) for log in logs], log_scale=True)
+
+
+def with_cell(cell: Mapping[str, Level]) -> str:
+    """` with 8 connections, 10 points`; empty if there is one place only."""
+    phrase = str(cell_phrase(cell))
+    return f" with {phrase}" if phrase else ""
+
+
+def context_of(one: OfCell, compared: str | None) -> dict[str, Level]:
+    """The cell without the compared level."""
+    return {path: level for path, level in one.cell.items() if path != compared}
+
+
+def head_of(one: OfCell, compared: str | None) -> str:
+    """What a cell is called among those side by side."""
+    return "all" if compared is None else str(one.cell[compared])
+
+
+def known_text(one: Estimate | None) -> str:
+    return "not known" if one is None else str(estimate_text(one))
+
+
+def cost_rows(
+    what: str, costs: Sequence[tuple[Estimate, Estimate | None]]
+) -> list[tuple[str, ...]]:
+    """What looking did to the speed of each cell, and to its gain over the baseline."""
+    return [
+        (f"queries a second, {what}", *(ratio_text(speed) for speed, _ in costs)),
+        (
+            "gain over the baseline, likewise",
+            *("" if effect is None else ratio_text(effect) for _, effect in costs),
+        ),
+    ]
+
+
+def cost_json(speed: Estimate, effect: Estimate | None) -> dict[str, Any]:
+    return {"speed_ratio": figure_json(speed), "effect_ratio": figure_json(effect)}
+
+
+_NAMED = 3
+
+
+def lost_words(failed: Sequence[LookRecord]) -> list[str]:
+    """What is lost, and why: a sentence for each reason. Looks that were taken side by side are
+    lost with one another."""
+    reasons: dict[str, dict[int, list[LookRecord]]] = {}
+    for one in failed:
+        reasons.setdefault(str(one.error), {}).setdefault(one.block, []).append(one)
+    said = []
+    for why, blocks in reasons.items():
+        places = [phrase for records in blocks.values() if (phrase := _place(records))]
+        more = f" and at {len(places) - _NAMED} more places" if len(places) > _NAMED else ""
+        at = f" with {'; with '.join(places[:_NAMED])}{more}" if places else ""
+        words = f"The look{at} is lost: {why.rstrip('.')}. Every measured run is kept."
+        said.append(str(Said.written(words)))
+    return said
+
+
+def _place(records: Sequence[LookRecord]) -> str:
+    """What they have in common."""
+    first, *others = records
+    same = {
+        path: level
+        for path, level in first.cell.items()
+        if all(other.cell[path] == level for other in others)
+    }
+    return str(cell_phrase(same))

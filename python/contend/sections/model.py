@@ -1,0 +1,247 @@
+"""What a section is made from, and the few things it is shown by: text, tables, charts, notices.
+
+A number never stands alone: it is a finding, an estimate or a change, and has its interval and n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from contend.findings import Analysis, CellFigures, Compared, Finding, Study
+from contend.metrics import Metric
+from contend.spec import Level
+from contend.stats import Change, Estimate
+from contend.store import LookRecord, RunFolder
+
+if TYPE_CHECKING:
+    from contend.lab.look_block import LookAtCause
+    from contend.sections.naming import Naming
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Heads of the panels: what the rows and the columns are."""
+
+    rows_label: str
+    columns_label: str
+    columns: tuple[str, ...]
+    column_values: tuple[Level | None, ...]
+    levels: tuple[str, ...]
+    baseline: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class GainRow:
+    """Changes from the baseline to one level, head by head; None if nothing was measured."""
+
+    label: str
+    level: Level
+    gains: tuple[Finding | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTable:
+    """The changes by one metric in a panel."""
+
+    metric: Metric
+    rows: tuple[GainRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedBlock:
+    """Published gains of another machine that belong beside one table of a metric, by its name."""
+
+    name: str
+    machine: str
+    source: str
+    metric: str
+    rows: tuple[tuple[str, tuple[float | None, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRow:
+    label: str
+    estimates: tuple[Estimate | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricTable:
+    """One metric over the levels (rows) and the columns of a panel."""
+
+    key: str
+    title: str
+    unit: str
+    rows: tuple[MetricRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One table of the study's layout, and everything else measured in its cells."""
+
+    title: str
+    slug: str
+    context: Mapping[str, Level]
+    changes: tuple[ChangeTable, ...]
+    published: tuple[PublishedBlock, ...]
+    metrics: tuple[MetricTable, ...]
+
+    @property
+    def gains(self) -> tuple[GainRow, ...]:
+        """The changes by the metric that decides."""
+        return self.changes[0].rows if self.changes else ()
+
+    def metric(self, key: str) -> MetricTable | None:
+        return next((table for table in self.metrics if table.key == key), None)
+
+    def published_of(self, metric: Metric) -> tuple[PublishedBlock, ...]:
+        """The published gains that are about a metric."""
+        return tuple(block for block in self.published if block.metric == metric.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One chart: a Vega-Lite specification and the words that stand for it.
+
+    Charts of one `kind` share its name and its caption; `label` tells them apart.
+    is_broad: it takes the whole width of the page.
+    """
+
+    id: str
+    kind: str
+    label: str
+    caption: str
+    alt: str
+    spec: dict[str, Any]
+    is_broad: bool = False
+
+
+TableCell = str | Finding | Estimate | Change | None
+"""Text, or a figure: a gain in percent with its verdict, a value, so many times another; None if it
+was not measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """A table: the first of `columns` stands over the labels of its rows, which may be empty.
+    `quiet` has the numbers of rows that are not of this machine, or not of its figures."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[TableCell, ...], ...]
+    quiet: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A warning or a failure, gathered over the cells it concerns."""
+
+    code: str
+    message: str
+    cells: tuple[str, ...]
+    runs: int
+    planned_runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class FactGroup:
+    """Facts under one heading: pairs of name and value."""
+
+    title: str
+    facts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One section as it is read: a sentence or a few, more of them in paragraphs, charts, tables.
+    A table of nothing is left out.
+
+    Args:
+        is_short: its first sentences are printed without `--full` too: they are why, or somebody
+            asked for them.
+        is_open: the page shows it opened.
+    """
+
+    title: str
+    lead: str
+    tables: tuple[TextTable, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    more: tuple[str, ...] = ()
+    is_short: bool = False
+    is_open: bool = False
+
+    def __post_init__(self) -> None:
+        shown = tuple(one for one in self.tables if one.rows and one.columns[1:])
+        object.__setattr__(self, "tables", shown)
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What sections read: the run folder, the study in it, its table of cells, and what looks at
+    causes found."""
+
+    folder: RunFolder
+    study: Study
+    naming: Naming
+    layout: Layout
+    panels: Sequence[Panel]
+    cells: Sequence[CellFigures]
+    analyses: Sequence[Analysis | None]
+    compared: Sequence[Compared]
+    looks: Sequence[LookRecord] = ()
+    cause_told: bool = False
+
+    @property
+    def first(self) -> Analysis | None:
+        """Of the metric that decides."""
+        return self.analyses[0]
+
+    @property
+    def compared_path(self) -> str | None:
+        compared = self.study.roles.compared
+        return None if compared is None else compared.path
+
+
+Read = TypeVar("Read")
+
+
+@dataclass(frozen=True, slots=True)
+class Section(Generic[Read]):
+    """One section of a report, from its measurement to its JSON.
+
+    Args:
+        name: its place on the page, and its key in the JSON.
+        title: what stands there if it cannot be made.
+        read: what it found; None if it has nothing to say.
+        show: how that is shown; None if it is in the JSON alone.
+        json: plain JSON values of it; None if it has none.
+        look: the extra measurement that it rests on.
+        on_paper: opened when the page is printed.
+    """
+
+    name: str
+    title: str
+    read: Callable[[Inputs], Read | None]
+    show: Callable[[Read, Inputs], Shown | None]
+    json: Callable[[Read, Inputs], Any] | None = None
+    look: LookAtCause | None = None
+    on_paper: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MadeSection:
+    """A section of one report: what it read and how that is shown. `is_missing` if it could not be
+    made, which `shown` says then."""
+
+    section: Section[Any]
+    shown: Shown | None
+    inputs: Inputs | None = field(default=None, repr=False)
+    found: Any = None
+    is_missing: bool = False
+
+    def document(self) -> Any:
+        """Its JSON; None if it has none."""
+        if self.section.json is None or self.is_missing:
+            return None
+        return self.section.json(self.found, self.inputs)  # type: ignore[arg-type]

@@ -1,0 +1,173 @@
+"""What the levels of the compared factor are called: by the experiment file, or as they are. And
+places of the table of all cells, in words: `from 8 connections on`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from contend.findings import Finding, Given, Said
+from contend.sections.words import factor_label, is_counted, level_label, level_phrase
+from contend.spec import Experiment, Level, Roles, Words, roles_of
+
+USE = "server.use"
+
+_SPEAK_FOR_THEMSELVES = (USE, "data.engine")
+"""Factors whose levels are names that everybody knows: `InnoDB`, `mysql@sid`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """Names of the levels, as tables and sentences use them."""
+
+    roles: Roles
+    words: Words
+    servers: Mapping[str, str] = field(default_factory=dict)
+    """Levels that are servers -> what each turned out to be: `MariaDB 11.8.6`."""
+
+    def level(self, level: Level) -> Said:
+        """What tables and charts call a level."""
+        name = self.words.name(level) or self.servers.get(str(level)) or level_label(level)
+        return Said.written(name)
+
+    def noun(self, level: Level) -> Said:
+        """A level as a thing that a sentence speaks of: `multi-row inserts`, `InnoDB`,
+        `innodb_flush_method = fsync`."""
+        compared = self.roles.compared
+        if compared is None or compared.path in _SPEAK_FOR_THEMSELVES or self.words.name(level):
+            return self.level(level)
+        return level_phrase(compared.path, level)
+
+    @property
+    def baseline(self) -> Said:
+        """What the levels are compared with, after `than`: its name is enough."""
+        assert self.roles.baseline is not None
+        return self.level(self.roles.baseline)
+
+    def change(self, level: Level) -> Said:
+        """What is done to get from the baseline to a level, as the subject of a sentence; empty if
+        the names of the two say enough."""
+        words = self.words.change or ""
+        return Said.written(words.format(level=self.level(level), baseline=self.baseline))
+
+    def is_plural(self, level: Level) -> bool:
+        return self.words.is_plural(level)
+
+
+def naming_of(experiment: Experiment, servers: Mapping[str, str] | None = None) -> Naming:
+    """`servers` as of `Naming`."""
+    roles = roles_of(experiment)
+    words = experiment.words.get(roles.compared.path if roles.compared else "", Words())
+    return Naming(roles, words, servers or {})
+
+
+def as_sentence(text: Said) -> Said:
+    """With a capital, unless it begins with a name that has none."""
+    first = re.split(r"[\s,]", text, maxsplit=1)[0]
+    is_word = first.isalpha() or bool(re.fullmatch(r"[a-z]+-[a-z-]+", first))
+    is_setting = text[len(first) :].startswith(" =")
+    is_small = is_word and first.islower() and not is_setting
+    return Said.written(text[0].upper() + text[1:]) if is_small else text
+
+
+_LISTED = 3
+"""Levels without an order are named up to so many."""
+
+
+def named(roles: Roles, one: Finding) -> Said:
+    """The place and the level: `from 8 connections on, key_cache_segments = 32`."""
+    assert roles.compared is not None
+    level = level_phrase(roles.compared.path, one.level)
+    at = place_of(roles, one)
+    return Said("{}, {}", at, level) if at else level
+
+
+def place_of(roles: Roles, one: Finding) -> Said:
+    """`from 8 connections on`, `with 10 points`, `from 1 to 64 connections`; empty if the
+    experiment has one place only."""
+    place = one.change.place
+    rows, columns = roles.table_contexts(), roles.column_levels
+    is_all_rows = len(rows) > 1 and place.last_row - place.first_row + 1 == len(rows)
+    at = {} if is_all_rows else _varying(roles, rows[place.first_row])
+    if roles.columns is None:
+        over_all = Said("as a mean over all {} tables", Given(len(rows)))
+        return over_all if is_all_rows else place_text(at)
+    path = roles.columns.path
+    if place.first_column == place.last_column:
+        column = columns[place.first_column]
+        return place_text({**at, path: column} if column is not None else at)
+    is_part = place.first_column > 0 or place.last_column < len(columns) - 1
+    ranges = (
+        range_text(roles, place.first_column, place.last_column) if is_part else _all_columns(roles)
+    )
+    return Said.joined(" ", filter(None, (ranges, place_text(at))))
+
+
+def _varying(roles: Roles, cell: Mapping[str, Level]) -> dict[str, Level]:
+    """Without what is the same everywhere: the heads of the tables name that."""
+    factors = {one.path: one for one in (*roles.tables, *filter(None, (roles.columns,)))}
+    return {path: level for path, level in cell.items() if len(factors[path].levels) > 1}
+
+
+def _all_columns(roles: Roles) -> Said:
+    assert roles.columns is not None
+    path, levels = roles.columns.path, roles.columns.levels
+    if not _in_order(levels):
+        if len(levels) <= _LISTED:
+            return _listed(path, levels)
+        return Said("on average over all {} levels of {}", Given(len(levels)), factor_label(path))
+    if is_counted(path):
+        return Said("from {} to {}", level_label(levels[0]), level_phrase(path, levels[-1]))
+    return Said("from {} to {}", level_phrase(path, levels[0]), level_label(levels[-1]))
+
+
+def _in_order(levels: Sequence[Level]) -> bool:
+    """Whether they are numbers, or sizes such as 64M."""
+    return all(
+        (isinstance(one, int | float) and not isinstance(one, bool))
+        or re.fullmatch(r"\d+[KMGT]", str(one))
+        for one in levels
+    )
+
+
+def _listed(path: str, levels: Sequence[Level]) -> Said:
+    *most, last = map(level_label, levels)
+    return Said("with {} = {} and {}", factor_label(path), Said.joined(", ", most), last)
+
+
+def columns_text(roles: Roles, singles: Sequence[Finding]) -> Said:
+    """`at 1 connection`, `up to 4 connections`, `at 1 and 16 connections`."""
+    assert roles.columns is not None
+    path, levels = roles.columns.path, roles.columns.levels
+    at = sorted(one.change.place.first_column for one in singles)
+    if len(at) == 1:
+        return place_text({path: levels[at[0]]})
+    is_at_an_end = at[0] == 0 or at[-1] == len(levels) - 1
+    if is_at_an_end and at == list(range(at[0], at[-1] + 1)):
+        return range_text(roles, at[0], at[-1])
+    *most, last = (level_label(levels[one]) for one in at)
+    return place_text({path: f"{', '.join(most)} and {last}"})
+
+
+def range_text(roles: Roles, first: int, last: int) -> Said:
+    """`from 8 connections on`, `up to 4 connections`; levels that are no numbers are listed."""
+    assert roles.columns is not None
+    path, levels = roles.columns.path, roles.columns.levels
+    if first == last:
+        return place_text({path: levels[first]})
+    if not _in_order(levels):
+        return _listed(path, levels[first : last + 1])
+    if last == len(levels) - 1:
+        return Said("from {} on", level_phrase(path, levels[first]))
+    return Said("up to {}", level_phrase(path, levels[last]))
+
+
+def place_text(cell: Mapping[str, Level]) -> Said:
+    """`at 64 connections with 10 points`; empty if there is one place only."""
+    loads = [level_phrase(path, one) for path, one in cell.items() if path.startswith("load.")]
+    rest = [level_phrase(path, one) for path, one in cell.items() if not path.startswith("load.")]
+    at = Said("at {}", Said.joined(", ", loads)) if loads else Said("")
+    with_ = Said("with {}", Said.joined(" and ", rest)) if rest else Said("")
+    return Said.joined(" ", filter(None, (at, with_)))

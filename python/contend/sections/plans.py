@@ -1,0 +1,213 @@
+"""By which plans of the optimizer statements are answered, and which are answered otherwise than at
+the baseline.
+
+What is asked under the load is explained on the server of each level. A level that asks other
+statements than another one is explained all of them, so that plans stand beside one another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from contend.errors import WorkError
+from contend.findings import Given, Said
+from contend.findings.plans import PLANS, PlanStep, StatementPlan, changed, plans_in
+from contend.lab.look_block import BlockToLookAt, LookAtCause
+from contend.sections.looks import LooksFound, context_of, head_of, looked, lost_words
+from contend.sections.model import Inputs, Section, Shown, TextTable
+from contend.sections.words import cell_phrase
+from contend.spec import Level
+from contend.store import LookRecord
+
+if TYPE_CHECKING:
+    from contend.lab.testbed import Ready
+    from contend.load import ArmSpec
+    from contend.outcome import Outcome
+    from contend.servers.plans import StatementWatch
+
+SLICE_S = 0.4
+
+KEPT = 12
+"""Shapes of statements, those that were seen most."""
+
+
+def look_at_plans(block: BlockToLookAt) -> list[LookRecord]:
+    """See in the process lists what is asked in one round of slices, and have it explained.
+
+    Raises:
+        WorkError: a server has no plans, one server has several levels in turn, or no statement
+            was seen.
+        LoadFailed: contend-load gave no result.
+    """
+    from contend.servers.kinds import KINDS
+    from contend.servers.plans import StatementWatch
+
+    if any(KINDS[ready.observed.kind].computes_rows for ready in block.readies):
+        raise WorkError("this server has no plans to look at")
+    if not block.has_own_servers:
+        raise WorkError("one server has all levels in turn, so their plans cannot be told apart")
+    watches = [
+        StatementWatch(ready.observed.connection, str(ready.address.database))
+        for ready in block.readies
+    ]
+    with contextlib.ExitStack() as stack:
+
+        def on_event(event: Outcome) -> None:
+            # All are connected. What contend-load wants to know of a server it has asked by then.
+            if event["type"] == "hello":
+                for watch in watches:
+                    stack.enter_context(watch)
+
+        arms = [_as_texts(arm) for arm in block.arms]
+        block.drive(block.cut(1, SLICE_S, 0.02), on_event, arms)
+    asked = _most_seen(watches)
+    if not asked:
+        raise WorkError("no SELECT, UPDATE or DELETE was met in the process list")
+    return block.records([_explain(ready, asked) for ready in block.readies])
+
+
+def _as_texts(arm: ArmSpec) -> ArmSpec:
+    """A prepared statement is listed without its values, and cannot be explained."""
+    is_prepared = arm.cell["load.protocol"] == "prepared"
+    return replace(arm, cell=arm.cell.having(load__protocol="text")) if is_prepared else arm
+
+
+def _most_seen(watches: Sequence[StatementWatch]) -> list[tuple[str, str]]:
+    counts: Counter[str] = Counter()
+    first: dict[str, str] = {}
+    for watch in watches:
+        for shape, statement, count in watch.seen():
+            counts[shape] += count
+            first.setdefault(shape, statement)
+    return [(shape, first[shape]) for shape, _ in counts.most_common(KEPT)]
+
+
+def _explain(ready: Ready, asked: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    from contend.servers.plans import explained, indexes, use_database
+
+    connection, database = ready.observed.connection, str(ready.address.database)
+    use_database(connection, database)
+    statements = []
+    for shape, statement in asked:
+        found = explained(connection, statement)
+        statements.append(
+            {
+                "shape": shape,
+                "statement": statement,
+                "tables": list(found.tables),
+                "why_not": found.why_not,
+            }
+        )
+    return {"statements": statements, "indexes": indexes(connection, database)}
+
+
+@dataclass(frozen=True, slots=True)
+class PlansOfCell:
+    """One cell.
+
+    Args:
+        plans: by the statement's shape.
+        changed: shapes whose plan is another one than the baseline's; empty for the baseline.
+    """
+
+    cell: Mapping[str, Level]
+    plans: Mapping[str, StatementPlan]
+    changed: tuple[str, ...]
+
+
+def plans_of(record: LookRecord, base: LookRecord | None) -> PlansOfCell:
+    plans = plans_in(record.figures)
+    theirs = {} if base is None else plans_in(base.figures)
+    return PlansOfCell(record.cell, plans, changed(plans, theirs))
+
+
+_TITLE = "By which plans statements are answered"
+_SHAPE_MAX = 160
+
+
+def _show(found: LooksFound[PlansOfCell], inputs: Inputs) -> Shown:
+    said = (*((_lead(found.cells),) if found.groups else ()), *lost_words(found.failed))
+    tables = (table for group in found.groups for table in _tables(group, inputs.compared_path))
+    return Shown(_TITLE, " ".join(said), tuple(tables), is_short=True)
+
+
+def _lead(cells: Sequence[PlansOfCell]) -> str:
+    """Whether plans differ, and which statements have none that is known."""
+    plans = [plan for one in cells for plan in one.plans.values()]
+    unknown = {plan.shape: plan.why_not for plan in plans if not plan.steps}
+    differ = {shape for one in cells for shape in one.changed}
+    known = {plan.shape for plan in plans} - unknown.keys()
+    said = [Said("Kinds of statement that were met and explained: {}.", Given(len(known)))]
+    if differ:
+        said.append(Said("Of these have another plan than the baseline: {}.", Given(len(differ))))
+    elif known:
+        said.append(Said("Each of them has the same plan at all levels."))
+    said += [
+        Said.written(f"Not explained: {_short(shape)} ({why or 'the server gave no plan'}).")
+        for shape, why in unknown.items()
+    ]
+    return " ".join(map(str, said))
+
+
+def _tables(group: Sequence[PlansOfCell], compared: str | None) -> list[TextTable]:
+    """A table for each statement whose plan is another one, with the cells side by side in it."""
+    shapes = list(dict.fromkeys(shape for one in group for shape in one.changed))
+    phrase = str(cell_phrase(context_of(group[0], compared)))
+    return [
+        TextTable(
+            f"{_short(shape)}{f' (with {phrase})' if phrase else ''}",
+            ("", "table", "read by", "index", "rows, guessed", "besides"),
+            tuple(row for one in group for row in _rows(one, shape, compared)),
+        )
+        for shape in shapes
+    ]
+
+
+def _rows(one: PlansOfCell, shape: str, compared: str | None) -> list[tuple[str, ...]]:
+    head, plan = head_of(one, compared), one.plans.get(shape)
+    if plan is None or not plan.steps:
+        why = "not met" if plan is None else f"not known: {plan.why_not}"
+        return [(head, why, "", "", "", "")]
+    return [(head if n == 0 else "", *_step(step)) for n, step in enumerate(plan.steps)]
+
+
+def _short(shape: str) -> str:
+    return shape if len(shape) <= _SHAPE_MAX else f"{shape[: _SHAPE_MAX - 3]}..."
+
+
+def _step(step: PlanStep) -> tuple[str, ...]:
+    rows = "" if step.rows is None else str(step.rows)
+    return (step.table, step.way, step.key or "none", rows, step.extra)
+
+
+def _json(found: LooksFound[PlansOfCell], _inputs: Inputs) -> list[dict[str, Any]]:
+    """Each cell: the plan of each statement, and which of them are other than the baseline's."""
+    return [
+        {
+            "factors": dict(one.cell),
+            "changed": list(one.changed),
+            "plans": [
+                {
+                    "statement": plan.shape,
+                    "tables": [asdict(step) for step in plan.steps],
+                    "why_not": plan.why_not,
+                }
+                for plan in one.plans.values()
+            ],
+        }
+        for one in found.cells
+    ]
+
+
+SECTION = Section(
+    "plans",
+    _TITLE,
+    lambda inputs: looked(inputs, PLANS, plans_of),
+    _show,
+    _json,
+    look=LookAtCause(PLANS, look_at_plans),
+)

@@ -1,0 +1,52 @@
+"""All sections, in the order in which they are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contend.lab.look_block import LookAtCause
+from contend.sections import (
+    beside,
+    bounds,
+    budget,
+    counters,
+    host_state,
+    hosts,
+    lock_waits,
+    locks,
+    memory_nodes,
+    plans,
+    profile,
+    scaling,
+    servers,
+    sessions,
+    shape,
+    statements,
+    switches,
+    tpcc,
+)
+from contend.sections.model import Section
+
+SECTIONS: tuple[Section[Any], ...] = (
+    sessions.SECTION,
+    beside.SECTION,
+    statements.SECTION,
+    shape.SECTION,
+    bounds.SECTION,
+    budget.SECTION,
+    switches.SECTION,
+    plans.SECTION,
+    lock_waits.SECTION,
+    profile.SECTION,
+    scaling.SECTION,
+    counters.SECTION,
+    tpcc.SECTION,
+    locks.SECTION,
+    hosts.SECTION,
+    host_state.SECTION,
+    memory_nodes.SECTION,
+    servers.SECTION,
+)
+
+LOOKS: tuple[LookAtCause, ...] = tuple(one.look for one in SECTIONS if one.look is not None)
+"""What is taken if a run is asked where time goes, in this order."""

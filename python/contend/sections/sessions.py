@@ -1,0 +1,122 @@
+"""What earlier sessions of the same experiment on this host say: how far they differ.
+
+An interval is of the minutes in which it was measured. This stands beside the answer and in what it
+rests on; no verdict goes by it, and it has no place of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from contend.findings import Analysis, Given, Said, Study, leading_level, sessions_before
+from contend.sections.model import Inputs, Section
+from contend.sections.words import significant
+from contend.spec import Level
+from contend.stats import SESSIONS_MIN, Between
+from contend.units import format_duration
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """What earlier sessions of the same on this host say of a level as a whole.
+
+    n: how many tell; together: what they say together, None if they are too few. `beside` stands
+    beside the intervals; empty if nothing is known.
+    """
+
+    level: Level
+    n: int
+    together: Between | None
+    beside: Said
+
+
+_MINUTE_S = (45, 90)
+
+
+def sessions_of(study: Study, analysis: Analysis, level: Level) -> Sessions | None:
+    """What this run was told of a level when it began; None if nobody looked."""
+    known = sessions_before(study, analysis.table.metric, level)
+    if known is None:
+        return None
+    n, together = known
+    beside = Said("") if together is None else Said("on this host {}", _differ(study, together))
+    return Sessions(level, n, together, beside)
+
+
+def in_the_sentence(study: Study, earlier: Sessions | None) -> Said:
+    """After a claim: ` (measured in this minute; on this host sessions differ by ±4 %, from 5 of
+    them)`."""
+    if earlier is None or not earlier.beside or not study.decides:
+        return Said("")
+    return Said(" (measured in {}; {})", _minutes_of(study), earlier.beside)
+
+
+def in_the_basis(study: Study, earlier: Sessions | None) -> list[str]:
+    """What the interval does not hold, and what earlier sessions say of it."""
+    if earlier is None:
+        return []
+    of_now = f"The intervals are of {_minutes_of(study)}"
+    found = earlier.together
+    if found is None:
+        were = ("there was none", "there was 1")
+        known = were[earlier.n] if earlier.n < len(were) else f"there were {earlier.n}"
+        return [
+            f"{of_now}: how far sessions of this host differ is not known. That takes "
+            f"{SESSIONS_MIN} earlier runs of the same, and {known}."
+        ]
+    low, high = (_percent(one) for one in (found.low, found.high))
+    gain = 100 * math.expm1(found.mean)
+    return [
+        f"{of_now}. The {found.n} earlier sessions on this host have a mean of {gain:+.1f} % "
+        f"(±{_percent(found.half_width)}) and a standard deviation of {_percent(found.tau)} "
+        f"({low} to {high}) beyond their own errors; {found.confidence * 100:g} % of sessions lie "
+        f"within ±{_percent(found.spread)} of that mean."
+    ]
+
+
+def _minutes_of(study: Study) -> Said:
+    """When it was measured: `this minute`, `these 12 min`."""
+    begun = min(datetime.fromisoformat(one.started_at) for one in study.measured)
+    ended = max(datetime.fromisoformat(one.ended_at) for one in study.measured)
+    seconds = (ended - begun).total_seconds()
+    least, most = _MINUTE_S
+    if least <= seconds < most:
+        return Said("this minute")
+    return Said("these {}", Said.written(format_duration(seconds)))
+
+
+def _differ(study: Study, found: Between) -> Said:
+    several = len(study.roles.table_contexts()) * len(study.roles.column_levels) > 1
+    where = " over all cells" if several else ""
+    if not found.tau > 0:
+        return Said("{} sessions differ by no more than their own errors{}", Given(found.n), where)
+    words, spread = (
+        "sessions differ by ±{}{}, from {} of them",
+        Said.written(_percent(found.spread)),
+    )
+    return Said(words, spread, where, Given(found.n))
+
+
+def _percent(log: float) -> str:
+    return f"{significant(100 * math.expm1(log), 2)} %" if log < 1 else f"{math.exp(log):.1f}x"
+
+
+def _read(inputs: Inputs) -> Sessions | None:
+    first = inputs.first
+    if first is None or not first.compared.wholes:
+        return None
+    return sessions_of(inputs.study, first, leading_level(first.compared))
+
+
+def _json(found: Sessions, _inputs: Inputs) -> dict[str, Any]:
+    """Logarithms of ratios; null if too few sessions tell."""
+    names = ("tau", "low", "high", "spread", "mean", "half_width")
+    together = found.together
+    figures = {name: None if together is None else getattr(together, name) for name in names}
+    return {"level": found.level, "n": found.n, **figures}
+
+
+SECTION = Section("sessions", "Earlier sessions", _read, lambda _found, _inputs: None, _json)

@@ -1,0 +1,291 @@
+"""Each of the workload's own statements by itself: its service time, and how that changed.
+
+A list of statements, or a script of them, gets better as a whole while one of its statements gets
+worse. They are tables of one family: one sentence speaks of all statements, so the intervals of
+all their changes hold together.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from contend.findings import (
+    Analysis,
+    CellFigures,
+    Compared,
+    Study,
+    analyses_of,
+    cell_figures,
+    claims_of,
+)
+from contend.metrics import Metric, metric_of
+from contend.sections.model import (
+    Inputs,
+    Layout,
+    MetricRow,
+    Panel,
+    Section,
+    Shown,
+    TableCell,
+    TextTable,
+)
+from contend.sections.naming import Naming
+from contend.sections.panels import change_table, figure_table, metric_tables
+from contend.sections.words import DEPTHS, change_json, mean_json, size_text
+from contend.settings.plan_keys import STATEMENTS
+from contend.spec import Level, cell_key
+from contend.stats import Estimate, finite
+
+FIGURES = (
+    "service_us_mean",
+    "service_us_p50",
+    "service_us_p95",
+    "service_us_p99",
+    "qps",
+    "rows_per_query",
+    "errors_per_query",
+)
+"""Of each statement, by the ends of their metrics' names."""
+
+_LISTED = 6
+"""More names than these of which nothing is certain are counted."""
+
+_MEAN, _TAIL = "service_us_mean", "service_us_p95"
+_ENDS = {_MEAN: "mean, ms", _TAIL: "95th percentile, ms"}
+
+MOST = 40
+"""Statements that are looked at one by one: those that took most time."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatementFigures:
+    """What was measured of one statement in one cell, in so many repeats. Keys are the ends of its
+    metrics' names: `service_us_mean`, `rows_per_query`."""
+
+    name: str
+    cell: Mapping[str, Level]
+    repeats: int
+    figures: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """Each of the workload's own statements by itself: `tables` by its mean service time and by the
+    95th percentile. `texts` are name and statement; `sentences` say which changed how."""
+
+    lead: str
+    sentences: tuple[str, ...]
+    texts: tuple[tuple[str, str], ...]
+    tables: tuple[TextTable, ...]
+    compared: tuple[Compared, ...]
+    figures: tuple[StatementFigures, ...]
+
+
+def statements_of(inputs: Inputs) -> Statements | None:
+    """None if the workload is not of the user's own statements, or is a single one."""
+    study, naming, layout, panels, cells = (
+        inputs.study,
+        inputs.naming,
+        inputs.layout,
+        inputs.panels,
+        inputs.cells,
+    )
+    taken = _time_of_each(study)
+    if len(taken) < 2:
+        return None
+    most = set(sorted(taken, key=lambda name: -taken[name])[:MOST])
+    names = [name for name in taken if name in most]
+    own = replace(study, shown=tuple(_metric(name, end) for name in names for end in FIGURES))
+    found = [figures for cell in cells if (figures := cell_figures(own, cell.cell)) is not None]
+    means = [_metric(name, _MEAN) for name in names]
+    family = study.family("statements" if study.roles.baseline is not None else "first")
+    analyses = dict(zip(names, analyses_of(study, means, family), strict=True))
+    tables = [
+        table
+        for end in (_MEAN, _TAIL)
+        for table in _tables(own, layout, panels, names, analyses, found, end)
+    ]
+    more = len(taken) - len(names)
+    return Statements(
+        lead="Service time, from sending a statement to the last byte of its answer. "
+        + ("Intervals of all statements' changes hold together. " if study.roles.baseline else "")
+        + (f"The {len(names)} that took most time; {more} more are in the runs." if more else ""),
+        sentences=tuple(_sentences(study, naming, analyses)),
+        texts=tuple(_texts(study, names)),
+        tables=tuple(tables),
+        compared=tuple(one.compared for one in analyses.values() if one is not None),
+        figures=tuple(_figures(names, found)),
+    )
+
+
+def _metric(name: str, end: str) -> Metric:
+    return metric_of(f"statement.{name}.{end}")
+
+
+def _time_of_each(study: Study) -> dict[str, float]:
+    """Microseconds by the name of the statement; nothing of other workloads than statements."""
+    taken: dict[str, float] = defaultdict(float)
+    for run in study.measured:
+        workload = run.plan.get("workload")
+        if workload is None or workload["kind"] not in STATEMENTS:
+            return {}
+        for one in (run.done.get("classes") if run.done else None) or ():
+            mean = (one.get("latency_us") or {}).get("mean") or 0.0
+            taken[str(one["name"])] += float(mean) * one["queries"]
+    return taken
+
+
+def _tables(
+    study: Study,
+    layout: Layout,
+    panels: Sequence[Panel],
+    names: Sequence[str],
+    analyses: Mapping[str, Analysis | None],
+    cells: Sequence[CellFigures],
+    end: str,
+) -> list[TextTable]:
+    """One a panel; changes stand under the means."""
+    figures = {cell_key(one.cell): one for one in cells}
+    tables = []
+    for panel in panels:
+        by_key = {one.key: one.rows for one in metric_tables(study, layout, panel.context, figures)}
+        rows: list[tuple[TableCell, ...]] = []
+        for name in names:
+            measured = by_key.get(_metric(name, end).name, ())
+            for row in map(_in_ms, measured):
+                label = name if len(measured) == 1 else f"{name}, {row.label}"
+                rows.append((label, *row.estimates))
+            analysis = analyses[name] if end == _MEAN and measured else None
+            if analysis is not None:
+                changes = change_table(study.roles, layout, panel.context, analysis.compared)
+                rows += [
+                    (f"  {row.label} over {layout.baseline}, %", *row.gains) for row in changes.rows
+                ]
+        if rows:
+            title = ", ".join(filter(None, (panel.title, _ENDS[end])))
+            tables.append(figure_table(layout, title, rows))
+    return tables
+
+
+def _in_ms(row: MetricRow) -> MetricRow:
+    def scaled(one: Estimate) -> Estimate:
+        return replace(one, mean=one.mean / 1000, low=one.low / 1000, high=one.high / 1000)
+
+    return MetricRow(row.label, tuple(one and scaled(one) for one in row.estimates))
+
+
+def _texts(study: Study, names: Sequence[str]) -> list[tuple[str, str]]:
+    """What each statement is, where the plan has them one by one."""
+    workload = study.measured[0].plan.get("workload")
+    statements = list(workload.get("statements") or ()) if workload else []
+    called = list(workload.get("names") or ()) if workload else []
+    called = called or [f"statement_{number}" for number in range(1, len(statements) + 1)]
+    known = dict(zip(called, statements, strict=False))
+    return [(name, known[name].strip()) for name in names if name in known]
+
+
+def _figures(names: Sequence[str], cells: Sequence[CellFigures]) -> list[StatementFigures]:
+    found = []
+    for cell in cells:
+        for name in names:
+            prefix = f"statement.{name}."
+            figures = {
+                key.removeprefix(prefix): one
+                for key, one in cell.figures.items()
+                if key.startswith(prefix) and key.removeprefix(prefix) in FIGURES
+            }
+            found.append(StatementFigures(name, cell.cell, cell.repeats, figures))
+    return found
+
+
+def _sentences(study: Study, naming: Naming, analyses: Mapping[str, Analysis | None]) -> list[str]:
+    """`InnoDB instead of MyISAM: count_name takes 40 % (±3) less time; …`, one a level."""
+    roles = study.roles
+    if roles.baseline is None or not study.decides:
+        return []
+    found = []
+    for level in roles.levels[1:]:
+        if level is not None and (said := _said_of(level, analyses)):
+            instead = f"{naming.level(level)} instead of {naming.level(roles.baseline)}"
+            found.append(f"By statement, {instead}: {said}.")
+    return found
+
+
+def _said_of(level: Level, analyses: Mapping[str, Analysis | None]) -> str:
+    said: dict[str, list[str]] = defaultdict(list)
+    for name, analysis in analyses.items():
+        if analysis is None:
+            continue
+        compared = analysis.compared
+        whole = next((one for one in compared.wholes if one.level == level), None)
+        if whole is None:
+            continue
+        if whole.tone not in ("open", "inconclusive") and not _crosses(compared, level):
+            size = "" if whole.tone == "equivalent" else f" {size_text(whole.change)}"
+            said[whole.tone].append(f"{name}{size}")
+        else:
+            said["crosses" if _crosses(compared, level) else "uncertain"].append(name)
+    words = {
+        "better": "less time for",
+        "worse": "more time for",
+        "equivalent": "no difference that matters for",
+        "crosses": "less time at one load and more at another for",
+        "uncertain": "nothing certain over all cells for",
+    }
+    if len(said["uncertain"]) > _LISTED:
+        said["uncertain"] = [f"{len(said['uncertain'])} of them"]
+    return "; ".join(f"{text} {', '.join(said[key])}" for key, text in words.items() if said[key])
+
+
+def _crosses(compared: Compared, level: Level) -> bool:
+    tones = {one.tone for one in claims_of(compared, level).findings}
+    return {"better", "worse"} <= tones
+
+
+_TITLE = "Each statement"
+
+
+def _show(found: Statements, _inputs: Inputs) -> Shown:
+    texts = TextTable("What each statement is", ("name", "statement"), found.texts)
+    return Shown(_TITLE, found.lead, (*found.tables, texts), more=found.sentences)
+
+
+def _json(found: Statements, inputs: Inputs) -> list[dict[str, Any]]:
+    """Each statement: its text if it is known, its figures in each cell, its changes by the mean
+    service time."""
+    texts = dict(found.texts)
+    changes = {one.metric.name: one for one in found.compared}
+    documents = []
+    for name in dict.fromkeys(one.name for one in found.figures):
+        compared = changes.get(_metric(name, _MEAN).name)
+        documents.append(
+            {
+                "name": name,
+                "text": texts.get(name),
+                "cells": [
+                    {
+                        "factors": dict(one.cell),
+                        "n": one.repeats,
+                        **{key: mean_json(estimate) for key, estimate in one.figures.items()},
+                        "intervals": {
+                            key: [finite(e.low), finite(e.high)] for key, e in one.figures.items()
+                        },
+                    }
+                    for one in found.figures
+                    if one.name == name
+                ],
+                **{
+                    depth: [change_json(inputs.layout, one) for one in of(compared)]
+                    if compared
+                    else []
+                    for depth, of in DEPTHS.items()
+                },
+            }
+        )
+    return documents
+
+
+SECTION = Section("statements", _TITLE, statements_of, _show, _json)

@@ -1,0 +1,330 @@
+"""How things are said: labels of levels and cells, numbers with their intervals, short phrases.
+
+A value is rounded where its interval stops saying anything: `23.46 ±0.21`, not `23.4567 ±0.2134`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from contend.findings import Compared, Finding, Given, Said
+from contend.metrics import THROUGHPUT, Metric
+from contend.sections.model import Layout
+from contend.settings.values import level_word
+from contend.spec import Level
+from contend.stats import Change, Estimate, finite
+
+_COUNTED = {
+    "load.connections": ("connection", "connections"),
+    "load.threads": ("thread", "threads"),
+    "workload.points": ("point", "points"),
+    "workload.batch_rows": ("row a batch", "rows a batch"),
+    "data.rows": ("row", "rows"),
+}
+"""What a level of these counts: one of it, and several."""
+
+
+def factor_label(path: str) -> Said:
+    """The last word of a path: `connections`, `points`, `key_cache_segments`; of a kind inside a
+    section what it is a kind of: `distribution`."""
+    if path == "server.use":
+        return Said("server")
+    section, *rest = path.split(".")
+    is_kind = len(rest) > 1 and rest[-1] == "kind"
+    return Said.written(rest[-2] if is_kind else (rest or [section])[-1])
+
+
+SCRIPT_WIDTH = 40
+"""A script's path that is longer is told by its end: tables have room for no more."""
+
+
+def level_label(level: Level) -> Said:
+    """A level as a reader writes it: `on`, `512M`, `20,000,000`; `''` if it is empty; a long path
+    of a script from some folder on: `…/queues/skip_locked.lua`. No number and text have the same:
+    text that reads like a number is in quotes."""
+    if isinstance(level, bool) or level == "":
+        return Said.written(level_word(level))
+    if isinstance(level, str) and level.endswith(".lua") and len(level) > SCRIPT_WIDTH:
+        return Said.written(_end_of_path(level))
+    if isinstance(level, str):
+        return Said.written(f'"{level}"' if _NUMBER.fullmatch(level) else level)
+    return Said.written(f"{level:,}" if abs(level) >= 100_000 else str(level))
+
+
+_NUMBER = re.compile(r"[-+]?[\d,]+(\.\d+)?([eE][-+]?\d+)?")
+
+
+def _end_of_path(path: str) -> str:
+    """The file with as many of its folders as there is room for, and one at least: of two scripts
+    that are compared, both may have the same name."""
+    *folders, end = path.split("/")
+    end = "/".join([*folders[-1:], end])
+    folders = folders[:-1]
+    while folders and len(f"…/{folders[-1]}/{end}") <= SCRIPT_WIDTH:
+        end = f"{folders.pop()}/{end}"
+    return f"…/{end}" if folders else end
+
+
+def is_counted(path: str) -> bool:
+    return path in _COUNTED
+
+
+def level_phrase(path: str, level: Level) -> Said:
+    """One level in a sentence: `64 connections`, `1 connection`, `engine = MyISAM`."""
+    if path in _COUNTED:
+        one, several = _COUNTED[path]
+        return Said("{} {}", level_label(level), one if level == 1 else several)
+    return Said("{} = {}", factor_label(path), level_label(level))
+
+
+def cell_phrase(cell: Mapping[str, Level]) -> Said:
+    """A cell in a sentence; the load comes first: `64 connections, 10 points`."""
+    paths = sorted(cell, key=lambda path: not path.startswith("load."))
+    return Said.joined(", ", (level_phrase(path, cell[path]) for path in paths))
+
+
+def change_noun(metric: Metric, baseline: str | None) -> str:
+    """What a change is called: a gain only if more is better."""
+    return f"change from {baseline}" if metric.less_is_better else f"gain over {baseline}"
+
+
+def change_of(metric: Metric) -> Said:
+    """What changes, if it is not said for the better or the worse."""
+    return Said.written("the throughput" if metric.name == THROUGHPUT else metric.subject)
+
+
+def change_title(metric: Metric, baseline: str | None) -> str:
+    """Over a table of changes: `Throughput: gain over off, percent`."""
+    less = "; less is better" if metric.less_is_better else ""
+    return f"{metric.title}: {change_noun(metric, baseline)}, percent{less}"
+
+
+def slug(text: str) -> str:
+    """Fit for a file name or an HTML id."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "all"
+
+
+UNKNOWN = "±?"
+"""Stands if one run gives no interval, or two or three give one that says nothing."""
+
+SAYS_NOTHING = 1000
+"""An interval that reaches so many times as far up as the figure itself."""
+
+
+def gain_text(change: Change) -> Said:
+    """A ratio as a gain in percent with half its interval: `+82 ±6`."""
+    gain = percent(change)
+    if math.isnan(gain):
+        return Said("n/a")
+    places, error = _rounded(change)
+    if error is None:
+        error = f"({' to '.join(_signed(bound, _gain_places(bound)) for bound in _bounds(change))})"
+    return Said.written(f"{_signed(gain, places)} {error}")
+
+
+def size_text(change: Change) -> Said:
+    """The size of a change without its direction, for a sentence: `82 % (±6)`."""
+    places, error = _rounded(change)
+    if error is None:
+        bounds = sorted(map(abs, _bounds(change)))
+        error = " to ".join(f"{bound:.{_gain_places(bound)}f}" for bound in bounds)
+    known = "" if error == UNKNOWN else f" ({error})"
+    return Said.written(f"{abs(percent(change)):.{places}f} %{known}")
+
+
+def _bounds(change: Change) -> tuple[float, float]:
+    return (change.low - 1) * 100, (change.high - 1) * 100
+
+
+def _rounded(change: Change) -> tuple[int, str | None]:
+    """Decimals of a gain, and its error as ±; None if ± would say of 0 something else than the
+    interval does. Intervals are even on the scale of logarithms, so a wide one reaches much
+    farther up than down; and of one that ends just before 0, rounding may hide it."""
+    gain, half = percent(change), gain_half(change)
+    places = _gain_places(gain, half)
+    if not math.isfinite(half) or change.high > change.ratio * SAYS_NOTHING:
+        return places, UNKNOWN
+    if change.low > 0 and change.high / change.ratio <= _MUCH_WIDER:
+        covers = change.low <= 1 <= change.high
+        for more in range(3):
+            error = _gain_error(gain, half) if not more else f"{half:.{places + more}f}"
+            hides = half > 0 and not float(error)
+            if not hides and (abs(float(f"{gain:.{places + more}f}")) <= float(error)) == covers:
+                return places + more, f"±{error}"
+        if 0 < half < _SHOWN_AS_NOTHING:
+            return places, f"±<{_SHOWN_AS_NOTHING:g}"
+    return places, None
+
+
+def plain_gain(gain_percent: float) -> str:
+    """A published gain, which has no interval."""
+    return _signed(gain_percent, 0 if abs(gain_percent) >= 1 or gain_percent == 0 else 1)
+
+
+_SHOWN_AS_NOTHING = 0.1
+"""Percent; an error below it that no few decimals show."""
+
+_MUCH_WIDER = 1.5
+"""How much farther an interval may reach up than down and still be told as ±."""
+
+
+def percent(change: Change) -> float:
+    return (change.ratio - 1) * 100
+
+
+def gain_half(change: Change) -> float:
+    """Half the width of the interval, in percent of the baseline."""
+    return (change.high - change.low) / 2 * 100
+
+
+def detectable_text(change: float) -> str:
+    """The smallest change that shows: `1.4 %`."""
+    return "not known" if not change < SAYS_NOTHING else f"{significant(change * 100, 2)} %"
+
+
+def times_of(change: Change) -> Estimate:
+    """A ratio as a figure with its interval, to be told as so many times another."""
+    return Estimate(change.ratio, change.low, change.high, change.n, 0.0)
+
+
+def times_text(change: Change) -> Said:
+    """`2.41 ±0.12`; where ± would hide that the interval ends above 0, its ends: `1.05 to 4.20`;
+    `2.4 ±?` if they say nothing."""
+    if math.isfinite(change.high) and 0 < change.ratio * _MUCH_WIDER < change.high:
+        if change.high > change.ratio * SAYS_NOTHING:
+            return Said.written(f"{significant(change.ratio, 2)} {UNKNOWN}")
+        ends = (significant(end, 3) for end in (change.low, change.high))
+        return Said.written(" to ".join(ends))
+    return estimate_text(times_of(change))
+
+
+SAYS_LITTLE = 10
+"""Half of an interval that is so many times its figure tells nothing of the figure."""
+
+
+def figure_text(estimate: Estimate) -> Said:
+    """`23.46 ±0.21` of what cannot be below 0; `194904 ±?` of what two repeats do not tell."""
+    if 0 < estimate.mean * SAYS_LITTLE < half_of(estimate) < math.inf:
+        return Said.written(f"{significant(estimate.mean, 3)} {UNKNOWN}")
+    return estimate_text(estimate)
+
+
+def estimate_text(estimate: Estimate) -> Said:
+    """`23.46 ±0.21`."""
+    mean, half = estimate.mean, half_of(estimate)
+    if not 0 < half < math.inf:
+        return Said.written(f"{significant(mean, 3)} {'±0' if half <= 0 else UNKNOWN}")
+    places = _places_for(half)
+    return Said.written(f"{mean:.{places}f} ±{half:.{places}f}")
+
+
+def repeats_text(count: int) -> Said:
+    return Said("{} repeat{}", Given(count), "" if count == 1 else "s")
+
+
+def share_text(estimate: Estimate) -> Said:
+    """A share as percent with half its interval: `26.1 % ±0.3`."""
+    half = half_of(estimate) * 100
+    if not math.isfinite(half):
+        return Said.written(f"{estimate.mean * 100:.1f} % {UNKNOWN}")
+    places = max(1, min(2, _places_for(half))) if half > 0 else 1
+    return Said.written(f"{estimate.mean * 100:.{places}f} % {error_text(half, places)}")
+
+
+def error_text(half: float, places: int) -> str:
+    """`±0.3`; an error that rounds to nothing is not shown as none."""
+    least = 10.0**-places
+    return f"±<{least:.{places}f}" if 0 < half < least / 2 else f"±{half:.{places}f}"
+
+
+def half_of(estimate: Estimate) -> float:
+    return (estimate.high - estimate.low) / 2
+
+
+def significant(value: float, digits: int) -> str:
+    """A value without an interval of its own, to so many digits, never with an exponent."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else "n/a"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{places}f}"
+
+
+def _places_for(half: float) -> int:
+    """Decimals that leave one digit of the error, or two if the first is a 1."""
+    exponent = math.floor(math.log10(half))
+    leading = half / 10**exponent
+    return max(0, -exponent + (1 if leading < 1.95 else 0))
+
+
+def _gain_places(gain: float, half: float = 0.0) -> int:
+    """Whole percents, as the studies print them; tenths if the gain and its error are small."""
+    return 1 if abs(gain) < 9.95 and (half < 9.95 or not math.isfinite(half)) else 0
+
+
+def _gain_error(gain: float, half: float) -> str:
+    tenths = half < 0.95 or (_gain_places(gain) == 1 and half < 9.95)
+    return f"{half:.{1 if tenths else 0}f}"
+
+
+def _signed(value: float, places: int) -> str:
+    text = f"{value:+.{places}f}"
+    return text.replace("-", "+") if float(text) == 0 else text
+
+
+def repeats_each_text(comparisons: Sequence[Finding]) -> str:
+    """`n = 8 repeats each`, or the range if it varies."""
+    sizes = [one.change.n for one in comparisons]
+    fewest, most = min(sizes, default=0), max(sizes, default=0)
+    if fewest == most:
+        return f"n = {most} repeat{'' if most == 1 else 's'} each"
+    return f"n = {fewest} to {most} repeats"
+
+
+def ratio_text(ratio: Estimate) -> str:
+    """A ratio as a change in percent."""
+    if finite(ratio.mean) is None:
+        return "not known"
+    change, half = (ratio.mean - 1) * 100, half_of(ratio) * 100
+    return f"{change:+.1f} %" + ("" if finite(half) is None else f" ±{significant(half, 2)}")
+
+
+def figure_json(one: Estimate | None) -> dict[str, Any] | None:
+    """An estimate as documents have it; None if it is not known."""
+    if one is None:
+        return None
+    return {"mean": finite(one.mean), "low": finite(one.low), "high": finite(one.high), "n": one.n}
+
+
+def mean_json(estimate: Estimate | None) -> float | None:
+    return None if estimate is None else finite(estimate.mean)
+
+
+DEPTHS: dict[str, Callable[[Compared], Sequence[Finding]]] = {
+    "levels": lambda compared: compared.wholes,
+    "columns": lambda compared: compared.columns,
+    "rows": lambda compared: compared.rows,
+    "comparisons": lambda compared: compared.comparisons,
+}
+"""Changes as documents have them, by the key they stand under."""
+
+
+def change_json(layout: Layout, one: Finding) -> dict[str, Any]:
+    """A change as plain numbers. `columns` are the first and the last of a range."""
+    c, columns = one.change, layout.column_values
+    ends = [columns[c.place.first_column], columns[c.place.last_column]]
+    return {
+        "metric": one.metric.name,
+        "cell": dict(one.cell),
+        **({"columns": ends} if c.place.depth == "columns" else {}),
+        "level": one.level,
+        "baseline": one.baseline,
+        "ratio": finite(c.ratio),
+        "low": finite(c.low),
+        "high": finite(c.high),
+        "n": c.n,
+        "verdict": one.word or None,
+        "detectable": finite(c.detectable),
+    }

@@ -1,0 +1,113 @@
+"""What the report says of the memory nodes of a host, and how it draws them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_slices
+
+from contend.report import Report, build
+from contend.sections.memory_nodes import TITLE
+from contend.sections.model import Shown
+from contend.store import RunFolder
+
+MIB = 1 << 20
+
+
+def node(number: int, **missing: str) -> dict[str, Any]:
+    found: dict[str, Any] = {"node": number, "cpus": 2, "no_cpus": None, "no_memory": None}
+    return {**found, **missing}
+
+
+def pair(cpus_of: int, memory_of: int, ns: float | None, gb_s: float | None) -> dict[str, Any]:
+    return {
+        "cpus_of": cpus_of,
+        "memory_of": memory_of,
+        "latency_ns": ns,
+        "bandwidth_gb_s": gb_s,
+    }
+
+
+def matrix(nodes: list[Any], pairs: list[Any], caches: int = 16) -> dict[str, Any]:
+    return {"bytes": 128 * MIB, "caches_bytes": caches * MIB, "nodes": nodes, "pairs": pairs}
+
+
+TWO = matrix(
+    [node(0), node(1)],
+    [
+        pair(0, 0, 96.0, 41.2),
+        pair(1, 0, 158.0, 17.5),
+        pair(0, 1, 163.0, 17.1),
+        pair(1, 1, 98.0, 40.8),
+    ],
+)
+
+
+def report_of(path: Path, nodes: dict[str, Any] | None) -> Report:
+    sets = (f"{CONNECTIONS}=[8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=4")
+    facts = FACTS if nodes is None else {**FACTS, "memory_nodes": nodes}
+    write_slices(path, study(sets=sets), facts=facts)
+    with RunFolder.open(path) as folder:
+        return build(folder)
+
+
+def section_of(report: Report) -> Shown | None:
+    return next((one for one in report.sections if one.title == TITLE), None)
+
+
+def section(path: Path, nodes: dict[str, Any]) -> Shown:
+    found = section_of(report_of(path, nodes))
+    assert found is not None
+    return found
+
+
+def test_a_run_that_did_not_measure_them_has_no_section(tmp_path: Path) -> None:
+    assert section_of(report_of(tmp_path / "run", None)) is None
+
+
+def test_one_node_says_nothing(tmp_path: Path) -> None:
+    alone = matrix([node(0)], [pair(0, 0, 97.4, 21.3)])
+    assert section_of(report_of(tmp_path / "run", alone)) is None
+
+
+def test_two_nodes_are_matrices_with_their_figures(tmp_path: Path) -> None:
+    report = report_of(tmp_path / "run", TWO)
+    assert all("memory nodes" not in group.title for group in report.facts)
+    found = section_of(report)
+    assert found is not None
+    assert "A load takes 96.0 to 98.0 ns from a node's own memory" in found.lead
+    assert "158 to 163 ns from another's (1.7 times that, by the medians)." in found.lead
+    assert "All CPUs of a node read 40.8 to 41.2 GB/s from a node's own memory" in found.lead
+    assert "17.1 to 17.5 GB/s from another's (0.42 times that" in found.lead
+    assert "Missing" not in found.lead and "caches" not in found.lead
+    latency, bandwidth = found.tables
+    assert latency.columns == ("CPUs of", "memory of node 0", "memory of node 1")
+    assert latency.rows == (("node 0", "96.0", "163"), ("node 1", "158", "98.0"))
+    assert bandwidth.rows == (("node 0", "41.2", "17.1"), ("node 1", "17.5", "40.8"))
+
+
+def test_what_is_missing_is_named_with_its_reason(tmp_path: Path) -> None:
+    nodes = [
+        node(0),
+        node(1, no_cpus="it has no CPUs", cpus=0),  # type: ignore[arg-type]
+        node(2, no_memory="it has no memory"),
+    ]
+    pairs = [
+        pair(0, 0, 96.0, 41.2),
+        pair(2, 0, None, None),
+        pair(0, 1, 240.0, 9.0),
+        pair(2, 1, 260.0, 8.0),
+    ]
+    found = section(tmp_path / "run", matrix(nodes, pairs, caches=100))
+    assert "Missing: CPUs of node 1, it has no CPUs." in found.lead
+    assert "Missing: memory of node 2, it has no memory." in found.lead
+    assert "The caches of a node hold 100 MiB, and 128 MiB were read" in found.lead
+    assert found.tables[0].rows == (("node 0", "96.0", "240"), ("node 2", "not measured", "260"))
+
+
+def test_nodes_that_cannot_be_had_at_all_are_words_alone(tmp_path: Path) -> None:
+    why = "the kernel refuses to place memory on a node (mbind: Operation not permitted)"
+    found = section(tmp_path / "run", matrix([node(0, no_memory=why), node(1, no_memory=why)], []))
+    assert found.lead == " ".join(f"Missing: memory of node {at}, {why}." for at in (0, 1))
+    assert found.tables == ()
