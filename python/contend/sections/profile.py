@@ -101,7 +101,7 @@ def plan_of_profile(path: Path, *, hz: int = HZ, minutes: float = MINUTES) -> Pr
 
 def _largest(study: Study, path: Path) -> Finding:
     """The comparison that certainly differs and differs most; without one, that with the most."""
-    from contend.lab.why import NotTried
+    from contend.why.plan import NotTried
 
     (analysis, *_) = compared_of(study)
     found = analysis.compared.comparisons if analysis else ()
