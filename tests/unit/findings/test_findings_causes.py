@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from shown import report_of
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
 from contend.errors import RequestError
@@ -25,7 +26,7 @@ from contend.findings.evidence import (
     Told,
     figures_table,
 )
-from contend.report import Report, build
+from contend.report import Report
 from contend.report.model import Answer
 from contend.sections.words import estimate_text
 from contend.spec.keys import CAUSES as NAMES_IN_FILES
@@ -77,11 +78,6 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cause]:
 def run_of(tmp_path: Path, change: Any = None, *sets: str, runs: int | None = None) -> Path:
     experiment = replace(study(sets=(*SMALL, *sets)), explain="made-up")
     return write_run(tmp_path / "run", experiment, change=change, runs=runs)
-
-
-def report_of(path: Path, metrics: tuple[str, ...] = ()) -> Report:
-    with RunFolder.open(path) as folder:
-        return build(folder, metrics)
 
 
 def told(path: Path, cause: Cause = MADE_UP) -> Told:
@@ -150,7 +146,7 @@ def test_nothing_is_told_before_the_end_nor_for_what_was_asked_afterwards(
     (tmp_path / "whole").mkdir()
     whole = run_of(tmp_path / "whole")
     assert report_of(whole).cause is not None
-    asked = report_of(whole, ("response_us_p50",))
+    asked = report_of(whole, "response_us_p50")
     assert asked.cause is None
     assert lead_of(asked).startswith("The metric was not named before the run")
     assert made_up.name == "made-up"

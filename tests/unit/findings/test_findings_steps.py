@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from shown import report_of as built
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, with_warning, write_run
 
-from contend.report import Report, build
-from contend.store import RunFolder, RunRecord
+from contend.report import Report
+from contend.store import RunRecord
 
 Change = Callable[[RunRecord], RunRecord | None]
 
@@ -17,8 +18,7 @@ Change = Callable[[RunRecord], RunRecord | None]
 def report_of(path: Path, levels: str, change: Change | None = None) -> Report:
     sets = (f"{CONNECTIONS}=[8]", f"{POINTS}=[10]", f"{SEGMENTS}={levels}")
     write_run(path, replace(study(sets=sets), explain="steps"), change=change)
-    with RunFolder.open(path) as folder:
-        return build(folder)
+    return built(path)
 
 
 def test_each_step_stands_beside_the_one_before_it(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shown import report_of as built
 from synthetic_run import (
     CONNECTIONS,
     FACTS,
@@ -21,9 +22,9 @@ from synthetic_run import (
     write_slices,
 )
 
-from contend.report import Report, build
+from contend.report import Report
 from contend.sections.model import Shown
-from contend.store import RunFolder, RunRecord
+from contend.store import RunRecord
 
 ONE_CELL = (f"{CONNECTIONS}=[8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=8")
 TITLE = "The state of the host"
@@ -51,8 +52,7 @@ def state_of_block(block: int) -> tuple[float, float]:
 def report_of(path: Path, *sets: str, **how: Any) -> Report:
     write = how.pop("write", write_slices)
     write(path, study(sets=(*ONE_CELL, *sets)), **how)
-    with RunFolder.open(path) as folder:
-        return build(folder)
+    return built(path)
 
 
 def section_of(report: Report) -> Shown | None:
