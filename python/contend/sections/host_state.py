@@ -1,28 +1,20 @@
-"""Which states the host was in while it was measured, and how pace and gain were in each; and what
-the kernel took out of memory meanwhile.
+"""Which states the host was in while it was measured, and what the kernel took out of memory.
 
-These are descriptions of blocks and no findings: the verdict is that of all blocks together. What
-is independent is the repeat here too, so the intervals are those of the repeats' means.
+These are descriptions of blocks and no findings: `compare.adjust` allows for them.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 import mmap
 import statistics
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from contend.facts import fact
-from contend.findings import Analysis, Study, pairs_of
+from contend.findings import Study
 from contend.metrics.read import MOVED_MIN, NAMES, NEAR_NS_MAX, Name, distance_ns, name_of
 from contend.probed import CpuState, HostState
 from contend.sections.model import Inputs, Notice, Section, Shown, TextTable
-from contend.sections.words import UNKNOWN, cell_phrase, level_label, significant
-from contend.spec import CellKey, cell_key
-from contend.stats import estimate
+from contend.sections.words import cell_phrase, significant
 from contend.store import RunRecord
 from contend.units import format_size
 
@@ -34,24 +26,9 @@ PAGED_OUT_BYTES_MIN = 1_000_000
 _TITLE = "The state of the host"
 
 
-@dataclass(frozen=True, slots=True)
-class _Compared:
-    """One level beside the baseline in one block, or in neighbouring runs.
-
-    usual, gain: ln of the baseline's figure, and of the level's over it.
-    """
-
-    name: Name
-    repeat: int
-    cell: CellKey
-    level: int
-    usual: float
-    gain: float
-
-
 def _read(inputs: Inputs) -> Shown | None:
     """None if no run knows the state of its host."""
-    study, analysis = inputs.study, inputs.first
+    study = inputs.study
     known = [run for run in study.measured if "state" in run.probes]
     states = _by_block(known, in_slices=study.in_slices)
     if not states:
@@ -61,9 +38,7 @@ def _read(inputs: Inputs) -> Shown | None:
     if not any(seen.values()):
         lead = "How far apart its CPUs are was not seen: contend had one CPU, or could not look."
         return Shown(_TITLE, lead, ())
-    rows = list(_compared(study, analysis)) if analysis is not None else []
-    tables = (_table(study, analysis, seen, rows),)
-    return Shown(_TITLE, _lead(seen, states), tables)
+    return Shown(_TITLE, _lead(seen, states), (_table(seen),))
 
 
 def _by_block(runs: Sequence[RunRecord], *, in_slices: bool) -> list[HostState]:
@@ -106,37 +81,11 @@ def _spread(values: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _table(
-    study: Study,
-    analysis: Analysis | None,
-    seen: dict[Name, list[HostState]],
-    rows: Sequence[_Compared],
-) -> TextTable:
-    levels = analysis.table.levels if analysis is not None and rows else ()
-    cells = len({one.cell for one in rows})
-    pace: tuple[str, ...] = ()
-    if analysis is not None and rows:
-        of = level_label(study.roles.baseline) if study.roles.baseline is not None else ""
-        unit = analysis.table.metric.name
-        pace = (f"{unit} at {of}" if cells == 1 else f"{unit} at {of}, over its mean in the cell",)
+def _table(seen: dict[Name, list[HostState]]) -> TextTable:
     return TextTable(
-        caption="Figures of the blocks in each state, of repeats with their 95 % intervals, each "
-        "for itself: a description, which no verdict rests on",
-        columns=(
-            *("state", "blocks", "line of cache, ns", "waking a thread, µs"),
-            *pace,
-            *(f"gain of {level_label(level)}, %" for level in levels),
-        ),
-        rows=tuple(
-            (
-                name,
-                str(len(seen[name])),
-                *_looks(seen[name]),
-                *_figures(name, rows, len(levels), cells),
-            )
-            for name in NAMES
-            if seen[name]
-        ),
+        "The blocks in each state: medians, and the range",
+        ("state", "blocks", "line of cache, ns", "waking a thread, µs"),
+        tuple((name, str(len(seen[name])), *_looks(seen[name])) for name in NAMES if seen[name]),
     )
 
 
@@ -155,84 +104,6 @@ def _wake_us(look: CpuState) -> float | None:
 def _median(values: Sequence[float]) -> str:
     middle = significant(statistics.median(values), 3)
     return f"{middle} ({_spread(values)})" if len(values) > 1 else middle
-
-
-def _figures(name: Name, rows: Sequence[_Compared], levels: int, cells: int) -> Iterator[str]:
-    """The baseline's pace in a state, and the gain of each level."""
-    if not levels:
-        return
-    mean = _mean_over_cells(rows, lambda one: one.usual)
-    usual = _of_repeats(name, rows, lambda one: one.usual, mean)
-    if not usual:
-        yield from ["n/a"] * (levels + 1)
-        return
-    pace = math.exp(statistics.fmean(usual) + (_grand(mean) if cells == 1 else 0.0))
-    yield significant(pace, 3 if pace < 100 else 4)
-    for level in range(levels):
-        own = [one for one in rows if one.level == level]
-        mean = _mean_over_cells(own, lambda one: one.gain)
-        values = _of_repeats(name, own, lambda one: one.gain, mean)
-        yield _percent([value + _grand(mean) for value in values])
-
-
-def _grand(means: dict[CellKey, float]) -> float:
-    return statistics.fmean(means.values()) if means else math.nan
-
-
-def _mean_over_cells(
-    rows: Sequence[_Compared], read: Callable[[_Compared], float]
-) -> dict[CellKey, float]:
-    """The mean of each cell over all states: what differs between cells is no matter here."""
-    by_cell: dict[CellKey, list[float]] = defaultdict(list)
-    for one in rows:
-        by_cell[one.cell].append(read(one))
-    return {cell: statistics.fmean(values) for cell, values in by_cell.items()}
-
-
-def _of_repeats(
-    name: Name,
-    rows: Sequence[_Compared],
-    read: Callable[[_Compared], float],
-    mean: dict[CellKey, float],
-) -> list[float]:
-    """How far the blocks of a state lie from the mean of their cell: a value each repeat."""
-    by_repeat: dict[int, list[float]] = defaultdict(list)
-    for one in rows:
-        if one.name == name:
-            by_repeat[one.repeat].append(read(one) - mean[one.cell])
-    return [statistics.fmean(values) for values in by_repeat.values()]
-
-
-def _percent(logs: Sequence[float]) -> str:
-    if not logs:
-        return "n/a"
-    found = estimate([math.exp(value) for value in logs], log_scale=True)
-    gain, half = (found.mean - 1) * 100, (found.high - found.low) / 2 * 100
-    error = f"±{half:.1f}" if math.isfinite(half) and half < 1000 else UNKNOWN
-    return f"{gain:+.1f} {error} (n = {found.n})"
-
-
-def _compared(study: Study, analysis: Analysis) -> Iterator[_Compared]:
-    """Every level beside the baseline, block by block."""
-    compared, metric = study.roles.compared, analysis.table.metric
-    assert compared is not None and study.roles.baseline is not None
-    for (_, at), baseline, cell in pairs_of(study.roles):
-        context = cell_key({path: one for path, one in cell.items() if path != compared.path})
-        for usual, own in itertools.chain(*study.blocks_in_common(baseline, cell).values()):
-            figures = metric.value(usual), metric.value(own)
-            names = {_name(usual), _name(own)}
-            if None in names or not all(figures):
-                continue
-            one, other = (math.log(figure) for figure in figures if figure)
-            # Runs that follow one another in two states are a change too.
-            name = names.pop() if len(names) == 1 else "changed"
-            assert name is not None
-            yield _Compared(name, own.repeat, context, at, one, other - one)
-
-
-def _name(run: RunRecord) -> Name | None:
-    state = run.probes.get("state")
-    return None if state is None else name_of(state)
 
 
 def paged_out(study: Study) -> list[Notice]:

@@ -6,11 +6,12 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from shown import report_of
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
 from contend.findings import Study, compared_of, costs_of, family_of, leading_cell, study_of
 from contend.findings.changes import PRICE
-from contend.report import as_json, build
+from contend.report import as_json
 from contend.store import RunFolder
 
 SMALL = (f"{CONNECTIONS}=[1, 8, 64]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]")
@@ -27,8 +28,7 @@ def test_a_contrast_of_one_unit_has_no_interval_and_no_verdict(tmp_path: Path) -
     path = write_run(tmp_path / "run", experiment, runs=first_block)
     with RunFolder.open(path, write=True) as folder:
         folder.finish("time is up: no interval after 1 repeat")
-    with RunFolder.open(path) as folder:
-        report = build(folder)
+    report = report_of(path)
     for one in report.compared[0].findings:
         assert (one.change.n, one.change.df, one.change.low) == (1, 0, 0)
         assert one.word == "inconclusive" and not one.is_certain
@@ -75,8 +75,7 @@ def test_a_folder_of_the_version_before_is_shown(tmp_path: Path) -> None:
     with sqlite3.connect(path / "results.sqlite") as database:
         database.execute("UPDATE meta SET value = '0.0.1' WHERE key = 'contend_version'")
         database.execute("DELETE FROM meta WHERE key = 'finished'")
-    with RunFolder.open(path) as folder:
-        report = build(folder)
+    report = report_of(path)
     assert report.contend_version == "0.0.1"
     assert report.layout.levels == ("off", "32")
     assert report.answer.sentence.startswith(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from closed_run import ENGINES, as_closed, experiment
+from shown import report_of
 from synthetic_run import (
     CONNECTIONS,
     DESIGN,
@@ -35,8 +36,7 @@ SMALL = (f"{CONNECTIONS}=[1, 8, 64]", f"{POINTS}=[10, 100]", f"{SEGMENTS}=[0, 32
 def with_gains(tmp_path: Path, gain: Gain, *more: str, **how: Any) -> Report:
     """A small study in which the level's q/s is the baseline's times what `gain` says."""
     path = write_slices(tmp_path / "run", study(sets=(*SMALL, *more)), gain=gain, **how)
-    with RunFolder.open(path) as folder:
-        return build(folder)
+    return report_of(path)
 
 
 def by_load(alone: float, some: float, many: float) -> Gain:
@@ -74,13 +74,37 @@ def test_it_says_what_was_compared_how_often_and_what_would_change_it(study_repo
     assert "four times the repeats halve that" in said
 
 
-def test_a_level_that_is_faster_everywhere_is_told_as_a_whole(tmp_path: Path) -> None:
-    answer = with_gains(tmp_path, by_load(1.2, 1.3, 1.4)).answer
-    assert numbers_out(answer.sentence) == (
-        "From 1 to 64 connections, splitting the key cache into 32 segments makes this server N "
-        "faster."
-    )
-    assert answer.basis[-1].startswith("Most at 64 connections with 10")
+def by_table(ten: float, hundred: float) -> Gain:
+    return lambda _segments, points, _connections: ten if points == 10 else hundred
+
+
+def but_one_cell(_segments: int, points: int, connections: int) -> float:
+    return 0.8 if (points, connections) == (100, 1) else 1.6
+
+
+@pytest.mark.parametrize(
+    ("gain", "server_sd", "sentence", "last"),
+    [
+        (by_load(1.2, 1.3, 1.4), 0.01, "From 1 to 64 connections, .* N faster", ""),
+        (by_load(1.0, 1.3, 1.4), 0.02, ".* faster; at 1 connection it is not certain", "more time"),
+        (by_load(0.8, 0.8, 0.8), 0.01, "From 1 to 64 connections, .* N slower", "do without"),
+        (
+            by_table(1.25, 0.8),
+            0.01,
+            "From 1 to 64 connections with 10 points, .* N faster; "
+            "from 1 to 64 connections with 100 points, N slower",
+            "",
+        ),
+        (but_one_cell, 0.01, ".* faster; but in 1 of 6 cells it is slower", ""),
+        (by_load(1.001, 1.0, 1.0), 0.002, ".* makes no difference .* ±2 %", "try something else"),
+    ],
+)
+def test_the_sentence_says_where_it_is_certain_and_the_last_what_to_do(
+    tmp_path: Path, gain: Gain, server_sd: float, sentence: str, last: str
+) -> None:
+    answer = with_gains(tmp_path, gain, server_sd=server_sd).answer
+    assert re.fullmatch(rf"{sentence}\.", numbers_out(answer.sentence)), answer.sentence
+    assert answer.others[-1].startswith(f"Next: {last}")
 
 
 def test_what_never_varies_is_not_named_in_the_sentence(tmp_path: Path) -> None:
@@ -89,8 +113,7 @@ def test_what_never_varies_is_not_named_in_the_sentence(tmp_path: Path) -> None:
         replace(one, levels=(100,)) if one.path == POINTS else one for one in experiment.factors
     )
     path = write_run(tmp_path / "run", replace(experiment, factors=factors))
-    with RunFolder.open(path) as folder:
-        report = build(folder)
+    report = report_of(path)
     assert numbers_out(report.answer.sentence) == (
         "From 8 connections on, splitting the key cache into 32 segments makes this server N "
         "faster; at 1 connection, N slower."
@@ -109,14 +132,6 @@ def test_the_widest_range_that_is_certain_leads(tmp_path: Path) -> None:
     )
 
 
-def test_a_column_that_is_not_certain_is_named_and_more_time_advised(tmp_path: Path) -> None:
-    answer = with_gains(tmp_path, by_load(1.0, 1.3, 1.4), server_sd=0.02).answer
-    assert answer.sentence.endswith(" faster; at 1 connection it is not certain.")
-    assert answer.others[-1:] == (
-        "Next: more time (`--for`, `--until`), if the load at 1 connection matters to you.",
-    )
-
-
 def test_a_whole_of_which_no_column_is_certain_is_told_as_a_mean(tmp_path: Path) -> None:
     report = with_gains(tmp_path, by_load(1.04, 1.04, 1.04), server_sd=0.03)
     assert not any(
@@ -130,15 +145,6 @@ def test_a_whole_of_which_no_column_is_certain_is_told_as_a_mean(tmp_path: Path)
     )
 
 
-def test_a_level_that_is_slower_everywhere_too(tmp_path: Path) -> None:
-    answer = with_gains(tmp_path, by_load(0.8, 0.8, 0.8)).answer
-    assert answer.sentence.startswith("From 1 to 64 connections, splitting")
-    assert "makes this server 20 % (±" in answer.sentence and "slower." in answer.sentence
-    assert answer.others[0].startswith("In return: the p99 response time is ")
-    assert answer.others[1:] == ("Next: do without.",)
-    assert not any("Most " in text for text in answer.basis)
-
-
 def test_an_effect_that_crosses_is_told_although_its_mean_is_nil(tmp_path: Path) -> None:
     report = with_gains(tmp_path, by_load(1 / 1.44, 1.2, 1.2))
     (whole,) = report.compared[0].wholes
@@ -149,39 +155,11 @@ def test_an_effect_that_crosses_is_told_although_its_mean_is_nil(tmp_path: Path)
     )
 
 
-def test_an_effect_that_crosses_over_the_tables_is_told_by_them(tmp_path: Path) -> None:
-    report = with_gains(tmp_path, lambda _, points, __: 1.25 if points == 10 else 0.8)
-    assert numbers_out(report.answer.sentence) == (
-        "From 1 to 64 connections with 10 points, splitting the key cache into 32 segments makes "
-        "this server N faster; from 1 to 64 connections with 100 points, N slower."
-    )
-
-
-def test_what_is_certain_of_the_contrary_is_told_too(tmp_path: Path) -> None:
-    """Faster over all, but one cell of six is slower."""
-
-    def gain(_segments: int, points: int, connections: int) -> float:
-        return 0.8 if (points, connections) == (100, 1) else 1.6
-
-    answer = with_gains(tmp_path, gain).answer
-    assert answer.sentence.endswith(" faster; but in 1 of 6 cells it is slower.")
-
-
 def test_the_largest_cell_is_named_only_if_its_lead_is_certain(tmp_path: Path) -> None:
     alike = with_gains(tmp_path / "alike", by_load(1.3, 1.3, 1.3)).answer
     assert not any(text.startswith("Most ") for text in alike.basis)
     apart = with_gains(tmp_path / "apart", lambda _, p, c: 1.6 if (p, c) == (10, 8) else 1.2).answer
     assert any(text.startswith("Most at 8 connections with 10 points: ") for text in apart.basis)
-
-
-def test_no_difference_within_the_margin_is_an_answer(tmp_path: Path) -> None:
-    answer = with_gains(tmp_path, by_load(1.001, 1.0, 1.0), server_sd=0.002).answer
-    assert answer.sentence == (
-        "From 1 to 64 connections, splitting the key cache into 32 segments makes no difference to "
-        "the throughput beyond ±2 %."
-    )
-    assert answer.others[0].startswith("Certain beside that: ")
-    assert answer.others[1:] == ("Next: try something else; there is nothing to gain here.",)
 
 
 def test_noise_is_called_noise_with_what_it_would_take(tmp_path: Path) -> None:
@@ -241,8 +219,7 @@ def test_no_interval_contradicts_its_verdict(tmp_path: Path, server_sd: float) -
 def test_runs_of_their_own_say_why_they_are_no_slices(tmp_path: Path) -> None:
     experiment = study(sets=(*SMALL, "compare.repeats=4"))
     why = {"way": {"by": "runs", "why": "a script asks one server at a time"}}
-    with RunFolder.open(write_run(tmp_path / "run", experiment, facts=why)) as folder:
-        basis = build(folder).answer.basis
+    basis = report_of(write_run(tmp_path / "run", experiment, facts=why)).answer.basis
     assert basis[0].startswith("Compared 4 times: each time one run of every level in each of 6")
     assert basis[1] == (
         "In runs of their own, and not in slices: a script asks one server at a time."
@@ -251,8 +228,7 @@ def test_runs_of_their_own_say_why_they_are_no_slices(tmp_path: Path) -> None:
 
 def test_work_that_has_an_end_is_told_in_turns(tmp_path: Path) -> None:
     whole = experiment(tmp_path, ENGINES)
-    with RunFolder.open(write_slices(tmp_path / "run", whole, change=as_closed)) as folder:
-        basis = build(folder).answer.basis
+    basis = report_of(write_slices(tmp_path / "run", whole, change=as_closed)).answer.basis
     assert basis[0] == (
         "Compared 5 times with freshly started servers: each time 16 turns of all of the work of "
         "every level in each of 2 cells."

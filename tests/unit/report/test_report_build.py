@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shown import report_of
 from synthetic_run import (
     CONNECTIONS,
     FACTS,
@@ -38,11 +39,6 @@ SMALL = (
     f"{SEGMENTS}=[0, 32]",
     "compare.repeats=4",
 )
-
-
-def report_of(path: Path) -> Report:
-    with RunFolder.open(path) as folder:
-        return build(folder)
 
 
 def small(

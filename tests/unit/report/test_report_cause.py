@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shown import report_of
 from synthetic_model import of_model
 from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_run, write_slices
 
@@ -19,8 +20,7 @@ from contend.store import RunFolder, RunRecord
 def study_with(tmp_path: Path, change: Any = None, *sets: str) -> Report:
     small = (f"{CONNECTIONS}=[1, 8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", *sets)
     path = write_run(tmp_path / "run", study(sets=small), change=change)
-    with RunFolder.open(path) as folder:
-        return build(folder)
+    return report_of(path)
 
 
 def probed(record: RunRecord, **probes: Any) -> RunRecord:
@@ -228,7 +228,6 @@ def test_a_server_is_not_said_to_be_none(study_report: Report) -> None:
 
 def test_an_analysis_of_a_newer_contend_is_left_out(tmp_path: Path) -> None:
     experiment = replace(study("quick"), explain="quantum-locks", words={})
-    with RunFolder.open(write_run(tmp_path / "run", experiment, runs=12)) as folder:
-        report = build(folder)
+    report = report_of(write_run(tmp_path / "run", experiment, runs=12))
     assert report.cause is None
     assert report.layout.baseline == "0"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from shown import report_of
 from synthetic_run import (
     CONNECTIONS,
     POINTS,
@@ -18,18 +19,12 @@ from synthetic_run import (
     write_slices,
 )
 
-from contend.report import Report, build
-from contend.store import RunFolder, RunRecord
+from contend.store import RunRecord
 
 ONE_CELL = (f"{CONNECTIONS}=[8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]")
 SIX = (f"{CONNECTIONS}=[1, 8, 64]", f"{POINTS}=[10, 100]", f"{SEGMENTS}=[0, 32]")
 OPEN = 'compare.until="±2 %"'
 """The first repeat then has two blocks of each cell."""
-
-
-def report_of(path: Path, *metrics: str) -> Report:
-    with RunFolder.open(path) as folder:
-        return build(folder, metrics)
 
 
 def test_two_blocks_of_a_repeat_count_once(tmp_path: Path) -> None:

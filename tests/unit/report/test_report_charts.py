@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 import vl_convert
+from shown import report_of
 from synthetic_run import write_run
 
-from contend.report import Report, build
+from contend.report import Report
 from contend.report.html import all_charts
 from contend.report.images import VEGA_LITE_VERSION, svg
 from contend.sections.chart_style import THEMES
 from contend.spec import load_experiment
-from contend.store import RunFolder
 
 
 def luminance(colour: str) -> float:
@@ -68,8 +68,7 @@ def test_names_and_single_columns_are_drawn_too(tmp_path: Path, factors: str) ->
     source += f"[compare]\nbaseline = {{ {first} = {level} }}\nrepeats = 3\n"
     (tmp_path / "named.toml").write_text(source)
     path = write_run(tmp_path / "run", load_experiment(str(tmp_path / "named.toml")))
-    with RunFolder.open(path) as folder:
-        report = build(folder)
+    report = report_of(path)
     assert {chart.kind for chart in report.charts} >= {"Throughput", "Response time"}
     for chart in report.charts:
         drawing = svg(chart)

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from shown import report_of
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, with_warning, write_run
 
 from contend.cli.main import main
-from contend.report import Report, build, html, images
+from contend.report import Report, html, images
 from contend.report.html import minus
 from contend.sections.chart_style import THEMES
-from contend.store import RunFolder, RunRecord
+from contend.store import RunRecord
 
 VOID = {"meta", "link", "br", "wbr", "img", "hr", "input", "path", "rect"}
 
@@ -200,8 +201,7 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
 
     sets = (f"{CONNECTIONS}=[1, 8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]")
     experiment = replace(study(sets=sets), question=attack, source=attack)
-    with RunFolder.open(write_run(tmp_path / "run", experiment, change=warn)) as folder:
-        report = build(folder)
+    report = report_of(write_run(tmp_path / "run", experiment, change=warn))
     out = tmp_path / "odd.html"
     html.write(report, out)
     parser = Outline()

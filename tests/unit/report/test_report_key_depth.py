@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shown import report_of as built
 from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_run
 
 from contend.findings import study_of
-from contend.report import Report, as_json, build
+from contend.report import Report, as_json
 from contend.store import RunFolder, RunRecord
 from contend.why.studies.segmented_key_cache import known_rows, levels_of
 
@@ -26,8 +27,7 @@ def report_of(
     given = [one.partition("=")[0] for one in sets]
     kept = [one for one in small if one.partition("=")[0] not in given]
     write_run(path, study(sets=(*kept, *sets)), change=change, facts=facts)
-    with RunFolder.open(path) as folder:
-        return build(folder)
+    return built(path)
 
 
 def sentence_of(report: Report) -> str:

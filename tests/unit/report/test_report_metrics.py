@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from shown import report_of
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
 from contend.cli.main import main
 from contend.findings import Finding, family_of
-from contend.report import Report, as_json, build, html
+from contend.report import as_json, html
 from contend.report.export import rows_of, write_csv
 from contend.spec import SpecError
 from contend.store import RunFolder, RunRecord
@@ -48,11 +49,6 @@ def run_of(tmp_path: Path, *sets: str, change: object = by_statement) -> Path:
 
 def comparing(*metrics: str) -> str:
     return f"compare.metric={json.dumps(metrics)}"
-
-
-def report_of(path: Path, metrics: tuple[str, ...] = ()) -> Report:
-    with RunFolder.open(path) as folder:
-        return build(folder, metrics)
 
 
 def test_the_first_metric_decides_and_the_others_stand_beside(tmp_path: Path) -> None:
@@ -98,14 +94,14 @@ def test_verdicts_of_the_first_do_not_depend_on_the_others(tmp_path: Path) -> No
 
 def test_what_is_asked_afterwards_has_intervals_and_no_verdict(tmp_path: Path) -> None:
     path = run_of(tmp_path)
-    asked, planned = report_of(path, ("server_cpu_us_per_query", "qps")).compared
+    asked, planned = report_of(path, "server_cpu_us_per_query", "qps").compared
     assert {one.word for one in asked.findings} == {""}
     assert {one.tone for one in asked.findings} == {"open"}
     assert all(0 < one.change.low < one.change.high < 10 for one in asked.comparisons)
     # What the experiment named keeps its verdicts, wherever it stands.
     assert planned.findings == report_of(path).compared[0].findings
     assert "faster" in {one.word for one in planned.findings}
-    said = report_of(path, ("server_cpu_us_per_query",)).answer
+    said = report_of(path, "server_cpu_us_per_query").answer
     assert "changes the server CPU per query by" in said.sentence
     assert any("did not name this metric before it was run" in one for one in said.basis)
 
@@ -131,7 +127,7 @@ def test_a_counter_can_be_compared(tmp_path: Path) -> None:
 
 
 def test_the_page_has_tables_and_charts_of_each(tmp_path: Path) -> None:
-    report = report_of(run_of(tmp_path), THREE)
+    report = report_of(run_of(tmp_path), *THREE)
     page = html.write(report, tmp_path / "page.html")[0].read_text(encoding="utf-8")
     for words in (
         "Response time, p99: change from off, percent; less is better",
@@ -149,7 +145,7 @@ def test_the_page_has_tables_and_charts_of_each(tmp_path: Path) -> None:
 
 
 def test_a_page_of_times_has_no_published_gains(tmp_path: Path) -> None:
-    report = report_of(run_of(tmp_path), ("response_us_p99",))
+    report = report_of(run_of(tmp_path), "response_us_p99")
     page = html.write(report, tmp_path / "page.html")[0].read_text(encoding="utf-8")
     assert ", published, " not in page
     assert report.cause is None and report.shown("bounds") is None
@@ -225,7 +221,7 @@ def test_runs_without_the_metric_lose_their_repeats_and_it_is_said(tmp_path: Pat
     def change(record: RunRecord) -> RunRecord:
         return record if record.repeat == 1 else by_statement(record)
 
-    report = report_of(run_of(tmp_path, change=change), ("statement.dear.qps", "qps"))
+    report = report_of(run_of(tmp_path, change=change), "statement.dear.qps", "qps")
     dear, speed = report.compared
     assert {one.change.n for one in dear.comparisons} == {5}
     assert {one.change.n for one in speed.comparisons} == {6}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from shown import as_text
+from shown import as_text, report_of
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
 from contend.cli.main import main
@@ -18,7 +18,6 @@ from contend.report import Report, as_json, build, html, terminal
 from contend.report.build import CAUSE, WHY
 from contend.sections.model import Inputs, Section, Shown, TextTable
 from contend.sections.registry import SECTIONS
-from contend.store import RunFolder
 
 SETS = (f"{CONNECTIONS}=[1, 8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=4")
 PARTS = {
@@ -36,8 +35,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def built(run: Path) -> Report:
-    with RunFolder.open(run) as folder:
-        return build(folder)
+    return report_of(run)
 
 
 @pytest.fixture(scope="module")

@@ -8,20 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from shown import report_of
 from synthetic_run import CONNECTIONS, as_failed, host_use, study, write_run
 
 from contend.findings import Finding
-from contend.report import Report, build, html
+from contend.report import Report, html
 from contend.report.document import as_json
 from contend.spec import load_experiment
-from contend.store import RunFolder, RunRecord
+from contend.store import RunRecord
 
 RECIPE = "segmented-key-cache-sysbench"
-
-
-def report_of(path: Path) -> Report:
-    with RunFolder.open(path) as folder:
-        return build(folder)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shown import report_of
 from synthetic_run import DESIGN, SEGMENTS, host_use, study, write_run, write_slices
 
 from contend.findings import study_of
@@ -152,8 +153,7 @@ def test_of_a_level_that_is_several_servers_the_sum_counts(tmp_path: Path) -> No
 def test_few_repeats_say_that_nothing_can_be_said(tmp_path: Path) -> None:
     few = study("quick")
     few = replace(few, compare=replace(few.compare, repeats=3))
-    with RunFolder.open(write_slices(tmp_path / "run", few)) as folder:
-        report = build(folder)
+    report = report_of(write_slices(tmp_path / "run", few))
     shown = report.shown("counters")
     assert shown is not None and shown.tables == ()
     assert shown.lead.startswith("Nothing can be said of 10 counters by 3 repeats")

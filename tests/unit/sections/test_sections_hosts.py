@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from shown import as_text
+from shown import report_of as built
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
-from contend.report import Report, build
+from contend.report import Report
 from contend.sections.hosts import TITLE
 from contend.sections.model import Shown
-from contend.store import RunFolder, RunRecord
+from contend.store import RunRecord
 
 Hosts = Callable[[RunRecord], list[dict[str, Any]]]
 
@@ -46,8 +47,7 @@ def report_of(path: Path, hosts: Hosts, connections: str = "[8]") -> Report:
         return replace(record, done=asked)
 
     write_run(path, study(sets=(*sets, "compare.repeats=4")), change=change)
-    with RunFolder.open(path) as folder:
-        return build(folder)
+    return built(path)
 
 
 def section_of(report: Report) -> Shown | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from shown import report_of as built
 from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_slices
 
-from contend.report import Report, build
+from contend.report import Report
 from contend.sections.memory_nodes import TITLE
 from contend.sections.model import Shown
-from contend.store import RunFolder
 
 MIB = 1 << 20
 
@@ -48,8 +48,7 @@ def report_of(path: Path, nodes: dict[str, Any] | None) -> Report:
     sets = (f"{CONNECTIONS}=[8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=4")
     facts = FACTS if nodes is None else {**FACTS, "memory_nodes": nodes}
     write_slices(path, study(sets=sets), facts=facts)
-    with RunFolder.open(path) as folder:
-        return build(folder)
+    return built(path)
 
 
 def section_of(report: Report) -> Shown | None:

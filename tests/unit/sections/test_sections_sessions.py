@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from shown import as_text
+from shown import report_of as built
 from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_slices
 
-from contend.report import Report, as_json, build, html
-from contend.store import RunFolder
+from contend.report import Report, as_json, html
 
 ONE_CELL = (f"{CONNECTIONS}=[8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=8")
 
@@ -25,8 +25,7 @@ def report_of(
 ) -> tuple[Report, str]:
     facts = FACTS if earlier is None else {**FACTS, "sessions": {"earlier": earlier}}
     write_slices(path, study(sets=(*ONE_CELL, *sets)), facts=facts, **how)
-    with RunFolder.open(path) as folder:
-        report = build(folder)
+    report = built(path)
     return report, as_text(report)
 
 

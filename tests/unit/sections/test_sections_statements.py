@@ -11,16 +11,12 @@ from typing import Any
 
 import pytest
 from closed_run import COUNT_MS, ENGINES, NAMES, STATEMENTS, SWEEP, write_closed
+from shown import report_of
 from synthetic_run import FACTS
 
-from contend.report import Report, as_json, build, html
+from contend.report import Report, as_json, html
 from contend.report.export import rows_of, write_csv
 from contend.store import RunFolder, RunRecord
-
-
-def report_of(path: Path) -> Report:
-    with RunFolder.open(path) as folder:
-        return build(folder)
 
 
 @pytest.fixture(scope="module")
