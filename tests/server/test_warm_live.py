@@ -1,4 +1,5 @@
-"""`contend warm` against real servers: what it reads, what it leaves as it was, what it says."""
+"""`contend warm` against real servers: what it reads and what it has the server load, what it
+leaves as it was, what it says; and how warm they are."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,14 @@ import pytest
 from child_python import import_path
 from sql import query
 
-from contend.cli import warm as command
 from contend.cli.main import main
-from contend.servers import PrivateServer, ServerBinary, client, existing
-from contend.undo import Journal, journals_in
-from contend.warm.server_list import set_variable
+from contend.servers import PrivateServer, ServerBinary
+from contend.servers.dsn import Dsn
+from contend.servers.existing import ExistingServer
+from contend.undo import Journal, journals_in, put_back
+from contend.undo.back import ASIDE, PAGE_LIST, move_back
+from contend.warm import server_list
+from contend.warm.server_list import ServerHost, take
 
 Factory = Callable[..., PrivateServer]
 
@@ -31,7 +36,14 @@ ROWS = 40_000
 LONG_VALUES = ROWS // 1000
 """Rows with a value that lies outside of their page."""
 
-POOL = {"innodb_buffer_pool_size": "64M"}
+POOL = {
+    "innodb_buffer_pool_size": "64M",
+    "innodb_buffer_pool_dump_at_shutdown": 0,
+    "innodb_buffer_pool_load_at_startup": 0,
+    # MySQL keeps 1,024 pages free by default, which is a quarter of this pool.
+    "innodb_lru_scan_depth": 100,
+}
+PRESSED = {"mariadb": "PAGE_COMPRESSED=1", "mysql": "COMPRESSION='zlib'"}
 
 TABLES = (
     "CREATE DATABASE shop",
@@ -42,9 +54,9 @@ TABLES = (
     "CREATE TABLE shop.bare (a INT, b VARCHAR(50))",
     "CREATE TABLE shop.unique_only (a INT NOT NULL, b INT, UNIQUE KEY (a))",
     "CREATE TABLE shop.pairs (a INT, b DATETIME(3), c INT, PRIMARY KEY (a, b), KEY c (c))",
-    "CREATE TABLE shop.parted (id INT PRIMARY KEY, n INT, KEY n (n))"
-    " PARTITION BY HASH (id) PARTITIONS 3",
-    "CREATE TABLE shop.squeezed (id INT PRIMARY KEY, n INT) ROW_FORMAT=COMPRESSED",
+    "CREATE TABLE shop.parted (id INT PRIMARY KEY, v VARCHAR(200)) PARTITION BY RANGE (id)"
+    " (PARTITION low VALUES LESS THAN (3000), PARTITION high VALUES LESS THAN MAXVALUE)",
+    "CREATE TABLE shop.squeezed (id INT PRIMARY KEY, v VARCHAR(200)) ROW_FORMAT=COMPRESSED",
     "CREATE TABLE shop.`odd``name?` (id INT PRIMARY KEY, `it's` INT, KEY `a?` (`it's`))",
     "CREATE TABLE shop.old (id INT PRIMARY KEY, n INT, s VARCHAR(30), KEY n (n)) ENGINE=MyISAM",
     "CREATE TABLE shop.empty (id INT PRIMARY KEY, n INT, KEY n (n))",
@@ -61,10 +73,12 @@ def fill(server: PrivateServer) -> None:
         f" ({digits}) a, ({digits}) b, ({digits}) c, ({digits}) e, ({digits}) f"
     )
     rows = f"FROM ({numbers}) x WHERE n < {ROWS}"
-    few = f"FROM ({numbers}) x WHERE n < 300"
+    some, few = (f"FROM ({numbers}) x WHERE n < {count}" for count in (8000, 300))
     query(
         server,
         *TABLES,
+        "CREATE TABLE shop.pressed (id INT PRIMARY KEY, v VARCHAR(200))"
+        f" {PRESSED[server.binary.kind]}",
         "INSERT INTO shop.orders (id, customer, note, big) SELECT n * 3, n * 7919 % 1000,"
         " IF(n % 10 = 0, NULL, CONCAT('Note ', SHA2(n, 256))),"
         f" IF(n % 1000, '', REPEAT('x', 9000)) {rows}",
@@ -72,13 +86,15 @@ def fill(server: PrivateServer) -> None:
         f"INSERT INTO shop.bare SELECT n, LEFT(SHA2(n, 256), 50) {few}",
         f"INSERT INTO shop.unique_only SELECT n, n {few}",
         f"INSERT INTO shop.pairs SELECT n % 7, FROM_UNIXTIME(1700000000 + n), n {few}",
-        f"INSERT INTO shop.parted SELECT n, n % 5 {few}",
-        f"INSERT INTO shop.squeezed SELECT n, n {few}",
+        *(
+            f"INSERT INTO shop.{name} SELECT n, CONCAT(SHA2(n, 256), n) {some}"
+            for name in ("parted", "squeezed", "pressed")
+        ),
         f"INSERT INTO shop.`odd``name?` SELECT n, n {few}",
         f"INSERT INTO shop.old SELECT n, n, LEFT(SHA2(n, 256), 30) {few}",
         f"INSERT INTO shop.minus SELECT n - 150 {few}",
         "ANALYZE TABLE shop.orders, shop.codes, shop.bare, shop.unique_only, shop.pairs,"
-        " shop.parted, shop.squeezed, shop.`odd``name?`, shop.old, shop.minus",
+        " shop.parted, shop.squeezed, shop.pressed, shop.`odd``name?`, shop.old, shop.minus",
     )
 
 
@@ -172,15 +188,6 @@ def test_every_range_of_every_table_is_read_and_nothing_is_written(
     assert [line for line in asked if "READ UNCOMMITTED, READ ONLY" in line]
     assert [line for line in asked if "SET GLOBAL innodb_old_blocks_time = 0" in line]
     assert old_blocks_time(shop) == before != 0
-
-
-def test_only_what_is_named_is_loaded_in_that_order(one_shop: PrivateServer, warm: Any) -> None:
-    code, out, _ = warm(one_shop, "--dry-run", "--table", "orders.note", "--table", "shop.codes")
-    assert code == 0
-    assert re.findall(r"^  shop\.(\S+) +(\S+)", out, re.M) == [
-        ("orders", "note"),
-        ("codes", "PRIMARY"),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -339,15 +346,11 @@ def resident(server: PrivateServer) -> dict[str, int]:
 def test_a_server_that_goes_away_and_comes_back_cold_is_warmed_anew(
     any_binary: ServerBinary, private_server: Factory, tmp_path: Path, load_program: Path, warm: Any
 ) -> None:
-    options = POOL | {
-        "innodb_buffer_pool_load_at_startup": 0,
-        "innodb_buffer_pool_dump_at_shutdown": 0,
-    }
-    server = private_server(any_binary, options)
+    server = private_server(any_binary, POOL)
     fill(server)
     # Else the recovery after the kill reads what was not in the files yet, and nothing is cold.
     server.stop()
-    server.start(options)
+    server.start(POOL)
     process = started(server, tmp_path, load_program)
     wait_until_at_work(tmp_path, process)
     server.kill()
@@ -360,7 +363,7 @@ def test_a_server_that_goes_away_and_comes_back_cold_is_warmed_anew(
         assert journal.work is not None
 
     # It has another socket then, and is the same server.
-    server.start(options)
+    server.start(POOL)
     code, _, err = warm(server, "--resume")
     assert code == 2
     assert "was restarted since, so its caches are empty again" in err
@@ -383,63 +386,192 @@ def test_a_server_that_goes_away_and_comes_back_cold_is_warmed_anew(
         assert query(server, f"SELECT COUNT(*) {pool}")[0][0] >= LONG_VALUES
 
 
-LIMIT_S = 1
+UNTOLD = {"squeezed": "ROW_FORMAT=COMPRESSED", "pressed": "page compression"}
+"""Tables whose files do not say whose their pages are, and why."""
 
 
-@pytest.fixture
-def stalled(
-    mariadb_binary: ServerBinary, private_server: Factory, monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> Iterator[PrivateServer]:  # fmt: skip
-    """A server whose user waits for a moment only; it may be left standing."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(client, "CONNECT_TIMEOUT_S", LIMIT_S)
-    monkeypatch.setattr(existing, "ANSWER_S", LIMIT_S)
-    server = private_server(mariadb_binary)
-    yield server
-    go_on(server)
+def restart(server: PrivateServer) -> None:
+    """All is in the files afterwards, and nothing in the buffer pool."""
+    server.stop()
+    server.start(server.options)
 
 
-def halt(server: PrivateServer) -> None:
-    assert server.pid is not None
-    os.kill(server.pid, signal.SIGSTOP)
+def parts(text: str) -> dict[tuple[str, str | None], dict[str, Any]]:
+    return {(one["table"], one["index"]): one for one in json.loads(text)["innodb"]["parts"]}
 
 
-def go_on(server: PrivateServer) -> None:
-    assert server.pid is not None
-    os.kill(server.pid, signal.SIGCONT)
-
-
-@pytest.mark.parametrize("words", [["--status"], ["--dry-run"], []])
-def test_a_server_that_stands_still_is_not_waited_for(
-    stalled: PrivateServer, words: list[str], capsys: pytest.CaptureFixture[str]
+def test_a_list_of_some_percent_has_the_pages_used_last_up_to_so_much_of_the_pool(
+    shop: PrivateServer, tmp_path: Path
 ) -> None:
-    halt(stalled)
-    assert main(["warm", f"socket:{stalled.socket}", *words]) == 1
-    assert f"socket={stalled.socket} does not answer (user" in capsys.readouterr().err
+    query(shop, "SELECT SUM(LENGTH(note)) FROM shop.orders FORCE INDEX (PRIMARY)")
+    ((_, total),) = query(shop, "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_total'")
+    with shop.connect() as connection, Journal.open(tmp_path, "here") as journal:
+        host = ServerHost(shop.data_folder)
+        whole = list(map(tuple, take(connection, host, journal).tolist()))
+        part = list(map(tuple, take(connection, host, journal, percent=5).tolist()))
+        put_back(journal, shop)
+    of = int(total) if shop.binary.kind == "mariadb" else len(whole)
+    assert abs(len(part) - of // 20) <= 1
+    assert len(part) < len(whole)
+    # The server reads some page for us in between.
+    assert len(set(whole[: len(part)]) & set(part)) > 0.8 * len(part)
 
 
-def test_it_is_said_at_which_statement_and_what_was_changed_can_be_put_back(
-    stalled: PrivateServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def in_the_pool(shop: PrivateServer) -> dict[tuple[str, str | None], int]:
+    """Pages of each index, by INNODB_BUFFER_PAGE, through which the server walks for it."""
+    rows = query(
+        shop,
+        "SELECT TABLE_NAME, INDEX_NAME, COUNT(*) FROM information_schema.INNODB_BUFFER_PAGE"
+        " WHERE PAGE_STATE = 'FILE_PAGE' GROUP BY 1, 2",
+    )
+    counts: Counter[tuple[str, str | None]] = Counter()
+    for table, index, pages in rows:
+        name = re.sub(r" */\*.*|#[pP]#.*", "", str(table or "")).strip("`")
+        name = name.replace("`.`", ".").replace("``", "`")
+        counts[name, str(index)] += int(pages)
+    return counts
+
+
+def test_status_agrees_with_the_buffer_pool_itself(shop: PrivateServer, warm: Any) -> None:
+    # INNODB_BUFFER_PAGE does not say whose the pages of long values are, so there are to be none.
+    restart(shop)
+    query(shop, "SELECT SUM(LENGTH(note)) FROM shop.orders FORCE INDEX (note)")
+    query(shop, "SELECT SUM(LENGTH(v)) FROM shop.parted WHERE id < 1500")
+    code, out, _ = warm(shop, "--status", "--json")
+    assert code == 0
+    ours = parts(out)
+    exact = in_the_pool(shop)
+    keys = [
+        ("shop.orders", "PRIMARY"),
+        ("shop.orders", "note"),
+        ("shop.orders", "customer"),
+        ("shop.odd`name?", "a?"),
+    ]
+    if shop.binary.kind == "mariadb":
+        keys.append(("shop.parted", "PRIMARY"))
+        assert 0.1 < (ours["shop.parted", "PRIMARY"]["share"] or 0) < 0.9
+    else:
+        assert "indexes of its partitions" in ours["shop.parted", None]["why_not"]
+    for key in keys:
+        whole = ours[key]["pages"]
+        difference = abs(ours[key]["resident_pages"] - exact.get(key, 0))
+        assert difference <= max(1, 0.02 * whole), (key, ours[key], exact)
+    assert ours["shop.orders", "note"]["share"] > 0.95
+
+
+def is_warm(text: str, *tables: str) -> bool:
+    """Whether all indexes of these are in the buffer pool, by `--status --json`."""
+    found = [one for (table, index), one in parts(text).items() if index and table in tables]
+    assert found and all(one["share"] > 0.98 for one in found), found
+    return True
+
+
+def test_on_its_own_host_the_server_is_given_a_list_and_what_has_none_is_scanned(
+    shop: PrivateServer, warm: Any
 ) -> None:
-    address = f"socket:{stalled.socket}"
-    percent = "innodb_buffer_pool_dump_pct"
-    before = stalled.variables()[percent]
-    read_status = command.read_status
+    restart(shop)
+    code, out, err = warm(shop)
+    assert code == 0, err
+    assert "The server loads InnoDB's pages by itself, by a list of " in out
+    status = warm(shop, "--status", "--json")[1]
+    for table, why in UNTOLD.items():
+        assert re.search(rf"shop\.{table}\.PRIMARY  .*has {why}", out)
+        assert f"shop.{table}.PRIMARY: " in err
+        whole = parts(status)[f"shop.{table}", None]
+        assert whole["resident_pages"] > 20
+        assert whole["share"] is None
+        assert whole["why_not"].endswith(f"{table}.ibd has {why}")
+    assert is_warm(status, "shop.orders", "shop.codes")
+    if shop.binary.kind == "mariadb":
+        assert is_warm(status, "shop.parted")
+    assert not (shop.data_folder / ASIDE).exists()
 
-    def halting(connection: Any, survey: Any, journal: Any, *words: Any, **more: Any) -> Any:
-        assert set_variable(connection, journal, percent, 99) is None
-        halt(stalled)
-        return read_status(connection, survey, journal, *words, **more)
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--scan",), "--scan was asked for"),
+        (("--max-latency", "1s"), "limits cannot hold back the server itself"),
+    ],
+)
+def test_scans_say_why_they_are_taken(
+    shop: PrivateServer, warm: Any, words: tuple[str, ...], why: str
+) -> None:
+    code, out, err = warm(shop, "--table", "parted", "--dry-run", *words)
+    assert code == 0, err
+    assert f"InnoDB's tables are scanned, not loaded by a list of pages: {why}.\n" in out
+
+
+def test_interrupted_the_server_stops_and_its_own_list_is_back(
+    shop: PrivateServer, warm: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = shop.data_folder / "ib_buffer_pool"
+    own.write_text("9,9\n")
+    set_now, said = server_list._set, []
+
+    def set_and_stop(connection: Any, trigger: str, value: str = "ON") -> None:
+        said.append((trigger, value))
+        if trigger == "innodb_buffer_pool_load_now":
+            raise KeyboardInterrupt
+        set_now(connection, trigger, value)
 
     with monkeypatch.context() as patched:
-        patched.setattr(command, "read_status", halting)
-        assert main(["warm", address, "--status"]) == 1
-    err = capsys.readouterr().err
-    assert f"socket={stalled.socket} did not answer within {LIMIT_S} s." in err
-    assert "INNODB_SYS_TABLES" in err
-    assert "contend restore mysql:" in err
-    go_on(stalled)
-    assert stalled.variables()[percent] == "99"
-    assert main(["restore", address]) == 0
-    assert stalled.variables()[percent] == before
+        patched.setattr(server_list, "_set", set_and_stop)
+        assert warm(shop)[0] == 1
+    assert ("innodb_buffer_pool_load_abort", "ON") in said
+    assert own.read_text() == "9,9\n"
+    assert "no warm-up of" in warm(shop, "--resume")[2]
+
+
+def test_a_load_that_somebody_stops_is_made_up_by_scans(
+    shop: PrivateServer, warm: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restart(shop)
+    set_now = server_list._set
+
+    def set_and_abort(connection: Any, trigger: str, value: str = "ON") -> None:
+        if trigger != "innodb_buffer_pool_load_now":
+            set_now(connection, trigger, value)
+            return
+        aborted = "Buffer pool(s) load aborted on request"
+        patched.setattr(server_list, "_status", lambda _connection, _name: aborted)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(server_list, "_set", set_and_abort)
+        code, _, err = warm(shop, "--table", "orders")
+    assert code == 0, err
+    assert "load aborted on request. InnoDB's tables are scanned instead" in err
+    assert is_warm(warm(shop, "--status", "--json")[1], "shop.orders")
+
+
+def test_what_a_kill_leaves_is_put_back(
+    shop: PrivateServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = shop.data_folder / "ib_buffer_pool"
+    own.write_text("8,8\n")
+    theirs = ExistingServer(Dsn.parse(f"mysql://root@/shop?socket={shop.socket}"))
+    with Journal.of_server(tmp_path / "journal", theirs) as journal, theirs.connect() as connection:
+        # As far as `--status` gets before it is killed.
+        journal.note(PAGE_LIST, path=str(shop.data_folder))
+        own.rename(shop.data_folder / ASIDE)
+        with connection.cursor() as cursor:
+            journal.note("variable", name="innodb_buffer_pool_dump_pct", before=25)
+            cursor.execute("SET GLOBAL innodb_buffer_pool_dump_pct = 100")
+    words = ["restore", str(theirs.dsn), "--journal", str(tmp_path / "journal")]
+    assert main(words) == 0
+    assert "ib_buffer_pool" in capsys.readouterr().out
+    assert own.read_text() == "8,8\n"
+    assert query(shop, "SELECT @@GLOBAL.innodb_buffer_pool_dump_pct") == [(25,)]
+    assert not move_back(shop.data_folder)
+
+
+def test_a_full_text_index_has_no_pages_of_its_own(shop: PrivateServer, warm: Any) -> None:
+    query(
+        shop, "CREATE TABLE shop.articles (id INT PRIMARY KEY, body TEXT, FULLTEXT KEY body (body))"
+    )
+    try:
+        code, out, err = warm(shop, "--status")
+    finally:
+        query(shop, "DROP TABLE shop.articles")
+    assert code == 0, err
+    assert re.search(r"^shop\.articles ", out, re.MULTILINE)

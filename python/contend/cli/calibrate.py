@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import textwrap
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -243,10 +244,9 @@ def _print(
 
 
 def _document(calibration: Calibration, shown: list[Ceiling], path: Path) -> dict[str, Any]:
-    host, program = calibration.host, calibration.program
     return {
-        "host": {"id": host.id, "cpu": host.cpu, "cpus": host.cpus, "kernel": host.kernel},
-        "program": {"version": program.version, "sha256": program.sha256},
+        "host": asdict(calibration.host),
+        "program": asdict(calibration.program),
         "file": str(path),
         "ceilings": [_entry(ceiling) for ceiling in shown],
     }
@@ -254,14 +254,7 @@ def _document(calibration: Calibration, shown: list[Ceiling], path: Path) -> dic
 
 def _entry(ceiling: Ceiling) -> dict[str, Any]:
     shape = ceiling.shape
-    figures = {}
-    for name in FIGURES:
-        estimate = ceiling.figure(name)
-        figures[name] = {
-            "mean": estimate.mean,
-            "low": finite(estimate.low),
-            "high": finite(estimate.high),
-        }
+    estimates = {name: ceiling.figure(name) for name in FIGURES}
     return {
         "workload": dict(shape.workload),
         "protocol": shape.protocol,
@@ -272,7 +265,10 @@ def _entry(ceiling: Ceiling) -> dict[str, Any]:
         "n": len(ceiling.rounds),
         "seconds": ceiling.seconds,
         "measured_at": ceiling.measured_at,
-        **figures,
+        **{
+            name: {"mean": one.mean, "low": finite(one.low), "high": finite(one.high)}
+            for name, one in estimates.items()
+        },
     }
 
 

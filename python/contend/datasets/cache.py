@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -318,11 +317,10 @@ class SnapshotDamaged(WorkError):
 OnBytes = Callable[[int], None]
 """Called with the number of bytes done since the last call."""
 
-FICLONE = 0x40049409
 COPY_CHUNK_BYTES = 64 * 1024 * 1024
 READ_CHUNK_BYTES = 1024 * 1024
 
-_CANNOT_CLONE = {errno.EOPNOTSUPP, errno.EXDEV, errno.ENOTTY, errno.EINVAL, errno.ENOSYS}
+_NO_RANGES = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOSYS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +353,9 @@ def copy_checked(source: Path, entries: Iterable[FileEntry], into: Path, on_byte
     """Copy `entries` of `source` into the existing folders of `into`.
 
     The copies are on the disk when this returns, so that writing them back does not disturb what
-    is measured next.
+    is measured next. A second thread checks each file over the same pages while the first one
+    copies it, which costs no second pass over the disk. CRC-32 finds what disks and interrupted
+    copies do; it is not a defence against tampering.
 
     Raises:
         SnapshotDamaged: a file is missing, or its size or content is not what the entry says.
@@ -376,44 +376,29 @@ def copy_checked(source: Path, entries: Iterable[FileEntry], into: Path, on_byte
 
 
 def copy_file(source: Path, target: Path, on_bytes: OnBytes) -> None:
-    """Copy one file, which the target must not be, to the disk."""
+    """Copy one file, which the target must not be, to the disk; a file system that can share blocks
+    shares them."""
+    copied = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     with (
-        _descriptor(source, os.O_RDONLY) as origin,
-        _descriptor(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as copy,
+        source.open("rb", buffering=0) as origin,
+        os.fdopen(os.open(target, copied, 0o600), "wb") as to,
     ):
-        if _clone(origin, copy):
-            on_bytes(os.fstat(origin).st_size)
-        else:
-            _copy_content(origin, copy, on_bytes)
-            os.fdatasync(copy)
-
-
-def _clone(origin: int, copy: int) -> bool:
-    try:
-        fcntl.ioctl(copy, FICLONE, origin)
-    except OSError as error:
-        if error.errno in _CANNOT_CLONE:
-            return False
-        raise
-    return True
-
-
-def _copy_content(origin: int, copy: int, on_bytes: OnBytes) -> None:
-    left = os.fstat(origin).st_size
-    move = _copy_range
-    while left > 0:
-        try:
-            count = move(origin, copy, min(left, COPY_CHUNK_BYTES))
-        except OSError as error:
-            # Between two filesystems, or on one that lacks the call, the older way still works.
-            if move is _copy_range and error.errno in _CANNOT_CLONE:
-                move = _send
-                continue
-            raise
-        if count == 0:
-            raise SnapshotDamaged("a file became shorter while it was copied")
-        left -= count
-        on_bytes(count)
+        left = os.fstat(origin.fileno()).st_size
+        move = _copy_range
+        while left > 0:
+            try:
+                count = move(origin.fileno(), to.fileno(), min(left, COPY_CHUNK_BYTES))
+            except OSError as error:
+                # Between two filesystems, or on one that lacks the call, the older way still works.
+                if move is _copy_range and error.errno in _NO_RANGES:
+                    move = _send
+                    continue
+                raise
+            if count == 0:
+                raise SnapshotDamaged("a file became shorter while it was copied")
+            left -= count
+            on_bytes(count)
+        os.fdatasync(to.fileno())
 
 
 def _copy_range(origin: int, copy: int, count: int) -> int:
@@ -422,12 +407,3 @@ def _copy_range(origin: int, copy: int, count: int) -> int:
 
 def _send(origin: int, copy: int, count: int) -> int:
     return os.sendfile(copy, origin, None, count)
-
-
-@contextlib.contextmanager
-def _descriptor(path: Path, flags: int) -> Iterator[int]:
-    descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)

@@ -52,23 +52,6 @@ def refuse(*_: object) -> int:
     raise OSError(errno.EXDEV, "cross-device")
 
 
-def test_a_clone_is_used_where_the_filesystem_can(
-    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source, target = folders
-    (source / "f").write_bytes(b"x" * 100)
-
-    def clone(copy: int, _request: int, origin: int) -> int:
-        return os.write(copy, os.read(origin, 1000))
-
-    monkeypatch.setattr(files.fcntl, "ioctl", clone)
-    monkeypatch.setattr(files, "_copy_content", pytest.fail)
-    done: list[int] = []
-    copy_checked(source, describe(source, ["f"]), target, done.append)
-    assert (target / "f").read_bytes() == b"x" * 100
-    assert done == [100]
-
-
 @pytest.mark.parametrize(
     ("entry", "words"),
     [

@@ -97,14 +97,6 @@ def test_workers_of_a_scheduler_share_a_load(bench: Bench) -> None:
     bench.nobody_is_connected()
 
 
-def test_more_hosts_than_workers_are_refused(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "ARRIVE_S", 0.1)
-    with pytest.raises(
-        RequestError, match=r"load\.hosts = 4, and the Dask scheduler has 3 workers"
-    ):
-        bench.cluster.hosts(4)
-
-
 def test_workers_are_found_whatever_dask_refreshes_meanwhile(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
