@@ -16,7 +16,7 @@ from contend.settings.before_run import COLD_STARTS
 from contend.settings.model import Differs, Launch, Need, Setting, Values
 from contend.settings.schemas import schema_of
 from contend.settings.server import ROUND_TRIP, USE, is_dsn, server_named
-from contend.settings.values import BaseKind, Choice, Command, Duration, Key, Refused, WholeNumber
+from contend.settings.values import BaseKind, Choice, Command, Duration, Refused, WholeNumber
 
 SINGLE, SPIDER, GALERA = "single", "spider", "galera"
 
@@ -96,46 +96,43 @@ def _check_shares(cell: Values) -> None:
         )
 
 
-TOPOLOGY = TopologySetting(
+TOPOLOGY = TopologySetting.of(
     "server",
-    Key(
-        "topology",
-        Choice((SINGLE, SPIDER, GALERA)),
-        SINGLE,
-        "which private servers are one level: single; spider (fronts of MariaDB's Spider before "
-        "backends, which share the warehouses of tpcc); galera (nodes that each have all rows)",
-    ),
+    "topology",
+    Choice((SINGLE, SPIDER, GALERA)),
+    SINGLE,
+    "which private servers are one level: single; spider (fronts of MariaDB's Spider before "
+    "backends, which share the warehouses of tpcc); galera (nodes that each have all rows)",
     need=Need.DATA,
     lasts=Need.DATA,
 )
 
-BACKENDS = Setting(
+BACKENDS = Setting.of(
     "server",
-    Key(
-        "backends",
-        WholeNumber(1, MEMBERS_MAX),
-        2,
-        "of the topology spider: servers that have the rows, each those of as many warehouses",
-    ),
+    "backends",
+    WholeNumber(1, MEMBERS_MAX),
+    2,
+    "of the topology spider: servers that have the rows, each those of as many warehouses",
     need=Need.DATA,
     lasts=Need.DATA,
 )
 
-FRONTS = Setting(
+FRONTS = Setting.of(
     "server",
-    Key(
-        "fronts",
-        WholeNumber(1, MEMBERS_MAX),
-        1,
-        "of the topology spider: servers that reach the rows of all backends",
-    ),
+    "fronts",
+    WholeNumber(1, MEMBERS_MAX),
+    1,
+    "of the topology spider: servers that reach the rows of all backends",
     need=Need.DATA,
     lasts=Need.DATA,
 )
 
-NODES = Setting(
+NODES = Setting.of(
     "server",
-    Key("nodes", WholeNumber(2, _NODES_MAX), 3, "of the topology galera: servers of the cluster"),
+    "nodes",
+    WholeNumber(2, _NODES_MAX),
+    3,
+    "of the topology galera: servers of the cluster",
     need=Need.DATA,
     lasts=Need.DATA,
 )
@@ -162,16 +159,14 @@ class RouteSetting(Setting):
             )
 
 
-ROUTE = RouteSetting(
+ROUTE = RouteSetting.of(
     "load",
-    Key(
-        "route",
-        Choice((FIRST, TURNS, CHANCE, BY_KEY)),
-        FIRST,
-        "which member of a topology a transaction asks: the first front or node; each in turn "
-        "(round_robin); any (chance); the one that owns its warehouses (key), and a front if they "
-        "are of several owners",
-    ),
+    "route",
+    Choice((FIRST, TURNS, CHANCE, BY_KEY)),
+    FIRST,
+    "which member of a topology a transaction asks: the first front or node; each in turn "
+    "(round_robin); any (chance); the one that owns its warehouses (key), and a front if they "
+    "are of several owners",
     differs=Differs.ROUTE,
 )
 
@@ -224,16 +219,14 @@ class MemberRoundTrip(Setting):
         return f'{self.path} = "{AS_CLIENT}" has servers start anew for each {ROUND_TRIP.path}'
 
 
-MEMBER_ROUND_TRIP = MemberRoundTrip(
+MEMBER_ROUND_TRIP = MemberRoundTrip.of(
     "server",
-    Key(
-        "member_round_trip",
-        Distance(),
-        None,
-        "how far the servers of a topology are from one another (a front from its backends, each "
-        "node from each): the time of a round trip, kept by delay lines between them; 0 passes the "
-        'lines too; "as_client" is the time of server.round_trip (default: no line)',
-    ),
+    "member_round_trip",
+    Distance(),
+    None,
+    "how far the servers of a topology are from one another (a front from its backends, each "
+    "node from each): the time of a round trip, kept by delay lines between them; 0 passes the "
+    'lines too; "as_client" is the time of server.round_trip (default: no line)',
     need=Need.RESTART,
 )
 
@@ -372,16 +365,14 @@ class MembersSetting(Setting):
             )
 
 
-MEMBERS = MembersSetting(
+MEMBERS = MembersSetting.of(
     "server",
-    Key(
-        "members",
-        Command(),
-        [],
-        "a cluster of your own as one level, in place of private servers: front=DSN, backend=DSN "
-        "or node=DSN for each of its servers, as a list or as one text. `--server` says the same "
-        "if it is given for each of them",
-    ),
+    "members",
+    Command(),
+    [],
+    "a cluster of your own as one level, in place of private servers: front=DSN, backend=DSN "
+    "or node=DSN for each of its servers, as a list or as one text. `--server` says the same "
+    "if it is given for each of them",
     need=Need.DATA,
     lasts=Need.DATA,
 )
