@@ -174,16 +174,20 @@ def _union(kinds: tuple[Any, ...]) -> Check:
     return check
 
 
+def _check_part(check: Check, part: Any, key: str | int) -> None:
+    try:
+        check(part)
+    except WrongShape as wrong:
+        wrong.path.insert(0, key)
+        raise
+
+
 def _list(check_item: Check) -> Check:
     def check(value: Any) -> None:
         if type(value) is not list:
             raise WrongShape("a list", value)
         for index, item in enumerate(value):
-            try:
-                check_item(item)
-            except WrongShape as wrong:
-                wrong.path.insert(0, index)
-                raise
+            _check_part(check_item, item, index)
 
     return check
 
@@ -193,11 +197,7 @@ def _dict(check_value: Check) -> Check:
         if type(value) is not dict:
             raise WrongShape("an object", value)
         for key, item in value.items():
-            try:
-                check_value(item)
-            except WrongShape as wrong:
-                wrong.path.insert(0, key)
-                raise
+            _check_part(check_value, item, key)
 
     return check
 
@@ -221,11 +221,7 @@ def _object(kind: Any) -> Check:
             raise WrongShape("an object", value)
         for key, item in value.items():
             if key in hints:
-                try:
-                    (checks.get(key) or check_key(key))(item)
-                except WrongShape as wrong:
-                    wrong.path.insert(0, key)
-                    raise
+                _check_part(checks.get(key) or check_key(key), item, key)
         for key in needed:
             if key not in value:
                 raise WrongShape("", MISSING, [key])

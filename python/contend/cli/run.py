@@ -39,8 +39,8 @@ from contend.servers.dsn import Dsn
 from contend.servers.errors import NoServer
 from contend.servers.existing import ExistingServer
 from contend.servers.kinds import KINDS, PROGRAMS
-from contend.settings.cluster import MEMBERS, has_role, named_members, overrides_of
 from contend.settings.server import KIND, is_dsn
+from contend.settings.topology import MEMBERS, has_role, named_members, overrides_of
 from contend.spec import Experiment, cell_specs, load_experiment
 from contend.store import RunFolder, find_run
 from contend.store.folder import RUNS_ROOT

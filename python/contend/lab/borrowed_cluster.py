@@ -19,8 +19,8 @@ from contend.servers.existing import ExistingServer
 from contend.servers.options import normal_name
 from contend.servers.topologies.galera import status_of, why_not_synced
 from contend.servers.topologies.spider import NOT_ATOMIC, has_warehouse
-from contend.settings.cluster import BACKEND, FRONT, NODE
 from contend.settings.model import Launch
+from contend.settings.topology import BACKEND, FRONT, NODE
 from contend.spec import CellSpec, Experiment, Level
 
 _OF_FRONTS = "spider_"

@@ -57,9 +57,8 @@ from contend.servers.existing import ExistingServer
 from contend.servers.kinds import refuse_ignored, refuse_unknown
 from contend.servers.topologies import deployment_of
 from contend.settings import launch_of
-from contend.settings.cluster import BACKEND
 from contend.settings.server import server_named
-from contend.settings.topology import shape_of
+from contend.settings.topology import BACKEND, shape_of
 from contend.settings.workload import may_ask, may_write
 from contend.spec import (
     SCRIPT_SCHEMA,

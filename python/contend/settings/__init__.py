@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contend.settings import (
     before_run,
-    cluster,
     load,
     model_server,
     options,
@@ -35,9 +34,9 @@ SETTINGS: list[Setting] = [
     server.ENVIRONMENT,
     server.WRAP,
     server.REDO_LOG_FOLDER,
-    *topology.MEMBERS,
+    *topology.SHAPE,
     topology.MEMBER_ROUND_TRIP,
-    cluster.MEMBERS,
+    topology.MEMBERS,
     server.ROUND_TRIP,
     # After what says its environment and options, to which they add.
     *PLACE,

@@ -178,14 +178,12 @@ SLICES = tuple(
 )
 """Of comparisons in slices, which have no use for `warmup` and `measure`."""
 
-SEED = Setting(
+SEED = Setting.of(
     "load",
-    Key(
-        "seed",
-        WholeNumber(0),
-        1,
-        "seed of the queries' random streams and of the order of the runs",
-    ),
+    "seed",
+    WholeNumber(0),
+    1,
+    "seed of the queries' random streams and of the order of the runs",
     differs=Differs.LOAD,
 )
 

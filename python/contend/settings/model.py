@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from contend.placement.beside import Spin
 from contend.placement.model import Placement
 from contend.settings.tables import Tagged
-from contend.settings.values import Key, Level
+from contend.settings.values import Key, Level, ValueKind
 
 Values = Mapping[str, Any]
 """A cell: the value of every setting, by its path."""
@@ -187,6 +187,13 @@ class Setting:
     tried: bool = False
     decides: tuple[str, ...] = ()
     differs: Differs = Differs.SERVER
+
+    @classmethod
+    def of(
+        cls, section: str, name: str, kind: ValueKind, default: object, means: str, **more: Any
+    ) -> Self:
+        """One whose key is made here."""
+        return cls(section, Key(name, kind, default, means), **more)
 
     @cached_property
     def path(self) -> str:

@@ -136,14 +136,12 @@ def _refuse_together(knobs: Values) -> None:
         )
 
 
-SETTING = Knobs(
+SETTING = Knobs.of(
     "server",
-    Key(
-        "knobs",
-        TomlTable(KNOBS, whole=False),
-        {},
-        "what a model server does besides, by name; of no other kind of server",
-    ),
+    "knobs",
+    TomlTable(KNOBS, whole=False),
+    {},
+    "what a model server does besides, by name; of no other kind of server",
     need=Need.RESTART,
     tried=True,
 )

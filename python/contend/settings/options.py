@@ -13,17 +13,15 @@ from contend.settings.model import Differs, Launch, Need, Setting, Target, Value
 from contend.settings.plan_keys import HANDLER_SOCKET, OPTION_NAME, SCRIPT
 from contend.settings.server import KIND, MYSQL, USE, is_dsn
 from contend.settings.tables import AnyTable, Inside, Named
-from contend.settings.values import AnyLevel, Choice, Key, Level, Refused, Text, at_place, shown
+from contend.settings.values import AnyLevel, Choice, Level, Refused, Text, at_place, shown
 
-CHANGE = Setting(
+CHANGE = Setting.of(
     "server",
-    Key(
-        "change",
-        Choice(("in_place", "restart")),
-        "restart",
-        "how an option that differs between cells is changed: in_place (SET GLOBAL, for dynamic "
-        "variables only) or restart",
-    ),
+    "change",
+    Choice(("in_place", "restart")),
+    "restart",
+    "how an option that differs between cells is changed: in_place (SET GLOBAL, for dynamic "
+    "variables only) or restart",
     need=Need.RESTART,
     tried=True,
 )
@@ -99,14 +97,12 @@ class Options(Setting):
         return frozenset(name for name in wanted if was.get(name) != wanted[name])
 
 
-OPTIONS = Options(
+OPTIONS = Options.of(
     "server",
-    Key(
-        "options",
-        Named("server option", "a server option", OPTION_NAME, AnyLevel()),
-        {},
-        "options of a private server, by name",
-    ),
+    "options",
+    Named("server option", "a server option", OPTION_NAME, AnyLevel()),
+    {},
+    "options of a private server, by name",
     need=Need.RESTART,
     tried=True,
 )
@@ -129,15 +125,13 @@ class Globals(Setting):
         return frozenset(n for n in was.keys() | wanted.keys() if was.get(n) != wanted.get(n))
 
 
-GLOBALS = Globals(
+GLOBALS = Globals.of(
     "server",
-    Key(
-        "globals",
-        _VARIABLES,
-        {},
-        "dynamic variables that are set while a server runs (SET GLOBAL), by name, over what it "
-        "was started with; they are put back before a cell that does not have them",
-    ),
+    "globals",
+    _VARIABLES,
+    {},
+    "dynamic variables that are set while a server runs (SET GLOBAL), by name, over what it "
+    "was started with; they are put back before a cell that does not have them",
     need=Need.IN_PLACE,
     tried=True,
 )
@@ -163,15 +157,13 @@ class SessionVariables(Setting):
         target.set_session(cell[self.path])
 
 
-SESSION = SessionVariables(
+SESSION = SessionVariables.of(
     "server",
-    Key(
-        "session",
-        _VARIABLES,
-        {},
-        "variables that each connection of the load sets for itself (SET SESSION), by name; nobody "
-        "else's connections have them",
-    ),
+    "session",
+    _VARIABLES,
+    {},
+    "variables that each connection of the load sets for itself (SET SESSION), by name; nobody "
+    "else's connections have them",
     need=Need.IN_PLACE,
     tried=True,
     differs=Differs.QUERIES,
@@ -249,15 +241,13 @@ class Profiles(AnyTable):
         return {"type": "object", "additionalProperties": profile}
 
 
-PROFILES = Setting(
+PROFILES = Setting.of(
     "server",
-    Key(
-        "profiles",
-        Profiles(),
-        {},
-        "sets of options of private servers, by name, each with tables of options for servers of "
-        "any kind, of mariadb and of mysql",
-    ),
+    "profiles",
+    Profiles(),
+    {},
+    "sets of options of private servers, by name, each with tables of options for servers of "
+    "any kind, of mariadb and of mysql",
     tried=True,
 )
 
@@ -284,14 +274,12 @@ class Profile(Setting):
         launch.by_kind.update(options_of(cell))
 
 
-PROFILE = Profile(
+PROFILE = Profile.of(
     "server",
-    Key(
-        "profile",
-        _NAME,
-        None,
-        "which of server.profiles a private server is started with (default: none)",
-    ),
+    "profile",
+    _NAME,
+    None,
+    "which of server.profiles a private server is started with (default: none)",
     need=Need.RESTART,
     tried=True,
 )

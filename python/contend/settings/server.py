@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 from contend.errors import RequestError
 from contend.settings.model import Differs, Launch, Need, Setting, Target, Values
 from contend.settings.tables import Named
-from contend.settings.values import AnyLevel, Choice, Command, Duration, Key, Text, shown
+from contend.settings.values import AnyLevel, Choice, Command, Duration, Text, shown
 
 _DSN_BEGINNINGS = ("mysql:", "mariadb:", "socket:")
 
@@ -44,15 +44,13 @@ def server_named(cell: Values) -> str:
     return str(cell["server.use"] or cell["server.kind"])
 
 
-KIND = Setting(
+KIND = Setting.of(
     "server",
-    Key(
-        "kind",
-        Choice((MARIADB, MYSQL, MODEL)),
-        MARIADB,
-        "which server a private one is, if server.use names none: mariadb, mysql, or model "
-        "(contend's own, no database: the index of sbtest and a segmented key cache, with knobs)",
-    ),
+    "kind",
+    Choice((MARIADB, MYSQL, MODEL)),
+    MARIADB,
+    "which server a private one is, if server.use names none: mariadb, mysql, or model "
+    "(contend's own, no database: the index of sbtest and a segmented key cache, with knobs)",
     need=Need.DATA,
     tried=True,
 )
@@ -70,16 +68,14 @@ class Use(Setting):
             )
 
 
-USE = Use(
+USE = Use.of(
     "server",
-    Key(
-        "use",
-        Text(r"[^\x00-\x1f]+", "a server's name or the path of its program, in quotes"),
-        None,
-        'which server: a private one by name, "mariadb@bookworm" as `contend server get` takes it, '
-        "a name as `contend server list` shows it, or the path of a program; or the DSN of one "
-        "that runs already (default: a private one of server.kind)",
-    ),
+    "use",
+    Text(r"[^\x00-\x1f]+", "a server's name or the path of its program, in quotes"),
+    None,
+    'which server: a private one by name, "mariadb@bookworm" as `contend server get` takes it, '
+    "a name as `contend server list` shows it, or the path of a program; or the DSN of one "
+    "that runs already (default: a private one of server.kind)",
     need=Need.DATA,
     tried=True,
     decides=(KIND.path,),
@@ -114,20 +110,18 @@ class Environment(Setting):
         launch.environment.update({name: str(value) for name, value in cell[self.path].items()})
 
 
-ENVIRONMENT = Environment(
+ENVIRONMENT = Environment.of(
     "server",
-    Key(
-        "env",
-        Named(
-            "environment variable",
-            "an environment variable",
-            r"[A-Za-z_][A-Za-z0-9_]*",
-            AnyLevel(),
-            dashes=False,
-        ),
-        {},
-        "environment variables of a private server, by name",
+    "env",
+    Named(
+        "environment variable",
+        "an environment variable",
+        r"[A-Za-z_][A-Za-z0-9_]*",
+        AnyLevel(),
+        dashes=False,
     ),
+    {},
+    "environment variables of a private server, by name",
     need=Need.RESTART,
     tried=True,
 )
@@ -159,15 +153,13 @@ class Wrap(Setting):
             launch.wrap = (shutil.which(program) or program, *arguments)
 
 
-WRAP = Wrap(
+WRAP = Wrap.of(
     "server",
-    Key(
-        "wrap",
-        Command(),
-        [],
-        "a program with its arguments that starts a private server, which stands behind them: "
-        '["numactl", "--interleave=all"]; as text it is split as a shell splits it',
-    ),
+    "wrap",
+    Command(),
+    [],
+    "a program with its arguments that starts a private server, which stands behind them: "
+    '["numactl", "--interleave=all"]; as text it is split as a shell splits it',
     need=Need.RESTART,
     tried=True,
 )
@@ -197,15 +189,13 @@ class RedoLogFolder(Setting):
         launch.redo_log_folder = cell[self.path]
 
 
-REDO_LOG_FOLDER = RedoLogFolder(
+REDO_LOG_FOLDER = RedoLogFolder.of(
     "server",
-    Key(
-        "redo_log_folder",
-        Text("(/.*)?", 'the whole path of a folder in quotes, or ""'),
-        "",
-        "where InnoDB's redo log of a private server lies in place of its data folder, in a folder "
-        "that is made for it and removed at its end: on another device, or /dev/shm for memory",
-    ),
+    "redo_log_folder",
+    Text("(/.*)?", 'the whole path of a folder in quotes, or ""'),
+    "",
+    "where InnoDB's redo log of a private server lies in place of its data folder, in a folder "
+    "that is made for it and removed at its end: on another device, or /dev/shm for memory",
     need=Need.RESTART,
 )
 
@@ -218,15 +208,13 @@ class RoundTrip(Setting):
         target.stand_apart(cell[self.path])
 
 
-ROUND_TRIP = RoundTrip(
+ROUND_TRIP = RoundTrip.of(
     "server",
-    Key(
-        "round_trip",
-        Duration(zero_allowed=True, most="60s"),
-        None,
-        "how far the client is from the server: the time of a round trip, kept by a delay line "
-        "that stands between them; 0 passes the line too (default: no line)",
-    ),
+    "round_trip",
+    Duration(zero_allowed=True, most="60s"),
+    None,
+    "how far the client is from the server: the time of a round trip, kept by a delay line "
+    "that stands between them; 0 passes the line too (default: no line)",
     need=Need.IN_PLACE,
     differs=Differs.ROUTE,
 )

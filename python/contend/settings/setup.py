@@ -100,9 +100,12 @@ class Setup(Setting):
         return [step for step in cell[self.path] if step["on"]]
 
 
-SETTING = Setup(
+SETTING = Setup.of(
     "",
-    Key("setup", Steps(), [], "statements that are run before a cell, and how each is undone"),
+    "setup",
+    Steps(),
+    [],
+    "statements that are run before a cell, and how each is undone",
     need=Need.IN_PLACE,
     lasts=Need.DATA,
     tried=True,

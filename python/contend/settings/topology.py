@@ -1,17 +1,22 @@
-"""How many private servers are one level, and how they belong together; which of them is asked."""
+"""How many servers are one level, and how they belong together; which of them is asked. They are
+private, or a cluster of the user's own, whose servers run already.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from contend.errors import RequestError
+from contend.errors import RequestError, did_you_mean
 from contend.settings.before_run import COLD_STARTS
 from contend.settings.model import Differs, Launch, Need, Setting, Values
 from contend.settings.schemas import schema_of
-from contend.settings.server import ROUND_TRIP, server_named
-from contend.settings.values import BaseKind, Choice, Duration, Key, Refused, WholeNumber
+from contend.settings.server import ROUND_TRIP, USE, is_dsn, server_named
+from contend.settings.values import BaseKind, Choice, Command, Duration, Refused, WholeNumber
 
 SINGLE, SPIDER, GALERA = "single", "spider", "galera"
 
@@ -91,46 +96,43 @@ def _check_shares(cell: Values) -> None:
         )
 
 
-TOPOLOGY = TopologySetting(
+TOPOLOGY = TopologySetting.of(
     "server",
-    Key(
-        "topology",
-        Choice((SINGLE, SPIDER, GALERA)),
-        SINGLE,
-        "which private servers are one level: single; spider (fronts of MariaDB's Spider before "
-        "backends, which share the warehouses of tpcc); galera (nodes that each have all rows)",
-    ),
+    "topology",
+    Choice((SINGLE, SPIDER, GALERA)),
+    SINGLE,
+    "which private servers are one level: single; spider (fronts of MariaDB's Spider before "
+    "backends, which share the warehouses of tpcc); galera (nodes that each have all rows)",
     need=Need.DATA,
     lasts=Need.DATA,
 )
 
-BACKENDS = Setting(
+BACKENDS = Setting.of(
     "server",
-    Key(
-        "backends",
-        WholeNumber(1, MEMBERS_MAX),
-        2,
-        "of the topology spider: servers that have the rows, each those of as many warehouses",
-    ),
+    "backends",
+    WholeNumber(1, MEMBERS_MAX),
+    2,
+    "of the topology spider: servers that have the rows, each those of as many warehouses",
     need=Need.DATA,
     lasts=Need.DATA,
 )
 
-FRONTS = Setting(
+FRONTS = Setting.of(
     "server",
-    Key(
-        "fronts",
-        WholeNumber(1, MEMBERS_MAX),
-        1,
-        "of the topology spider: servers that reach the rows of all backends",
-    ),
+    "fronts",
+    WholeNumber(1, MEMBERS_MAX),
+    1,
+    "of the topology spider: servers that reach the rows of all backends",
     need=Need.DATA,
     lasts=Need.DATA,
 )
 
-NODES = Setting(
+NODES = Setting.of(
     "server",
-    Key("nodes", WholeNumber(2, _NODES_MAX), 3, "of the topology galera: servers of the cluster"),
+    "nodes",
+    WholeNumber(2, _NODES_MAX),
+    3,
+    "of the topology galera: servers of the cluster",
     need=Need.DATA,
     lasts=Need.DATA,
 )
@@ -157,16 +159,14 @@ class RouteSetting(Setting):
             )
 
 
-ROUTE = RouteSetting(
+ROUTE = RouteSetting.of(
     "load",
-    Key(
-        "route",
-        Choice((FIRST, TURNS, CHANCE, BY_KEY)),
-        FIRST,
-        "which member of a topology a transaction asks: the first front or node; each in turn "
-        "(round_robin); any (chance); the one that owns its warehouses (key), and a front if they "
-        "are of several owners",
-    ),
+    "route",
+    Choice((FIRST, TURNS, CHANCE, BY_KEY)),
+    FIRST,
+    "which member of a topology a transaction asks: the first front or node; each in turn "
+    "(round_robin); any (chance); the one that owns its warehouses (key), and a front if they "
+    "are of several owners",
     differs=Differs.ROUTE,
 )
 
@@ -219,16 +219,14 @@ class MemberRoundTrip(Setting):
         return f'{self.path} = "{AS_CLIENT}" has servers start anew for each {ROUND_TRIP.path}'
 
 
-MEMBER_ROUND_TRIP = MemberRoundTrip(
+MEMBER_ROUND_TRIP = MemberRoundTrip.of(
     "server",
-    Key(
-        "member_round_trip",
-        Distance(),
-        None,
-        "how far the servers of a topology are from one another (a front from its backends, each "
-        "node from each): the time of a round trip, kept by delay lines between them; 0 passes the "
-        'lines too; "as_client" is the time of server.round_trip (default: no line)',
-    ),
+    "member_round_trip",
+    Distance(),
+    None,
+    "how far the servers of a topology are from one another (a front from its backends, each "
+    "node from each): the time of a round trip, kept by delay lines between them; 0 passes the "
+    'lines too; "as_client" is the time of server.round_trip (default: no line)',
     need=Need.RESTART,
 )
 
@@ -242,12 +240,12 @@ def _apart_s(cell: Values) -> float | None:
     return apart_s
 
 
-MEMBERS = (TOPOLOGY, BACKENDS, FRONTS, NODES)
+SHAPE = (TOPOLOGY, BACKENDS, FRONTS, NODES)
 
 
 def shape_of(cell: Values) -> Mapping[str, object]:
     """What decides which servers there are."""
-    return {setting.path: cell[setting.path] for setting in MEMBERS}
+    return {setting.path: cell[setting.path] for setting in SHAPE}
 
 
 def members_in(cell: Values) -> int:
@@ -258,3 +256,123 @@ def members_in(cell: Values) -> int:
         GALERA: cell[NODES.path],
     }
     return counts[cell[TOPOLOGY.path]]
+
+
+FRONT, BACKEND, NODE = "front", "backend", "node"
+
+_COUNTS: Mapping[str, Mapping[str, Setting]] = {
+    SPIDER: {FRONT: FRONTS, BACKEND: BACKENDS},
+    GALERA: {NODE: NODES},
+}
+"""The roles of a topology, and the settings that count them."""
+
+_WITH_ROLE = re.compile(r"(?P<role>[\w-]+)=(?P<dsn>.*)", re.DOTALL)
+
+_FORM = "Write --server front=DSN --server backend=DSN …, or --server node=DSN for each node."
+
+
+def has_role(text: str) -> bool:
+    """Whether this is `ROLE=DSN`, and not the name, the path or the DSN of one server."""
+    found = _WITH_ROLE.fullmatch(text.strip())
+    return found is not None and is_dsn(found["dsn"])
+
+
+def named_members(texts: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Name, role and DSN of each; raises RequestError."""
+    found: list[tuple[str, str, str]] = []
+    roles = [role for counts in _COUNTS.values() for role in counts]
+    for text in texts:
+        match = _WITH_ROLE.fullmatch(text.strip())
+        if match is None or not is_dsn(match["dsn"]):
+            raise RequestError(f"{text!r} is not a role and the DSN of a server", hint=_FORM)
+        role, dsn = match["role"], match["dsn"]
+        if role not in roles:
+            hint = did_you_mean(role, roles)
+            raise RequestError(
+                f"there is no role {role!r} of a server; there are {', '.join(roles)}",
+                hint=hint or _FORM,
+            )
+        if any(dsn == other for _, _, other in found):
+            raise RequestError(f"{dsn} is named twice", hint="Each server has one role.")
+        number = 1 + sum(one == role for _, one, _ in found)
+        found.append((f"{role}-{number}", role, dsn))
+    # The first is where whoever knows of one server only goes.
+    return sorted(found, key=lambda one: one[1] == BACKEND)
+
+
+def topology_of(members: Sequence[tuple[str, str, str]]) -> str:
+    """How they belong together; raises RequestError."""
+    roles = {role for _, role, _ in members}
+    for topology, counts in _COUNTS.items():
+        if roles == set(counts):
+            return topology
+    raise RequestError(
+        f"servers of the roles {', '.join(sorted(roles))} are no cluster",
+        hint=f"{_FORM} Fronts need backends, and nodes stand alone.",
+    )
+
+
+def overrides_of(texts: Sequence[str]) -> list[str]:
+    """`PATH=VALUE` for what `--server ROLE=DSN`, given several times, says of an experiment."""
+    if not texts:
+        return []
+    members = named_members(texts)
+    topology = topology_of(members)
+    values: dict[str, object] = {
+        USE.path: members[0][2],
+        TOPOLOGY.path: topology,
+        MEMBERS.path: shlex.join(f"{role}={dsn}" for _, role, dsn in members),
+    }
+    for role, setting in _COUNTS[topology].items():
+        values[setting.path] = sum(one == role for _, one, _ in members)
+    return [f"{path}={json.dumps(value)}" for path, value in values.items()]
+
+
+@dataclass(frozen=True)
+class MembersSetting(Setting):
+    """Which servers are the level, if contend starts none."""
+
+    def check(self, cell: Values) -> None:
+        texts = cell[self.path]
+        if not texts:
+            return
+        try:
+            members = named_members(texts)
+            topology = topology_of(members)
+        except RequestError as error:
+            raise Refused(f": {error.message}", hint=error.hint) from error
+        for path, has, wanted in self._counted(cell, members, topology):
+            if has != wanted:
+                raise Refused(
+                    f'names a cluster for which {path} is "{wanted}", and it is "{has}"',
+                    hint=f"Every cell is measured on that cluster: leave {path} to it.",
+                )
+
+    @staticmethod
+    def _counted(
+        cell: Values, members: Sequence[tuple[str, str, str]], topology: str
+    ) -> Iterator[tuple[str, object, object]]:
+        yield TOPOLOGY.path, cell[TOPOLOGY.path], topology
+        for role, setting in _COUNTS[topology].items():
+            count = sum(one == role for _, one, _ in members)
+            yield setting.path, cell[setting.path], count
+
+    def refuse(self, cell: Values, *, own: bool) -> None:
+        if own and cell[self.path]:
+            raise RequestError(
+                f"{self.path} names servers that run already, and --server another",
+                hint=f"Leave --server out, or {self.path}.",
+            )
+
+
+MEMBERS = MembersSetting.of(
+    "server",
+    "members",
+    Command(),
+    [],
+    "a cluster of your own as one level, in place of private servers: front=DSN, backend=DSN "
+    "or node=DSN for each of its servers, as a list or as one text. `--server` says the same "
+    "if it is given for each of them",
+    need=Need.DATA,
+    lasts=Need.DATA,
+)

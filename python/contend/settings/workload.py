@@ -24,7 +24,7 @@ from contend.settings.schemas import (
     of_data,
     schema_of,
 )
-from contend.settings.values import BaseKind, Choice, Key, Refused, Text, WholeNumber, shown
+from contend.settings.values import BaseKind, Choice, Refused, Text, WholeNumber, shown
 
 ENGINES = ("InnoDB", "MyISAM", "Aria", "RocksDB")
 """Storage engines, as a server spells them."""
@@ -77,17 +77,15 @@ def _enough_rows(cell: Values) -> None:
 
 
 DATA = (
-    Which(
+    Which.of(
         "data",
-        Key(
-            "schema",
-            SchemaName(Choice(tuple(SCHEMAS))),
-            "sbtest",
-            "which tables are made: sbtest (as sysbench 0.5 made it: no column NULL, latin1, for "
-            "MyISAM MAX_ROWS=50000000), employees (the sample database of that name), test_data "
-            "(of the study of warming), tpcc (the nine tables of TPC-C), those of the script's own "
-            "prepare, or those of a dump that `contend data import` keeps as NAME",
-        ),
+        "schema",
+        SchemaName(Choice(tuple(SCHEMAS))),
+        "sbtest",
+        "which tables are made: sbtest (as sysbench 0.5 made it: no column NULL, latin1, for "
+        "MyISAM MAX_ROWS=50000000), employees (the sample database of that name), test_data "
+        "(of the study of warming), tpcc (the nine tables of TPC-C), those of the script's own "
+        "prepare, or those of a dump that `contend data import` keeps as NAME",
         need=Need.DATA,
         lasts=Need.DATA,
     ),
@@ -227,9 +225,12 @@ class WorkloadSetting(Setting):
             target.expect_writes()
 
 
-SETTING = WorkloadSetting(
+SETTING = WorkloadSetting.of(
     "",
-    Key("workload", WORKLOAD, {"kind": WORKLOAD.default_kind}, "what is asked of the server"),
+    "workload",
+    WORKLOAD,
+    {"kind": WORKLOAD.default_kind},
+    "what is asked of the server",
     each_run=True,
     differs=Differs.QUERIES,
 )

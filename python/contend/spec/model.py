@@ -333,7 +333,7 @@ class Experiment:
 
 
 SPEC_FORMAT = 5
-"""Version of the stored form. Whatever changes that raises it."""
+"""Version of the stored form: a change that this contend would misread raises it."""
 
 
 def to_dict(experiment: Experiment) -> dict[str, Any]:
@@ -344,7 +344,7 @@ def to_dict(experiment: Experiment) -> dict[str, Any]:
 
 
 def from_dict(stored: Mapping[str, Any]) -> Experiment:
-    """The experiment that `to_dict` wrote; raises SpecError if it is damaged or of another
+    """The experiment that `to_dict` wrote; raises SpecError if it is damaged or of a different
     format."""
     number = stored.get("format")
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
@@ -353,7 +353,7 @@ def from_dict(stored: Mapping[str, Any]) -> Experiment:
         raise SpecError(
             f"the stored experiment has format {number}, and this version of contend reads "
             f"{SPEC_FORMAT}",
-            hint=f"Read it with the {'newer ' * (number > SPEC_FORMAT)}contend that wrote it.",
+            hint="Read it with the contend that wrote it.",
         )
     try:
         base = stored["base"]

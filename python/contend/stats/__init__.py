@@ -25,12 +25,15 @@ from contend.stats.histogram import HistogramError, merge_percentiles
 from contend.stats.planning import (
     Costs,
     RepeatPlan,
+    Standing,
+    StoppingRule,
     TooShort,
     plan_for_time,
     plan_for_width,
+    progress,
+    units_to_reach,
 )
 from contend.stats.sessions import SESSIONS_MIN, Between, Session, between
 from contend.stats.steady import Steadiness, look_for_trend
-from contend.stats.stopping import Standing, StoppingRule, progress, units_to_reach
 from contend.stats.table import TableAnswer, advantages, answer_table, answer_tables, wholes
 from contend.stats.usl import FIT_COLUMNS_MIN, FIT_UNITS_MIN, UslCurve, UslFit, fit_usl

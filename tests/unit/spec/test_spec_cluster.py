@@ -9,9 +9,16 @@ import pytest
 
 from contend.cli.run import add_run
 from contend.errors import RequestError
-from contend.settings.cluster import MEMBERS, has_role, named_members, overrides_of, topology_of
 from contend.settings.server import USE
-from contend.settings.topology import MEMBER_ROUND_TRIP, TOPOLOGY
+from contend.settings.topology import (
+    MEMBER_ROUND_TRIP,
+    MEMBERS,
+    TOPOLOGY,
+    has_role,
+    named_members,
+    overrides_of,
+    topology_of,
+)
 from contend.spec import CellSpec, Experiment, SpecError, cell_specs
 
 Load = Callable[..., Experiment]

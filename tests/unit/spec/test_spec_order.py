@@ -90,49 +90,33 @@ def blocks(runs: tuple[Planned, ...]) -> list[list[Planned]]:
     return [list(group) for _, group in itertools.groupby(runs, key=lambda run: run.block)]
 
 
+@pytest.mark.parametrize("sliced", [False, True], ids=["runs", "slices"])
 @given(experiments())
-def test_every_cell_runs_once_a_repeat(experiment: Experiment) -> None:
-    runs = planned_runs(experiment)
+def test_every_cell_runs_once_a_repeat(sliced: bool, experiment: Experiment) -> None:
+    runs = planned_runs(experiment, in_slices=sliced)
     counted = Counter((key(run.cell), run.repeat) for run in runs)
-    expected = {
-        (key(cell), repeat)
-        for cell in cells(experiment)
-        for repeat in range(1, experiment.compare.repeats + 1)
-    }
-    assert set(counted) == expected
+    repeats = range(1, experiment.compare.repeats + 1)
+    assert set(counted) == {(key(cell), r) for cell in cells(experiment) for r in repeats}
     assert set(counted.values()) == {1}
+    assert runs == planned_runs(experiment, in_slices=sliced), "the seed decides the order"
 
 
+@pytest.mark.parametrize("sliced", [False, True], ids=["runs", "slices"])
 @given(experiments())
-def test_numbers_count_from_one_without_gaps(experiment: Experiment) -> None:
-    runs = planned_runs(experiment)
-    assert [run.run for run in runs] == list(range(1, len(runs) + 1))
-    assert [block[0].block for block in blocks(runs)] == list(range(1, len(blocks(runs)) + 1))
-
-
-@given(experiments())
-def test_a_block_is_one_context_with_every_level_once(experiment: Experiment) -> None:
+def test_a_block_is_one_context_with_every_level_once(sliced: bool, experiment: Experiment) -> None:
+    """Numbers have no gaps, and cells are in the order of the factors."""
     compared = experiment.compared
     path = compared.path if compared is not None else None
-    for block in blocks(planned_runs(experiment)):
+    runs = planned_runs(experiment, in_slices=sliced)
+    assert [run.run for run in runs] == list(range(1, len(runs) + 1))
+    assert [block[0].block for block in blocks(runs)] == list(range(1, len(blocks(runs)) + 1))
+    assert all(list(run.cell) == [one.path for one in experiment.factors] for run in runs)
+    for block in blocks(runs):
         assert len({(key(run.cell, without=path), run.repeat) for run in block}) == 1
-        if compared is None:
-            assert len(block) == 1
-        else:
-            assert sorted(map(str, (run.cell[compared.path] for run in block))) == sorted(
-                map(str, compared.levels)
-            )
-
-
-@given(experiments())
-def test_the_seed_decides_the_order(experiment: Experiment) -> None:
-    assert planned_runs(experiment) == planned_runs(experiment)
-
-
-@given(experiments())
-def test_cells_have_the_order_of_the_factors(experiment: Experiment) -> None:
-    paths = [factor.path for factor in experiment.factors]
-    assert all(list(run.cell) == paths for run in planned_runs(experiment))
+        levels = compared.levels if compared is not None else (None,)
+        assert len(block) == len(levels)
+        if path is not None:
+            assert {repr(run.cell[path]) for run in block} == set(map(repr, levels))
 
 
 @given(experiments())
@@ -258,30 +242,6 @@ def test_the_load_takes_warm_up_and_measurement_of_every_run() -> None:
 
 def in_slices(experiment: Experiment) -> tuple[Planned, ...]:
     return planned_runs(experiment, in_slices=True)
-
-
-@given(experiments())
-def test_in_slices_too_every_cell_is_asked_once_a_repeat(experiment: Experiment) -> None:
-    counted = Counter((key(run.cell), run.repeat) for run in in_slices(experiment))
-    repeats = range(1, experiment.compare.repeats + 1)
-    assert set(counted) == {(key(c), r) for c in cells(experiment) for r in repeats}
-    assert set(counted.values()) == {1}
-
-
-@given(experiments())
-def test_in_slices_a_block_is_whole(experiment: Experiment) -> None:
-    """One context, one repeat, every level once, in numbers without gaps."""
-    compared = experiment.compared
-    path = compared.path if compared is not None else None
-    runs = in_slices(experiment)
-    assert [run.run for run in runs] == list(range(1, len(runs) + 1))
-    assert [block[0].block for block in blocks(runs)] == list(range(1, len(blocks(runs)) + 1))
-    for block in blocks(runs):
-        assert len({(key(run.cell, without=path), run.repeat) for run in block}) == 1
-        levels = compared.levels if compared is not None else (None,)
-        assert len(block) == len(levels)
-        if path is not None:
-            assert {repr(run.cell[path]) for run in block} == set(map(repr, levels))
 
 
 @given(experiments())
