@@ -119,14 +119,11 @@ def test_threads_are_placed_by_role_and_a_real_time_server_is_watched(lab: Lab) 
     ("more", "says"),
     [
         ('[place.server]\ncpus = "4000"', "this host has no CPU 4000"),
-        ('[place.server]\nmemory = "bind:90"', "names node 90, and this host has"),
-        ('[place.client]\ncpus = "node:90"', "names node 90, and this host has"),
         ('[place.server]\nclass = "fifo"', "would have all CPUs of this host"),
         ('[place.server]\ncpus = "all"\nclass = "rr"', "would have"),
         ("[host]\nswappiness = 1", "--touch-host allows it"),
         ('[place.server]\ncpus = "apart"\n[place.client]\ncpus = "0"', "both say where"),
         ('[place.server]\ncpu = "0"', 'Did you mean "cpus"'),
-        ('[place.servers]\ncpus = "0"', 'unknown key "servers" in [place]'),
     ],
 )
 def test_what_cannot_be_had_is_refused_at_once(lab: Lab, more: str, says: str) -> None:

@@ -36,12 +36,7 @@ Asked = Mapping[str, Any]
 def host() -> dict[str, Any]:
     """What contend makes of the host's CPUs and nodes."""
     of = layout()
-    return {
-        "online": of.online,
-        "allowed": of.allowed,
-        "cores": of.cores,
-        "nodes": {str(node): cpus for node, cpus in of.nodes.items()},
-    }
+    return {"cores": of.cores}
 
 
 def nodes_of_memory(program: str) -> NodeMatrix:
@@ -49,23 +44,21 @@ def nodes_of_memory(program: str) -> NodeMatrix:
     return memory_nodes(Path(program))
 
 
-def place(asked: Asked, within: Asked | None = None) -> dict[str, Any]:
+def place(asked: Asked) -> dict[str, Any]:
     """Place a program as a private server is placed, and read it back.
 
     Args:
         asked: settings by path, such as `place.server.cpus`.
-        within: files of a control group with CPUs and nodes of its own, in which contend runs.
 
     Returns:
         `refused` and its `hint`, if it was; else `asked` and `seen` in words, where they `differ`;
         `status`, `policy`, `pages` (by node, of the memory that it touched), `huge_kb` (of it) as
         the kernel has them; `client`, the CPUs of contend-load.
     """
-    with _inside(within or {}):
-        try:
-            return _read_back(asked)
-        except ContendError as error:
-            return {"refused": error.message, "hint": error.hint}
+    try:
+        return _read_back(asked)
+    except ContendError as error:
+        return {"refused": error.message, "hint": error.hint}
 
 
 def _read_back(asked: Asked) -> dict[str, Any]:
@@ -148,27 +141,6 @@ def running(
         finally:
             process.kill()
             process.wait()
-
-
-@contextlib.contextmanager
-def _inside(files: Asked) -> Iterator[None]:
-    """Be in a control group below this one that has these CPUs and nodes."""
-    if not files:
-        yield
-        return
-    base = Path("/sys/fs/cgroup")
-    older = base / "cpuset"
-    own = older / "user.slice" if older.exists() else base / "user.slice"
-    group = own / f"inside-{os.getpid()}"
-    group.mkdir()
-    for name, value in files.items():
-        (group / name).write_text(value)
-    (group / "cgroup.procs").write_text("0")
-    try:
-        yield
-    finally:
-        (own / ("session.scope/cgroup.procs")).write_text("0")
-        group.rmdir()
 
 
 def _tupled(asked: Asked) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Records what doctor reads in guests, as trees in `tests/unit/doctor/recorded/`:
+"""Records what doctor reads in guests, as trees in `tests/support/recorded_hosts/`:
 `.venv/bin/python tests/support/guest_record.py [NAME…]`. It takes minutes, and mkfs.ext4.
 
 Each guest is set up with some faults first, so that the trees show hosts with them as the kernel
@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from guest import EIGHT_NODES, THREADS, TWO_NODES, UNEVEN, Guest, Topology, with_disk
 from guest_image import KERNEL, REPOSITORY, kernel, write_image
 
-RECORDED = REPOSITORY / "tests" / "unit" / "doctor" / "recorded"
+RECORDED = REPOSITORY / "tests" / "support" / "recorded_hosts"
 
 _THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hosts import HOSTS, limits, meminfo, node_meminfo, stat, write
+from made_up_hosts import HOSTS, limits, meminfo, node_meminfo, stat, write
 
 from contend.doctor.model import SeenServer, Subject
 from contend.host import Tree

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from doctor_pairs import Case, served, server
-from hosts import HOSTS, limits
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from made_up_hosts import HOSTS, limits
 
 from contend.doctor import CHECKS, examine, lines_of
 from contend.doctor.model import NotChecked, Result, Subject

@@ -102,23 +102,9 @@ class TestInnodbMetrics:
 class TestKeyCaches:
     def test_segments_are_told_apart_and_their_sum_is_left_out(self) -> None:
         caches = probe_of("key_caches")
-        before = caches.look(
-            observed(
-                [
-                    ("default", 1, 10, 1, 0, 0),
-                    ("default", 2, 5, 0, 0, 0),
-                    ("default", None, 15, 1, 0, 0),
-                ]
-            )
-        )
-        after = caches.look(
-            observed(
-                [
-                    ("default", 1, 30, 1, 0, 0),
-                    ("default", 2, 6, 0, 0, 0),
-                    ("default", None, 36, 1, 0, 0),
-                ]
-            )
+        before, after = (
+            caches.look(observed([("default", segment, n, 1, 0, 0) for segment, n in rows]))
+            for rows in (((1, 10), (2, 5), (None, 15)), ((1, 30), (2, 6), (None, 36)))
         )
         assert before is not None and after is not None
         assert caches.change(before, after) == [
@@ -235,45 +221,26 @@ class TestChecks:
     @pytest.mark.parametrize(
         ("done", "seen", "expected", "codes"),
         [
-            pytest.param({}, {}, WARM, [], id="quiet"),
-            pytest.param(
-                {"client_busiest_thread_share": 0.9}, {}, WARM, ["client-limited"], id="client"
-            ),
-            pytest.param({"errors": [ERROR]}, {}, WARM, ["queries-failed"], id="errors"),
-            pytest.param({"ended": "signal"}, {}, WARM, ["ended-early"], id="early"),
-            pytest.param({"ended": "events"}, {}, WARM, [], id="whole-work"),
-            pytest.param(
+            ({}, {}, WARM, []),
+            ({"client_busiest_thread_share": 0.9}, {}, WARM, ["client-limited"]),
+            ({"errors": [ERROR]}, {}, WARM, ["queries-failed"]),
+            ({"ended": "signal"}, {}, WARM, ["ended-early"]),
+            ({"ended": "events"}, {}, WARM, []),
+            (
                 {"open": {"overloaded": True, "backlog_growth_per_s": 50.2}},
-                {},
-                WARM,
-                ["overloaded"],
-                id="overloaded",
+                *({}, WARM, ["overloaded"]),
             ),
-            pytest.param({"open": {"overloaded": False}}, {}, WARM, [], id="kept-up"),
-            pytest.param({}, {"status": {"Key_reads": 500}}, WARM, ["cache-not-warm"], id="cold"),
-            pytest.param({}, {"status": {"Key_reads": 5}}, WARM, [], id="few-misses"),
-            pytest.param(
-                {},
-                {"status": {"Key_reads": 500, "Key_read_requests": 600_000}},
-                WARM,
-                [],
-                id="few-misses-of-long-queries",
-            ),
-            pytest.param({}, {"status": {"Key_reads": 500}}, Expected(), [], id="not-meant-warm"),
-            pytest.param(
-                {"server": {"cpu_us": 1.0, "read_bytes": 10**6}},
-                {},
-                WARM,
-                ["files-not-cached"],
-                id="storage",
-            ),
-            pytest.param({"server": None}, {}, WARM, [], id="server-elsewhere"),
-            pytest.param(
-                {},
-                {"host": {"disturbances": [{"code": "host-steal", "message": "…"}]}},
-                WARM,
-                ["host-steal"],
-                id="steal",
+            ({"open": {"overloaded": False}}, {}, WARM, []),
+            ({}, {"status": {"Key_reads": 500}}, WARM, ["cache-not-warm"]),
+            ({}, {"status": {"Key_reads": 5}}, WARM, []),
+            # Few misses of long queries.
+            ({}, {"status": {"Key_reads": 500, "Key_read_requests": 600_000}}, WARM, []),
+            ({}, {"status": {"Key_reads": 500}}, Expected(), []),
+            ({"server": {"cpu_us": 1.0, "read_bytes": 10**6}}, {}, WARM, ["files-not-cached"]),
+            ({"server": None}, {}, WARM, []),
+            (
+                *({}, {"host": {"disturbances": [{"code": "host-steal", "message": "…"}]}}),
+                *(WARM, ["host-steal"]),
             ),
         ],
     )

@@ -262,10 +262,10 @@ def lxc() -> Files:
 
 
 def recorded(name: str) -> Callable[[], Files]:
-    """A tree that was recorded on a host; `recorded/README.md` says how."""
+    """A tree that was recorded on a host; `recorded_hosts/README.md` says how."""
 
     def read() -> Files:
-        file = Path(__file__).parent / "recorded" / f"{name}.json"
+        file = Path(__file__).parent / "recorded_hosts" / f"{name}.json"
         files: Files = json.loads(file.read_text(encoding="utf-8"))
         return files
 
