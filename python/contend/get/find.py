@@ -16,11 +16,39 @@ from contend.errors import RequestError, did_you_mean
 from contend.folders import default_cache
 from contend.get.cache import find_by_name, list_got
 from contend.get.debian import is_kind, own_suite, parse_wanted, read_sources
-from contend.get.model import model_server
-from contend.servers.binary import ServerBinary, check_runs_here
+from contend.program import find_program
+from contend.servers.binary import ServerBinary, check_runs_here, run_program
 from contend.servers.errors import GetFailed, NoServer, UnknownServer, UnusableServer
 from contend.servers.kinds import KINDS, PROGRAMS, ask_version
 from contend.settings.server import MODEL
+
+COMMAND = "model-server"
+SOURCE = "contend-load"
+
+
+def model_server(program: Path | None = None) -> ServerBinary:
+    """The model server of this contend-load.
+
+    Raises:
+        UnusableServer: the program does not tell its version.
+        RequestError: there is no contend-load.
+    """
+    program = find_program() if program is None else program
+    said = run_program([str(program), "--version"], timeout_s=30).stdout.split()
+    if not said:
+        raise UnusableServer(f"`{program} --version` says nothing.")
+    return ServerBinary(
+        kind=MODEL,
+        version=said[-1],
+        suite=None,
+        argv=(str(program), COMMAND),
+        program=program,
+        basedir=program.parent,
+        share_dir=program.parent,
+        plugin_dir=None,
+        source=SOURCE,
+    )
+
 
 # Distributions keep server programs that are not on the PATH of plain users.
 _MORE_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/usr/local/libexec", "/usr/libexec")

@@ -21,8 +21,7 @@ from contend.datasets import (
     require_import,
     workspace,
 )
-from contend.lab.borrowed import BorrowedTestbed
-from contend.lab.borrowed_cluster import ClusterMember, ClusterTestbed
+from contend.lab.borrowed import BorrowedTestbed, ClusterMember, ClusterTestbed
 from contend.lab.client import (
     calibrate_cells,
     check_hosts,

@@ -10,7 +10,7 @@ from contend.lab.look_block import BlockToLookAt
 from contend.lab.looks import BUDGET, look_at
 from contend.lab.plan_look import PLANS, look_at_plans
 from contend.lab.switch_look import SWITCHES, look_at_switches
-from contend.servers.lock_waits import INSTRUMENTS
+from contend.servers.variables import INSTRUMENTS
 from contend.spec import Level
 from contend.store import LookRecord
 

@@ -15,7 +15,7 @@ from contend.lab.look_block import BlockToLookAt
 from contend.lab.looks import SLICE_S
 from contend.lab.testbed import Ready
 from contend.outcome import Outcome
-from contend.servers.lock_waits import LockWaits, lock_waits
+from contend.servers.variables import LockWaits, lock_waits
 from contend.store import LookRecord
 
 LOCKS = "locks"

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from contend.errors import ContendError
-from contend.lab.deaths import Mortal, death_behind
 from contend.lab.events import Listener, Notice
 from contend.lab.look_block import BlockToLookAt, now
+from contend.lab.measure import Mortal, death_behind
 from contend.outcome import Outcome, Slice
 from contend.servers.kinds import KINDS
 from contend.spec import Planned, cell_key

@@ -1,14 +1,16 @@
 """One run on a prepared testbed, or one of several in slices: look, drive load, look again,
-say what to mark."""
+say what to mark; how a server ended, if it did meanwhile."""
 
 from __future__ import annotations
 
 import contextlib
 import random
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 from contend import probes
 from contend.calibration import Calibration, shape_of
@@ -21,6 +23,7 @@ from contend.outcome import Done, Hello, Interval, Outcome, Slice
 from contend.placement import Placed, look
 from contend.plan import Plan
 from contend.probed import Generator, Probes, RunWarning
+from contend.servers.errors import ServerDied
 from contend.settings.load import Slicing
 from contend.settings.profiler import PROFILER_HZ
 from contend.settings.values import level_word
@@ -273,3 +276,33 @@ def _require_answers(done: Done) -> None:
         sqlstate=first["sqlstate"],
         statement=first["statement"],
     )
+
+
+DEATH_S = 2.0
+"""How long a server that dies may still be there after its connections broke: they go first."""
+
+
+class Mortal(Protocol):
+    """Whoever has servers."""
+
+    def death(self) -> ContendError | None:
+        """How a server ended, if one did although nobody asked it to; told once."""
+        ...
+
+
+def death_behind(runner: Mortal, error: ContendError) -> ContendError | None:
+    """How the server ended, if that is what is behind an error. Whoever met its death first may
+    have told already."""
+    if isinstance(error, ServerDied):
+        return error
+    death, limit_s = runner.death(), time.monotonic() + DEATH_S
+    while death is None and _is_broken(error) and time.monotonic() < limit_s:
+        time.sleep(0.02)
+        death = runner.death()
+    return death
+
+
+def _is_broken(error: ContendError) -> bool:
+    """Whether the server did not refuse something, but was not there (errors of clients)."""
+    code = getattr(error, "code", None)
+    return isinstance(code, int) and 2000 <= code < 3000

@@ -22,13 +22,12 @@ from contend.errors import ContendError, RequestError, WorkError
 from contend.findings import study_of
 from contend.findings.tried import LOOKS as LOOKS_AT_WHY
 from contend.findings.tried import open_treatments, tried_of, why_decided
-from contend.lab.deaths import death_behind
 from contend.lab.design import Design
 from contend.lab.effort import Effort
 from contend.lab.events import Listener, RunBegan, RunEnded
-from contend.lab.host_state import HostWatch
-from contend.lab.measure import now, without_result
+from contend.lab.measure import death_behind, now, without_result
 from contend.lab.runner import Runner
+from contend.lab.shared_host import HostWatch
 from contend.metrics import metric_of
 from contend.settings.treatments import TREATMENT, UNTREATED
 from contend.spec import (

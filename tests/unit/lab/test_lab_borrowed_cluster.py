@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 
 from contend.errors import ContendError, RequestError, WorkError
-from contend.lab import borrowed_cluster
-from contend.lab.borrowed import BorrowedTestbed
-from contend.lab.borrowed_cluster import (
+from contend.lab import borrowed
+from contend.lab.borrowed import (
+    BorrowedTestbed,
     ClusterMember,
     ClusterTestbed,
     cluster_of,
@@ -53,9 +53,9 @@ class Stub:
 
 @pytest.fixture(autouse=True)
 def asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(borrowed_cluster, "status_of", lambda stub: stub.status.items())
+    monkeypatch.setattr(borrowed, "status_of", lambda stub: stub.status.items())
     monkeypatch.setattr(
-        borrowed_cluster, "has_warehouse", lambda stub, _database, number: number in stub.warehouses
+        borrowed, "has_warehouse", lambda stub, _database, number: number in stub.warehouses
     )
 
 
