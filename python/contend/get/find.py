@@ -194,7 +194,6 @@ def find_server(
 
 
 def servers_at_hand(cache: Path | None = None) -> list[ServerBinary]:
-    """What is installed on this machine, then what was got."""
     installed = [binary for kind in PROGRAMS if (binary := on_path(kind)) is not None]
     cache = default_cache() if cache is None else cache
     return [*installed, *(each.binary for each in list_got(cache))]
@@ -232,7 +231,6 @@ def _got(name: str, cache: Path) -> ServerBinary:
 
 
 def _installed(name: str) -> ServerBinary | None:
-    """The server of this machine that goes by a name such as `mariadb-path-10.11.19`."""
     kind = name.partition("-path-")[0]
     binary = on_path(kind) if kind != name and kind in PROGRAMS else None
     return binary if binary is not None and binary.name == name else None

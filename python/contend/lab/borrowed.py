@@ -267,7 +267,6 @@ class BorrowedTestbed(Testbed):
         self.disturbed(frozenset({name}))
 
     def _has(self, name: str, value: Level) -> bool:
-        """Whether the server runs with that value, or with what it made of it, already."""
         if name in self._asked:
             return self._asked[name] == as_text(value)
         return name in self._now and same_value(as_text(value), self._now[name])
@@ -351,7 +350,6 @@ def needs_restart(
 
 
 def _key_ports(variables: Mapping[str, str]) -> HandlerSocket | None:
-    """Where HandlerSocket listens for reads and for writes, as the server's variables say it."""
     reads, writes = (variables.get(f"handlersocket_port{end}", "") for end in ("", "_wr"))
     if not reads:
         return None

@@ -83,7 +83,6 @@ def servers_named(experiment: Experiment) -> tuple[str, ...]:
 
 
 def server_name(cell: CellSpec) -> str:
-    """The server of a cell, as the experiment names it."""
     return server_named(cell.values)
 
 
@@ -116,7 +115,6 @@ def private_equipment(
             made: dict[object, PrivateProgram] = {}
 
             def program_of(cell: CellSpec, number: int) -> PrivateProgram:
-                """The servers of a cell, of which there is one set for each shape."""
                 shape = (server_name(cell), number, *shape_of(cell.values).values())
                 if shape not in made:
                     made[shape] = make_program(cell, number)

@@ -125,7 +125,6 @@ def arms_of(
     readies: Sequence[Ready],
     enter: Sequence[tuple[str, ...]],
 ) -> list[ArmSpec]:
-    """The levels of a block, as one run of contend-load hops between them."""
     names = [_level_of(block, run) for run in block]
     if len(set(names)) < len(names):
         names = [f"{name} ({number})" for number, name in enumerate(names, start=1)]
@@ -154,7 +153,6 @@ def seed_of(planned: Planned, cell: CellSpec) -> int:
 
 
 def _level_of(block: Sequence[Planned], run: Planned) -> str:
-    """What tells the run from the others of its block."""
     first = block[0].cell
     differs = [path for path in first if any(other.cell[path] != first[path] for other in block)]
     return ", ".join(f"{path} = {level_word(run.cell[path])}" for path in differs)
@@ -234,7 +232,6 @@ def _record(
 def without_result(
     planned: Planned, started_at: str, error: ContendError, death: ContendError | None
 ) -> RunRecord:
-    """The record of a run that gave no figures: lost with its server, or failed by itself."""
     cause = death if death is not None else error
     return RunRecord(
         run=planned.run,
@@ -303,6 +300,5 @@ def death_behind(runner: Mortal, error: ContendError) -> ContendError | None:
 
 
 def _is_broken(error: ContendError) -> bool:
-    """Whether the server did not refuse something, but was not there (errors of clients)."""
     code = getattr(error, "code", None)
     return isinstance(code, int) and 2000 <= code < 3000

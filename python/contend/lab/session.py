@@ -200,13 +200,11 @@ def _question(experiment: Experiment) -> str:
 
 
 def _leaves_server(experiment: Experiment) -> bool:
-    """What is compared is not done to the server."""
     compared = experiment.compared
     return compared is not None and differs_in(compared) in (Differs.ROUTE, Differs.QUERIES)
 
 
 def refuse_settings(experiment: Experiment, *, own: bool) -> None:
-    """Refuse what a cell wants and cannot have here; raises RequestError."""
     for cell in cell_specs(experiment):
         for setting in SETTINGS:
             setting.refuse(cell.values, own=own)
@@ -282,19 +280,16 @@ def require_same_tables(path: Path, facts: SessionFacts, data: DataSpec) -> None
 
 
 def stored_experiment(path: Path) -> Experiment:
-    """The experiment a run folder is for."""
     with RunFolder.open(path) as folder:
         return from_dict(folder.meta().experiment)
 
 
 def stored_servers(path: Path) -> dict[str, ServerIdentity]:
-    """The servers a run folder was made with, by kind."""
     with RunFolder.open(path) as folder:
         return dict(folder.meta().facts.get("servers", {}))
 
 
 def _kept_design(folder: RunFolder) -> Design:
-    """How the runs of a folder were made so far. Before there were slices there were runs."""
     return Design(**folder.meta().facts.get("way", {"by": "runs"}))
 
 
@@ -336,7 +331,6 @@ def _conduct(
 def _calibration(
     experiment: Experiment, folder: RunFolder, equipment: Equipment
 ) -> Calibration | None:
-    """The ceilings for the runs that are to come."""
     if equipment.calibrate is None:
         return None
     ended = {run.run for run in folder.ended()}
@@ -435,7 +429,6 @@ def found_in_words(found: Sequence[CheckRecord]) -> str | None:
 
 
 def kept(experiment: Experiment, passwords: Collection[str]) -> dict[str, Any]:
-    """The experiment as its run folder has it."""
     return to_dict(replace(experiment, source=hide_in_comments(experiment.source, passwords)))
 
 
@@ -524,6 +517,5 @@ def _require_same_asked(folder: RunFolder, stored: Experiment) -> None:
 
 
 def _as_json(workload: Mapping[str, Any]) -> dict[str, Any]:
-    """As a run folder has it: no tuples."""
     found: dict[str, Any] = json.loads(json.dumps(workload))
     return found

@@ -133,7 +133,6 @@ class SharedHost:
 
     @property
     def warnings(self) -> tuple[RunWarning, ...]:
-        """What the kernel made otherwise than it was told."""
         return tuple(self._rounded.values())
 
     def __enter__(self) -> Self:
@@ -149,7 +148,6 @@ class SharedHost:
             self._listen(Notice(stuck.in_full))
 
     def close(self) -> None:
-        """Put back what was changed; raises NotPutBack if not all could be."""
         with shielded():
             self._end()
 
@@ -192,7 +190,6 @@ class SharedHost:
             raise refused
 
     def _open(self) -> Journal:
-        """The journal, with nothing of an earlier command in it."""
         if self._journal is None:
             folder = self._journals or default_folder()
             self._journal = Journal.open(folder, this_host())
@@ -358,7 +355,6 @@ class HostWatch:
         return ns is not None and ns >= NEAR_NS_MAX
 
     def before(self) -> None:
-        """A block begins."""
         self._before = self._look()
         self._refaults = None if self._before is None else _refaults()
 

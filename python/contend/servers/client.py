@@ -135,7 +135,6 @@ def _no_server(error: Exception, server: str) -> ConnectionRefused:
 
 
 def _is_alive(**where: Any) -> bool:
-    """Whether the server lets somebody in and answers, or refuses that in words."""
     try:
         with connect(**where, connect_timeout=ALIVE_S, read_timeout=ALIVE_S) as connection:
             fetch(connection, "SELECT 1")
@@ -208,7 +207,6 @@ def socket_peer(path: Path) -> int | None:
 
 
 def fetch(connection: Connection[Any], statement: str, values: object = None) -> list[Any]:
-    """All rows that a statement gives."""
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         return list(cursor.fetchall())
@@ -253,12 +251,10 @@ VERSIONED = "SYSTEM VERSIONED"
 
 
 def qualified(database: str, table: str) -> str:
-    """The name of a table as a statement takes it."""
     return f"{quoted(database)}.{quoted(table)}"
 
 
 def quoted(name: str) -> str:
-    """A name as a statement takes it."""
     return "`" + name.replace("`", "``") + "`"
 
 

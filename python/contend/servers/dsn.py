@@ -51,7 +51,6 @@ class Security:
 
     @classmethod
     def of(cls, said: Mapping[str, str], where: str) -> Security:
-        """Read the keys that are among these; `where` is where they stand."""
         found: dict[str, Any] = {}
         for key in KEYS:
             if key not in said:
@@ -93,7 +92,6 @@ class Security:
         return "preferred" if self.ssl_cert is None else "required"
 
     def check(self, where: str) -> None:
-        """Refuse what cannot work."""
         if self.mode.startswith("verify") and self.ssl_ca is None:
             raise DsnError(
                 f"{where}: ssl_mode={self.mode} needs to know whom to believe.",
@@ -132,7 +130,6 @@ class Security:
             ) from error
 
     def in_query(self) -> dict[str, str]:
-        """As a DSN says it."""
         found = {}
         for key in KEYS:
             value = getattr(self, key)

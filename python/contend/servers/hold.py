@@ -192,13 +192,11 @@ class ServerHold:
 
 
 def _holder(connection: Connection[Any]) -> int | None:
-    """The connection that has the lock."""
     ((holder,),) = fetch(connection, "SELECT IS_USED_LOCK(%s)", (LOCK,))
     return None if holder is None else int(holder)
 
 
 def _is_ours(connection: Connection[Any]) -> bool:
-    """Whether this connection has it."""
     ((is_ours,),) = fetch(connection, "SELECT IS_USED_LOCK(%s) = CONNECTION_ID()", (LOCK,))
     return bool(is_ours == 1)
 
@@ -290,7 +288,6 @@ def _get(connection: Connection[Any], server: ExistingServer, database: str, wai
 
 
 def _filler(connection: Connection[Any], database: str) -> str:
-    """Who has the lock, as well as the server says it to us."""
     rows = fetch(connection, f"SELECT IS_USED_LOCK({_NAME})", (database, database))
     number = rows[0][0] if rows else None
     if number is None:

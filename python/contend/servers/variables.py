@@ -66,7 +66,6 @@ def _help(argv: tuple[str, ...]) -> str:
 
 
 def parse_options(text: str) -> frozenset[str]:
-    """Those that `--verbose --help` explains, and those of the table at its end."""
     explained = (name.replace("-", "_") for name in _EXPLAINED.findall(text))
     return frozenset({*explained, *parse_defaults(text)})
 
@@ -109,7 +108,6 @@ def read_all(connection: Connection[Any]) -> dict[str, str]:
 
 
 def status(connection: Connection[Any]) -> dict[str, str]:
-    """Every global status counter."""
     return dict(fetch(connection, "SHOW GLOBAL STATUS"))
 
 
