@@ -147,7 +147,7 @@ def entry(run: str) -> EarlierSession:
 
 
 def runs(path: Path, key: dict[str, Any] | None = None) -> tuple[list[str], list[str]]:
-    """Names of the runs_read that are read, and what is told."""
+    """Names of the runs that are read, and what is told."""
     heard: list[Event] = []
     found = [one["run"] for one in sessions.earlier(path, key or KEY, heard.append)]
     return found, [one.text for one in heard if isinstance(one, Notice)]
