@@ -61,7 +61,7 @@ def _done(arguments: Sequence[str]) -> int:
         _report(ContendError(_describe(error)))
         return 1
     except Exception as error:
-        from contend.servers.misread import SHAPES, misread
+        from contend.servers.client import SHAPES, misread
 
         words = misread(error) if isinstance(error, SHAPES) else None
         if words is None:

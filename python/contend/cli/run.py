@@ -23,7 +23,7 @@ from contend.folders import default_cache
 from contend.get import debian, find_server, servers_at_hand
 from contend.get.find import OWN
 from contend.lab import session
-from contend.lab.borrowed_cluster import cluster_of, require_as_one
+from contend.lab.borrowed import cluster_of, require_as_one
 from contend.lab.equipment import (
     borrowed_equipment,
     private_equipment,

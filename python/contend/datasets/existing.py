@@ -26,12 +26,11 @@ from contend.datasets.loading import (
 from contend.errors import ContendError, RequestError
 from contend.load import Address, FillProcess, LoadFailed
 from contend.probed import DatasetRecord
-from contend.servers.claims import LoadingElsewhere, nobody_fills, wait_for_fill
 from contend.servers.client import fetch, qualified
 from contend.servers.dsn import DEFAULT_PORT, PASSWORD_VARIABLE, Dsn
 from contend.servers.errors import TablesReplaced
 from contend.servers.existing import ExistingServer
-from contend.servers.hold import ServerHold
+from contend.servers.hold import LoadingElsewhere, ServerHold, nobody_fills, wait_for_fill
 from contend.servers.marks import (
     CHANGED,
     Mark,

@@ -281,7 +281,6 @@ class Apt:
         )
 
     def candidate(self, package: str) -> str | None:
-        """The version of a package that would be downloaded; None if there is none."""
         done = self._run("apt-cache", "policy", package)
         match = re.search(r"^\s*Candidate:\s*(\S+)", done.stdout, re.MULTILINE)
         return match[1] if match and match[1] != "(none)" else None
@@ -323,7 +322,6 @@ class Apt:
         return sorted((self.folder / "archives").glob("*.deb"))
 
     def download_alone(self, package: str) -> Path:
-        """Download one package and nothing that it needs."""
         done = self._run("apt-get", "download", package, folder=self.folder / "archives")
         archives = sorted((self.folder / "archives").glob(f"{package}_*.deb"))
         if done.returncode != 0 or not archives:
@@ -370,7 +368,6 @@ class Apt:
 
 
 def architecture() -> str:
-    """What dpkg calls this machine, such as `amd64`."""
     return _ask("dpkg", "--print-architecture").strip()
 
 

@@ -64,7 +64,6 @@ class ServerTree:
     def binary(
         self, kind: str, version: str, suite: str, extras: tuple[str, ...], *, verified: bool
     ) -> ServerBinary:
-        """The server in it."""
         return ServerBinary(
             kind=kind,
             version=version,
@@ -80,7 +79,6 @@ class ServerTree:
         )
 
     def to_manifest(self, folder: Path) -> dict[str, object]:
-        """Its paths, from the folder."""
         paths = asdict(self)
         dirs = [str(path.relative_to(folder)) for path in paths.pop("library_dirs")]
         inside = {name: path and str(path.relative_to(folder)) for name, path in paths.items()}
@@ -132,7 +130,6 @@ def prune(root: Path, program: Path) -> None:
 
 
 def _library_dirs(root: Path) -> tuple[Path, ...]:
-    """The folders of shared libraries: the architecture's, and the server's private."""
     multiarch = [
         folder
         for base in _LIBRARY_FOLDERS
@@ -172,7 +169,6 @@ class CachedServer:
 
     @property
     def bytes(self) -> int:
-        """What it takes on disk."""
         return sum(p.lstat().st_size for p in self.folder.rglob("*") if not p.is_dir())
 
 
@@ -193,7 +189,6 @@ def list_got(cache: Path) -> list[CachedServer]:
 
 
 def read(folder: Path) -> CachedServer | None:
-    """The server in a folder; None if the folder is not whole or of another format."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         if manifest["format"] != MANIFEST_FORMAT:

@@ -49,7 +49,6 @@ class Wanted:
 
 
 def is_kind(text: str) -> bool:
-    """Whether this is `mariadb`, `mariadb+rocksdb` and the like, of any suite."""
     kind, *extras = text.split("+")
     return kind in PROGRAMS and all(extra in KINDS[kind].extras for extra in extras)
 
@@ -212,7 +211,6 @@ def _updated_apt(
 
 
 def read_sources(root: Path) -> list[Source]:
-    """Every enabled archive of the machine, in apt's own order."""
     folder = root / "etc/apt"
     files = [folder / "sources.list", *sorted((folder / "sources.list.d").glob("*"))]
     sources: list[Source] = []

@@ -16,11 +16,39 @@ from contend.errors import RequestError, did_you_mean
 from contend.folders import default_cache
 from contend.get.cache import find_by_name, list_got
 from contend.get.debian import is_kind, own_suite, parse_wanted, read_sources
-from contend.get.model import model_server
-from contend.servers.binary import ServerBinary, check_runs_here
+from contend.program import find_program
+from contend.servers.binary import ServerBinary, check_runs_here, run_program
 from contend.servers.errors import GetFailed, NoServer, UnknownServer, UnusableServer
 from contend.servers.kinds import KINDS, PROGRAMS, ask_version
 from contend.settings.server import MODEL
+
+COMMAND = "model-server"
+SOURCE = "contend-load"
+
+
+def model_server(program: Path | None = None) -> ServerBinary:
+    """The model server of this contend-load.
+
+    Raises:
+        UnusableServer: the program does not tell its version.
+        RequestError: there is no contend-load.
+    """
+    program = find_program() if program is None else program
+    said = run_program([str(program), "--version"], timeout_s=30).stdout.split()
+    if not said:
+        raise UnusableServer(f"`{program} --version` says nothing.")
+    return ServerBinary(
+        kind=MODEL,
+        version=said[-1],
+        suite=None,
+        argv=(str(program), COMMAND),
+        program=program,
+        basedir=program.parent,
+        share_dir=program.parent,
+        plugin_dir=None,
+        source=SOURCE,
+    )
+
 
 # Distributions keep server programs that are not on the PATH of plain users.
 _MORE_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/usr/local/libexec", "/usr/libexec")
@@ -166,7 +194,6 @@ def find_server(
 
 
 def servers_at_hand(cache: Path | None = None) -> list[ServerBinary]:
-    """What is installed on this machine, then what was got."""
     installed = [binary for kind in PROGRAMS if (binary := on_path(kind)) is not None]
     cache = default_cache() if cache is None else cache
     return [*installed, *(each.binary for each in list_got(cache))]
@@ -204,7 +231,6 @@ def _got(name: str, cache: Path) -> ServerBinary:
 
 
 def _installed(name: str) -> ServerBinary | None:
-    """The server of this machine that goes by a name such as `mariadb-path-10.11.19`."""
     kind = name.partition("-path-")[0]
     binary = on_path(kind) if kind != name and kind in PROGRAMS else None
     return binary if binary is not None and binary.name == name else None

@@ -4,7 +4,7 @@ session      a whole run folder, new or resumed; equipment: what it measures wit
 design       how levels are compared: in slices, or by runs; on servers laid out alike or not
 testbed      a server brought from cell to cell: every setting applied, in their order
 private      what can be done to a private server
-borrowed     what can be done to a server that is not ours
+borrowed     what can be done to a server that is not ours, or a cluster of them
 caches       of a server and of its host: filled, emptied
 trial        every start tried, before anything is loaded
 client       what contend-load itself can do: its engine, its ceilings, its scripts

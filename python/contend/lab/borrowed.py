@@ -1,38 +1,43 @@
 """A server that is not ours: options are set in place and put back, data are added
 beside what is there, and nothing is started or stopped.
 
-What is to be put back is in the server's journal before it is changed (see `contend.undo`).
+What is to be put back is in the server's journal before it is changed (see `contend.undo`). A
+cluster that is not ours is one level: what is done to one server is done to each of its members.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pymysql.connections import Connection
 
 from contend.datasets import TablesSeen, entrance
-from contend.errors import ContendError, RequestError
+from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.caches import Caches
 from contend.lab.events import Listener, Notice
 from contend.lab.testbed import Ready, Testbed
-from contend.load import LoadDriver
+from contend.load import AskedMember, LoadDriver
 from contend.placement import Placement
 from contend.plan import HandlerSocket
-from contend.probed import DatasetRecord, RunWarning
-from contend.probes import Observed
+from contend.probed import DatasetRecord, MemberServer, RunWarning
+from contend.probes import Observed, ObservedMember
 from contend.servers import Truncated
 from contend.servers.client import LONG_S, LazyControl, run_statement
+from contend.servers.deployment import last_keys
 from contend.servers.dsn import PASSWORD_VARIABLE, Dsn
 from contend.servers.errors import OptionRejected, ReadOnly, TablesReplaced
 from contend.servers.existing import ExistingServer
 from contend.servers.options import as_text, normal_name, same_value
+from contend.servers.topologies.galera import status_of, why_not_synced
+from contend.servers.topologies.spider import NOT_ATOMIC, has_warehouse
 from contend.servers.variables import Differing
 from contend.settings.model import Launch
-from contend.spec import CellSpec, DataSpec, Level
+from contend.settings.topology import BACKEND, FRONT, NODE
+from contend.spec import CellSpec, DataSpec, Experiment, Level
 from contend.undo import Journal, put_back, statement_entry, variables
 from contend.undo.journal import Entry
 from contend.warm.server_list import NoList, ServerHost, host_of
@@ -262,7 +267,6 @@ class BorrowedTestbed(Testbed):
         self.disturbed(frozenset({name}))
 
     def _has(self, name: str, value: Level) -> bool:
-        """Whether the server runs with that value, or with what it made of it, already."""
         if name in self._asked:
             return self._asked[name] == as_text(value)
         return name in self._now and same_value(as_text(value), self._now[name])
@@ -346,7 +350,6 @@ def needs_restart(
 
 
 def _key_ports(variables: Mapping[str, str]) -> HandlerSocket | None:
-    """Where HandlerSocket listens for reads and for writes, as the server's variables say it."""
     reads, writes = (variables.get(f"handlersocket_port{end}", "") for end in ("", "_wr"))
     if not reads:
         return None
@@ -360,3 +363,196 @@ def _key_ports(variables: Mapping[str, str]) -> HandlerSocket | None:
     if f"{KEY_SECRET}_WR" in os.environ:
         sockets["secret_wr_env"] = f"{KEY_SECRET}_WR"
     return sockets
+
+
+_OF_FRONTS = "spider_"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterMember:
+    """One server of a cluster that is not ours.
+
+    Args:
+        owns: the last of the warehouses that are its own; None if it owns none.
+    """
+
+    name: str
+    role: str
+    server: ExistingServer
+    owns: int | None = None
+
+
+def cluster_of(
+    servers: Sequence[tuple[str, str, ExistingServer]], experiment: Experiment
+) -> list[ClusterMember]:
+    """Members by name, role and server; each that owns warehouses has as many as the others."""
+    owners = [name for name, role, _ in servers if role != FRONT]
+    warehouses = experiment.base["data.warehouses"] if servers else 0
+    owned = dict(zip(owners, last_keys(warehouses, len(owners)), strict=True)) if owners else {}
+    return [ClusterMember(name, role, server, owned.get(name)) for name, role, server in servers]
+
+
+def require_as_one(members: Sequence[ClusterMember]) -> None:
+    """See that all answer, are of one version and, if they are nodes, of one cluster; raises an
+    error that names the one that is not."""
+    versions: dict[str, str] = {}
+    for member in members:
+        try:
+            identity = member.server.identity()
+        except ContendError as error:
+            raise WorkError(
+                f"{member.name} of the cluster is not there: {error.message}",
+                hint=error.hint or "Nothing was started or changed.",
+            ) from error
+        versions[member.name] = f"{identity.kind} {identity.version}"
+    if len(set(versions.values())) > 1:
+        said = ", ".join(f"{name} is {version}" for name, version in versions.items())
+        raise RequestError(
+            f"the servers of the cluster are of different versions: {said}",
+            hint="Bring them to one version: what they differ by would be part of the answer.",
+        )
+    require_synced(members)
+
+
+def require_synced(members: Sequence[ClusterMember]) -> None:
+    """See that each node takes queries and sees all others; raises WorkError."""
+    nodes = [member for member in members if member.role == NODE]
+    for node in nodes:
+        with node.server.connect() as connection:
+            why = why_not_synced(status_of(connection), len(nodes))
+        if why is not None:
+            raise WorkError(
+                f"{node.name} of the {len(nodes)} nodes of the cluster cannot be measured: {why}",
+                hint="Look at its error log; contend starts and stops nothing there.",
+            )
+
+
+def require_rows(members: Sequence[ClusterMember], database: str) -> None:
+    """See that each backend has the rows of its last warehouse, and that each front reaches them;
+    raises RequestError."""
+    for backend in (member for member in members if member.role == BACKEND):
+        for asked in (backend, *(member for member in members if member.role == FRONT)):
+            with asked.server.connect() as connection:
+                found = has_warehouse(connection, database, backend.owns or 0)
+            if not found:
+                raise RequestError(
+                    f"{asked.name} does not find warehouse {backend.owns}, which {backend.name} is "
+                    f"to have, in {database}",
+                    hint="contend loads nothing into backends that are not its own, and makes no "
+                    "tables on their fronts: docs/guides/clusters.md says how to.",
+                )
+
+
+class ClusterTestbed(BorrowedTestbed):
+    """Members, the first of which is asked by whoever knows of one server only.
+
+    Args:
+        others: of the members but the first, in their order.
+        first: as of `BorrowedTestbed`.
+    """
+
+    def __init__(
+        self,
+        members: Sequence[ClusterMember],
+        others: Sequence[BorrowedTestbed],
+        *first: Any,
+        **more: Any,
+    ) -> None:
+        super().__init__(*first, **more)
+        self._members = tuple(members)
+        self._others = tuple(others)
+
+    def usable(self) -> bool:
+        return super().usable() and all(other.usable() for other in self._others)
+
+    def renew(self, cell: CellSpec, launch: Launch) -> None:
+        super().renew(cell, launch)
+        for other in self._others:
+            other.renew(cell, launch)
+            # What is done to the first one's tables, by us too, is done to theirs.
+            other.leave_tables()
+        require_rows(self._members, self.database_of(cell.data))
+
+    def set_options(self, options: Mapping[str, Level]) -> None:
+        plain = {n: v for n, v in options.items() if not normal_name(n).startswith(_OF_FRONTS)}
+        wanted = [plain if member.role == BACKEND else options for member in self._members]
+        super().set_options(wanted[0])
+        for other, own in zip(self._others, wanted[1:], strict=True):
+            other.set_options(own)
+
+    def warm(self, how: str) -> None:
+        first, *others = self._members
+        if first.role != FRONT:
+            super().warm(how)
+        for member, other in zip(others, self._others, strict=True):
+            if member.role != FRONT:
+                other.warm(how)
+
+    def disturbed(self, options: frozenset[str]) -> None:
+        super().disturbed(options)
+        for other in self._others:
+            other.disturbed(options)
+
+    def ready(self, cell: CellSpec) -> Ready:
+        require_synced(self._members)
+        every = [super().ready(cell), *(other.ready(cell) for other in self._others)]
+        entry, both = every[0], list(zip(self._members, every, strict=True))
+        return replace(
+            entry,
+            env={name: value for ready in every for name, value in ready.env.items()},
+            members=tuple(_asked(member, ready) for member, ready in both),
+            observed=replace(
+                entry.observed,
+                members=tuple(
+                    ObservedMember(
+                        member.name, member.role, ready.observed.connection, ready.watch_pid
+                    )
+                    for member, ready in both
+                ),
+            ),
+            probes={
+                **entry.probes,
+                "member_servers": [_recorded(member, ready) for member, ready in both],
+            },
+            warnings=tuple(self._of_all(every)),
+        )
+
+    def _of_all(self, every: Sequence[Ready]) -> Iterable[RunWarning]:
+        for ready in every:
+            yield from ready.warnings
+        fronts = [member.server for member in self._members if member.role == FRONT]
+        if any(front.variables().get("spider_internal_xa") == "OFF" for front in fronts):
+            yield {"code": "not-atomic", "message": NOT_ATOMIC}
+
+    def death(self) -> ContendError | None:
+        deaths = [super().death, *(other.death for other in self._others)]
+        for member, death in zip(self._members, deaths, strict=True):
+            if (error := death()) is not None:
+                return WorkError(f"{member.name} has gone: {error.message}", hint=error.hint)
+        return None
+
+    def leave(self) -> None:
+        # Each, whatever became of the others.
+        with contextlib.ExitStack() as stack:
+            for other in reversed(self._others):
+                stack.callback(other.leave)
+            stack.callback(super().leave)
+
+
+def _asked(member: ClusterMember, ready: Ready) -> AskedMember:
+    return AskedMember(
+        member.name,
+        ready.address,
+        ready.watch_pid,
+        member.owns,
+        reaches_all=member.role != BACKEND,
+    )
+
+
+def _recorded(member: ClusterMember, ready: Ready) -> MemberServer:
+    return {
+        "name": member.name,
+        "role": member.role,
+        "server": ready.probes["server"],
+        "variables_that_differ": ready.probes["variables_that_differ"],
+    }

@@ -221,7 +221,6 @@ def _dropped(path: Path) -> int:
 
 
 def files_of(folder: Path) -> Iterator[Path]:
-    """Every file below a folder."""
     return (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
 

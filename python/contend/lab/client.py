@@ -231,12 +231,10 @@ def scripts_of(experiment: Experiment, program: Path) -> Scripts:
 
 
 def script_facts(files: Iterable[Path]) -> list[ScriptFacts]:
-    """Path and checksum of each of these."""
     return [{"path": str(path), "sha256": _digest(path)} for path in files]
 
 
 def keep_scripts(facts: SessionFacts, run_folder: Path) -> None:
-    """Copy the scripts into the run folder, so that it says what was run."""
     taken: set[str] = set()
     for script in facts.get("scripts", ()):
         path = Path(script["path"])
@@ -278,7 +276,6 @@ def require_same_scripts(folder: RunFolder, now: Callable[[], Iterable[Path]]) -
 
 
 def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
-    """A cell for each workload with different options."""
     seen = set()
     for cell in cell_specs(experiment):
         load = [v for path, v in cell.values.items() if path in _ASKED_OF_LOAD]

@@ -93,7 +93,6 @@ class Design:
         return self.by == "slices"
 
     def facts(self) -> DesignFacts:
-        """What a session keeps of it, under `way`."""
         return {"by": self.by, "why": self.why, "servers": self.servers, "own": self.own}
 
 
@@ -154,7 +153,6 @@ def choose_design(
 
 
 def _differ(experiment: Experiment, of: Callable[[CellSpec], object]) -> bool:
-    """Whether something of a cell is other at one of the levels that a block has."""
     compared = experiment.compared
     assert compared is not None
     seen: dict[CellKey, object] = {}
@@ -171,7 +169,6 @@ def _clients_differ(experiment: Experiment) -> bool:
 
 
 def _one_writes(experiment: Experiment) -> bool:
-    """Whether a block has levels that may write and levels that only read."""
     return _differ(experiment, lambda cell: may_write(cell.workload.kind, cell.workload.parameters))
 
 
@@ -181,7 +178,6 @@ def _of_load(compared: Factor) -> str | None:
 
 
 def differs_in(compared: Factor) -> Differs:
-    """What is other at each level of a factor."""
     setting = resolve(compared.path).setting
     assert setting is not None, "a factor is a path into a cell"
     return setting.differs
@@ -279,7 +275,6 @@ class MemoryLayout:
     stack_limit_bytes: int | None = None
 
     def record(self) -> LayoutRecord:
-        """What the record of a run says of it."""
         return {"padding_bytes": self.padding_bytes, "stack_limit_bytes": self.stack_limit_bytes}
 
     def apply(self, launch: Launch) -> None:
@@ -345,7 +340,6 @@ def entering(cells: Sequence[CellSpec]) -> list[tuple[str, ...]]:
 
 
 def _refill(engine: str, changed: Sequence[str], tables: Sequence[str]) -> tuple[str, ...] | None:
-    """Statements that fill the caches that a change of these options empties."""
     return reloading(engine, tables) if disturbs(engine, changed) else ()
 
 

@@ -120,7 +120,6 @@ def _too_few(limit_s: float, repeats: int, each_s: float) -> str:
 
 
 def _least_s(experiment: Experiment, design: Design) -> float:
-    """How long one look at every cell loads the servers."""
     cells = cell_specs(experiment)
     return sum(_one_look_s(cell, design) for cell in cells)
 
@@ -266,7 +265,6 @@ class Effort:
         return 1 if round_s is None else max(1, round(ROUNDS * SLICE_S * levels / round_s))
 
     def begin_repeat(self) -> None:
-        """The next block is the first of a repeat."""
         now_s = self._clock()
         if self._repeat_begun_s is not None and self._repeats > 1:
             self._repeat_s.append(now_s - self._repeat_begun_s - self._in_blocks_s)
@@ -274,7 +272,6 @@ class Effort:
         self._repeat_begun_s, self._in_blocks_s = now_s, 0.0
 
     def measure_only(self, wanted: Callable[[Cell], bool]) -> None:
-        """Of the contexts, from the next repeat on."""
         self._contexts = [one for one in contexts(self._experiment) if wanted(one)]
 
     def keep_blocks(self, blocks: int) -> None:
@@ -285,7 +282,6 @@ class Effort:
         self.blocks = each
 
     def ready(self) -> None:
-        """The servers of the next block are there."""
         now_s = self._clock()
         # Data that have to be made first are no part of the time.
         self._begun_s = now_s if self._begun_s is None else self._begun_s
@@ -299,7 +295,6 @@ class Effort:
             self._repeat_begun_s += seconds
 
     def ended(self, records: Sequence[RunRecord]) -> None:
-        """These runs were made: one, or those of a block."""
         self.observations.add(records)
         took_s = self._clock() - self._block_begun_s
         self._in_blocks_s += took_s
@@ -371,7 +366,6 @@ class Effort:
         return self._design.in_slices and is_open(self._experiment)
 
     def _plan(self) -> None:
-        """Decide on slices a block and blocks a repeat, for the next repeat."""
         if not self._is_planned:
             return
         self._plan_tiers()
@@ -430,7 +424,6 @@ class Effort:
             self.rounds, self.blocks = plan.repeats["round"], plan.repeats["block"]
 
     def _costs(self, blocks: int = 1) -> Costs:
-        """What each part takes, if each context had so many blocks for one."""
         levels = len(self.observations.others) + 1
         start_s = statistics.median(self._repeat_s) if self._repeat_s else START_S * levels
         block_s = statistics.median(self._block_s) if self._block_s else BLOCK_S * levels
@@ -453,7 +446,6 @@ class Effort:
         return levels * each_s
 
     def _unit_s(self) -> float:
-        """What one more repeat takes."""
         costs = self._costs().seconds
         if not self._design.in_slices:
             # Work takes what it took the last time.

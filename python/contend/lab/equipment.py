@@ -20,8 +20,7 @@ from contend.datasets import (
     require_import,
     workspace,
 )
-from contend.lab.borrowed import BorrowedTestbed
-from contend.lab.borrowed_cluster import ClusterMember, ClusterTestbed
+from contend.lab.borrowed import BorrowedTestbed, ClusterMember, ClusterTestbed
 from contend.lab.client import (
     calibrate_cells,
     check_hosts,
@@ -83,7 +82,6 @@ def servers_named(experiment: Experiment) -> tuple[str, ...]:
 
 
 def server_name(cell: CellSpec) -> str:
-    """The server of a cell, as the experiment names it."""
     return server_named(cell.values)
 
 
@@ -116,7 +114,6 @@ def private_equipment(
             made: dict[object, PrivateProgram] = {}
 
             def program_of(cell: CellSpec, number: int) -> PrivateProgram:
-                """The servers of a cell, of which there is one set for each shape."""
                 shape = (server_name(cell), number, *shape_of(cell.values).values())
                 if shape not in made:
                     made[shape] = make_program(cell, number)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from contend.errors import ContendError
-from contend.lab.deaths import Mortal, death_behind
 from contend.lab.events import Listener, Notice
 from contend.lab.look_block import LookAtCause, now
+from contend.lab.measure import Mortal, death_behind
 from contend.spec import Planned, cell_key
 from contend.store import LookRecord, RunFolder
 

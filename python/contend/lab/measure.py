@@ -1,14 +1,16 @@
 """One run on a prepared testbed, or one of several in slices: look, drive load, look again,
-say what to mark."""
+say what to mark; how a server ended, if it did meanwhile."""
 
 from __future__ import annotations
 
 import contextlib
 import random
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 from contend import probes
 from contend.errors import ContendError
@@ -21,6 +23,7 @@ from contend.outcome import Done, Hello, Interval, Outcome, Slice
 from contend.placement import Placed, look
 from contend.plan import Plan
 from contend.probed import Generator, Probes, RunWarning
+from contend.servers.errors import ServerDied
 from contend.settings.load import Slicing
 from contend.settings.profiler import PROFILER_HZ
 from contend.settings.values import level_word
@@ -122,7 +125,6 @@ def arms_of(
     readies: Sequence[Ready],
     enter: Sequence[tuple[str, ...]],
 ) -> list[ArmSpec]:
-    """The levels of a block, as one run of contend-load hops between them."""
     names = [_level_of(block, run) for run in block]
     if len(set(names)) < len(names):
         names = [f"{name} ({number})" for number, name in enumerate(names, start=1)]
@@ -151,7 +153,6 @@ def seed_of(planned: Planned, cell: CellSpec) -> int:
 
 
 def _level_of(block: Sequence[Planned], run: Planned) -> str:
-    """What tells the run from the others of its block."""
     first = block[0].cell
     differs = [path for path in first if any(other.cell[path] != first[path] for other in block)]
     return ", ".join(f"{path} = {level_word(run.cell[path])}" for path in differs)
@@ -231,7 +232,6 @@ def _record(
 def without_result(
     planned: Planned, started_at: str, error: ContendError, death: ContendError | None
 ) -> RunRecord:
-    """The record of a run that gave no figures: lost with its server, or failed by itself."""
     cause = death if death is not None else error
     return RunRecord(
         run=planned.run,
@@ -273,3 +273,32 @@ def _require_answers(done: Done) -> None:
         sqlstate=first["sqlstate"],
         statement=first["statement"],
     )
+
+
+DEATH_S = 2.0
+"""How long a server that dies may still be there after its connections broke: they go first."""
+
+
+class Mortal(Protocol):
+    """Whoever has servers."""
+
+    def death(self) -> ContendError | None:
+        """How a server ended, if one did although nobody asked it to; told once."""
+        ...
+
+
+def death_behind(runner: Mortal, error: ContendError) -> ContendError | None:
+    """How the server ended, if that is what is behind an error. Whoever met its death first may
+    have told already."""
+    if isinstance(error, ServerDied):
+        return error
+    death, limit_s = runner.death(), time.monotonic() + DEATH_S
+    while death is None and _is_broken(error) and time.monotonic() < limit_s:
+        time.sleep(0.02)
+        death = runner.death()
+    return death
+
+
+def _is_broken(error: ContendError) -> bool:
+    code = getattr(error, "code", None)
+    return isinstance(code, int) and 2000 <= code < 3000

@@ -111,7 +111,6 @@ class Runner:
         ]
 
     def _time(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> None:
-        """Find out how long statements take, where nobody knows and it may be long."""
         cells = [cell_spec(self._experiment, run.cell) for run in runs]
         context = self._effort.observations.context(runs[0].cell)
         if self._effort.observations.is_timed(context) or not all(map(is_timed, cells)):

@@ -1,17 +1,21 @@
-"""A whole run folder: made and filled, or taken up again where it was left."""
+"""A whole run folder: made and filled, or taken up again where it was left. It holds the
+experiment, so that a resume asks the same again, and no password."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from contend import host
 from contend.datasets import CONTENT_VERSION
 from contend.errors import ContendError, RequestError, WorkError
+from contend.files import read_file
 from contend.lab.client import (
     Calibrate,
     ChooseEngine,
@@ -31,16 +35,14 @@ from contend.lab.events import (
     Listener,
     Notice,
 )
-from contend.lab.host_state import AskCpus, HostWatch
 from contend.lab.look_block import LookAtCause
 from contend.lab.looks import take_looks
 from contend.lab.runner import Runner
 from contend.lab.sessions import sessions_of
-from contend.lab.shared_host import SharedHost
-from contend.lab.stored import kept, refuse_passwords, require_same_experiment
+from contend.lab.shared_host import AskCpus, HostWatch, SharedHost
 from contend.lab.testbed import Testbed
 from contend.lab.walk import Schedule, walk
-from contend.load import LoadDriver, LoadFailed
+from contend.load import Address, LoadDriver, LoadFailed, plan_of
 from contend.load.ceilings import Calibration
 from contend.probed import (
     CheckRecord,
@@ -53,6 +55,8 @@ from contend.probed import (
 from contend.servers.dsn import Password
 from contend.settings.load import ends_with_its_work
 from contend.settings.model import Differs
+from contend.settings.plan_keys import SUPPLIED
+from contend.settings.values import shown
 from contend.spec import (
     SCRIPT_SCHEMA,
     DataSpec,
@@ -60,11 +64,15 @@ from contend.spec import (
     cell_spec,
     cell_specs,
     from_dict,
+    has_word,
+    hide_in_comments,
     is_open,
+    place_of_secret,
     planned_load_s,
     planned_runs,
     prepared_with,
     refuse_settings,
+    to_dict,
 )
 from contend.store import RunFolder
 
@@ -193,7 +201,6 @@ def _question(experiment: Experiment) -> str:
 
 
 def _leaves_server(experiment: Experiment) -> bool:
-    """What is compared is not done to the server."""
     compared = experiment.compared
     return compared is not None and differs_in(compared) in (Differs.ROUTE, Differs.QUERIES)
 
@@ -268,19 +275,16 @@ def require_same_tables(path: Path, facts: SessionFacts, data: DataSpec) -> None
 
 
 def stored_experiment(path: Path) -> Experiment:
-    """The experiment a run folder is for."""
     with RunFolder.open(path) as folder:
         return from_dict(folder.meta().experiment)
 
 
 def stored_servers(path: Path) -> dict[str, ServerIdentity]:
-    """The servers a run folder was made with, by kind."""
     with RunFolder.open(path) as folder:
         return dict(folder.meta().facts.get("servers", {}))
 
 
 def _kept_design(folder: RunFolder) -> Design:
-    """How the runs of a folder were made so far. Before there were slices there were runs."""
     return Design(**folder.meta().facts.get("way", {"by": "runs"}))
 
 
@@ -322,7 +326,6 @@ def _conduct(
 def _calibration(
     experiment: Experiment, folder: RunFolder, equipment: Equipment
 ) -> Calibration | None:
-    """The ceilings for the runs that are to come."""
     if equipment.calibrate is None:
         return None
     ended = {run.run for run in folder.ended()}
@@ -418,3 +421,96 @@ def found_in_words(found: Sequence[CheckRecord]) -> str | None:
     if not known:
         return None
     return f"doctor found on this host {'; '.join(known)} (`contend doctor` says what they cost)"
+
+
+def kept(experiment: Experiment, passwords: Collection[str]) -> dict[str, Any]:
+    return to_dict(replace(experiment, source=hide_in_comments(experiment.source, passwords)))
+
+
+def refuse_passwords(
+    experiment: Experiment, passwords: Collection[str], script_files: Callable[[], Iterable[Path]]
+) -> None:
+    """Refuse an experiment that says a password of a login: its folder would say it too.
+
+    Args:
+        script_files: gives the files that the experiment's scripts load.
+
+    Raises:
+        RequestError: with the place.
+    """
+    data = experiment.base.data
+    # Everybody knows these, and every run folder has them.
+    names = {data.schema, data.database, *data.table_names}
+    secrets = [password for password in passwords if password not in names]
+    place = (
+        place_of_secret(experiment.source, secrets)
+        or _in_overrides(experiment, secrets)
+        or _in_files(script_files() if secrets else (), secrets)
+    )
+    if place is not None:
+        raise RequestError(
+            f"{place} has the password of the login in it, and a run folder keeps what is asked",
+            hint="Take the password out of there, or log in with another one.",
+        )
+
+
+def _in_overrides(experiment: Experiment, secrets: Collection[str]) -> str | None:
+    parted = (one.partition("=") for one in experiment.overrides)
+    return next((f"--set {path}" for path, _, text in parted if has_word(text, secrets)), None)
+
+
+def _in_files(paths: Iterable[Path], secrets: Collection[str]) -> str | None:
+    for path in paths:
+        for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), start=1):
+            if has_word(line, secrets):
+                return f"{path}:{number}"
+    return None
+
+
+def require_same_experiment(
+    folder: RunFolder, stored: Experiment, given: Experiment | None, passwords: Collection[str]
+) -> None:
+    """Refuse to go on with another experiment than the one that was begun.
+
+    Args:
+        given: what the caller believes the folder is for; None if it does not say.
+
+    Raises:
+        RequestError: the folder is for another one, its file was edited since, or what would
+            be asked now is not what was asked.
+    """
+    file = folder.path / "experiment.toml"
+    if file.exists() and read_file(file).decode("utf-8", "replace") != stored.source:
+        raise RequestError(
+            f"{file} was edited since this run began",
+            hint="A run keeps the experiment it began with: undo the edit, or start a new run "
+            "with the edited file.",
+        )
+    if given is not None and kept(given, passwords) != kept(stored, passwords):
+        raise RequestError(
+            f"{folder.path} is not a run of this experiment as it is now",
+            hint=f"`contend run --resume {folder.path}` continues it as it began; "
+            "leave --resume out to start a new run.",
+        )
+    _require_same_asked(folder, stored)
+
+
+def _require_same_asked(folder: RunFolder, stored: Experiment) -> None:
+    """Each cell asks what it asked in its runs so far."""
+    for run, cell, plan in folder.asked():
+        asked = _as_json(plan["workload"])
+        again = plan_of(cell_spec(stored, cell), Address(), seed=0, watch_pid=None)
+        now = _as_json(again["workload"])
+        # Of the tables, those that are there have the last word.
+        for name in sorted(asked.keys() - SUPPLIED):
+            if asked[name] != now.get(name):
+                raise RequestError(
+                    f"run {run} of {folder.path} asked workload.{name} = {shown(asked[name])}, "
+                    f"and {shown(now.get(name))} would be asked now",
+                    hint="Start a new run.",
+                )
+
+
+def _as_json(workload: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(workload))
+    return found

@@ -106,7 +106,6 @@ class SessionSeries:
     key: Key
 
     def facts(self, listen: Listener) -> EarlierFacts:
-        """What the earlier ones said."""
         return {"earlier": earlier(self.path, self.key, listen)}
 
     def note(self, experiment: Experiment, folder: RunFolder, listen: Listener) -> None:

@@ -332,7 +332,6 @@ class Testbed(Target):
         return replace(ready, address=line.address, members=tuple(members), observed=observed)
 
     def _with_session(self, ready: Ready) -> Ready:
-        """The same server, whose connections begin with these statements."""
         if not self._session:
             return ready
 
@@ -383,7 +382,6 @@ class Testbed(Target):
         return not failed and all(undo.action is not None for undo in due)
 
     def _undone(self, undo: _Undo) -> ContendError | None:
-        """Undo one thing, if that can be done; why it failed."""
         try:
             if isinstance(undo.action, str):
                 self.execute(undo.action)

@@ -26,7 +26,6 @@ TIMED_S_MAX = 600.0
 
 
 def is_timed(cell: CellSpec) -> bool:
-    """Whether it is to be timed first."""
     if cell["load.slice"] is not None or ends_with_its_work(cell.values):
         return False
     workload = cell["workload"]
@@ -78,7 +77,6 @@ def event_times(
 
 
 def _slowest(of_arms: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """By kind, of all arms."""
     found: dict[str, float] = {}
     for times in of_arms:
         for kind, seconds in times.items():
@@ -97,12 +95,10 @@ def times_of(done: Done) -> dict[str, float]:
 
 
 def _once(cell: CellSpec) -> CellSpec:
-    """Each connection asks one event, and then waits for the others."""
     return cell.having(
         **{"load.events_each": 1, "load.warmup": 0.0, "load.arrival": {"kind": "closed"}}
     )
 
 
 def _only(cell: CellSpec, kind: str) -> CellSpec:
-    """Of a mix this kind alone."""
     return cell.having(workload={**cell["workload"], "shares": {kind: 100}})

@@ -20,13 +20,12 @@ from collections.abc import Callable, Sequence
 from contend.datasets import LoadingDeclined, LoadingFailed, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
 from contend.findings import study_of
-from contend.lab.deaths import death_behind
 from contend.lab.design import Design
 from contend.lab.effort import Effort
 from contend.lab.events import Listener, RunBegan, RunEnded
-from contend.lab.host_state import HostWatch
-from contend.lab.measure import now, without_result
+from contend.lab.measure import death_behind, now, without_result
 from contend.lab.runner import Runner
+from contend.lab.shared_host import HostWatch
 from contend.metrics import metric_of
 from contend.settings.treatments import TREATMENT, UNTREATED
 from contend.spec import (
@@ -75,12 +74,10 @@ class Schedule:
 
     @property
     def blocks(self) -> int:
-        """How many are planned by now."""
         return self._planned[-1].block
 
     @property
     def runs(self) -> int:
-        """How many are planned by now."""
         return len(self._planned)
 
     @property
@@ -94,7 +91,6 @@ class Schedule:
         return self.effort.blocks_s(len(left))
 
     def is_first(self, run: Planned) -> bool:
-        """Whether the run is of the first block."""
         return run.block == self._planned[0].block
 
     def next(self) -> list[Planned]:
@@ -141,7 +137,6 @@ class Schedule:
             self._planned = [run for run in self._planned if run not in second]
 
     def ended(self, records: Sequence[RunRecord]) -> None:
-        """These runs were made and stored."""
         self._ended |= {record.run for record in records}
         self.effort.ended(records)
 
@@ -275,7 +270,6 @@ def _asks_sql(experiment: Experiment) -> bool:
 
 
 def _must_be_understood(records: list[RunRecord]) -> None:
-    """A statement with a slip of the pen fails in every run as it did in the first."""
     errors = [record.error or {} for record in records]
     if all(error.get("code") in NOT_UNDERSTOOD for error in errors):
         first = errors[0]

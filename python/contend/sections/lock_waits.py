@@ -24,7 +24,7 @@ from contend.store import LookRecord
 if TYPE_CHECKING:
     from contend.lab.testbed import Ready
     from contend.outcome import Outcome
-    from contend.servers.lock_waits import LockWaits
+    from contend.servers.variables import LockWaits
 
 LOCKS = "locks"
 
@@ -67,7 +67,7 @@ def look_at_locks(block: BlockToLookAt) -> list[LookRecord]:
 
 
 def _read(ready: Ready) -> LockWaits:
-    from contend.servers.lock_waits import lock_waits
+    from contend.servers.variables import lock_waits
 
     found = lock_waits(ready.observed.connection)
     if found is None:

@@ -119,7 +119,6 @@ class ServerBinary:
 
     @property
     def version_number(self) -> tuple[int, ...]:
-        """For comparing: `(10, 11, 19)`."""
         return tuple(int(part) for part in self.version.split("."))
 
 
@@ -150,7 +149,6 @@ def check_runs_here(program: Path) -> None:
 def run_program(
     argv: Sequence[str], *, timeout_s: float | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end, without input, and keep what it says."""
     return subprocess.run(
         argv,
         capture_output=True,

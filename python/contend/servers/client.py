@@ -1,5 +1,6 @@
 """The control connection to a server, with its errors in words, and which process it leads to;
-names as statements take them; a statement of the user's, run over a connection of its own.
+names as statements take them; a statement of the user's, run over a connection of its own; the
+error in words for an answer of another shape than its statement has.
 
 PyMySQL, because control statements are few and need no speed; the load itself never goes through
 it. See docs/decisions/0005-pymysql-for-control.md.
@@ -11,11 +12,13 @@ import contextlib
 import socket
 import struct
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from socket import AF_UNIX, SOCK_STREAM
 from socket import socket as Socket
+from types import FrameType
 from typing import Any
 
 import pymysql
@@ -25,6 +28,7 @@ from pymysql.cursors import Cursor
 
 from contend.errors import ContendError, WorkError
 from contend.servers.control import Control, not_understood
+from contend.servers.dsn import Security
 from contend.servers.errors import (
     WHAT_HELPS,
     ConnectionLost,
@@ -33,7 +37,6 @@ from contend.servers.errors import (
     StatementRefused,
     WrongLogin,
 )
-from contend.servers.security import Security
 
 CONNECT_TIMEOUT_S = 10
 """For the login too: a server that stands still is connected to, and never says a word."""
@@ -132,7 +135,6 @@ def _no_server(error: Exception, server: str) -> ConnectionRefused:
 
 
 def _is_alive(**where: Any) -> bool:
-    """Whether the server lets somebody in and answers, or refuses that in words."""
     try:
         with connect(**where, connect_timeout=ALIVE_S, read_timeout=ALIVE_S) as connection:
             fetch(connection, "SELECT 1")
@@ -205,7 +207,6 @@ def socket_peer(path: Path) -> int | None:
 
 
 def fetch(connection: Connection[Any], statement: str, values: object = None) -> list[Any]:
-    """All rows that a statement gives."""
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         return list(cursor.fetchall())
@@ -250,12 +251,10 @@ VERSIONED = "SYSTEM VERSIONED"
 
 
 def qualified(database: str, table: str) -> str:
-    """The name of a table as a statement takes it."""
     return f"{quoted(database)}.{quoted(table)}"
 
 
 def quoted(name: str) -> str:
-    """A name as a statement takes it."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -297,3 +296,36 @@ def _refusal(cursor: Cursor) -> str | None:
     rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
     wrong = (row for row in rows if str(row.get("Msg_type")).lower() == "error")
     return next((str(row.get("Msg_text")) for row in wrong), None)
+
+
+SHAPES = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+"""What taking an answer apart can raise."""
+
+_ASKS = frozenset({"fetch", "fetchall", "fetchone", "cursor"})
+"""A function that names one of these takes answers apart."""
+
+
+class Misread(WorkError):
+    """What a server answered does not look like the answer to what it was asked."""
+
+
+def misread(error: BaseException) -> Misread | None:
+    """The error in words, if a function that asks a server raised it; None if it is another."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    code = [frame.f_code for frame in frames]
+    if not any(_ASKS.intersection(one.co_names + one.co_varnames) for one in code):
+        return None
+    servers = [connection.server for frame in frames for connection in _connections(frame)]
+    places = traceback.extract_tb(error.__traceback__)
+    return Misread(
+        f"{servers[-1] if servers else 'the server'} gave an answer that contend does not "
+        f"understand ({type(error).__name__}: {error}).",
+        hint="Check that it is a server of MariaDB or MySQL; if it is, this is a fault of contend.",
+        detail="\n".join(
+            f"{Path(place.filename).name}:{place.lineno} {place.name}" for place in places[-6:]
+        ),
+    )
+
+
+def _connections(frame: FrameType) -> Iterator[Control]:
+    return (value for value in frame.f_locals.values() if isinstance(value, Control))

@@ -127,7 +127,6 @@ class Deployment:
 
 
 def alone(server: PrivateServer) -> Deployment:
-    """A server by itself."""
     return Deployment([Member("server", "server", server)])
 
 
@@ -138,7 +137,6 @@ def last_keys(keys: int, owners: int) -> list[int]:
 
 @contextlib.contextmanager
 def all_or_none(members: Sequence[Member]) -> Iterator[None]:
-    """If not all of them can be started, none runs."""
     try:
         yield
     except BaseException:

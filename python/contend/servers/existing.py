@@ -86,7 +86,6 @@ class ExistingServer:
             return unique_name(connection)
 
     def variables(self) -> dict[str, str]:
-        """Every global variable."""
         with self.connect() as connection:
             return variables.read_all(connection)
 
@@ -104,7 +103,6 @@ class ExistingServer:
         )
 
     def pid(self) -> int | None:
-        """The server's process, if it runs on this host and is reached by its socket."""
         return None if self.dsn.socket is None else socket_peer(self.dsn.socket)
 
 

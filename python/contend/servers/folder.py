@@ -77,7 +77,6 @@ class ServerFolder:
             )
 
     def lock(self) -> int:
-        """Lock the folder; the descriptor, which the server inherits."""
         try:
             return lock(self.root / LOCK)
         except Locked:
@@ -104,14 +103,12 @@ class ServerFolder:
             path.symlink_to(away / path.name)
 
     def bring_back_redo_log(self, away: Path) -> None:
-        """Put it back, so that the data are whole without that folder."""
         for path in self._redo_log():
             if path.is_symlink() and path.readlink().parent == away:
                 path.unlink()
                 shutil.move(away / path.name, path)
 
     def _redo_log(self) -> list[Path]:
-        """Of MariaDB files, of MySQL a folder."""
         return [path for name in _REDO_LOGS for path in self.data.glob(name)]
 
     def empty(self) -> None:
@@ -186,7 +183,6 @@ def new_log_folder(base: Path) -> tuple[Path, int]:
 
 
 def remove_log_folder(folder: Path) -> None:
-    """Remove it with what is left in it."""
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -4,6 +4,7 @@ changes something on it.
 One contend at a time changes a server, also from another host and by another name of the server;
 where a server has no such lock, one on each host. So the lock is the server's own: `GET_LOCK`, held
 by a connection that does nothing else. It ends with that connection, however contend ends.
+So does the lock of a database that contend-load holds while it loads tables there.
 """
 
 from __future__ import annotations
@@ -11,14 +12,19 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pymysql
 from pymysql.connections import Connection
 
 from contend.errors import RequestError, WorkError
-from contend.servers.client import close_quietly, fetch
+from contend.servers.client import LONG_S, close_quietly, fetch
 from contend.servers.errors import ConnectionLost
+from contend.units import format_duration
+
+if TYPE_CHECKING:
+    from contend.servers.existing import ExistingServer
+
 
 LOCK = "contend.changes"
 
@@ -186,13 +192,11 @@ class ServerHold:
 
 
 def _holder(connection: Connection[Any]) -> int | None:
-    """The connection that has the lock."""
     ((holder,),) = fetch(connection, "SELECT IS_USED_LOCK(%s)", (LOCK,))
     return None if holder is None else int(holder)
 
 
 def _is_ours(connection: Connection[Any]) -> bool:
-    """Whether this connection has it."""
     ((is_ours,),) = fetch(connection, "SELECT IS_USED_LOCK(%s) = CONNECTION_ID()", (LOCK,))
     return bool(is_ours == 1)
 
@@ -213,3 +217,79 @@ def whose(connection: Connection[Any], number: int) -> str:
     except pymysql.err.MySQLError:
         return ""
     return "" if not rows else f", of user {rows[0][0]} from {rows[0][1] or 'localhost'}"
+
+
+WAITED_S = 3600.0
+"""How long another load is waited for."""
+
+_AT_ONCE_S = 2
+"""So that Ctrl-C is heard soon."""
+
+_STORED = "IF(@@lower_case_table_names = 1, LOWER(%s), %s)"
+_NAME = f"CONCAT('contend_fill.', LEFT(SHA2({_STORED}, 256), 40))"
+
+
+class LoadingElsewhere(RequestError):
+    """Somebody else loads tables into the database."""
+
+
+def wait_for_fill(server: ExistingServer, database: str, on_wait: Callable[[str], None]) -> None:
+    """Wait until no contend-load fills the database.
+
+    Args:
+        on_wait: told who loads now, before that is waited for.
+
+    Raises:
+        LoadingElsewhere: it went on for too long.
+    """
+    deadline = time.monotonic() + WAITED_S
+    told = False
+    with server.connect(read_timeout=LONG_S) as connection:
+        while not _get(connection, server, database, _AT_ONCE_S if told else 0):
+            who = _filler(connection, database)
+            if not told:
+                on_wait(who)
+                told = True
+            if time.monotonic() > deadline:
+                raise LoadingElsewhere(
+                    f"{who} still loads tables into {database} on {server.dsn} after "
+                    f"{format_duration(WAITED_S)}; nothing was touched",
+                    hint="Try again when that one has ended, or end it.",
+                )
+
+
+@contextlib.contextmanager
+def nobody_fills(server: ExistingServer, database: str) -> Iterator[None]:
+    """No contend-load fills the database, and none begins meanwhile.
+
+    Raises:
+        LoadingElsewhere: one does.
+    """
+    with server.connect(read_timeout=LONG_S) as connection:
+        if not _get(connection, server, database, _AT_ONCE_S):
+            raise LoadingElsewhere(
+                f"{_filler(connection, database)} loads tables into {database} on {server.dsn} "
+                "now; nothing was touched",
+                hint="Try again when that one has ended.",
+            )
+        yield
+
+
+def _get(connection: Connection[Any], server: ExistingServer, database: str, wait_s: int) -> bool:
+    rows = fetch(connection, f"SELECT GET_LOCK({_NAME}, %s)", (database, database, wait_s))
+    got = rows[0][0] if rows else None
+    if got not in (0, 1):
+        raise WorkError(
+            f"{server.dsn} did not say whether somebody loads tables into {database}: GET_LOCK "
+            f"gave {got!r}.",
+            hint="Check that it is a server of MariaDB or MySQL.",
+        )
+    return bool(got)
+
+
+def _filler(connection: Connection[Any], database: str) -> str:
+    rows = fetch(connection, f"SELECT IS_USED_LOCK({_NAME})", (database, database))
+    number = rows[0][0] if rows else None
+    if number is None:
+        return "another contend"
+    return f"another contend (connection {number}{whose(connection, number)})"

@@ -97,7 +97,6 @@ _COLUMNS = ("select_type", "table", "type", "possible_keys", "key", "key_len", "
 
 
 def explained(connection: Connection[Any], statement: str) -> Explained:
-    """The plan of a statement, which is not run."""
     try:
         with connection.cursor() as cursor:
             cursor.execute(f"EXPLAIN FORMAT=TRADITIONAL {statement}")
@@ -116,7 +115,6 @@ def explained(connection: Connection[Any], statement: str) -> Explained:
 
 
 def use_database(connection: Connection[Any], database: str) -> None:
-    """Where names without a database are looked for."""
     with connection.cursor() as cursor:
         cursor.execute(f"USE {quoted(database)}")
 

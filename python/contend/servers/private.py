@@ -257,7 +257,6 @@ class PrivateServer:
             self._forget()
 
     def check(self) -> None:
-        """Raise ServerDied if the server ended although contend did not stop it."""
         self._running()
 
     def __enter__(self) -> Self:
@@ -285,7 +284,6 @@ class PrivateServer:
         return self._login(database=database, **more)
 
     def variables(self) -> dict[str, str]:
-        """Every global variable."""
         with self.connect() as connection:
             return variables.read_all(connection)
 
@@ -309,7 +307,6 @@ class PrivateServer:
         return place_threads(threads, asked)
 
     def log(self) -> str:
-        """What the server wrote since it was last started."""
         try:
             with self.log_path.open("rb") as log:
                 log.seek(self._log_start)
@@ -391,7 +388,6 @@ class PrivateServer:
         )
 
     def _note_pid(self) -> None:
-        """In place of a server that does not write which process it is."""
         if not self._pid_file.exists() and (pid := socket_peer(self.socket)) is not None:
             self._pid_file.write_text(f"{pid}\n", encoding="ascii")
 
@@ -461,7 +457,6 @@ class PrivateServer:
         self._log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
 
     def _watch(self, pid: int) -> None:
-        """Have it killed if this process gives no sign for too long."""
         with self.log_path.open("ab") as log:
             self._alive.enter_context(contextlib.closing(Watched(pid, log)))
 

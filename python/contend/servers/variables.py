@@ -1,4 +1,5 @@
-"""A server's variables: read them, tell which differ from their defaults, change them.
+"""A server's variables: read them, change them, with what the program says of its options; what its
+performance_schema counts of waits for locks.
 
 MariaDB tells each variable's default and where its value came from. MySQL tells only where a value
 came from; the defaults are what the program itself prints for `--no-defaults --verbose --help`,
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, cast
@@ -64,7 +66,6 @@ def _help(argv: tuple[str, ...]) -> str:
 
 
 def parse_options(text: str) -> frozenset[str]:
-    """Those that `--verbose --help` explains, and those of the table at its end."""
     explained = (name.replace("-", "_") for name in _EXPLAINED.findall(text))
     return frozenset({*explained, *parse_defaults(text)})
 
@@ -107,7 +108,6 @@ def read_all(connection: Connection[Any]) -> dict[str, str]:
 
 
 def status(connection: Connection[Any]) -> dict[str, str]:
-    """Every global status counter."""
     return dict(fetch(connection, "SHOW GLOBAL STATUS"))
 
 
@@ -255,3 +255,38 @@ def _refused(name: str, value: Value, error: pymysql.err.MySQLError) -> OptionRe
             f"the server refuses the value {as_text(value)!r} for {name}.", detail=said
         )
     return OptionRejected(f"the server did not set {name} (error {code}).", detail=said)
+
+
+_PS_IN_US = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class LockWaits:
+    """So far, by the name of the lock: how often it was asked for, and for how long, in
+    microseconds. Taking a lock that is free counts too."""
+
+    queries: int
+    counts: Mapping[str, int]
+    waits_us: Mapping[str, float]
+
+
+_ASK = (
+    "SELECT EVENT_NAME, COUNT_STAR, SUM_TIMER_WAIT "
+    "FROM performance_schema.events_waits_summary_global_by_event_name "
+    "WHERE EVENT_NAME LIKE 'wait/synch/%' AND COUNT_STAR > 0"
+)
+
+
+def lock_waits(connection: Connection[Any]) -> LockWaits | None:
+    """None if performance_schema is off, may not be read, or counts no locks."""
+    try:
+        rows = fetch(connection, _ASK)
+    except pymysql.err.MySQLError:
+        return None
+    if not rows:
+        return None
+    return LockWaits(
+        queries=int(status(connection)["Questions"]),
+        counts={str(name): int(count) for name, count, _ in rows},
+        waits_us={str(name): int(time) / _PS_IN_US for name, _, time in rows},
+    )

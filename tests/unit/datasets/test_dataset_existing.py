@@ -13,12 +13,11 @@ from contend.datasets.existing import DropDeclined
 from contend.datasets.loading import LoadingDeclined, LoadingFailed
 from contend.load import LoadFailed
 from contend.load.ask import FillResult
-from contend.servers import claims, marks
-from contend.servers.claims import LoadingElsewhere
+from contend.servers import hold, marks
 from contend.servers.dsn import Dsn, Password
 from contend.servers.errors import TableNotOurs
 from contend.servers.existing import Identity
-from contend.servers.hold import LOCK
+from contend.servers.hold import LOCK, LoadingElsewhere
 from contend.spec import DataSpec
 
 DATA = DataSpec(engine="InnoDB", rows=100)
@@ -296,7 +295,7 @@ def test_who_loads_is_waited_for_and_the_table_used() -> None:
 
 
 def test_who_loads_for_too_long_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "WAITED_S", -1.0)
+    monkeypatch.setattr(hold, "WAITED_S", -1.0)
     server = FakeServer(HALF)
     server.busy = ["another"] * 9
     with pytest.raises(LoadingElsewhere, match="connection 7, of user other from db2"):

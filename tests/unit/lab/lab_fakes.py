@@ -7,15 +7,18 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+import pytest
 from fake_connection import FakeConnection, Rows
 from fake_load import FakeLoad, done_of
 from unrun_server import UNRUN
 
 from contend.datasets import Dataset
+from contend.errors import ContendError
 from contend.lab.design import Design
 from contend.lab.events import Event, Listener, Notice
+from contend.lab.private import PrivateProgram, PrivateTestbed
 from contend.lab.runner import Runner
 from contend.lab.session import Equipment, begin, resume
 from contend.lab.testbed import Ready
@@ -26,6 +29,8 @@ from contend.placement import Placement
 from contend.probed import ServerIdentity
 from contend.probes import Expected, Observed
 from contend.servers import Truncated
+from contend.servers.client import StatementFailed
+from contend.servers.deployment import alone
 from contend.servers.dsn import Password
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.servers.kinds import KINDS
@@ -180,6 +185,53 @@ class FakeServer:
             for name, value in options.items()
             if name in self.truncates and str(value) != self.truncates[name]
         ]
+
+
+class PlaceBench:
+    """A testbed over a fake server, and what was done; `more` is of the testbed.
+
+    Attributes:
+        provided, options: data that were put into its folder, and the options they were made for.
+        no_data: why none can be.
+        said: the statements that it ran; those in `refuses` it refuses.
+    """
+
+    def __init__(self, folder: Path, **more: Any) -> None:
+        self.folder = folder
+        self.server = FakeServer(folder)
+        self.provided: list[DataSpec] = []
+        self.options: list[Mapping[str, Level]] = []
+        self.no_data: ContendError | None = None
+        self.heard: list[Event] = []
+        self.said: list[str] = []
+        self.refuses: set[str] = set()
+        self.program = PrivateProgram(alone(self.server), IDENTITY, self.provide)
+        self.testbed = self.make_testbed(**more)
+
+    def make_testbed(self, **more: Any) -> PrivateTestbed:
+        return PrivateTestbed(lambda _cell: self.program, NoLoad(), self.heard.append, **more)
+
+    def with_statements(self, monkeypatch: pytest.MonkeyPatch) -> Self:
+        monkeypatch.setattr(self.testbed, "execute", self.execute)
+        return self
+
+    def provide(self, data: DataSpec, options: Mapping[str, Level], into: Path) -> Dataset:
+        assert not self.server.running
+        if self.no_data is not None:
+            raise self.no_data
+        self.provided.append(data)
+        self.options.append(options)
+        return dataset(data, into)
+
+    def execute(self, statement: str) -> float:
+        if statement in self.refuses:
+            raise StatementFailed(f"the server refused {statement!r}: it is not in the mood")
+        self.said.append(statement)
+        return 0.5
+
+    @property
+    def life(self) -> list[str]:
+        return [what for what in self.server.life if what != "differ"]
 
 
 class FakeTestbed:

@@ -17,9 +17,9 @@ from lab_fakes import EXPERIMENT, IDENTITY, FakeServer, NoLoad, dataset, experim
 from contend.lab import measure, walk
 from contend.lab.design import Design
 from contend.lab.events import Event
-from contend.lab.host_state import HostWatch
 from contend.lab.private import PrivateProgram, PrivateTestbed
 from contend.lab.runner import Runner
+from contend.lab.shared_host import HostWatch
 from contend.lab.testbed import Testbed
 from contend.lab.walk import Schedule
 from contend.load import LoadFailed

@@ -8,17 +8,15 @@ from typing import Any
 import pytest
 from closed_run import ENGINES, STATEMENTS, SWEEP
 from fake_load import FakeLoad, done_of
-from lab_fakes import IDENTITY, FakeServer, FakeTestbed, NoLoad, dataset, experiment
+from lab_fakes import FakeTestbed, PlaceBench, experiment
 from lab_in_slices import IN_SLICES, Bench, made_up
 
 from contend.errors import RequestError, WorkError
 from contend.lab.design import Design, choose_design
 from contend.lab.effort import require_time
-from contend.lab.private import PrivateProgram, PrivateTestbed
 from contend.lab.runner import Runner
 from contend.lab.walk import Schedule, walk
 from contend.metrics import metric_of
-from contend.servers.deployment import alone
 from contend.settings.load import WARMUP_IN_SLICES_S, Slicing, load_in_slices
 from contend.settings.workload import may_write, writing_share
 from contend.spec import CellSpec, planned_runs, to_dict
@@ -74,29 +72,11 @@ class TestTime:
             assert folder.meta().finished == "time is up: 3 repeats"
 
 
-class Stage:
-    """A testbed over a fake server that says what it was told."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.said: list[str] = []
-        program = PrivateProgram(
-            alone(FakeServer(folder)), IDENTITY, lambda d, _o, to: dataset(d, to)
-        )
-        self.testbed = PrivateTestbed(lambda _cell: program, NoLoad(), lambda _event: None)
-        monkeypatch.setattr(self.testbed, "execute", self.execute)
-
-    def execute(self, statement: str) -> float:
-        if statement == "BAD":
-            raise WorkError("the server refused 'BAD'")
-        self.said.append(statement)
-        return 0.0
-
-
 class TestBeforeRun:
     def test_its_statements_are_sent_before_every_run(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        bench = Stage(tmp_path, monkeypatch)
+        bench = PlaceBench(tmp_path).with_statements(monkeypatch)
         cell = CellSpec().having(server__before_run=["RESET QUERY CACHE"])
         for _ in range(3):
             bench.testbed.set(cell)
@@ -104,7 +84,8 @@ class TestBeforeRun:
         assert bench.said == ["RESET QUERY CACHE"] * 3
 
     def test_one_that_fails_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        bench = Stage(tmp_path, monkeypatch)
+        bench = PlaceBench(tmp_path).with_statements(monkeypatch)
+        bench.refuses = {"BAD"}
         with pytest.raises(WorkError, match=r"server\.before_run, statement 2 of 2: .*'BAD'"):
             bench.testbed.set(CellSpec().having(server__before_run=["GOOD", "BAD"]))
 

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import dataclasses
+import mmap
 import resource
 import shutil
+import subprocess
+import sys
 from collections import namedtuple
 from pathlib import Path
 
 import pytest
 from lab_fakes import EXPERIMENT, experiment
+from needs import missing
 
 from contend import host
 from contend.errors import RequestError
-from contend.lab.design import WRITES_BESIDE, Design, choose_design
+from contend.lab import design
+from contend.lab.design import (
+    SERVER_BYTES,
+    STACK_MIN_BYTES,
+    STACK_SPAN_BYTES,
+    WRITES_BESIDE,
+    Design,
+    MemoryLayout,
+    choose_design,
+    layout_of,
+    members_bytes,
+    refuse_without_memory,
+    why_not_matched,
+)
 from contend.lab.effort import require_time
-from contend.spec import Experiment
+from contend.settings.model import Launch
+from contend.spec import CellSpec, Experiment, load_experiment
 
 IN_SLICES = EXPERIMENT.replace('by = "runs"\n', "")
 SEGMENTS = '"server.options.key_cache_segments"'
@@ -337,3 +355,109 @@ class TestTime:
 
     def test_without_a_time_none_is_too_short(self, tmp_path: Path) -> None:
         require_time(experiment(tmp_path, IN_SLICES), Design("slices"))
+
+
+CLUSTER = """
+[server]
+use = "mariadb+galera"
+topology = "galera"
+nodes = 4
+options = { innodb_buffer_pool_size = "16M" }
+[data]
+schema = "tpcc"
+warehouses = 2
+[workload]
+kind = "tpcc"
+[factors]
+"server.nodes" = [2, 4]
+"""
+
+
+def cluster(tmp_path: Path) -> Experiment:
+    path = tmp_path / "it.toml"
+    path.write_text(CLUSTER)
+    return load_experiment(str(path))
+
+
+@pytest.mark.parametrize(("available_mib", "fits"), [(100, False), (100_000, True)])
+def test_the_largest_level_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, available_mib: int, fits: bool
+) -> None:
+    monkeypatch.setattr(design.host, "memory_available_bytes", lambda: available_mib << 20)
+    if fits:
+        refuse_without_memory(cluster(tmp_path))
+        return
+    with pytest.raises(RequestError, match=r"^the 4 servers of a level take about .* 100 MiB are"):
+        refuse_without_memory(cluster(tmp_path))
+
+
+def test_one_server_is_none_of_its_business(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(design.host, "memory_available_bytes", lambda: 0)
+    path = tmp_path / "one.toml"
+    path.write_text("[data]\nrows = 1000\n")
+    refuse_without_memory(load_experiment(str(path)))
+
+
+def test_nodes_have_all_rows_and_backends_their_share() -> None:
+    big = {"innodb_buffer_pool_size": "8G", "key_buffer_size": 0, "aria_pagecache_buffer_size": 0}
+    cell = CellSpec().having(**{"data.schema": "tpcc", "data.warehouses": 8, "server.options": big})
+    galera = cell.having(**{"server.topology": "galera", "server.nodes": 4})
+    spider = cell.having(**{"server.topology": "spider", "server.backends": 4})
+    of_nodes = members_bytes(galera) - 4 * SERVER_BYTES
+    of_backends = members_bytes(spider) - 5 * SERVER_BYTES
+    assert of_backends < of_nodes / 2
+
+
+REPEATS = range(1, 9)
+
+
+def test_the_kernel_is_told_not_to_draw_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
+    launch = Launch(wrap=("numactl", "-N", "0"))
+    MemoryLayout(7, 200 << 20).apply(launch)
+    setarch, machine, option, *rest = launch.wrap
+    assert (setarch, option) == ("/bin/setarch", "-R") and machine
+    assert rest == ["/bin/prlimit", "--stack=209715200:", "numactl", "-N", "0"]
+    assert list(launch.environment.values()) == ["x" * 8]
+
+
+def test_layouts_are_drawn_from_the_seed(tmp_path: Path) -> None:
+    tiny = experiment(tmp_path, IN_SLICES)
+    drawn = [layout_of(tiny, repeat, matched=True) for repeat in range(1, 40)]
+    assert drawn == [layout_of(tiny, repeat, matched=True) for repeat in range(1, 40)]
+    for figures in zip(*((one.padding_bytes, one.stack_limit_bytes) for one in drawn), strict=True):
+        assert len(set(figures)) > 35
+    for one in drawn:
+        assert one.stack_limit_bytes is not None
+        assert one.stack_limit_bytes % mmap.PAGESIZE == 0
+        assert 0 < one.stack_limit_bytes - STACK_MIN_BYTES < STACK_SPAN_BYTES
+    other = experiment(tmp_path, IN_SLICES, **{"[load]": "[load]\nseed = 2"})
+    assert layout_of(other, 1, matched=True) != drawn[0]
+    assert layout_of(tiny, 1, matched=False) == MemoryLayout()
+
+
+def base_of_libraries(layout: MemoryLayout, *options: str) -> int:
+    """Where a process of this layout has its C library."""
+    launch = Launch()
+    layout.apply(launch)
+    script = "print(open('/proc/self/maps').read())"
+    command = [*launch.wrap, sys.executable, "-I", "-S", "-c", script, *options]
+    done = subprocess.run(
+        command, env=launch.environment, capture_output=True, text=True, check=True
+    )
+    return min(int(line[:12], 16) for line in done.stdout.splitlines() if "/libc" in line)
+
+
+def test_what_is_mapped_moves_by_repeat_and_is_alike_in_one(tmp_path: Path) -> None:
+    """A layout that suits a level, and stayed for all repeats, would look like the level."""
+    if (lacks := why_not_matched()) is not None:
+        missing(f"this host lacks {lacks}")
+    tiny = experiment(tmp_path, IN_SLICES)
+    layouts = [layout_of(tiny, repeat, matched=True) for repeat in REPEATS]
+    baselines = [base_of_libraries(one) for one in layouts]
+    assert len(set(baselines)) == len(REPEATS)
+    # Another level is started with other options.
+    levels = [base_of_libraries(one, "--key-cache-segments=32") for one in layouts]
+    assert levels == baselines

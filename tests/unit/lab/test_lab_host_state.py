@@ -9,7 +9,7 @@ import pytest
 from lab_in_slices import Bench
 
 from contend.lab.events import Event, Notice
-from contend.lab.host_state import LOOK_EVERY_S, HostWatch
+from contend.lab.shared_host import LOOK_EVERY_S, HostWatch
 from contend.load import LoadFailed
 from contend.probed import CpuState
 from contend.store import RunFolder, RunRecord

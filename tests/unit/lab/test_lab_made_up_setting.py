@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import jsonschema
 import pytest
-from lab_fakes import IDENTITY, FakeServer, NoLoad, dataset, experiment
+from lab_fakes import PlaceBench, experiment
 
-from contend.lab.private import PrivateProgram, PrivateTestbed
-from contend.servers.deployment import alone
 from contend.settings import SETTINGS
 from contend.settings.model import Launch, Need, Setting, Target, Values
 from contend.settings.values import Key, WholeNumber
@@ -85,18 +83,11 @@ def test_editors_and_the_reference_know_it() -> None:
 def test_the_lab_applies_undoes_and_records_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = FakeServer(tmp_path)
-    program = PrivateProgram(
-        alone(server), IDENTITY, lambda data, _options, into: dataset(data, into)
-    )
-    said: list[str] = []
-    testbed = PrivateTestbed(lambda _cell: program, NoLoad(), lambda _event: None)
-    run: Callable[[str], float] = lambda statement: float(said.append(statement) or 0)  # noqa: E731
-    monkeypatch.setattr(testbed, "execute", run)
+    bench = PlaceBench(tmp_path).with_statements(monkeypatch)
     made = experiment(tmp_path, TEXT)
-    ready = testbed.set(cell_spec(made, {"server.gremlins": 3}))
+    ready = bench.testbed.set(cell_spec(made, {"server.gremlins": 3}))
     assert ready.probes["settings"] == {"server.gremlins": 3}
-    assert server.environment == {"GREMLINS": "3"}
-    testbed.set(cell_spec(made, {"server.gremlins": 3, "load.connections": 8}))
-    testbed.set(cell_spec(made, {"server.gremlins": 0}))
-    assert said == ["FEED 3", "STARVE", "FEED 0"]
+    assert bench.server.environment == {"GREMLINS": "3"}
+    bench.testbed.set(cell_spec(made, {"server.gremlins": 3, "load.connections": 8}))
+    bench.testbed.set(cell_spec(made, {"server.gremlins": 0}))
+    assert bench.said == ["FEED 3", "STARVE", "FEED 0"]

@@ -2,45 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
-from lab_fakes import IDENTITY, FakeServer, NoLoad, dataset, experiment
+from lab_fakes import PlaceBench, experiment
 
-from contend.errors import ContendError, WorkError
+from contend.errors import WorkError
 from contend.host import page_cache
 from contend.lab.conditions import Conditions, Connect
-from contend.lab.events import Event
-from contend.lab.private import PrivateProgram, PrivateTestbed
-from contend.servers.deployment import alone
 from contend.servers.errors import OptionRejected
-from contend.spec import CellSpec, DataSpec, Level, cell_spec
+from contend.spec import CellSpec, DataSpec, cell_spec
 
 
-class Bench:
-    """A testbed over a fake server, and what was done."""
-
+class Bench(PlaceBench):
     def __init__(self, tmp_path: Path) -> None:
-        self.server = FakeServer(tmp_path)
-        self.provided: list[DataSpec] = []
-        self.refuses: ContendError | None = None
-        program = PrivateProgram(alone(self.server), IDENTITY, self.provide)
-        self.heard: list[Event] = []
-        self.program = program
-        self.testbed = self.make_testbed()
+        super().__init__(tmp_path)
         self.tiny = experiment(tmp_path)
-
-    def make_testbed(self, **more: Any) -> PrivateTestbed:
-        return PrivateTestbed(lambda _cell: self.program, NoLoad(), self.heard.append, **more)
-
-    def provide(self, data: DataSpec, _options: Mapping[str, Level], into: Path) -> object:
-        assert not self.server.running
-        if self.refuses is not None:
-            raise self.refuses
-        self.provided.append(data)
-        return dataset(data, into)
 
     def cell(self, segments: int = 0, connections: int = 1, **server: object) -> CellSpec:
         cell = cell_spec(
@@ -48,10 +25,6 @@ class Bench:
             {"server.options.key_cache_segments": segments, "load.connections": connections},
         )
         return cell.having(**{f"server__{name}": value for name, value in server.items()})
-
-    @property
-    def life(self) -> list[str]:
-        return [what for what in self.server.life if what != "differ"]
 
 
 @pytest.fixture
@@ -212,7 +185,7 @@ def test_a_server_that_lives_has_no_death(bench: Bench) -> None:
 def test_a_server_that_we_ended_ourselves_has_no_death(bench: Bench) -> None:
     assert bench.testbed.death() is None
     bench.testbed.set(bench.cell())
-    bench.refuses = WorkError("loading 2k rows failed")
+    bench.no_data = WorkError("loading 2k rows failed")
     more = bench.cell().having(data__rows=2000)
     with pytest.raises(WorkError, match="loading 2k rows failed"):
         bench.testbed.set(more)

@@ -29,6 +29,7 @@ from contend.lab.events import (
 from contend.lab.session import (
     Equipment,
     begin,
+    found_in_words,
     require_same_tables,
     resume,
     stored_experiment,
@@ -347,3 +348,28 @@ def test_what_is_finished_is_not_gone_on_with(bench: SessionBench, tmp_path: Pat
     assert bench.resume().plans == []
     assert notices(bench.heard)[-1] == f"{bench.path} is complete already: nothing is left to run"
     assert bench.runs() == [1, 2]
+
+
+def finding(name: str, severity: str, ignored: str | None = None) -> Any:
+    return {"id": name, "severity": severity, "ignored": ignored}
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ([], None),
+        ([finding("smt", "note")], None),
+        ([finding("governor", "warning", "it stays")], None),
+        (
+            [
+                finding("barriers", "severe"),
+                finding("governor", "warning"),
+                finding("thp", "warning"),
+            ],
+            "doctor found on this host severe: barriers; warning: governor, thp "
+            "(`contend doctor` says what they cost)",
+        ),
+    ],
+)
+def test_a_line_if_there_is_something_to_say(found: list[Any], words: str | None) -> None:
+    assert found_in_words(found) == words

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_fakes import IDENTITY, FakeServer, NoLoad, dataset, experiment
+from lab_fakes import PlaceBench as Bench
+from lab_fakes import experiment
 
 from contend.errors import ContendError, RequestError, WorkError
 from contend.host import page_cache
 from contend.lab import caches, trial
-from contend.lab.events import Event, Notice
-from contend.lab.private import PrivateProgram, PrivateTestbed
-from contend.servers.client import StatementFailed
-from contend.servers.deployment import alone
+from contend.lab.events import Notice
+from contend.lab.private import PrivateTestbed
 from contend.settings.before_run import LOCK_FILES
 from contend.settings.options import layout_options
 from contend.settings.server import REDO_LOG_FOLDER
 from contend.settings.values import Refused
-from contend.spec import CellSpec, DataSpec, Experiment, Level, cell_spec
+from contend.spec import CellSpec, Experiment, Level, cell_spec
 
 STEPS: list[dict[str, Any]] = [
     {"do": "CREATE a", "undo": "DROP a", "name": None, "on": True},
@@ -29,36 +28,9 @@ STEPS: list[dict[str, Any]] = [
 ]
 
 
-class Bench:
-    """A testbed over a fake server that says which statements it ran, and refuses some."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *, strict: bool) -> None:
-        self.folder = folder
-        self.server = FakeServer(folder)
-        self.provided: list[dict[str, Level]] = []
-        self.heard: list[Event] = []
-        self.said: list[str] = []
-        self.refuses: set[str] = set()
-        self.program = PrivateProgram(alone(self.server), IDENTITY, self.provide)
-        self.testbed = PrivateTestbed(
-            lambda _cell: self.program, NoLoad(), self.heard.append, strict=strict
-        )
-        monkeypatch.setattr(self.testbed, "execute", self.execute)
-
-    def provide(self, data: DataSpec, options: Mapping[str, Level], into: Path) -> object:
-        self.provided.append(layout_options(options))
-        return dataset(data, into)
-
-    def execute(self, statement: str) -> float:
-        if statement in self.refuses:
-            raise StatementFailed(f"the server refused {statement!r}: it is not in the mood")
-        self.said.append(statement)
-        return 0.5
-
-
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    return Bench(tmp_path, monkeypatch, strict=False)
+    return Bench(tmp_path).with_statements(monkeypatch)
 
 
 def cell(steps: list[dict[str, Any]] = STEPS, **values: object) -> CellSpec:
@@ -143,13 +115,15 @@ class TestStart:
         assert bench.server.environment == {"A": "1"}
         bench.testbed.set(cell([]))
         assert (bench.server.wrap, bench.server.environment) == ((), {})
-        starts = [what.split()[0] for what in bench.server.life if what != "differ"]
+        starts = [what.split()[0] for what in bench.life]
         assert starts == ["start", *["stop", "start"] * 2]
 
     def test_an_option_that_lays_out_files_gets_files_of_its_own(self, bench: Bench) -> None:
         for size in (16384, 4096):
             bench.testbed.set(cell([], server__options={"innodb_page_size": size}))
-        assert bench.provided == [{"innodb_page_size": 16384}, {"innodb_page_size": 4096}]
+        assert [layout_options(one) for one in bench.options] == [
+            *({"innodb_page_size": 16384}, {"innodb_page_size": 4096})
+        ]
         assert "stop" not in bench.server.life
 
     def test_the_next_cell_after_a_refused_option_starts_anew(
@@ -166,7 +140,7 @@ class TestStart:
             with pytest.raises(WorkError, match="no"):
                 bench.testbed.set(cell([], **in_place, server__options={"x": 2}))
         bench.testbed.set(cell([], **in_place, server__options={"x": 3}))
-        assert [what for what in bench.server.life if what != "differ"] == [
+        assert bench.life == [
             *("start x=1", "stop", "start x=3"),
         ]
         assert len(bench.provided) == 1
@@ -272,7 +246,7 @@ class TestRedoLogFolder:
         bench.testbed.set(cell([]))
         bench.testbed.set(cell([], server__redo_log_folder=str(tmp_path)))
         assert bench.server.redo_log_folder == str(tmp_path)
-        assert [one for one in bench.server.life if one != "differ"] == ["start ", "stop", "start "]
+        assert bench.life == ["start ", "stop", "start "]
 
     @pytest.mark.parametrize(
         ("folder", "own", "said"),
@@ -316,7 +290,7 @@ def tiny(tmp_path: Path, **changes: str) -> Experiment:
 class TestTrial:
     @pytest.fixture
     def strict(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-        bench = Bench(tmp_path, monkeypatch, strict=True)
+        bench = Bench(tmp_path, strict=True)
         monkeypatch.setattr(PrivateTestbed, "execute", lambda _self, text: bench.execute(text))
         monkeypatch.setattr(
             trial.FillProcess,

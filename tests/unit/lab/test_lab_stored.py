@@ -14,7 +14,7 @@ from lab_fakes import EXPERIMENT, SessionBench, experiment, stop_at
 
 from contend.errors import RequestError
 from contend.lab.events import Interrupted
-from contend.lab.stored import refuse_passwords
+from contend.lab.session import refuse_passwords
 from contend.servers.dsn import Password
 from contend.spec import load_experiment
 from contend.store import RunFolder

@@ -181,7 +181,7 @@ def test_a_server_whose_connections_break_before_it_ends_is_waited_for(
 def test_one_that_stays_is_not_waited_for_long(
     tiny: Experiment, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contend.lab.deaths.DEATH_S", 0.05)
+    monkeypatch.setattr("contend.lab.measure.DEATH_S", 0.05)
     errors: dict[int, BaseException] = {
         2: LoadFailed("lost", code=2013),
         4: LoadFailed("refused", code=1146),
@@ -240,7 +240,7 @@ def test_a_death_that_the_stage_meets_is_told_in_its_own_words(
 def test_a_control_connection_that_breaks_fails_the_run(
     tiny: Experiment, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contend.lab.deaths.DEATH_S", 0.05)
+    monkeypatch.setattr("contend.lab.measure.DEATH_S", 0.05)
     calls: list[CellSpec] = []
 
     def breaks(cell: CellSpec) -> None:

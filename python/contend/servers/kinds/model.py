@@ -87,7 +87,6 @@ def truth_beside(log: Path) -> Path:
 
 
 def _lines(file: Path) -> list[str]:
-    """The whole lines of the file."""
     try:
         return file.read_text(encoding="utf-8").split("\n")[:-1]
     except FileNotFoundError:

@@ -21,6 +21,5 @@ SEVERAL: Mapping[str, Callable[[Values, Make], Deployment]] = {
 
 
 def deployment_of(cell: Values, make: Make) -> Deployment:
-    """The servers of a cell."""
     several = SEVERAL.get(cell[TOPOLOGY.path])
     return alone(make("")) if several is None else several(cell, make)

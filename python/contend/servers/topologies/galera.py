@@ -315,7 +315,6 @@ def why_not_synced(rows: Iterable[Sequence[object]], size: int) -> str | None:
 
 
 def _with_transfer(node: PrivateServer) -> str:
-    """Where the node finds programs: the script first."""
     programs = node.folder.root / "programs"
     programs.mkdir(mode=0o700, exist_ok=True)
     script = programs / _TRANSFER

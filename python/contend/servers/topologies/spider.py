@@ -217,7 +217,6 @@ def _name(number: int) -> str:
 
 
 def _columns_of(definition: str) -> str:
-    """Columns and keys of what SHOW CREATE TABLE says, without the closing bracket."""
     inside = definition[definition.index("(\n") : definition.rindex("\n) ENGINE=")]
     first, *lines = inside.split("\n")
     kept = [line.rstrip(",") for line in lines if not line.lstrip().startswith("CONSTRAINT ")]
