@@ -403,9 +403,9 @@ class LayoutRecord(TypedDict):
 
 
 class Probes(TypedDict, total=False):
-    """What was seen; a key is missing if there was nothing to see, or if an older contend saw less.
+    """What was seen; a key is missing if there was nothing to see.
 
-    status: what the counters of SHOW GLOBAL STATUS rose by; of an older contend its gauges too.
+    status: what the counters of SHOW GLOBAL STATUS rose by.
     gauges: what the gauges of SHOW GLOBAL STATUS said after the run.
     innodb_metrics: what the counters of INNODB_METRICS rose by that SHOW GLOBAL STATUS has not.
     key_caches: information_schema.KEY_CACHES, not of MySQL.
@@ -535,8 +535,8 @@ class WhyFacts(TypedDict):
 
 
 class SessionFacts(TypedDict, total=False):
-    """What is known when a session of a run folder begins. A key is missing if an older contend did
-    not know it. Those from `machine` on are the host's, as `contend.host.facts` has them.
+    """What is known when a session of a run folder begins. Those from `machine` on are the host's,
+    as `contend.host.facts` has them.
 
     servers: by the experiment's names of them.
     content_version: of the tables that contend makes.

@@ -272,7 +272,7 @@ def require_same_tables(path: Path, facts: SessionFacts, data: DataSpec) -> None
     Raises:
         OtherTables: the figures of the two could not be compared.
     """
-    if data.schema == SCRIPT_SCHEMA or facts.get("content_version", 1) == CONTENT_VERSION:
+    if data.schema == SCRIPT_SCHEMA or facts.get("content_version") == CONTENT_VERSION:
         return
     raise OtherTables(
         f"{path} was begun with other tables than this contend makes: their columns, options or "
@@ -294,7 +294,7 @@ def stored_servers(path: Path) -> dict[str, ServerIdentity]:
 
 
 def _kept_design(folder: RunFolder) -> Design:
-    """How the runs of a folder were made so far. Before there were slices there were runs."""
+    """How the runs of a folder were made so far; a rescued folder may not say it."""
     return Design(**folder.meta().facts.get("way", {"by": "runs"}))
 
 
@@ -414,8 +414,8 @@ def _same_engine(
     if engine and folder.ended():
         listen(
             Notice(
-                f"{folder.path} was begun by a version of contend that left the engine of each run "
-                f"to contend-load; the runs to come use {engine['engine']}"
+                f"{folder.path} does not say which engine its runs had; the runs to come use "
+                f"{engine['engine']}"
             )
         )
     return engine

@@ -133,7 +133,7 @@ def named(parts: Callable[[Run], Sequence[Part]], name: str) -> Find[Part]:
 
 
 def recorded(find: Find[Document], pick: Callable[[Document], Value]) -> Find[Value]:
-    """What `pick` takes from a document. An older contend-load may not have recorded it."""
+    """What `pick` takes from a document; None if it is not in there."""
 
     def read(run: Run) -> Value | None:
         document = find(run)
@@ -146,7 +146,7 @@ def recorded(find: Find[Document], pick: Callable[[Document], Value]) -> Find[Va
 
 
 def field(find: Find[Document], pick: Callable[[Document], float | None]) -> Read:
-    """A figure of a document. An older contend-load may not have recorded it."""
+    """A figure of a document; None if it is not in there."""
 
     def read(run: Run) -> float | None:
         document = find(run)

@@ -59,8 +59,8 @@ def _read(path: Path) -> Glance:
         return _unreadable(path, str(error))
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version > schema.STORE_VERSION:
-            return _unreadable(path, f"a newer contend wrote it (format {version})")
+        if version != schema.STORE_VERSION:
+            return _unreadable(path, f"it has format {version}, which this contend does not read")
         name, question, began, finished, planned, ended, measured = connection.execute(
             _ASKED
         ).fetchone()

@@ -20,8 +20,8 @@ from contend.store import schema
 from contend.store.model import (
     DamagedStore,
     LookRecord,
-    NewerStore,
     NotARunFolder,
+    OtherFormat,
     RunRecord,
     StoreFailed,
 )
@@ -189,7 +189,7 @@ def connect(folder: Path, *, write: bool) -> sqlite3.Connection:
 
     Raises:
         NotARunFolder: the file is another program's database.
-        NewerStore: a newer contend wrote it.
+        OtherFormat: a contend of a different format wrote it.
         DamagedStore: it cannot be read whole; the message says how much can.
         StoreFailed: it is out of reach.
     """
@@ -242,12 +242,10 @@ def _check(connection: sqlite3.Connection, folder: Path) -> None:
             f"{file} was not written by contend",
             hint="Name a folder that `contend run` made.",
         )
-    if version > schema.STORE_VERSION:
-        raise NewerStore(
-            f"{file} has format {version}, and this contend reads formats up to "
-            f"{schema.STORE_VERSION}",
-            hint="Upgrade contend; the folder was not changed.",
-        )
+    if version != schema.STORE_VERSION:
+        written = "SELECT value FROM meta WHERE key = 'contend_version'"
+        writer = connection.execute(written).fetchone() or ("of its version",)
+        raise OtherFormat(file, version, schema.STORE_VERSION, writer[0])
     (verdict, *_) = (row[0] for row in connection.execute("PRAGMA quick_check(1)"))
     if verdict != "ok":
         raise sqlite3.DatabaseError(str(verdict).removeprefix("*** in database main ***\n"))

@@ -24,7 +24,7 @@ from contend.files import read_file, require_own_files
 from contend.locks import Locked, is_locked, lock
 from contend.plan import Plan
 from contend.shape import require, require_moment
-from contend.spec import Cell, Level, Planned
+from contend.spec import SPEC_FORMAT, Cell, Level, Planned
 from contend.store import schema
 from contend.store.database import (
     RESULTS_NAME,
@@ -46,6 +46,7 @@ from contend.store.model import (
     LookRecord,
     Meta,
     NotARunFolder,
+    OtherFormat,
     RunRecord,
     RunStatus,
     StoreFailed,
@@ -235,13 +236,16 @@ class RunFolder:
             values = dict(ask("SELECT key, value FROM meta"))
             planned = ask("SELECT run, block, repeat, cell FROM planned ORDER BY run")
             sessions = ask("SELECT started_at, facts FROM sessions ORDER BY session")
+            writer = require(values.get("contend_version"), str, "contend_version")
+            document = schema.read_json(values.get("experiment"))
+            experiment = require(document, dict[str, Any], "experiment")
+            if (number := experiment.get("format")) != SPEC_FORMAT and isinstance(number, int):
+                raise OtherFormat(self.path / "spec.json", number, SPEC_FORMAT, writer)
             return Meta(
                 store_version=schema.STORE_VERSION,
-                contend_version=require(values.get("contend_version"), str, "contend_version"),
+                contend_version=writer,
                 created_at=_moment(values.get("created_at"), "created_at"),
-                experiment=require(
-                    schema.read_json(values.get("experiment")), dict[str, Any], "experiment"
-                ),
+                experiment=experiment,
                 planned=tuple(schema.planned_from_row(row) for row in planned),
                 sessions=tuple(
                     LabSession(
@@ -443,7 +447,7 @@ WITHIN_PROFILE = "profile"
 def rescue(damaged: Path, into: Path) -> Rescued:
     """Write every run that can be read into a new run folder, which can be shown and resumed, and
     likewise those within it."""
-    # A newer format or another program's file is refused here as everywhere.
+    # A different format or another program's file is refused here as everywhere.
     with suppress(DamagedStore):
         connect(damaged, write=False).close()
     records = read_runs(damaged)

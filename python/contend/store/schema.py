@@ -1,8 +1,5 @@
 """The format of results.sqlite: what is never written in it, tables, rows to records and back.
 
-Format history, kept beside the constant:
-    1  first format: meta, planned, sessions, runs.
-
 The rollback journal is used, not the write-ahead log: between two commits a run folder is one
 complete file that can be copied, read from a read-only medium, or sit on a network file system.
 A run takes seconds and its commit milliseconds, so nothing is lost by it.
@@ -60,6 +57,8 @@ def _reported(document: Any) -> Any:
 
 
 STORE_VERSION = 1
+"""The version of a run folder. Any change that this contend would misread raises it; a folder of a
+different version is refused."""
 
 APPLICATION_ID = 0x636E7464
 """`cntd`: how a results.sqlite is told from any other SQLite file."""
@@ -92,8 +91,7 @@ CREATE TABLE IF NOT EXISTS looks (
   started_at TEXT NOT NULL, ended_at TEXT NOT NULL, figures TEXT NOT NULL, error TEXT
 )
 """
-"""Made with the first look, so that a folder of an older contend can be looked at too, and one
-without looks is as it was."""
+"""Made with the first look: a folder without looks does not have it."""
 
 LOOK_COLUMNS = "look, block, cell, started_at, ended_at, figures, error"
 

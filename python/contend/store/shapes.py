@@ -1,5 +1,5 @@
 """The types of what a run folder holds, beyond those that programs write: what is read of looks at
-causes and of the host's facts; and which keys an older program may have left out."""
+causes and of the host's facts; and which keys may be missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from contend import outcome
 from contend.outcome import ClockOffset, Done, Interval, OpenLoop, ThreadTimes
 from contend.plan import Arrival, Plan, Workload
 from contend.probed import (
-    CheckRecord,
     CpuPair,
     HostUse,
     Probes,
@@ -170,7 +169,7 @@ _NOT_NEGATIVE = {"*": 0.0}
 for _kind in vars(outcome).values():
     if isinstance(_kind, type) and hasattr(_kind, "__required_keys__"):
         LEAST[_kind] = _NOT_NEGATIVE
-        # An older contend-load may have left out what its type has today.
+        # What is put together of slices has only what it needs.
         NEEDED[_kind] = frozenset()
 LEAST[ClockOffset] = {}
 LEAST[OpenLoop] = {"*": 0.0, "backlog_growth_per_s": -1e30}
@@ -178,10 +177,9 @@ LEAST[ThreadTimes] = {"*": 0.0, "host_busy_us": -1e30, "host_stolen_us": -1e30}
 LEAST[CpuPair] = {"handover_ns": 1e-3}
 NULLED.add(Done)
 NEEDED[Done] = frozenset({"qps", "queries"})
-# Likewise an older contend; what it saw nothing of may be null.
+# What the lab saw nothing of may be missing or null.
 NEEDED[Segment] = frozenset({"read_requests"})
 NEEDED[HostUse] = frozenset()
-NEEDED[CheckRecord] = CheckRecord.__required_keys__ - {"measure"}
 NEEDED[ServerRecord] = frozenset()
 NULLED.add(Probes)
 NEEDED[Interval] = frozenset({"index", "start_s", "duration_s", "qps"})

@@ -269,8 +269,7 @@ class TestRefused:
             bench.resume()
 
 
-def test_folders_from_before_the_version_was_written_have_the_first_tables() -> None:
-    """In the facts of a run folder, which then has another table than is made now."""
+def test_tables_that_a_folder_does_not_say_are_different_ones() -> None:
     begun = {"servers": SERVERS}
     with pytest.raises(OtherTables):
         require_same_tables(Path("run"), begun, DataSpec())
@@ -362,7 +361,7 @@ def test_it_goes_on_as_it_began_whatever_there_is_room_for_now(
 
 
 def test_what_goes_on_by_runs_went_by_runs(bench: Bench) -> None:
-    """Folders of a time before there were slices say nothing of it."""
+    """A rescued folder may say nothing of it."""
     with pytest.raises(Interrupted):
         bench.begin(stop_at(4, KeyboardInterrupt()))
     with sqlite3.connect(bench.path / "results.sqlite") as results:

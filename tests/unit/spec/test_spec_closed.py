@@ -38,15 +38,6 @@ def test_published_figures_are_kept_with_their_metric(tmp_path: Path) -> None:
     assert from_dict(to_dict(tried)) == tried
 
 
-def test_figures_of_an_older_folder_are_gains_in_throughput(tmp_path: Path) -> None:
-    stored = to_dict(experiment(tmp_path, SWEEP))
-    for one in stored["published"]:
-        del one["metric"]
-        one["rows"] = [{"cell": {}, "gain_percent": [1, 2, 3]}]
-    published = from_dict(stored).published[0]
-    assert published.metric == "qps" and published.rows[0].figures == ()
-
-
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
