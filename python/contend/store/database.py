@@ -15,16 +15,14 @@ from urllib.parse import quote
 from contend.errors import WorkError
 from contend.files import read_file
 from contend.shape import require
-from contend.spec import Planned
 from contend.store import schema
 from contend.store.model import (
     DamagedStore,
-    LookRecord,
     NotARunFolder,
     OtherFormat,
-    RunRecord,
     StoreFailed,
 )
+from contend.store.schema import RUNS, Record, Table
 
 RESULTS_NAME = "results.sqlite"
 
@@ -90,33 +88,17 @@ def _only_tables(
     return sqlite3.SQLITE_DENY if endless else sqlite3.SQLITE_OK
 
 
-def read_runs(folder: Path) -> list[RunRecord]:
-    """The runs that can be read. How many cannot is not known: their keys may be gone too."""
-    records: list[RunRecord] = []
-    for row in _rows(folder, "runs", "sequence", schema.RUN_COLUMNS):
+def read_table(folder: Path, table: Table[Record]) -> list[Record]:
+    """The records that can be read. How many cannot is not known: their keys may be gone too."""
+    records: list[Record] = []
+    for row in _rows(folder, table.name, table.key, ", ".join(table.columns)):
         with suppress(ValueError, TypeError):
-            records.append(schema.run_from_row(row))
+            records.append(table.record(row))
     return records
-
-
-def read_looks(folder: Path) -> list[LookRecord]:
-    """The looks that can be read; none if none was taken."""
-    records: list[LookRecord] = []
-    for row in _rows(folder, "looks", "sequence", schema.LOOK_COLUMNS):
-        with suppress(ValueError, TypeError):
-            records.append(schema.look_from_row(row))
-    return records
-
-
-def read_planned(folder: Path) -> list[Planned]:
-    rows = list(_rows(folder, "planned", "run", "run, block, repeat, cell"))
-    try:
-        return [schema.planned_from_row(row) for row in rows]
-    except (ValueError, TypeError):
-        return []
 
 
 def read_sessions(folder: Path) -> list[dict[str, Any]]:
+    """The facts of all sessions; none if those of one cannot be read."""
     rows = _rows(folder, "sessions", "session", "facts")
     try:
         return [require(schema.read_json(row[0]), dict[str, Any]) for row in rows]
@@ -218,7 +200,7 @@ def unreadable(folder: Path, cause: Exception) -> WorkError:
             f"cannot read {file}: {cause}",
             hint="Check the permissions and the file system there; the file was not changed.",
         )
-    readable = len(read_runs(folder))
+    readable = len(read_table(folder, RUNS))
     if readable:
         kept = f"{readable} run{'s' if readable != 1 else ''} in it can still be read"
         hint = (

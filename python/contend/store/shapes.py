@@ -3,6 +3,7 @@ causes and of the host's facts; and which keys may be missing."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
 
 from contend import outcome
@@ -18,8 +19,8 @@ from contend.probed import (
     SessionFacts,
 )
 from contend.shape import LEAST, NEEDED, NULLED, require, require_moment
-from contend.spec import Level, Planned
-from contend.store.model import LookRecord, RunRecord, RunStatus
+from contend.spec import Level
+from contend.store.model import RunStatus
 
 Cell = dict[str, Level]
 
@@ -186,48 +187,61 @@ NEEDED[Interval] = frozenset({"index", "start_s", "duration_s", "qps"})
 NEEDED[Plan] = NEEDED[Arrival] = NEEDED[Workload] = frozenset()
 
 
-def require_run(record: RunRecord) -> RunRecord:
-    """The record, if all of it has its shape; raises WrongShape."""
-    where = f"run {record.run}"
-    for name in ("run", "block", "repeat"):
-        require(getattr(record, name), int, where, name)
-    require(record.status, RunStatus, where, "status")
-    require_moment(record.started_at, where, "started_at")
-    require_moment(record.ended_at, where, "ended_at")
-    require(record.cell, Cell, where, "cell")
-    require(record.plan, Plan, where, "plan")
-    require(record.done, Done | None, where, "done")
-    require(record.intervals, list[Interval], where, "intervals")
-    require(record.probes, Probes, where, "probes")
-    require(record.warnings, list[RunWarning], where, "warnings")
-    require(record.error, RunError | None, where, "error")
-    return record
+class RunShape(TypedDict):
+    run: int
+    block: int
+    repeat: int
+    cell: Cell
+    status: RunStatus
+    started_at: str
+    ended_at: str
+    plan: Plan
+    done: Done | None
+    intervals: list[Interval]
+    probes: Probes
+    warnings: list[RunWarning]
+    error: RunError | None
 
 
-def require_look(record: LookRecord) -> LookRecord:
-    """The same of a look."""
-    where = f"look {record.look} of block {record.block}"
-    require(record.look, str, where, "look")
-    require(record.block, int, where, "block")
-    require(record.error, str | None, where, "error")
-    require(record.cell, Cell, where, "cell")
-    kind = _OF_LOOKS.get(record.look) if record.error is None else None
-    require(record.figures, kind or dict[str, Any], where, "figures")
-    return record
+class LookShape(TypedDict):
+    look: str
+    block: int
+    cell: Cell
+    figures: dict[str, Any]
+    error: str | None
 
 
-def require_planned(planned: Planned) -> Planned:
+class PlannedShape(TypedDict):
+    run: int
+    block: int
+    repeat: int
+    cell: Cell
+
+
+def check_run(values: Mapping[str, Any]) -> None:
+    """Raise WrongShape if these are not the fields of a RunRecord."""
+    where = f"run {values['run']}"
+    require(values, RunShape, where)
+    for name in ("started_at", "ended_at"):
+        require_moment(values[name], where, name)
+
+
+def check_look(values: Mapping[str, Any]) -> None:
+    """The same of a LookRecord."""
+    where = f"look {values['look']} of block {values['block']}"
+    require(values, LookShape, where)
+    if values["error"] is None and values["look"] in _OF_LOOKS:
+        require(values["figures"], _OF_LOOKS[values["look"]], where, "figures")
+
+
+def check_planned(values: Mapping[str, Any]) -> None:
     """The same of a planned run."""
-    where = f"planned run {planned.run}"
-    for name in ("run", "block", "repeat"):
-        require(getattr(planned, name), int, where, name)
-    require(planned.cell, Cell, where, "cell")
-    return planned
+    require(values, PlannedShape, f"planned run {values['run']}")
 
 
 def require_facts(facts: Any, session: int) -> SessionFacts:
-    """The same of what is known of a session."""
-    require(facts, SessionFacts, f"session {session}")
-    require(facts, HostFacts, f"session {session}")
-    checked: SessionFacts = facts
+    """What is known of a session; raises WrongShape if it is something else."""
+    where = f"session {session}"
+    require(facts, HostFacts, where)
+    checked: SessionFacts = require(facts, SessionFacts, where)
     return checked
