@@ -243,7 +243,7 @@ def resume(
         _require_same_servers(folder, equipment.servers)
         design = _kept_design(folder)
         is_over = folder.meta().finished or (
-            not is_open(stored) and len(folder.ended()) == folder.planned_count()
+            not is_open(stored) and len(folder.ended()) == len(folder.meta().planned)
         )
         if is_over and not looks:
             listen(Notice(f"{path} is complete already: nothing is left to run"))
@@ -307,7 +307,7 @@ def _conduct(
     looks: Sequence[str],
 ) -> bool:
     """Make the runs that are left, then take the looks; whether one of these found something."""
-    total, ended = folder.planned_count(), len(folder.ended())
+    total, ended = len(folder.meta().planned), len(folder.ended())
     watch = HostWatch(equipment.ask_cpus, experiment.compare.wait_for_calm_s or 0.0, listen)
     with _resumable(folder, listen):
         # Nothing of ours runs yet.
@@ -383,7 +383,7 @@ def _resumable(folder: RunFolder, listen: Listener) -> Iterator[None]:
 
 
 def _stored(folder: RunFolder) -> str:
-    ended, total = len(folder.ended()), folder.planned_count()
+    ended, total = len(folder.ended()), len(folder.meta().planned)
     return f"{ended} of {total} runs are stored in {folder.path}"
 
 

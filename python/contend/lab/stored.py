@@ -16,14 +16,16 @@ from contend.load import Address, plan_of
 from contend.settings.plan_keys import SUPPLIED
 from contend.settings.values import shown
 from contend.spec import (
+    CellKey,
     Experiment,
+    cell_key,
     cell_spec,
     has_word,
     hide_in_comments,
     place_of_secret,
     to_dict,
 )
-from contend.store import RunFolder
+from contend.store import RunFolder, RunRecord
 
 
 def kept(experiment: Experiment, passwords: Collection[str]) -> dict[str, Any]:
@@ -101,15 +103,20 @@ def require_same_experiment(
 
 def _require_same_asked(folder: RunFolder, stored: Experiment) -> None:
     """Each cell asks what it asked in its runs so far."""
-    for run, cell, plan in folder.asked():
-        asked = _as_json(plan["workload"])
-        again = plan_of(cell_spec(stored, cell), Address(), seed=0, watch_pid=None)
+    first: dict[CellKey, RunRecord] = {}
+    for record in folder.records(intervals=False):
+        if record.status == "ok":
+            first.setdefault(cell_key(record.cell), record)
+    for record in first.values():
+        asked = _as_json(record.plan["workload"])
+        again = plan_of(cell_spec(stored, record.cell), Address(), seed=0, watch_pid=None)
         now = _as_json(again["workload"])
         # Of the tables, those that are there have the last word.
         for name in sorted(asked.keys() - SUPPLIED):
             if asked[name] != now.get(name):
                 raise ChangedExperiment(
-                    f"run {run} of {folder.path} asked workload.{name} = {shown(asked[name])}, "
+                    f"run {record.run} of {folder.path} asked workload.{name} = "
+                    f"{shown(asked[name])}, "
                     f"and {shown(now.get(name))} would be asked now",
                     hint="Start a new run.",
                 )

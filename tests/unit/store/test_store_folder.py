@@ -242,11 +242,9 @@ def test_what_is_asked_is_stored_as_it_is(tmp_path: Path, record: Callable[..., 
         plan = {"version": 1, "workload": workload, "server": {"password": "x1"}}
         folder.append(record(0, cell=cell, plan=plan))
         (stored,), meta = folder.records(), folder.meta()
-        asked = folder.asked()
     assert meta.experiment == experiment and meta.planned[0].cell == cell
     assert stored.plan["workload"] == workload and stored.cell == cell
     assert stored.plan["server"] == {"password": "***"}
-    assert asked == [(0, cell, stored.plan)]
     assert (tmp_path / "run" / "experiment.toml").read_text() == SAID
     assert json.loads((tmp_path / "run" / "spec.json").read_text()) == experiment
 
@@ -266,7 +264,6 @@ def test_counting_what_ended_reads_no_document(
             (1, 0, "failed"),
             (3, 1, "ok"),
         ]
-        assert again.planned_count() == 10
         assert read == []
         again.records()
         assert sum("latency_us" in text for text in read) == 2
