@@ -22,7 +22,7 @@ from contend.store.model import (
     OtherFormat,
     StoreFailed,
 )
-from contend.store.schema import RUNS, Record, Table
+from contend.store.schema import RUNS, Record, StoredTable
 
 RESULTS_NAME = "results.sqlite"
 
@@ -88,7 +88,7 @@ def _only_tables(
     return sqlite3.SQLITE_DENY if endless else sqlite3.SQLITE_OK
 
 
-def read_table(folder: Path, table: Table[Record]) -> list[Record]:
+def read_table(folder: Path, table: StoredTable[Record]) -> list[Record]:
     """The records that can be read. How many cannot is not known: their keys may be gone too."""
     records: list[Record] = []
     for row in _rows(folder, table.name, table.key, ", ".join(table.columns)):

@@ -152,7 +152,7 @@ _DECODER = json.JSONDecoder(parse_int=_whole, parse_float=_decimal, parse_consta
 
 
 @dataclass(frozen=True, slots=True)
-class Table(Generic[Record]):
+class StoredTable(Generic[Record]):
     """A table whose rows are records of one type; columns are fields.
 
     documents: columns that hold JSON. `check`: what raises WrongShape for wrong values.
@@ -203,7 +203,7 @@ _REPORTED = frozenset({"probes", "warnings", "error"})
 _NULLED = frozenset({"done", "error"})
 _ALIKE = frozenset({"cell", "plan", "warnings", "error"})
 
-PLANNED = Table(
+PLANNED = StoredTable(
     "planned",
     "run",
     ("run", "block", "repeat", "cell"),
@@ -211,7 +211,7 @@ PLANNED = Table(
     Planned,
     check_planned,
 )
-LOOKS = Table(
+LOOKS = StoredTable(
     "looks",
     "sequence",
     ("look", "block", "cell", "started_at", "ended_at", "figures", "error"),
@@ -220,7 +220,7 @@ LOOKS = Table(
     check_look,
 )
 _DOCUMENTS = ("cell", "plan", "done", "intervals", "probes", "warnings", "error")
-RUNS = Table(
+RUNS = StoredTable(
     "runs",
     "sequence",
     ("run", "block", "repeat", "status", "started_at", "ended_at", *_DOCUMENTS),

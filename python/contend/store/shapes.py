@@ -187,7 +187,7 @@ NEEDED[Interval] = frozenset({"index", "start_s", "duration_s", "qps"})
 NEEDED[Plan] = NEEDED[Arrival] = NEEDED[Workload] = frozenset()
 
 
-class RunShape(TypedDict):
+class RunRow(TypedDict):
     run: int
     block: int
     repeat: int
@@ -203,7 +203,7 @@ class RunShape(TypedDict):
     error: RunError | None
 
 
-class LookShape(TypedDict):
+class LookRow(TypedDict):
     look: str
     block: int
     cell: Cell
@@ -211,7 +211,7 @@ class LookShape(TypedDict):
     error: str | None
 
 
-class PlannedShape(TypedDict):
+class PlannedRow(TypedDict):
     run: int
     block: int
     repeat: int
@@ -221,7 +221,7 @@ class PlannedShape(TypedDict):
 def check_run(values: Mapping[str, Any]) -> None:
     """Raise WrongShape if these are not the fields of a RunRecord."""
     where = f"run {values['run']}"
-    require(values, RunShape, where)
+    require(values, RunRow, where)
     for name in ("started_at", "ended_at"):
         require_moment(values[name], where, name)
 
@@ -229,14 +229,14 @@ def check_run(values: Mapping[str, Any]) -> None:
 def check_look(values: Mapping[str, Any]) -> None:
     """The same of a LookRecord."""
     where = f"look {values['look']} of block {values['block']}"
-    require(values, LookShape, where)
+    require(values, LookRow, where)
     if values["error"] is None and values["look"] in _OF_LOOKS:
         require(values["figures"], _OF_LOOKS[values["look"]], where, "figures")
 
 
 def check_planned(values: Mapping[str, Any]) -> None:
     """The same of a planned run."""
-    require(values, PlannedShape, f"planned run {values['run']}")
+    require(values, PlannedRow, f"planned run {values['run']}")
 
 
 def require_facts(facts: Any, session: int) -> SessionFacts:
