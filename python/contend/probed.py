@@ -535,8 +535,8 @@ class WhyFacts(TypedDict):
 
 
 class SessionFacts(TypedDict, total=False):
-    """What is known when a session of a run folder begins. Those from `machine` on are the host's,
-    as `contend.host.facts` has them.
+    """What is known when a session of a run folder begins. A key is missing if an older contend did
+    not know it. Those from `machine` on are the host's, as `contend.host.facts` has them.
 
     servers: by the experiment's names of them.
     content_version: of the tables that contend makes.

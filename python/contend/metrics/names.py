@@ -66,7 +66,7 @@ def _time(
 ) -> Read:
     def figure(document: read.Document) -> float | None:
         recorded = times(document)
-        # Of nothing there is no time.
+        # Of nothing there is no time. An older contend-load did not say of how many it is.
         if recorded is None or ("count" in recorded and recorded["count"] == 0):
             return None
         return recorded[end]

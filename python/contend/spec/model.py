@@ -333,7 +333,9 @@ class Experiment:
 
 
 SPEC_FORMAT = 5
-"""Version of the stored form: a change that this contend would misread raises it."""
+"""Version of the stored form. A change that an older contend would misread raises it.
+2: the load names its engine. 3: the base is the value of each setting, by path; the metrics.
+4: what the levels are called. 5: the gate."""
 
 
 def to_dict(experiment: Experiment) -> dict[str, Any]:
@@ -344,27 +346,27 @@ def to_dict(experiment: Experiment) -> dict[str, Any]:
 
 
 def from_dict(stored: Mapping[str, Any]) -> Experiment:
-    """The experiment that `to_dict` wrote; raises SpecError if it is damaged or of a different
-    format."""
+    """The experiment that `to_dict` wrote; raises SpecError if it is damaged or newer."""
     number = stored.get("format")
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise SpecError("the stored experiment has no format number")
-    if number != SPEC_FORMAT:
+    if number > SPEC_FORMAT:
         raise SpecError(
             f"the stored experiment has format {number}, and this version of contend reads "
             f"{SPEC_FORMAT}",
-            hint="Read it with the contend that wrote it.",
+            hint="Read it with the newer contend that wrote it.",
         )
     try:
         require_stored(stored)
-        return _experiment(stored)
+        return _experiment(stored, number)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise SpecError(f"the stored experiment is damaged: {error}") from error
 
 
-def _experiment(stored: Mapping[str, Any]) -> Experiment:
+def _experiment(stored: Mapping[str, Any], number: int) -> Experiment:
     parts = {name: value for name, value in stored.items() if name != "format"}
-    base = parts["base"]
+    base = parts["base"] if number >= 3 else _by_path(parts["base"])
+    # What a later contend can vary had its default in an experiment that could not say it.
     require_base(base)
     parts["base"] = CellSpec({str(path): value for path, value in base.items()})
     unknown = parts["base"].values.keys() - CellSpec().values.keys()
@@ -373,15 +375,26 @@ def _experiment(stored: Mapping[str, Any]) -> Experiment:
     parts["factors"] = tuple(Factor(f["path"], tuple(f["levels"])) for f in parts["factors"])
     compare = dict(parts["compare"])
     for several in ("metric", "adjust"):
-        compare[several] = tuple(compare[several])
+        if several in compare:
+            compare[several] = tuple(compare[several])
     parts["compare"] = CompareSpec(**compare)
     parts["published"] = tuple(_published(p) for p in parts["published"])
     parts["words"] = {
         path: Words(one["change"], one["levels"], tuple(one["plural"]))
-        for path, one in parts["words"].items()
+        for path, one in parts.get("words", {}).items()
     }
     parts["overrides"] = tuple(parts["overrides"])
     return Experiment(**parts)
+
+
+def _by_path(base: Mapping[str, Any]) -> dict[str, Any]:
+    """The sections of the formats before 3, with durations named by their unit."""
+    values: dict[str, Any] = {}
+    for section in ("server", "data", "load"):
+        for name, value in base[section].items():
+            values[f"{section}.{name.removesuffix('_s')}"] = value
+    workload = base["workload"]
+    return {**values, "workload": {"kind": workload["kind"], **workload["parameters"]}}
 
 
 def _published(stored: Mapping[str, Any]) -> Published:
@@ -391,7 +404,7 @@ def _published(stored: Mapping[str, Any]) -> Published:
         PublishedRow(
             cell=dict(r["cell"]),
             gain_percent=tuple(r["gain_percent"]),
-            figures=tuple(r["figures"]),
+            figures=tuple(r.get("figures", ())),
         )
         for r in parts["rows"]
     )

@@ -155,7 +155,7 @@ def test_resuming_where_it_is_refused_runs_nothing(bench: Bench) -> None:
     assert len(bench.kept()) == 1
 
 
-def test_a_folder_that_does_not_say_its_engine_is_continued_with_a_notice(bench: Bench) -> None:
+def test_a_folder_of_before_is_gone_on_with_and_told_of(bench: Bench) -> None:
     bench.interrupted(bench.tiny())
     with contextlib.closing(sqlite3.connect(bench.path / "results.sqlite")) as database:
         database.execute("UPDATE sessions SET facts = json_remove(facts, ?)", ("$.load_generator",))

@@ -361,7 +361,7 @@ def test_it_goes_on_as_it_began_whatever_there_is_room_for_now(
 
 
 def test_what_goes_on_by_runs_went_by_runs(bench: Bench) -> None:
-    """A rescued folder may say nothing of it."""
+    """Folders of a time before there were slices say nothing of it."""
     with pytest.raises(Interrupted):
         bench.begin(stop_at(4, KeyboardInterrupt()))
     with sqlite3.connect(bench.path / "results.sqlite") as results:
