@@ -1,7 +1,5 @@
 """Whether a document has the shape of a type: checked once, where a run folder is read, so that
-whoever reads it behind that can trust the type.
-
-A key that the type does not know is left alone, because a later contend may have written it.
+whoever reads it behind that can trust the type. A key that the type does not know is left alone.
 """
 
 from __future__ import annotations
@@ -87,8 +85,8 @@ def require_moment(value: Any, *path: str | int) -> datetime:
 
 
 NEEDED: dict[type, frozenset[str]] = {}
-"""Of a type whose keys an older program may have left out: those that it always wrote. Of any other
-type all keys are needed that the type needs."""
+"""Of a type of which not all is always written: the keys that are. Of any other type all keys are
+needed that the type needs."""
 
 NULLED: set[type] = set()
 """Types whose values may be null: what JSON cannot say does not cost a run."""

@@ -5,34 +5,25 @@ A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=
 
 from __future__ import annotations
 
-import asyncio
 import html
 import re
 import shutil
 import socket
-from collections.abc import MutableMapping
 from pathlib import Path
-from typing import Any
 
 import needs
 import pytest
+from asked_pages import TOKEN, ask
 from many_runs import write_runs
 from transcripts import check
 
 from contend.cli.main import main
 
-try:
-    from contend.runs.pages import application
-except ImportError:
-    application = None  # type: ignore[assignment]
-
-TOKEN, PORT = "a-token", 4711
-
 
 @pytest.fixture(autouse=True)
 def with_the_packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    if application is None:
-        needs.missing("starlette or uvicorn is missing: pip install 'contend[serve]'")
+    needs.module("starlette")
+    needs.module("uvicorn")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
@@ -63,33 +54,11 @@ def test_what_cannot_be_served(capsys: pytest.CaptureFixture[str]) -> None:
 
 def asked(folder: Path, path: str, *, token: str = TOKEN, method: str = "GET") -> str:
     """Status and words of an answer, without its markup."""
-    address, _, query = path.partition("?")
-    scope: MutableMapping[str, Any] = {
-        "type": "http",
-        "method": method,
-        "path": address,
-        "raw_path": address.encode(),
-        "query_string": query.encode(),
-        "root_path": "",
-        "headers": [
-            (b"host", f"127.0.0.1:{PORT}".encode()),
-            (b"cookie", f"contend_token_{PORT}={token}".encode()),
-        ],
-    }
-    sent: list[MutableMapping[str, Any]] = []
-
-    async def receive() -> MutableMapping[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: MutableMapping[str, Any]) -> None:
-        sent.append(message)
-
-    asyncio.run(application(folder, TOKEN, PORT)(scope, receive, send))
-    body = b"".join(one.get("body", b"") for one in sent).decode()
-    words = re.sub(r"<(style|script)>.*?</\1>|<title>.*?</title>", "", body, flags=re.S)
+    answer = ask(folder, path, token=token, method=method)
+    words = re.sub(r"<(style|script)>.*?</\1>|<title>.*?</title>", "", answer.text, flags=re.S)
     lines = (line.strip() for line in re.sub(r"<[^>]*>", "\n", words).splitlines())
     text = html.unescape("\n".join(filter(None, lines)))
-    return f"{method} {path}\n{sent[0]['status']}\n{text}\n"
+    return f"{method} {path}\n{answer.status}\n{text}\n"
 
 
 def test_pages_that_cannot_be_shown(tmp_path: Path) -> None:

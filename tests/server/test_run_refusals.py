@@ -141,7 +141,7 @@ class TestFolder:
     def done(self, lab: Lab, tiny_run: Finished) -> None:
         lab.begin_from(tiny_run.lab)
 
-    def test_of_a_newer_format(self, lab: Lab) -> None:
+    def test_of_a_different_format(self, lab: Lab) -> None:
         with sqlite3.connect(lab.out / "results.sqlite") as connection:
             connection.execute("PRAGMA user_version = 999")
         connection.close()

@@ -44,17 +44,16 @@ def add_gate(parser: argparse.ArgumentParser) -> None:
 
 def check_gate(args: argparse.Namespace, *, has_gate: bool) -> None:
     """Refuse what would fail after everything was measured; raises RequestError."""
-    if not has_gate:
-        for option, given in (
-            ("--junit", args.junit),
-            ("--markdown", args.markdown),
-            ("--if-not-certain", args.if_not_certain if args.if_not_certain != "4" else None),
-        ):
-            if given is not None:
-                raise RequestError(
-                    f"{option} is of a gate, and there is none",
-                    hint="Add --fail-if-slower 3%.",
-                )
+    given = {
+        "--junit": args.junit,
+        "--markdown": args.markdown,
+        "--if-not-certain": None if args.if_not_certain == "4" else args.if_not_certain,
+    }
+    for option, value in given.items():
+        if value is not None and not has_gate:
+            raise RequestError(
+                f"{option} is of a gate, and there is none", hint="Add --fail-if-slower 3%."
+            )
     for option, path in (("--junit", args.junit), ("--markdown", args.markdown)):
         if path is None:
             continue

@@ -83,9 +83,8 @@ def _found_by_doctor(study: Study) -> Iterator[RunCondition]:
     found = study.meta.facts.get("doctor") or ()
     for check in sorted(found, key=lambda one: _SEVERITIES.index(one["severity"])):
         name, text = str(check["id"]), str(check["evidence"])
-        # Records of earlier versions do not say in what it shows.
-        measure = check.get("measure")
-        yield RunCondition("host", "doctor", name, check["severity"], text, "not found", measure)
+        seen, measure = check["severity"], check["measure"]
+        yield RunCondition("host", "doctor", name, seen, text, "not found", measure)
 
 
 def _servers(study: Study) -> Iterator[RunCondition]:

@@ -59,8 +59,10 @@ from contend.settings.plan_keys import SUPPLIED
 from contend.settings.values import shown
 from contend.spec import (
     SCRIPT_SCHEMA,
+    CellKey,
     DataSpec,
     Experiment,
+    cell_key,
     cell_spec,
     cell_specs,
     from_dict,
@@ -74,7 +76,7 @@ from contend.spec import (
     refuse_settings,
     to_dict,
 )
-from contend.store import RunFolder
+from contend.store import RunFolder, RunRecord
 
 Identities = Mapping[str, ServerIdentity]
 """kind -> what is recorded of the server: kind, version, source."""
@@ -238,7 +240,7 @@ def resume(
         _require_same_servers(folder, equipment.servers)
         design = _kept_design(folder)
         is_over = folder.meta().finished or (
-            not is_open(stored) and len(folder.ended()) == folder.planned_count()
+            not is_open(stored) and len(folder.ended()) == len(folder.meta().planned)
         )
         if is_over and not looks:
             listen(Notice(f"{path} is complete already: nothing is left to run"))
@@ -265,7 +267,7 @@ def require_same_tables(path: Path, facts: SessionFacts, data: DataSpec) -> None
     Raises:
         RequestError: the figures of the two could not be compared.
     """
-    if data.schema == SCRIPT_SCHEMA or facts.get("content_version", 1) == CONTENT_VERSION:
+    if data.schema == SCRIPT_SCHEMA or facts.get("content_version") == CONTENT_VERSION:
         return
     raise RequestError(
         f"{path} was begun with other tables than this contend makes: their columns, options or "
@@ -285,6 +287,7 @@ def stored_servers(path: Path) -> dict[str, ServerIdentity]:
 
 
 def _kept_design(folder: RunFolder) -> Design:
+    """How the runs of a folder were made so far; a rescued folder may not say it."""
     return Design(**folder.meta().facts.get("way", {"by": "runs"}))
 
 
@@ -297,7 +300,7 @@ def _conduct(
     looks: Sequence[LookAtCause],
 ) -> bool:
     """Make the runs that are left, then take the looks; whether one of these found something."""
-    total, ended = folder.planned_count(), len(folder.ended())
+    total, ended = len(folder.meta().planned), len(folder.ended())
     watch = HostWatch(equipment.ask_cpus, experiment.compare.wait_for_calm_s or 0.0, listen)
     with _resumable(folder, listen):
         # Nothing of ours runs yet.
@@ -351,7 +354,7 @@ def _resumable(folder: RunFolder, listen: Listener) -> Iterator[None]:
 
 
 def _stored(folder: RunFolder) -> str:
-    ended, total = len(folder.ended()), folder.planned_count()
+    ended, total = len(folder.ended()), len(folder.meta().planned)
     return f"{ended} of {total} runs are stored in {folder.path}"
 
 
@@ -382,8 +385,8 @@ def _same_engine(
     if engine and folder.ended():
         listen(
             Notice(
-                f"{folder.path} was begun by a version of contend that left the engine of each run "
-                f"to contend-load; the runs to come use {engine['engine']}"
+                f"{folder.path} does not say which engine its runs had; the runs to come use "
+                f"{engine['engine']}"
             )
         )
     return engine
@@ -497,15 +500,20 @@ def require_same_experiment(
 
 def _require_same_asked(folder: RunFolder, stored: Experiment) -> None:
     """Each cell asks what it asked in its runs so far."""
-    for run, cell, plan in folder.asked():
-        asked = _as_json(plan["workload"])
-        again = plan_of(cell_spec(stored, cell), Address(), seed=0, watch_pid=None)
+    first: dict[CellKey, RunRecord] = {}
+    for record in folder.records(intervals=False):
+        if record.status == "ok":
+            first.setdefault(cell_key(record.cell), record)
+    for record in first.values():
+        asked = _as_json(record.plan["workload"])
+        again = plan_of(cell_spec(stored, record.cell), Address(), seed=0, watch_pid=None)
         now = _as_json(again["workload"])
         # Of the tables, those that are there have the last word.
         for name in sorted(asked.keys() - SUPPLIED):
             if asked[name] != now.get(name):
                 raise RequestError(
-                    f"run {run} of {folder.path} asked workload.{name} = {shown(asked[name])}, "
+                    f"run {record.run} of {folder.path} asked workload.{name} = "
+                    f"{shown(asked[name])}, "
                     f"and {shown(now.get(name))} would be asked now",
                     hint="Start a new run.",
                 )

@@ -115,7 +115,7 @@ def _by_what(study: Study) -> str:
         )
     why = study.way.get("why")
     return "In runs of their own, and not in slices: " + (
-        f"{why}." if why else "the experiment says so, or was made before there were slices."
+        f"{why}." if why else "the experiment says so."
     )
 
 

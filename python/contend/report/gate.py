@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
+from collections.abc import Sequence
 
-from contend.findings import Analysis, Gated, ReleaseGate, Study, slowdown_of
+from contend.findings import Analysis, Gated, ReleaseGate, Study, gate_of, slowdown_of
 from contend.outside import clean, one_line
 from contend.report.basis import repeat_s
 from contend.report.model import GateRow, GateText
@@ -24,15 +24,23 @@ _WORDS = {"passed": "passed", "slower": "slower", "uncertain": "not certain"}
 _NAMED = 3
 
 
-def gate_text(gate: ReleaseGate, title: str, *, more: Mapping[int, str] | None = None) -> GateText:
+def gate_text(gate: ReleaseGate, title: str, *, more: Sequence[str] = ()) -> GateText:
     """A gate as rows and a line.
 
     Args:
         title: what was measured.
-        more: by the number of a cell, what would make it certain.
+        more: cell by cell, what would make it certain.
     """
-    more = more or {}
-    rows = tuple(_row(gate, one, more.get(at, "")) for at, one in enumerate(gate.cells))
+    rows = tuple(
+        GateRow(
+            place=cell_phrase(one.cell),
+            outcome=one.outcome,
+            change="" if one.finding is None else gain_text(one.finding.change),
+            finding=one.finding,
+            says=_says(gate, one, told),
+        )
+        for one, told in zip(gate.cells, more or [""] * len(gate.cells), strict=True)
+    )
     return GateText(
         title=title,
         metric=gate.metric,
@@ -43,33 +51,23 @@ def gate_text(gate: ReleaseGate, title: str, *, more: Mapping[int, str] | None =
     )
 
 
-def gate_of_study(
-    study: Study, analysis: Analysis | None, gate: ReleaseGate | None
-) -> GateText | None:
+def gate_of_study(study: Study, analysis: Analysis | None) -> GateText | None:
     """The gate of an experiment; None if there is none."""
+    gate = gate_of(study, analysis)
     if gate is None:
         return None
-    more = {}
-    for at, one in enumerate(gate.cells):
-        if one.outcome == "uncertain" and analysis is not None:
-            more[at] = _would_take(study, analysis, gate.limit, one)
+    more = [
+        _would_take(study, analysis, gate.limit, one)
+        if one.outcome == "uncertain" and analysis is not None
+        else ""
+        for one in gate.cells
+    ]
     return gate_text(gate, study.experiment.name, more=more)
 
 
 def percent_text(share: float) -> str:
     """`3 %`, `0.5 %`: a limit as it was given."""
     return f"{share * 100:.10g} %"
-
-
-def _row(gate: ReleaseGate, one: Gated, more: str) -> GateRow:
-    found = one.finding
-    return GateRow(
-        place=cell_phrase(one.cell),
-        outcome=one.outcome,
-        change="" if found is None else gain_text(found.change),
-        finding=found,
-        says=_says(gate, one, more),
-    )
 
 
 def _says(gate: ReleaseGate, one: Gated, more: str) -> str:
@@ -153,24 +151,27 @@ def junit_of(text: GateText, *, uncertain: str) -> str:
 
 def markdown_of(text: GateText, notes: tuple[str, ...] = ()) -> str:
     """A comment: what the gate says, a table of its cells, and what it rests on."""
-    heads = ("cell", f"{text.metric.title}, change in %", "n", "")
     rows = [
-        (
-            row.place,
-            row.change or "not measured",
-            str(row.finding.change.n) if row.finding is not None else "0",
-            row.says,
-        )
-        for row in text.rows
+        ("cell", f"{text.metric.title}, change in %", "n", ""),
+        *(
+            (
+                row.place,
+                row.change or "not measured",
+                "0" if row.finding is None else str(row.finding.change.n),
+                row.says,
+            )
+            for row in text.rows
+        ),
     ]
+    table = [f"| {' | '.join(map(_cell, row))} |" for row in rows]
     lines = [
         MARK.format(one_line(text.title).replace("--", "- -")),
         f"**contend, {_cell(text.title)}: gate {_WORDS[text.outcome]}** "
         f"(limit: {percent_text(text.limit)} slower)",
         "",
-        f"| {' | '.join(heads)} |",
-        f"|{'---|' * len(heads)}",
-        *(f"| {' | '.join(map(_cell, row))} |" for row in rows),
+        table[0],
+        "|---|---|---|---|",
+        *table[1:],
         "",
         "±: half of the interval. All intervals of the gate hold together, and its outcome is read "
         "off them.",

@@ -7,7 +7,6 @@ What cannot be read is listed with the reason.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -59,8 +58,8 @@ def _read(path: Path) -> Glance:
         return _unreadable(path, str(error))
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version > schema.STORE_VERSION:
-            return _unreadable(path, f"a newer contend wrote it (format {version})")
+        if version != schema.STORE_VERSION:
+            return _unreadable(path, f"it has format {version}, which this contend does not read")
         name, question, began, finished, planned, ended, measured = connection.execute(
             _ASKED
         ).fetchone()
@@ -87,11 +86,9 @@ def _with_lock(one: Glance) -> Glance:
     return replace(one, state="under way")
 
 
-Stamp = tuple[int, int, int]
-"""A file's inode, size, and time of its last change in ns: each commit changes it."""
-
-Kept = dict[str, tuple[Stamp, Glance]]
-"""By the name of the folder what was read when its file had that stamp."""
+Kept = dict[str, tuple[tuple[int, int, int], Glance]]
+"""By the name of the folder what was read of its file, and the file's inode, size, and time of its
+last change in ns: each commit changes one of them."""
 
 
 def glances(folder: Path, kept: Kept | None = None) -> list[Glance]:
@@ -105,18 +102,15 @@ def glances(folder: Path, kept: Kept | None = None) -> list[Glance]:
     """
     kept = {} if kept is None else kept
     found: Kept = {}
-    with os.scandir(folder) as children:
-        for child in children:
-            try:
-                told = Path(child.path, RESULTS_NAME).stat()
-            except OSError:
-                continue
-            stamp = (told.st_ino, told.st_size, told.st_mtime_ns)
-            before, one = kept.get(child.name, (None, None))
-            if one is None or before != stamp:
-                one = _read(folder / child.name)
-            found[child.name] = stamp, one
+    for path in sorted(folder.iterdir()):
+        try:
+            told = (path / RESULTS_NAME).stat()
+        except OSError:
+            continue
+        stamp = (told.st_ino, told.st_size, told.st_mtime_ns)
+        before = kept.get(path.name)
+        found[path.name] = before if before and before[0] == stamp else (stamp, _read(path))
     kept.clear()
     kept.update(found)
-    by_name = [_with_lock(found[name][1]) for name in sorted(found)]
-    return sorted(by_name, key=lambda one: one.began, reverse=True)
+    listed = (_with_lock(one) for _, one in found.values())
+    return sorted(listed, key=lambda one: one.began, reverse=True)

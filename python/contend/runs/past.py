@@ -87,15 +87,8 @@ def read_runs(
             unmeasured += 1
     _refuse_several(found)
     runs = _each_once(sorted(found, key=lambda run: run.began), notices)
-    total = len(runs) + unmeasured
-    if len(runs) < 2 and unmeasured and total > 1:
-        raise WorkError(
-            f"a history needs two runs or more, and nothing was measured in {unmeasured} of "
-            f"the {total} here.",
-            detail="\n".join(notices),
-        )
     if len(runs) < 2:
-        raise _too_few(runs, experiment, others, notices)
+        raise _too_few(runs, unmeasured, experiment, others, notices)
     for run in runs:
         if not run.study.finished:
             notices.append(
@@ -167,8 +160,20 @@ def _each_once(runs: Sequence[PastRun], notices: list[str]) -> list[PastRun]:
 
 
 def _too_few(
-    runs: Sequence[PastRun], experiment: str | None, others: set[str], notices: Sequence[str]
-) -> RequestError:
+    runs: Sequence[PastRun],
+    unmeasured: int,
+    experiment: str | None,
+    others: set[str],
+    notices: Sequence[str],
+) -> ContendError:
+    detail = "\n".join(notices) or None
+    total = len(runs) + unmeasured
+    if unmeasured and total > 1:
+        return WorkError(
+            f"a history needs two runs or more, and nothing was measured in {unmeasured} of "
+            f"the {total} here.",
+            detail=detail,
+        )
     message = "there is no run here that a history can be made of."
     hint = "Name run folders of one experiment, or the folder they lie in."
     if runs:
@@ -177,4 +182,4 @@ def _too_few(
     elif experiment is not None and others:
         message = f"there is no run of {experiment} here."
         hint = did_you_mean(experiment, others) or ""
-    return RequestError(message, hint=hint, detail="\n".join(notices) or None)
+    return RequestError(message, hint=hint, detail=detail)

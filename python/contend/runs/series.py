@@ -99,12 +99,17 @@ def _values(study: Study, metric: Metric, common: set[CellKey]) -> Iterator[Valu
             for context, cell in contexts.items():
                 yield "gain", cell, level, table.d[:, context, at].tolist()
     for cell in _cells(study):
-        logs = []
-        for records in study.repeats_of(cell).values():
-            values = [value for record in records if (value := metric.value(record))]
-            if values:
-                logs.append(math.fsum(map(math.log, values)) / len(values))
-        yield "figure", cell, None, logs
+        yield "figure", cell, None, figures_of(study, metric, cell)
+
+
+def figures_of(study: Study, metric: Metric, cell: Mapping[str, Level]) -> list[float]:
+    """Logarithms of a metric in a cell, mean of the runs of each repeat."""
+    logs = []
+    for records in study.repeats_of(cell).values():
+        values = [value for record in records if (value := metric.value(record))]
+        if values:
+            logs.append(math.fsum(map(math.log, values)) / len(values))
+    return logs
 
 
 def _cells(study: Study) -> list[dict[str, Level]]:

@@ -31,6 +31,7 @@ from contend.findings import (
 )
 from contend.metrics import Metric
 from contend.runs.past import folders_of
+from contend.runs.series import figures_of
 from contend.spec import CellKey, Level, cell_key, cells, same_level
 from contend.store import RunFolder
 
@@ -155,15 +156,15 @@ def compare_sides(
 
 
 def _share_a_baseline(studies: Sequence[Study]) -> bool:
-    first = studies[0].roles
+    first, *rest = (study.roles for study in studies)
+    if first.baseline is None or first.compared is None:
+        return False
     return all(
         one.baseline is not None
-        and first.baseline is not None
         and one.compared is not None
-        and first.compared is not None
         and one.compared.path == first.compared.path
         and same_level(one.baseline, first.baseline)
-        for one in (study.roles for study in studies)
+        for one in rest
     )
 
 
@@ -189,13 +190,7 @@ def _gains(study: Study, metric: Metric) -> Iterator[tuple[Cell, list[float]]]:
 
 
 def _figures(study: Study, metric: Metric) -> Iterator[tuple[Cell, list[float]]]:
-    for cell in cells(study.experiment):
-        logs = []
-        for runs in study.repeats_of(cell).values():
-            values = [value for run in runs if (value := metric.value(run))]
-            if values:
-                logs.append(statistics.fmean(map(math.log, values)))
-        yield cell, logs
+    return ((cell, figures_of(study, metric, cell)) for cell in cells(study.experiment))
 
 
 def _units(

@@ -18,8 +18,8 @@ from contend.store.model import (
     LabSession,
     LookRecord,
     Meta,
-    NewerStore,
     NotARunFolder,
+    OtherFormat,
     RunRecord,
     StoreFailed,
 )

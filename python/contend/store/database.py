@@ -15,16 +15,14 @@ from urllib.parse import quote
 from contend.errors import WorkError
 from contend.files import read_file
 from contend.shape import require
-from contend.spec import Planned
 from contend.store import schema
 from contend.store.model import (
     DamagedStore,
-    LookRecord,
-    NewerStore,
     NotARunFolder,
-    RunRecord,
+    OtherFormat,
     StoreFailed,
 )
+from contend.store.schema import RUNS, Record, StoredTable
 
 RESULTS_NAME = "results.sqlite"
 
@@ -90,33 +88,17 @@ def _only_tables(
     return sqlite3.SQLITE_DENY if endless else sqlite3.SQLITE_OK
 
 
-def read_runs(folder: Path) -> list[RunRecord]:
-    """The runs that can be read. How many cannot is not known: their keys may be gone too."""
-    records: list[RunRecord] = []
-    for row in _rows(folder, "runs", "sequence", schema.RUN_COLUMNS):
+def read_table(folder: Path, table: StoredTable[Record]) -> list[Record]:
+    """The records that can be read. How many cannot is not known: their keys may be gone too."""
+    records: list[Record] = []
+    for row in _rows(folder, table.name, table.key, ", ".join(table.columns)):
         with suppress(ValueError, TypeError):
-            records.append(schema.run_from_row(row))
+            records.append(table.record(row))
     return records
-
-
-def read_looks(folder: Path) -> list[LookRecord]:
-    """The looks that can be read; none if none was taken."""
-    records: list[LookRecord] = []
-    for row in _rows(folder, "looks", "sequence", schema.LOOK_COLUMNS):
-        with suppress(ValueError, TypeError):
-            records.append(schema.look_from_row(row))
-    return records
-
-
-def read_planned(folder: Path) -> list[Planned]:
-    rows = list(_rows(folder, "planned", "run", "run, block, repeat, cell"))
-    try:
-        return [schema.planned_from_row(row) for row in rows]
-    except (ValueError, TypeError):
-        return []
 
 
 def read_sessions(folder: Path) -> list[dict[str, Any]]:
+    """The facts of all sessions; none if those of one cannot be read."""
     rows = _rows(folder, "sessions", "session", "facts")
     try:
         return [require(schema.read_json(row[0]), dict[str, Any]) for row in rows]
@@ -189,7 +171,7 @@ def connect(folder: Path, *, write: bool) -> sqlite3.Connection:
 
     Raises:
         NotARunFolder: the file is another program's database.
-        NewerStore: a newer contend wrote it.
+        OtherFormat: a contend of a different format wrote it.
         DamagedStore: it cannot be read whole; the message says how much can.
         StoreFailed: it is out of reach.
     """
@@ -218,7 +200,7 @@ def unreadable(folder: Path, cause: Exception) -> WorkError:
             f"cannot read {file}: {cause}",
             hint="Check the permissions and the file system there; the file was not changed.",
         )
-    readable = len(read_runs(folder))
+    readable = len(read_table(folder, RUNS))
     if readable:
         kept = f"{readable} run{'s' if readable != 1 else ''} in it can still be read"
         hint = (
@@ -242,12 +224,10 @@ def _check(connection: sqlite3.Connection, folder: Path) -> None:
             f"{file} was not written by contend",
             hint="Name a folder that `contend run` made.",
         )
-    if version > schema.STORE_VERSION:
-        raise NewerStore(
-            f"{file} has format {version}, and this contend reads formats up to "
-            f"{schema.STORE_VERSION}",
-            hint="Upgrade contend; the folder was not changed.",
-        )
+    if version != schema.STORE_VERSION:
+        written = "SELECT value FROM meta WHERE key = 'contend_version'"
+        writer = connection.execute(written).fetchone() or ("of its version",)
+        raise OtherFormat(file, version, schema.STORE_VERSION, writer[0])
     (verdict, *_) = (row[0] for row in connection.execute("PRAGMA quick_check(1)"))
     if verdict != "ok":
         raise sqlite3.DatabaseError(str(verdict).removeprefix("*** in database main ***\n"))

@@ -22,19 +22,16 @@ from typing import Any, Self
 from contend import __version__
 from contend.files import read_file, require_own_files
 from contend.locks import Locked, is_locked, lock
-from contend.plan import Plan
 from contend.shape import require, require_moment
-from contend.spec import Cell, Level, Planned
+from contend.spec import SPEC_FORMAT, Planned
 from contend.store import schema
 from contend.store.database import (
     RESULTS_NAME,
     connect,
-    read_looks,
     read_meta,
-    read_planned,
-    read_runs,
     read_sessions,
     read_spec,
+    read_table,
     unreadable,
 )
 from contend.store.model import (
@@ -46,10 +43,12 @@ from contend.store.model import (
     LookRecord,
     Meta,
     NotARunFolder,
+    OtherFormat,
     RunRecord,
     RunStatus,
     StoreFailed,
 )
+from contend.store.schema import LOOKS, PLANNED, RUNS
 from contend.store.shapes import require_facts
 
 LOCK_NAME = "lab.lock"
@@ -121,22 +120,16 @@ class RunFolder:
 
     def append(self, *records: RunRecord) -> None:
         """Store runs that ended, all of them or none. They are on the disk when this returns."""
-        marks = ", ".join("?" * len(schema.RUN_COLUMNS.split(",")))
         self._write(
-            f"INSERT INTO runs ({schema.RUN_COLUMNS}) VALUES ({marks})",
-            *(schema.run_row(record) for record in records),
+            RUNS.insert,
+            *map(RUNS.row, records),
             what=" and ".join(f"run {record.run}" for record in records),
         )
 
     def add_looks(self, *records: LookRecord) -> None:
         """Store looks at causes. They are on the disk when this returns."""
         self._write(schema.LOOKS_TABLE, (), what="the table of looks")
-        marks = ", ".join("?" * len(schema.LOOK_COLUMNS.split(",")))
-        self._write(
-            f"INSERT INTO looks ({schema.LOOK_COLUMNS}) VALUES ({marks})",
-            *(schema.look_row(record) for record in records),
-            what="a look",
-        )
+        self._write(LOOKS.insert, *map(LOOKS.row, records), what="a look")
 
     def looks(self) -> list[LookRecord]:
         """Every look at a cause, in the order in which they were taken."""
@@ -144,16 +137,11 @@ class RunFolder:
             ask = self._connection.execute
             if ask("SELECT 1 FROM sqlite_master WHERE name = 'looks'").fetchone() is None:
                 return []
-            rows = ask(f"SELECT {schema.LOOK_COLUMNS} FROM looks ORDER BY sequence")
-            return [schema.look_from_row(row) for row in rows]
+            return [LOOKS.record(row) for row in ask(f"{LOOKS.select()} ORDER BY sequence")]
 
     def add_planned(self, planned: Sequence[Planned]) -> None:
         """More runs that are to be made; who looks at the plan next finds them there."""
-        self._write(
-            "INSERT INTO planned (run, block, repeat, cell) VALUES (?, ?, ?, ?)",
-            *(schema.planned_row(run) for run in planned),
-            what="more of the plan",
-        )
+        self._write(PLANNED.insert, *map(PLANNED.row, planned), what="more of the plan")
 
     def drop_planned(self, planned: Sequence[Planned]) -> None:
         """These runs are not to be made after all."""
@@ -184,26 +172,11 @@ class RunFolder:
 
         What runs say alike of their plan, cell and warnings they share: a record is not changed.
         """
-        columns = schema.RUN_COLUMNS if intervals else schema.RUN_COLUMNS_WITHOUT_INTERVALS
-        query = f"SELECT {columns} FROM runs ORDER BY sequence"
+        query = RUNS.select() if intervals else RUNS.select("intervals")
         with self._reading():
             read = cache(schema.read_json)
-            return [schema.run_from_row(row, read) for row in self._connection.execute(query)]
-
-    def asked(self) -> list[tuple[int, Cell, Plan]]:
-        """Of each cell the first run that was measured, and its plan. Reads no outcome."""
-        with self._reading():
-            rows = self._connection.execute(
-                "SELECT MIN(run), cell, plan FROM runs WHERE status = 'ok' GROUP BY cell"
-            )
-            return [
-                (
-                    require(run, int, "run"),
-                    require(schema.read_json(cell), dict[str, Level], f"run {run}", "cell"),
-                    require(schema.read_json(plan), Plan, f"run {run}", "plan"),
-                )
-                for run, cell, plan in rows
-            ]
+            rows = self._connection.execute(f"{query} ORDER BY sequence")
+            return [RUNS.record(row, read) for row in rows]
 
     def ended(self) -> list[Ended]:
         """Which runs ended, in the order they ended. Reads no document, so it costs little."""
@@ -222,27 +195,24 @@ class RunFolder:
                 for run, block, status, started_at, ended_at in rows
             ]
 
-    def planned_count(self) -> int:
-        """How many runs are planned."""
-        with self._reading():
-            (count,) = self._connection.execute("SELECT COUNT(*) FROM planned").fetchone()
-            return int(count)
-
     def meta(self) -> Meta:
         """Spec, planned runs, sessions and versions."""
         ask = self._connection.execute
         with self._reading():
             values = dict(ask("SELECT key, value FROM meta"))
-            planned = ask("SELECT run, block, repeat, cell FROM planned ORDER BY run")
+            planned = ask(f"{PLANNED.select()} ORDER BY run")
             sessions = ask("SELECT started_at, facts FROM sessions ORDER BY session")
+            writer = require(values.get("contend_version"), str, "contend_version")
+            document = schema.read_json(values.get("experiment"))
+            experiment = require(document, dict[str, Any], "experiment")
+            if (number := experiment.get("format")) != SPEC_FORMAT and isinstance(number, int):
+                raise OtherFormat(self.path / "spec.json", number, SPEC_FORMAT, writer)
             return Meta(
                 store_version=schema.STORE_VERSION,
-                contend_version=require(values.get("contend_version"), str, "contend_version"),
+                contend_version=writer,
                 created_at=_moment(values.get("created_at"), "created_at"),
-                experiment=require(
-                    schema.read_json(values.get("experiment")), dict[str, Any], "experiment"
-                ),
-                planned=tuple(schema.planned_from_row(row) for row in planned),
+                experiment=experiment,
+                planned=tuple(map(PLANNED.record, planned)),
                 sessions=tuple(
                     LabSession(
                         _moment(at, f"session {number}", "started_at"),
@@ -354,10 +324,7 @@ def _write_new_database(
                 ("experiment", schema.dump(experiment)),
             ],
         )
-        connection.executemany(
-            "INSERT INTO planned (run, block, repeat, cell) VALUES (?, ?, ?, ?)",
-            [schema.planned_row(run) for run in planned],
-        )
+        connection.executemany(PLANNED.insert, map(PLANNED.row, planned))
         connection.execute(
             "INSERT INTO sessions (started_at, facts) VALUES (?, ?)",
             (_now(), schema.dump_report(facts)),
@@ -443,11 +410,11 @@ WITHIN_PROFILE = "profile"
 def rescue(damaged: Path, into: Path) -> Rescued:
     """Write every run that can be read into a new run folder, which can be shown and resumed, and
     likewise those within it."""
-    # A newer format or another program's file is refused here as everywhere.
+    # A different format or another program's file is refused here as everywhere.
     with suppress(DamagedStore):
         connect(damaged, write=False).close()
-    records = read_runs(damaged)
-    planned = read_planned(damaged) or [
+    records = read_table(damaged, RUNS)
+    planned = read_table(damaged, PLANNED) or [
         Planned(record.run, record.block, record.repeat, record.cell) for record in records
     ]
     experiment = read_meta(damaged, "experiment") or read_spec(damaged)
@@ -464,7 +431,7 @@ def rescue(damaged: Path, into: Path) -> Rescued:
             folder.add_session(facts)
         for record in records:
             folder.append(record)
-        if looks := read_looks(damaged):
+        if looks := read_table(damaged, LOOKS):
             folder.add_looks(*looks)
     for inner in (WITHIN, WITHIN_PROFILE):
         if (damaged / inner / RESULTS_NAME).is_file():

@@ -1,15 +1,14 @@
 """What a run folder holds, as plain data, and what can go wrong with one.
 
-The documents inside a record (`plan`, `done`, `intervals`) are contend-load's own, kept whole:
-the report of a later version may want what today's does not show. An older contend-load may have
-left out of `done` what its type has today. `probes` is what the lab saw around the run.
+The documents inside a record (`plan`, `done`, `intervals`) are contend-load's own, kept whole.
+`probes` is what the lab saw around the run.
 
 Errors:
 
     RequestError ├─ NotARunFolder   nothing there that contend wrote
                  ├─ FolderExists    asked to create what is there already
                  ├─ FolderLocked    another lab works in it
-                 └─ NewerStore      written by a newer contend
+                 └─ OtherFormat     written by a contend of a different format
     WorkError    ├─ DamagedStore    results.sqlite cannot be read whole
                  └─ StoreFailed     a write did not reach the disk; what was stored stays
 """
@@ -18,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from contend.errors import RequestError, WorkError
@@ -98,8 +98,7 @@ class LabSession:
 class Meta:
     """What the folder says of itself. `experiment` is the frozen spec as a dictionary.
 
-    `finished` says why nothing more is to be measured; None if there is more to do, or if an older
-    contend wrote the folder.
+    `finished` says why nothing more is to be measured; None if there may be more to do.
     """
 
     store_version: int
@@ -128,8 +127,14 @@ class FolderLocked(RequestError):
     """Another process writes to the run folder."""
 
 
-class NewerStore(RequestError):
-    """The run folder has a newer format than this contend knows."""
+class OtherFormat(RequestError):
+    """The run folder does not have the format that this contend reads."""
+
+    def __init__(self, file: Path, found: int, reads: int, writer: str) -> None:
+        super().__init__(
+            f"{file} has format {found}, and this contend reads format {reads} alone",
+            hint=f"Read it with contend {writer}, which wrote it; the folder was not changed.",
+        )
 
 
 class DamagedStore(WorkError):

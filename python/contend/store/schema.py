@@ -1,7 +1,5 @@
-"""The format of results.sqlite: what is never written in it, tables, rows to records and back.
-
-Format history, kept beside the constant:
-    1  first format: meta, planned, sessions, runs.
+"""The format of results.sqlite: what is never written in it, tables, rows to
+records and back.
 
 The rollback journal is used, not the write-ahead log: between two commits a run folder is one
 complete file that can be copied, read from a read-only medium, or sit on a network file system.
@@ -14,12 +12,15 @@ import json
 import math
 import sqlite3
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from contend.shape import FLOAT_MAX, INT_MAX
 from contend.spec import HIDDEN, Planned, without_dsn_passwords
 from contend.store.model import LookRecord, RunRecord
-from contend.store.shapes import require_look, require_planned, require_run
+from contend.store.shapes import check_look, check_planned, check_run
+
+Record = TypeVar("Record")
 
 _SECRET_KEYS = frozenset({"password", "passwd", "pwd", "secret"})
 _CONNECTION = "server"
@@ -60,6 +61,8 @@ def _reported(document: Any) -> Any:
 
 
 STORE_VERSION = 1
+"""The version of a run folder. Any change that this contend would misread raises it; a folder of a
+different version is refused."""
 
 APPLICATION_ID = 0x636E7464
 """`cntd`: how a results.sqlite is told from any other SQLite file."""
@@ -92,17 +95,7 @@ CREATE TABLE IF NOT EXISTS looks (
   started_at TEXT NOT NULL, ended_at TEXT NOT NULL, figures TEXT NOT NULL, error TEXT
 )
 """
-"""Made with the first look, so that a folder of an older contend can be looked at too, and one
-without looks is as it was."""
-
-LOOK_COLUMNS = "look, block, cell, started_at, ended_at, figures, error"
-
-RUN_COLUMNS = (
-    "run, block, repeat, cell, status, started_at, ended_at, "
-    "plan, done, intervals, probes, warnings, error"
-)
-RUN_COLUMNS_WITHOUT_INTERVALS = RUN_COLUMNS.replace("intervals", "'[]'")
-
+"""Made with the first look: a folder without looks does not have it."""
 
 SYNCHRONOUS = "EXTRA"
 
@@ -158,74 +151,80 @@ _DIGITS_MAX = 24
 _DECODER = json.JSONDecoder(parse_int=_whole, parse_float=_decimal, parse_constant=_no_number)
 
 
-def planned_row(planned: Planned) -> tuple[int, int, int, str]:
-    return planned.run, planned.block, planned.repeat, dump(dict(planned.cell))
+@dataclass(frozen=True, slots=True)
+class StoredTable(Generic[Record]):
+    """A table whose rows are records of one type; columns are fields.
 
-
-def planned_from_row(row: tuple[Any, ...]) -> Planned:
-    run, block, repeat, cell = row
-    return require_planned(Planned(run, block, repeat, read_json(cell)))
-
-
-def look_row(record: LookRecord) -> tuple[Any, ...]:
-    """A look in the order of LOOK_COLUMNS."""
-    return (
-        record.look,
-        record.block,
-        dump(dict(record.cell)),
-        record.started_at,
-        record.ended_at,
-        dump(dict(record.figures)),
-        record.error,
-    )
-
-
-def look_from_row(row: tuple[Any, ...]) -> LookRecord:
-    look, block, cell, started_at, ended_at, figures, error = row
-    return require_look(
-        LookRecord(look, block, read_json(cell), started_at, ended_at, read_json(figures), error)
-    )
-
-
-def run_row(record: RunRecord) -> tuple[Any, ...]:
-    """A record in the order of RUN_COLUMNS."""
-    return (
-        record.run,
-        record.block,
-        record.repeat,
-        dump(dict(record.cell)),
-        record.status,
-        record.started_at,
-        record.ended_at,
-        dump(record.plan),
-        None if record.done is None else dump(record.done),
-        dump(record.intervals),
-        dump_report(record.probes),
-        dump_report(record.warnings),
-        None if record.error is None else dump_report(record.error),
-    )
-
-
-def run_from_row(row: tuple[Any, ...], read: Callable[[str], Any] = read_json) -> RunRecord:
-    """The record of one row read in the order of RUN_COLUMNS.
-
-    `read` is for the documents that many runs have alike, and may give all of them the same one.
+    documents: columns that hold JSON. `check`: what raises WrongShape for wrong values.
     """
-    run, block, repeat, cell, status, started_at, ended_at, *documents = row
-    plan, done, intervals, probes, warnings, error = documents
-    record = RunRecord(
-        run=run,
-        block=block,
-        repeat=repeat,
-        cell=read(cell),
-        status=status,
-        started_at=started_at,
-        ended_at=ended_at,
-        plan=read(plan),
-        done=None if done is None else read_json(done),
-        intervals=read_json(intervals),
-        probes=read_json(probes),
-        warnings=read(warnings),
-        error=None if error is None else read(error),
-    )
-    return require_run(record)
+
+    name: str
+    key: str
+    columns: tuple[str, ...]
+    documents: frozenset[str]
+    make: type[Record]
+    check: Callable[[Mapping[str, Any]], None]
+
+    @property
+    def insert(self) -> str:
+        marks = ", ".join("?" * len(self.columns))
+        return f"INSERT INTO {self.name} ({', '.join(self.columns)}) VALUES ({marks})"
+
+    def select(self, *without: str) -> str:
+        """Of all rows, with an empty list in the columns that are not wanted."""
+        columns = ("'[]'" if name in without else name for name in self.columns)
+        return f"SELECT {', '.join(columns)} FROM {self.name}"
+
+    def row(self, record: Record) -> tuple[Any, ...]:
+        return tuple(self._written(name, getattr(record, name)) for name in self.columns)
+
+    def _written(self, name: str, value: Any) -> Any:
+        if name not in self.documents or value is None:
+            return value
+        return (dump_report if name in _REPORTED else dump)(value)
+
+    def record(self, row: tuple[Any, ...], shared: Callable[[str], Any] | None = None) -> Record:
+        """The record of a row; `shared` reads what many rows have alike, and may give all of them
+        the same document.
+
+        Raises:
+            ValueError: the row is not as `row` makes it.
+        """
+        values: dict[str, Any] = dict(zip(self.columns, row, strict=True))
+        for name in self.documents:
+            if values[name] is not None or name not in _NULLED:
+                read = shared if shared and name in _ALIKE else read_json
+                values[name] = read(values[name])
+        self.check(values)
+        return self.make(**values)
+
+
+_REPORTED = frozenset({"probes", "warnings", "error"})
+_NULLED = frozenset({"done", "error"})
+_ALIKE = frozenset({"cell", "plan", "warnings", "error"})
+
+PLANNED = StoredTable(
+    "planned",
+    "run",
+    ("run", "block", "repeat", "cell"),
+    frozenset({"cell"}),
+    Planned,
+    check_planned,
+)
+LOOKS = StoredTable(
+    "looks",
+    "sequence",
+    ("look", "block", "cell", "started_at", "ended_at", "figures", "error"),
+    frozenset({"cell", "figures"}),
+    LookRecord,
+    check_look,
+)
+_DOCUMENTS = ("cell", "plan", "done", "intervals", "probes", "warnings", "error")
+RUNS = StoredTable(
+    "runs",
+    "sequence",
+    ("run", "block", "repeat", "status", "started_at", "ended_at", *_DOCUMENTS),
+    frozenset(_DOCUMENTS),
+    RunRecord,
+    check_run,
+)

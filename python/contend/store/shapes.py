@@ -1,15 +1,15 @@
 """The types of what a run folder holds, beyond those that programs write: what is read of looks at
-causes and of the host's facts; and which keys an older program may have left out."""
+causes and of the host's facts; and which keys may be missing."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
 
 from contend import outcome
 from contend.outcome import ClockOffset, Done, Interval, OpenLoop, ThreadTimes
 from contend.plan import Arrival, Plan, Workload
 from contend.probed import (
-    CheckRecord,
     CpuPair,
     HostUse,
     Probes,
@@ -19,158 +19,90 @@ from contend.probed import (
     SessionFacts,
 )
 from contend.shape import LEAST, NEEDED, NULLED, require, require_moment
-from contend.spec import Level, Planned
-from contend.store.model import LookRecord, RunRecord, RunStatus
+from contend.spec import Level
+from contend.store.model import RunStatus
 
 Cell = dict[str, Level]
 
 
-class RunError(TypedDict):
-    """Why a run failed or was lost."""
-
-    message: str
-    hint: NotRequired[str | None]
-    detail: NotRequired[str | None]
-    code: NotRequired[int | None]
-    sqlstate: NotRequired[str | None]
-    statement: NotRequired[str | None]
+def _object(needed: dict[str, Any], *, may: Any = None, null: Any = None) -> Any:
+    """The type of an object that has these keys, may have further ones, and may have still others,
+    which may be null."""
+    keys = {name: NotRequired[kind] for name, kind in (may or {}).items()}
+    keys |= {name: NotRequired[kind | None] for name, kind in (null or {}).items()}
+    make: Any = TypedDict
+    return make("object", {**needed, **keys})
 
 
-class MeanLatency(TypedDict):
-    mean: float
+_list: Any = list
 
+RUN_ERROR = _object(
+    {"message": str},
+    null={"hint": str, "detail": str, "code": int, "sqlstate": str, "statement": str},
+)
+"""Why a run failed or was lost."""
 
-class TracedSwitches(TypedDict):
-    preempted: float
-    preempted_us: float
-    slept: float
-    asleep_us: float
-    woken_us: float
-    by_holder: float
-    by_holder_us: float
-    seen: NotRequired[float]
-
-
-class SwitchRound(TypedDict):
-    round: int
-    qps: float
-    queries: int
-    latency_us_mean: float
-    look: NotRequired[TracedSwitches | None]
-
-
-class SwitchFigures(TypedDict):
-    rounds: list[SwitchRound]
-    lost: NotRequired[int]
-
-
-class BudgetRound(TypedDict):
-    round: int
-    duration_s: float
-    begun: int
-    events: int
-    qps: float
-    client_cpu_us: float
-    latency_us: MeanLatency
-    look: NotRequired[ThreadTimes | None]
-
-
-class BudgetFigures(TypedDict):
-    rounds: list[BudgetRound]
-    is_here: NotRequired[bool | None]
-    connections: NotRequired[int | None]
-    depth: NotRequired[int | None]
-    arrival: NotRequired[str | None]
-    lag_us_mean: NotRequired[float | None]
-
-
-class PlanRow(TypedDict):
-    table: NotRequired[str | None]
-    type: NotRequired[str | None]
-    key: NotRequired[str | None]
-    rows: NotRequired[int | None]
-    extra: NotRequired[str | None]
-
-
-class ExplainedStatement(TypedDict):
-    shape: str
-    statement: NotRequired[str]
-    tables: list[PlanRow]
-    why_not: NotRequired[str | None]
-
-
-class PlanFigures(TypedDict):
-    statements: list[ExplainedStatement]
-    indexes: NotRequired[dict[str, dict[str, list[str]]]]
-
-
-class LockWait(TypedDict):
-    lock: str
-    wait_us: float
-    count: float
-
-
-class LockPart(TypedDict):
-    qps: float
-    locks: list[LockWait]
-
-
-class LockFigures(TypedDict):
-    parts: list[LockPart]
-
-
-_OF_LOOKS: dict[str, Any] = {
-    "budget": BudgetFigures,
-    "switches": SwitchFigures,
-    "plans": PlanFigures,
-    "locks": LockFigures,
+_TRACED = _object(
+    {
+        **{"preempted": float, "preempted_us": float, "slept": float, "asleep_us": float},
+        **{"woken_us": float, "by_holder": float, "by_holder_us": float},
+    },
+    may={"seen": float},
+)
+_SWITCH_ROUND = _object(
+    {"round": int, "qps": float, "queries": int, "latency_us_mean": float}, null={"look": _TRACED}
+)
+_BUDGET_ROUND = _object(
+    {
+        **{"round": int, "duration_s": float, "begun": int, "events": int, "qps": float},
+        **{"client_cpu_us": float, "latency_us": _object({"mean": float})},
+    },
+    null={"look": ThreadTimes},
+)
+_PLAN_ROW = _object({}, null={"table": str, "type": str, "key": str, "rows": int, "extra": str})
+_STATEMENT = _object(
+    {"shape": str, "tables": _list[_PLAN_ROW]}, may={"statement": str}, null={"why_not": str}
+)
+_LOCK_PART = _object(
+    {"qps": float, "locks": _list[_object({"lock": str, "wait_us": float, "count": float})]}
+)
+OF_LOOKS = {
+    "budget": _object(
+        {"rounds": _list[_BUDGET_ROUND]},
+        null={
+            **{"is_here": bool, "connections": int, "depth": int},
+            **{"arrival": str, "lag_us_mean": float},
+        },
+    ),
+    "switches": _object({"rounds": _list[_SWITCH_ROUND]}, may={"lost": int}),
+    "plans": _object(
+        {"statements": _list[_STATEMENT]}, may={"indexes": dict[str, dict[str, list[str]]]}
+    ),
+    "locks": _object({"parts": _list[_LOCK_PART]}),
 }
+"""Of looks by name, what they found."""
 
-
-class CpuFacts(TypedDict):
-    """Those facts of the host that are read by name; of any other the value is shown."""
-
-    count: NotRequired[int | None]
-    together: NotRequired[float | None]
-    model: NotRequired[str | None]
-    cache_groups: NotRequired[list[str] | None]
-
-
-class MachineFacts(TypedDict):
-    cpu_quota: NotRequired[float | None]
-    id: NotRequired[str | None]
-
-
-class MemoryFacts(TypedDict):
-    total_bytes: NotRequired[int | None]
-    idle_schemes: NotRequired[list[str] | None]
-
-
-class NodeFacts(TypedDict):
-    node: int
-    cpus: NotRequired[str | None]
-    memory_bytes: NotRequired[int | None]
-    distances: NotRequired[list[int] | None]
-
-
-class NumaFacts(TypedDict):
-    node_count: NotRequired[int | None]
-    nodes: NotRequired[list[NodeFacts] | None]
-
-
-class HostFacts(TypedDict):
-    cpu: NotRequired[CpuFacts]
-    machine: NotRequired[MachineFacts]
-    memory: NotRequired[MemoryFacts]
-    numa: NotRequired[NumaFacts]
-
+_NODE = _object({"node": int}, null={"cpus": str, "memory_bytes": int, "distances": list[int]})
+HOST_FACTS = _object(
+    {},
+    may={
+        "cpu": _object(
+            {},
+            null={"count": int, "together": float, "model": str, "cache_groups": list[str]},
+        ),
+        "machine": _object({}, null={"cpu_quota": float, "id": str}),
+        "memory": _object({}, null={"total_bytes": int, "idle_schemes": list[str]}),
+        "numa": _object({}, null={"node_count": int, "nodes": _list[_NODE]}),
+    },
+)
+"""Those facts of the host that are read by name; of any other the value is shown."""
 
 _NOT_NEGATIVE = {"*": 0.0}
 
 for _kind in vars(outcome).values():
     if isinstance(_kind, type) and hasattr(_kind, "__required_keys__"):
         LEAST[_kind] = _NOT_NEGATIVE
-        # An older contend-load may have left out what its type has today.
+        # What is put together of slices has only what it needs.
         NEEDED[_kind] = frozenset()
 LEAST[ClockOffset] = {}
 LEAST[OpenLoop] = {"*": 0.0, "backlog_growth_per_s": -1e30}
@@ -178,58 +110,71 @@ LEAST[ThreadTimes] = {"*": 0.0, "host_busy_us": -1e30, "host_stolen_us": -1e30}
 LEAST[CpuPair] = {"handover_ns": 1e-3}
 NULLED.add(Done)
 NEEDED[Done] = frozenset({"qps", "queries"})
-# Likewise an older contend; what it saw nothing of may be null.
+# What the lab saw nothing of may be missing or null.
 NEEDED[Segment] = frozenset({"read_requests"})
 NEEDED[HostUse] = frozenset()
-NEEDED[CheckRecord] = CheckRecord.__required_keys__ - {"measure"}
 NEEDED[ServerRecord] = frozenset()
 NULLED.add(Probes)
 NEEDED[Interval] = frozenset({"index", "start_s", "duration_s", "qps"})
 NEEDED[Plan] = NEEDED[Arrival] = NEEDED[Workload] = frozenset()
 
 
-def require_run(record: RunRecord) -> RunRecord:
-    """The record, if all of it has its shape; raises WrongShape."""
-    where = f"run {record.run}"
-    for name in ("run", "block", "repeat"):
-        require(getattr(record, name), int, where, name)
-    require(record.status, RunStatus, where, "status")
-    require_moment(record.started_at, where, "started_at")
-    require_moment(record.ended_at, where, "ended_at")
-    require(record.cell, Cell, where, "cell")
-    require(record.plan, Plan, where, "plan")
-    require(record.done, Done | None, where, "done")
-    require(record.intervals, list[Interval], where, "intervals")
-    require(record.probes, Probes, where, "probes")
-    require(record.warnings, list[RunWarning], where, "warnings")
-    require(record.error, RunError | None, where, "error")
-    return record
+class RunRow(TypedDict):
+    run: int
+    block: int
+    repeat: int
+    cell: Cell
+    status: RunStatus
+    started_at: str
+    ended_at: str
+    plan: Plan
+    done: Done | None
+    intervals: list[Interval]
+    probes: Probes
+    warnings: list[RunWarning]
+    error: dict[str, Any] | None
 
 
-def require_look(record: LookRecord) -> LookRecord:
-    """The same of a look."""
-    where = f"look {record.look} of block {record.block}"
-    require(record.look, str, where, "look")
-    require(record.block, int, where, "block")
-    require(record.error, str | None, where, "error")
-    require(record.cell, Cell, where, "cell")
-    kind = _OF_LOOKS.get(record.look) if record.error is None else None
-    require(record.figures, kind or dict[str, Any], where, "figures")
-    return record
+class LookRow(TypedDict):
+    look: str
+    block: int
+    cell: Cell
+    figures: dict[str, Any]
+    error: str | None
 
 
-def require_planned(planned: Planned) -> Planned:
+class PlannedRow(TypedDict):
+    run: int
+    block: int
+    repeat: int
+    cell: Cell
+
+
+def check_run(values: Mapping[str, Any]) -> None:
+    """Raise WrongShape if these are not the fields of a RunRecord."""
+    where = f"run {values['run']}"
+    require(values, RunRow, where)
+    require(values["error"], RUN_ERROR | None, where, "error")
+    for name in ("started_at", "ended_at"):
+        require_moment(values[name], where, name)
+
+
+def check_look(values: Mapping[str, Any]) -> None:
+    """The same of a LookRecord."""
+    where = f"look {values['look']} of block {values['block']}"
+    require(values, LookRow, where)
+    if values["error"] is None and values["look"] in OF_LOOKS:
+        require(values["figures"], OF_LOOKS[values["look"]], where, "figures")
+
+
+def check_planned(values: Mapping[str, Any]) -> None:
     """The same of a planned run."""
-    where = f"planned run {planned.run}"
-    for name in ("run", "block", "repeat"):
-        require(getattr(planned, name), int, where, name)
-    require(planned.cell, Cell, where, "cell")
-    return planned
+    require(values, PlannedRow, f"planned run {values['run']}")
 
 
 def require_facts(facts: Any, session: int) -> SessionFacts:
-    """The same of what is known of a session."""
-    require(facts, SessionFacts, f"session {session}")
-    require(facts, HostFacts, f"session {session}")
-    checked: SessionFacts = facts
+    """What is known of a session; raises WrongShape if it is something else."""
+    where = f"session {session}"
+    require(facts, HOST_FACTS, where)
+    checked: SessionFacts = require(facts, SessionFacts, where)
     return checked

@@ -202,8 +202,7 @@ class TestRefused:
             bench.resume()
 
 
-def test_folders_from_before_the_version_was_written_have_the_first_tables() -> None:
-    """In the facts of a run folder, which then has another table than is made now."""
+def test_tables_that_a_folder_does_not_say_are_different_ones() -> None:
     begun = {"servers": SERVERS}
     with pytest.raises(RequestError):
         require_same_tables(Path("run"), begun, DataSpec())

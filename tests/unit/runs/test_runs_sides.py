@@ -15,7 +15,7 @@ import pytest
 from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_slices
 
 from contend.cli.main import main
-from contend.findings import judged, slowdown_of, smallest_slowdown
+from contend.findings import Finding, judged, slowdown_of, smallest_slowdown
 from contend.findings.families import Family
 from contend.findings.unpaired import Side, run_over_run
 from contend.metrics import FIXED
@@ -66,8 +66,6 @@ def test_one_session_a_side_decides_nothing(capsys: pytest.CaptureFixture[str]) 
     cells = found["sides"][0]["cells"]
     assert [one["verdict"] for one in cells] == [None, None]
     assert all("is not known" in one["without"] for one in cells)
-    assert main(["compare", "old", "new", "--fail-if-slower=3%"]) == 4
-    assert "nothing is found for certain" in capsys.readouterr().out
 
 
 def test_one_session_with_known_spread_of_its_host_decides(
@@ -104,15 +102,12 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def test_what_cannot_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside what the golden file has."""
     write("old", {8: 1.4, 64: 1.1})
-    assert "one run is nothing to compare" in refused(capsys, "old")
-    assert "are the same run" in refused(capsys, "old", "old/")
     shutil.copytree("old", "copy")
     assert "are the same run" in refused(capsys, "old", "copy")
-    assert "there is no run folder nowhere" in refused(capsys, "old", "nowhere")
     write("apart", {16: 1.4}, (f"{CONNECTIONS}=[16]", *CELLS[1:]))
     assert "have no cell in common" in refused(capsys, "old", "apart")
-    assert "must be a slowdown" in refused(capsys, "old", "apart", "--fail-if-slower=3x")
     with RunFolder.open(Path("copy"), write=True):
         assert "is being written" in refused(capsys, "old", "copy")
     with contextlib.closing(sqlite3.connect("copy/results.sqlite")) as newer, newer:
@@ -149,23 +144,15 @@ def test_what_a_gate_says_it_finds_it_finds_four_times_in_five(sessions: int) ->
     """The scatter that a comparison saw stands for that of all, so it is drawn anew for each."""
     chance, found, times = np.random.default_rng(sessions), 0, 400
     family = Family("runs", 0.95, 0.95)
+
+    def over(ours: np.ndarray, theirs: np.ndarray) -> Finding:
+        sides = (Side(str(one), list(one), of_sessions=True) for one in (ours, theirs))
+        return run_over_run(FIXED["qps"], {}, *sides, family=family)
+
     for _ in range(times):
         ours, theirs = chance.normal(0.0, 0.01, (2, sessions))
-        one = run_over_run(
-            FIXED["qps"],
-            {},
-            Side("new", list(ours), of_sessions=True),
-            Side("old", list(theirs), of_sessions=True),
-            family,
-        )
-        loss = smallest_slowdown(one, 0.03)
-        moved = run_over_run(
-            FIXED["qps"],
-            {},
-            Side("new", list(ours + np.log1p(-loss)), of_sessions=True),
-            Side("old", list(theirs), of_sessions=True),
-            family,
-        )
+        loss = smallest_slowdown(over(ours, theirs), 0.03)
+        moved = over(ours + np.log1p(-loss), theirs)
         assert slowdown_of(moved).low <= slowdown_of(moved).estimate
         found += judged(moved, 0.03) == "slower"
     assert found / times >= 0.76

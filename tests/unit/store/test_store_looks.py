@@ -1,4 +1,4 @@
-"""Looks at causes in a run folder: a table of their own, which folders of before have not."""
+"""Looks at causes in a run folder: a table of their own, which is made with the first of them."""
 
 from __future__ import annotations
 
@@ -25,15 +25,6 @@ def test_looks_come_back_in_order(folder: RunFolder) -> None:
         assert again.looks() == [LOOK, FAILED, LOOK]
         assert again.records() == []
     folder.close()
-
-
-def test_a_folder_without_the_table_has_no_looks(folder: RunFolder) -> None:
-    folder.close()
-    with RunFolder.open(folder.path) as read:
-        assert read.looks() == []
-    with RunFolder.open(folder.path, write=True) as written:
-        written.add_looks(LOOK)
-        assert written.looks() == [LOOK]
 
 
 def test_what_is_rescued_has_its_looks(folder: RunFolder, tmp_path: Path) -> None:
