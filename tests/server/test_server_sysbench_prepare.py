@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sql import query
+from sql import Factory, query
 
 from contend.servers import PrivateServer, ServerBinary
-
-Factory = Callable[..., PrivateServer]
 
 ROWS = 3_000
 C = r"^(\d{11}-){9}\d{11}$"

@@ -21,12 +21,13 @@ import functools
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 import sysbench_peer as peer
+from sql import Factory
 
 from contend.servers import PrivateServer, ServerBinary
 
@@ -34,8 +35,6 @@ GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "sysbench"
 SCRIPTS = GOLDEN / "scripts"
 TRANSCRIPTS = sorted((GOLDEN / "transcripts").glob("*.txt"))
 SYSBENCH = peer.find_peer()
-
-Factory = Callable[..., PrivateServer]
 
 
 @dataclass

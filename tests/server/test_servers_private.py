@@ -5,15 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sql import Factory
 
 from contend.servers import PrivateServer, ServerBinary, folder
 from contend.servers.errors import FolderInUse, OptionRejected, ServerDied, UnusableServer
-
-Factory = Callable[..., PrivateServer]
 
 
 def test_initialises_starts_answers_and_stops(any_binary: ServerBinary, tmp_path: Path) -> None:

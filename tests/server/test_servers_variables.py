@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
 
 import pytest
+from sql import Factory
 
-from contend.servers import PrivateServer, ServerBinary, Truncated
+from contend.servers import ServerBinary, Truncated
 from contend.servers.errors import OptionRejected
 from contend.servers.kinds import refuse_ignored, refuse_unknown
 from contend.servers.variables import rehearse, set_one
-
-Factory = Callable[..., PrivateServer]
 
 
 def test_a_value_cut_at_start_is_told(

@@ -18,13 +18,11 @@ from typing import Any
 import pymysql
 import pytest
 from child_python import import_path
-from sql import query
+from sql import Factory, query
 
 from contend.cli.main import main
 from contend.servers import PrivateServer, ServerBinary
 from contend.undo import Journal, journals_in
-
-Factory = Callable[..., PrivateServer]
 
 pytestmark = pytest.mark.timeout(600)
 
