@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from needs import missing, program
-from sql import Factory
 
 from contend.cli.main import main
 from contend.servers import PrivateServer, ServerBinary
+
+Factory = Callable[..., PrivateServer]
 
 OPTIONS = {
     "innodb_buffer_pool_size": "32M",

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sql import Factory
 
 from contend.cli.main import main
 from contend.servers import PrivateServer, ServerBinary, client, existing
 from contend.warm import status
 from contend.warm.work import set_variable
+
+Factory = Callable[..., PrivateServer]
 
 LIMIT_S = 1
 
