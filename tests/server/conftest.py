@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import shutil
 import signal
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,25 @@ def tiny_run(
 
     folder = together.once(tmp_path_factory, "tiny", make)
     return Finished.of(lab(folder))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
+    """`small_disk(size)`: a file system of so many MiB."""
+    mounted: list[Path] = []
+
+    def mount(size_mib: int) -> Path:
+        folder = tmp_path / f"disk-{len(mounted)}"
+        folder.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size_mib}m", "none", str(folder)]
+        if shutil.which("mount") is None or subprocess.run(command, check=False).returncode:
+            pytest.skip("this test must mount a file system, as root")
+        mounted.append(folder)
+        return folder
+
+    yield mount
+    for folder in mounted:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 @pytest.fixture(scope="session")

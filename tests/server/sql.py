@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from contend.servers import PrivateServer
+
+Factory = Callable[..., PrivateServer]
+"""Of `private_server` and `shared_server`."""
 
 
 def query(server: PrivateServer, *statements: str) -> list[tuple[Any, ...]]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from run_lab import Finished
+from sql import Factory
 
 from contend.cli.doctor import seen_server
 from contend.cli.main import main
@@ -17,8 +17,6 @@ from contend.doctor.model import Subject
 from contend.host import Tree
 from contend.servers import Dsn, ExistingServer, PrivateServer, ServerBinary
 from contend.store import RunFolder
-
-Factory = Callable[..., PrivateServer]
 
 
 def looked(server: PrivateServer) -> HostDocument:

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sql import query
+from sql import Factory, query
 
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.marks import is_our_view
 from contend.settings.schemas import SCHEMAS
 
-Factory = Callable[..., PrivateServer]
 Fill = Callable[..., subprocess.CompletedProcess[str]]
 
 EMPLOYEES = 600

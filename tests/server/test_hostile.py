@@ -12,7 +12,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import many_commands
 import pytest
+from child_python import import_path
+from forked_contend import Forked
 from hostile_server import ANSWERS, HostileServer
 
 from contend.program import find_program
@@ -21,7 +24,6 @@ from contend.undo import Journal
 PASSWORD = "SECRETpw123"
 LIMIT_S = 15
 LIMIT_MB = 500
-SUPPORT = Path(__file__).parents[1] / "support"
 
 PLAN = {
     "version": 1,
@@ -179,16 +181,12 @@ def all_ended(
                 "folder": str(own),
                 "environment": {"CONTEND_PASSWORD": PASSWORD, "XDG_STATE_HOME": str(own)},
             })  # fmt: skip
-        done = subprocess.run(
-            [sys.executable, SUPPORT / "many_commands.py"],
-            input=json.dumps(cases),
-            capture_output=True,
-            text=True,
-            check=False,
-            env=os.environ | {"CONTEND_LOAD": program},
-        )
-        assert done.returncode == 0, done.stderr
-        return [Ended(**ended) for ended in json.loads(done.stdout)], there
+        (folder / "cases.json").write_text(json.dumps(cases))
+        environment = {**os.environ, **import_path(), "CONTEND_LOAD": program}
+        process = Forked(["cases.json"], folder, environment, script=many_commands.__file__)
+        out, err = process.communicate()
+        assert process.returncode == 0, err
+        return [Ended(**ended) for ended in json.loads(out)], there
 
 
 def check(pairs: list[tuple[str, str]], folder: Path) -> None:

@@ -17,7 +17,7 @@ from changing_child import MOMENTS
 from child_python import import_path
 from forked_contend import Forked
 from run_lab import Lab, interrupt, wait_for
-from sql import query
+from sql import Factory, query
 from test_run_restore import DIRTY, EXPERIMENT
 
 from contend import interrupts
@@ -29,7 +29,6 @@ from contend.undo import journals_in
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
 
-Factory = Callable[..., PrivateServer]
 
 VALUES: dict[str, str | int | float | bool] = {
     "sort_buffer_size": 300032,

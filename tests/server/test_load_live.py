@@ -67,10 +67,10 @@ def test_every_answer_of_every_workload_is_right(stage: Stage, protocol: str) ->
     stage.fill_anew()
     for name, workload in WORKLOADS.items():
         for server in (stage.socket, stage.tcp(tls=tls)):
-            lines, code, words = stage.run(server, workload, "--validate=150", protocol=protocol)
+            lines, code, words = stage.run(server, workload, "--validate=75", protocol=protocol)
             found = lines[-1]
             assert (code, found["wrong"]) == (0, 0), f"{name}: {words}"
-            assert found["events"] == 150
+            assert found["events"] == 75
             if name != "sql":
                 assert found["unchecked"] == 0
 

@@ -3,17 +3,13 @@ that is not contend's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from run_lab import Lab, with_figures
-from sql import query
+from sql import Factory, query
 
 from contend.datasets import list_datasets
-from contend.servers import PrivateServer, ServerBinary
+from contend.servers import ServerBinary
 from contend.settings.schemas import SCHEMAS
-
-Factory = Callable[..., PrivateServer]
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
 

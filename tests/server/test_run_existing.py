@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from run_lab import RUNS, Finished, Lab, NewLab, finish, wait_for, with_figures
-from sql import query
+from sql import Factory, query
 
 from contend.servers import PrivateServer, ServerBinary
 from contend.store import RunFolder
@@ -42,9 +42,6 @@ class Theirs:
 
     def takes_password(self, lab: Lab) -> None:
         lab.environment["CONTEND_PASSWORD"] = PASSWORD
-
-
-Factory = Callable[..., PrivateServer]
 
 
 @pytest.fixture(scope="module")

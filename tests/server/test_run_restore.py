@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from run_lab import Lab, wait_for
-from sql import query
+from sql import Factory, query
 
 from contend.servers import Dsn, PrivateServer, ServerBinary
 from contend.servers.existing import ExistingServer
@@ -47,8 +46,6 @@ repeats = 2
 """
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
-
-Factory = Callable[..., PrivateServer]
 
 
 class Borrowed:

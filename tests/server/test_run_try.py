@@ -4,18 +4,16 @@ refused before data are loaded."""
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from xml.etree import ElementTree
 
 import pytest
 from run_lab import Lab, as_json, interrupt
+from sql import Factory
 from test_run_existing import Theirs
 
-from contend.servers import PrivateServer, ServerBinary
+from contend.servers import ServerBinary
 from contend.spec import load_experiment
 from contend.store import RunFolder
-
-Factory = Callable[..., PrivateServer]
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
 

@@ -9,15 +9,15 @@ import json
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import slap_peer as peer
+from sql import Factory
 
 from contend.servers import PrivateServer, ServerBinary
 
-Factory = Callable[..., PrivateServer]
 G = "--auto-generate-sql"
 SMALL = f"-a {G}-write-number=4 {G}-unique-query-number=3"
 TABLE = "--create='create table t(a int primary key)'"

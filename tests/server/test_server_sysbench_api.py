@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 import sysbench_peer as peer
+from sql import Factory
 
 from contend.servers import PrivateServer, ServerBinary
 
@@ -32,8 +33,6 @@ GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "sysbench"
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "sysbench.md"
 ROWS = sorted(GOLDEN.glob("api/*.lua"))
 SYSBENCH = peer.find_peer()
-
-Factory = Callable[..., PrivateServer]
 
 
 @dataclass

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sql import Factory
 
 from contend.servers import PrivateServer, ServerBinary
 
@@ -30,8 +31,6 @@ SCRIPTS = {
     "select_random_points": ("--random-points=3", r"IN \((\d+),\s*(\d+),\s*(\d+)\)"),
     "select_random_ranges": ("--number-of-ranges=2", r"BETWEEN (\d+) AND \d+ OR k BETWEEN (\d+)"),
 }
-
-Factory = Callable[..., PrivateServer]
 
 
 @pytest.fixture(scope="module")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sql import query
+from sql import Factory, query
 
 from contend.servers import PrivateServer, ServerBinary
-
-Factory = Callable[..., PrivateServer]
 
 ROWS = 3_000
 C = r"^(\d{11}-){9}\d{11}$"
@@ -128,7 +126,7 @@ def test_a_seed_makes_the_same_rows_whatever_the_way(
 def test_sessions_that_are_in_each_other_s_way_fill_the_table_all_the_same(
     server: PrivateServer, ours: list[str]
 ) -> None:
-    for _ in range(10):
+    for _ in range(3):
         start_anew(server)
         run = prepare(ours, server, "--threads=16")
         assert run.returncode == 0, run.stdout + run.stderr

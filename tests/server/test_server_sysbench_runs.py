@@ -9,11 +9,12 @@ import signal
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import sysbench_peer as peer
+from sql import Factory
 
 from contend.servers import PrivateServer, ServerBinary
 
@@ -33,7 +34,6 @@ BUNDLED = [
     "select_random_ranges",
 ]
 
-Factory = Callable[..., PrivateServer]
 Statements = dict[int, list[str]]
 
 

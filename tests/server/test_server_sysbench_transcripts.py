@@ -9,6 +9,7 @@ A transcript is the command line behind `$ `, and below it what came of it. In f
 # stdin: a file of ../scripts
 # counts               how much is done differs from run to run
 # unordered            threads print in any order
+# whole                a report is written out; elsewhere `REPORT` and its numbers stand for it
 # alone: why sysbench says something else, so that it is not asked
 
 Transcripts that changed on purpose are written anew with CONTEND_UPDATE_GOLDEN=1.
@@ -16,15 +17,17 @@ Transcripts that changed on purpose are written anew with CONTEND_UPDATE_GOLDEN=
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 import sysbench_peer as peer
+from sql import Factory
 
 from contend.servers import PrivateServer, ServerBinary
 
@@ -32,8 +35,6 @@ GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "sysbench"
 SCRIPTS = GOLDEN / "scripts"
 TRANSCRIPTS = sorted((GOLDEN / "transcripts").glob("*.txt"))
 SYSBENCH = peer.find_peer()
-
-Factory = Callable[..., PrivateServer]
 
 
 @dataclass
@@ -44,6 +45,7 @@ class Transcript:
     stdin: str | None = None
     counts: bool = False
     unordered: bool = False
+    whole: bool = False
     alone: bool = False
     head: str = ""
     text: str = ""
@@ -56,9 +58,21 @@ def read(path: Path) -> Transcript:
     transcript.head = f"{head}\n$ sysbench{command}\n"
     for name, value in re.findall(r"^# (before|after|stdin): (.*)$", head, re.MULTILINE):
         setattr(transcript, name, value if name == "stdin" else shlex.split(value))
-    for name in re.findall(r"^# (counts|unordered|alone)\b", head, re.MULTILINE):
+    for name in re.findall(r"^# (counts|unordered|whole|alone)\b", head, re.MULTILINE):
         setattr(transcript, name, True)
     return transcript
+
+
+@functools.cache
+def report_pattern() -> re.Pattern[str]:
+    """The report of `run.txt`, with any numbers."""
+    whole = (GOLDEN / "transcripts" / "run.txt").read_text()
+    report = whole[whole.index("SQL statistics:") : whole.index("\n\n--- standard error")]
+    parts = re.split(r"(?<=: )( +)\d+(?=<7>|$)", report, flags=re.MULTILINE)
+    # Every second part is what stands in front of a number.
+    text = [re.escape(part) for part in parts[::2]]
+    before = [f"{part}(\\d+|N)" for part in parts[1::2]] + [""]
+    return re.compile("".join(map("".join, zip(text, before, strict=True))))
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +104,8 @@ def ours(
 def masked(done: peer.Done, server: PrivateServer, transcript: Transcript) -> str:
     text = peer.mask(str(done), counts=transcript.counts)
     text = text.replace(str(server.socket), "SOCKET").replace(str(Path.home()), "HOME")
+    if not transcript.whole:
+        text = report_pattern().sub(lambda found: " ".join(["REPORT", *found.groups()]), text)
     if transcript.unordered:
         text = "".join(sorted(text.splitlines(keepends=True)))
     return text

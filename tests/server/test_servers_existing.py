@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sql import Factory
 
 from contend.servers import Dsn, ExistingServer, PrivateServer, ServerBinary
 from contend.servers.client import fetch, run_statement
 from contend.servers.errors import ConnectionRefused, StatementRefused, TableNotOurs, WrongLogin
 from contend.servers.marks import Mark, finished, table_mark, tables_of
 from contend.servers.variables import set_global
-
-Factory = Callable[..., PrivateServer]
 
 PASSWORD = "correct hörse €"
 

@@ -9,18 +9,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from child_python import import_path
+from sql import Factory
 
 import contend
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.errors import DiskFull, FolderInUse, ServerFailed, UnusableServer
-
-Factory = Callable[..., PrivateServer]
 
 LAB = """
 import json, signal, sys, time
@@ -129,29 +128,6 @@ def test_a_signal_of_the_terminal_does_not_reach_the_server(
     server = private_server(mariadb_binary)
     assert os.getpgid(server.pid) != os.getpgid(0)
     assert os.getsid(server.pid) != os.getsid(0)
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
-    """A file system of so many MiB."""
-    mounted: list[Path] = []
-
-    def mount(size_mib: int) -> Path:
-        folder = tmp_path / f"disk-{len(mounted)}"
-        folder.mkdir()
-        command = ["mount", "-t", "tmpfs", "-o", f"size={size_mib}m", "none", str(folder)]
-        try:
-            done = subprocess.run(command, capture_output=True, check=False)
-        except OSError:
-            pytest.skip("there is no mount here")
-        if done.returncode != 0:
-            pytest.skip("this test must mount a file system, as root")
-        mounted.append(folder)
-        return folder
-
-    yield mount
-    for folder in mounted:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def test_a_full_disk_is_told_when_data_is_made(

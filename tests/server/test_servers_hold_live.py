@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 
 import pytest
-from sql import query
+from sql import Factory, query
 
-from contend.servers import Dsn, PrivateServer, ServerBinary
+from contend.servers import Dsn, ServerBinary
 from contend.servers.existing import ExistingServer
 from contend.servers.hold import LOCK, ServerHold, ServerInUse, unique_name
-
-Factory = Callable[..., PrivateServer]
 
 HELD = f"SELECT IS_USED_LOCK('{LOCK}')"
 

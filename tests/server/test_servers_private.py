@@ -5,15 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sql import Factory
 
 from contend.servers import PrivateServer, ServerBinary, folder
 from contend.servers.errors import FolderInUse, OptionRejected, ServerDied, UnusableServer
-
-Factory = Callable[..., PrivateServer]
 
 
 def test_initialises_starts_answers_and_stops(any_binary: ServerBinary, tmp_path: Path) -> None:
@@ -44,15 +42,10 @@ def test_starts_again_on_the_same_data(any_binary: ServerBinary, private_server:
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("CREATE DATABASE kept")
     server.stop()
-    server.start({"max_connections": 20})
+    server.start({"max_connections": 20}, tcp=True)
     with server.connect("kept"):
         pass
-
-
-def test_listens_on_loopback_only_where_asked(
-    any_binary: ServerBinary, private_server: Factory
-) -> None:
-    server = private_server(any_binary, tcp=True)
+    # It listens where that is asked for, and on loopback alone.
     assert server.port is not None
     assert server.variables()["bind_address"] == "127.0.0.1"
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
 
 import pytest
+from sql import Factory
 
-from contend.servers import PrivateServer, ServerBinary, Truncated
+from contend.servers import ServerBinary, Truncated
 from contend.servers.errors import OptionRejected
 from contend.servers.kinds import refuse_ignored, refuse_unknown
 from contend.servers.variables import rehearse, set_one
-
-Factory = Callable[..., PrivateServer]
 
 
 def test_a_value_cut_at_start_is_told(
@@ -54,21 +52,22 @@ def test_a_value_cut_while_running_is_told(
     }
 
 
-def test_every_kind_tells_what_it_cut(any_binary: ServerBinary, private_server: Factory) -> None:
-    server = private_server(any_binary, start=False)
-    assert server.start({"max_connections": 1_000_000_000})[0].name == "max_connections"
-    assert server.set_global({"max_connections": 1_000_000_000}) == [
-        Truncated("max_connections", "1000000000", "100000")
-    ]
-
-
-def test_a_switch_in_words_that_mean_nothing_is_told(
+def test_every_kind_tells_what_it_made_of_values_and_what_differs(
     any_binary: ServerBinary, private_server: Factory
 ) -> None:
     server = private_server(any_binary, start=False)
-    assert server.start({"slow_query_log": "maybe"}) == [
-        Truncated("slow_query_log", "maybe", "OFF")
-    ]
+    most = {"max_connections": 1_000_000_000}
+    told = server.start({**most, "slow_query_log": "maybe", "sort_buffer_size": 321_000})
+    assert {one.name for one in told} >= {"max_connections", "slow_query_log"}
+    assert Truncated("slow_query_log", "maybe", "OFF") in told
+    assert server.set_global(most) == [Truncated("max_connections", "1000000000", "100000")]
+    differing = server.variables_that_differ()
+    assert differing["sort_buffer_size"]["value"] == "321000"
+    assert differing["skip_networking"]["value"] == "ON"
+    assert "key_buffer_size" not in differing
+    assert "foreign_key_checks" not in differing
+    assert len(differing) < 40
+    assert all(one["value"] != one["default"] for one in differing.values())
 
 
 @pytest.mark.parametrize(
@@ -195,17 +194,6 @@ def test_what_every_server_would_ignore_is_refused(
     with pytest.raises(OptionRejected, match="would ignore loose_query") as caught:
         refuse_ignored([mysql_binary], ["loose_query_cache_type"])
     assert caught.value.hint == "Leave it out."
-
-
-def test_only_what_differs_is_listed(any_binary: ServerBinary, private_server: Factory) -> None:
-    server = private_server(any_binary, {"table_open_cache": 321})
-    differing = server.variables_that_differ()
-    assert differing["table_open_cache"]["value"] == "321"
-    assert differing["skip_networking"]["value"] == "ON"
-    assert "key_buffer_size" not in differing
-    assert "foreign_key_checks" not in differing
-    assert len(differing) < 40
-    assert all(one["value"] != one["default"] for one in differing.values())
 
 
 def test_another_port_is_taken_where_one_is_in_use(

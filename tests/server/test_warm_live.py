@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from child_python import import_path
-from sql import query
+from sql import Factory, query
 
 from contend.cli.main import main
 from contend.servers import PrivateServer, ServerBinary
@@ -27,8 +27,6 @@ from contend.undo import Journal, journals_in, put_back
 from contend.undo.back import ASIDE, PAGE_LIST, move_back
 from contend.warm import server_list
 from contend.warm.server_list import ServerHost, take
-
-Factory = Callable[..., PrivateServer]
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -1,24 +1,16 @@
-"""Runs many command lines at once and says how each ended: a program, fed JSON on standard input.
-
-A command of contend is run in a fork of this process, which has imported it already: that costs a
-tenth of starting Python anew.
-"""
+"""Runs the command lines of a JSON file at once and says how each ended: a script for
+`forked_contend`, so that a command of contend is a fork that has imported it already."""
 
 from __future__ import annotations
 
-import gc
-import importlib
 import json
 import os
-import pkgutil
 import resource
 import signal
 import sys
 import time
 from pathlib import Path
 from typing import Any
-
-import contend
 
 AT_ONCE = 3
 """Of those that work; those that only wait for a server go together."""
@@ -52,12 +44,7 @@ def _become(case: dict[str, Any]) -> int:
 
 
 def main() -> None:
-    for module in pkgutil.walk_packages(contend.__path__, "contend."):
-        if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
-    # What was imported is not looked through again in each fork.
-    gc.freeze()
-    waiting: list[dict[str, Any]] = json.load(sys.stdin)
+    waiting: list[dict[str, Any]] = json.loads(Path(sys.argv[1]).read_text())
     running: dict[int, tuple[dict[str, Any], float]] = {}
     ended = []
     while waiting or running:
