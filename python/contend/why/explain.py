@@ -26,6 +26,7 @@ from contend.findings import (
 )
 from contend.metrics import Metric, metric_of
 from contend.spec import Level
+from contend.stats import Estimate
 from contend.store import RunRecord
 from contend.why.candidate import per_question
 
@@ -174,10 +175,13 @@ class Evidence:
         """The mean over repeats; None if it was not recorded. What is None is taken together."""
         known = metric_of(metric) if isinstance(metric, str) else metric
         found = over_repeats(self.study, self.runs(table, level, column), known.value)
-        if found is None:
-            return None
         cell = self.study.roles.cell(table or {}, column, level)
-        return Figure(Contrast("figure", known, cell, level, None, self.study.described), found)
+        return None if found is None else self.as_figure(known, cell, level, found)
+
+    def as_figure(
+        self, metric: Metric, cell: Mapping[str, Level], level: Level | None, found: Estimate
+    ) -> Figure:
+        return Figure(Contrast("figure", metric, cell, level, None, self.study.described), found)
 
     def figures(self, metric: str | Metric) -> list[Figure]:
         """Of each cell that has it."""
