@@ -1,9 +1,9 @@
-"""Candidates: causes that an experiment can try, as data, and what several of them use.
+"""Candidates: causes that an experiment can try, as data, and helpers that several of them use.
 
-A candidate is one `Candidate` in a file of its theme (`why/candidates/`). Its signature says what
-the runs of a comparison show if it is at work; it proposes treatments, which are laid over both
-levels of the comparison, and says beforehand how much of the difference they take away. A placebo
-costs as much and leaves the candidate alone: it shows what any such change does.
+A candidate is one `Candidate` in the file of its theme (`why/candidates/`). Its signature lists
+what runs show if the cause is at work. Its treatments apply to both levels of the comparison, and
+it predicts how much of the difference they take away. A placebo costs as much and leaves the cause
+alone: it shows the effect of any such change.
 """
 
 from __future__ import annotations
@@ -316,12 +316,12 @@ class Sign:
 
 
 def more_of(metric: str | Metric | Seen, least: float, over: float) -> tuple[Sign, Sign]:
-    """The slower side has so much of something, and so many times what the faster one has."""
+    """The slower side has at least `least`, and at least `over` times the faster side's figure."""
     return Sign(metric, "slower", least), Sign(metric, "over", over)
 
 
 Need = Callable[[Pair], str | None]
-"""What trying a candidate takes: why a pair has it not, or None."""
+"""A condition for trying a candidate: the reason why a pair does not meet it, or None."""
 
 
 def database(pair: Pair) -> str | None:
@@ -351,18 +351,19 @@ NOT_ROOT = "it takes root"
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A cause, as data: one that can be tried, or one that the figures of a study speak of.
+    """A possible cause, as data: an experiment can try it, or the figures of one study show it.
 
-    title: what slows the slower side, as the end of a sentence: "the server waits for its log"; of
-        a study the title of what is said of it.
-    refuted_by: what would refute it.
-    limit: what it sets an upper bound to, and by what.
-    signature: all of it holds if the candidate is at work.
-    treat: how it is tried, for any pair or by the pair; or why it cannot be.
-    needs: what trying it takes, asked before `treat`.
-    contains: names of others that are a part of it: it is the cause only if it takes away
-        certainly more than each of them.
-    look: what the figures of a study say of it, for experiments that name it (`explain`).
+    title: what slows the slower side, to end a sentence: "the server waits for its log"; for a
+        study, the heading of its section.
+    refuted_by: the finding that would refute it.
+    limit: which rate it bounds, and by what.
+    signature: signs that all hold if the cause is at work.
+    treat: the proposal, a function of the pair that makes it, or the reason why contend cannot try
+        this cause.
+    needs: conditions that are checked before `treat`.
+    contains: names of candidates that are a part of this one: it is the cause only if it certainly
+        takes away more than each of them.
+    look: explains the figures of a study that names it (`explain`).
     """
 
     name: str
@@ -370,13 +371,13 @@ class Candidate:
     refuted_by: str
     limit: str = ""
     signature: tuple[Sign, ...] = ()
-    treat: Proposal | str | Callable[[Pair], Proposal | str] = "the figures of a study speak of it"
+    treat: Proposal | str | Callable[[Pair], Proposal | str] = "the figures of a study show it"
     needs: tuple[Need, ...] = ()
     contains: tuple[str, ...] = ()
     look: Look | None = None
 
     def propose(self, pair: Pair) -> Proposal | str:
-        """How it is tried on a pair, or why it cannot be."""
+        """How contend tries it on a pair, or the reason why it cannot."""
         missing = next(filter(None, (need(pair) for need in self.needs)), None)
         if missing is not None:
             return missing

@@ -1,9 +1,9 @@
-"""What the figures of one study say of a cause, for experiments that name it with `explain`.
+"""Explanations: what the figures of one study show, for experiments that name it with `explain`.
 
 A study is a file of `why/studies/` whose candidate has a `look`: a function of the `Evidence` that
-answers with an `Explanation`, or with None if it is about something else. It is told only if what
-it would explain is certain; its tables are shown either way. Its figures are means over repeats;
-its claims are findings of the family `causes`.
+returns an `Explanation`, or None if the experiment is about something else. The report prints it
+only if the difference is certain, and its tables in either case. Figures are means over repeats;
+claims are findings of the family `causes`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from contend.findings import (
 )
 from contend.metrics import Metric, metric_of
 from contend.spec import Level
+from contend.stats import Estimate
 from contend.store import RunRecord
 from contend.why.candidate import per_question
 
@@ -34,32 +35,31 @@ Place = Figure | Finding | Given | str
 
 
 class SentenceWriter(Protocol):
-    """Whoever shows an explanation says how figures, levels and places are written."""
+    """Formats figures, levels and places; the report has it."""
 
     def say(self, words: str, /, **places: Place) -> Said:
-        """Words with `{places}` and what stands in them, as `str.format` writes them.
+        """Fill `{places}` as `str.format` does; a format after the colon chooses how.
 
-        After the colon stands how. Of a figure: nothing for itself, `share` as a share in percent,
-        `gain` as that many times more in percent, `ms` if it is microseconds, `n` for how many
-        repeats it is of. Of a finding: `gain` and `size` in percent, with a sign and without,
-        `times`. Of both: `at` for its place, or `table`, `level`, `column` for a part of it. Of a
-        given number Python's own.
+        Formats of a figure: none, `share` in percent, `gain` as an increase in percent, `ms` for
+        microseconds, `n` for the number of its repeats. Formats of a finding: `gain` and `size` in
+        percent, with a sign and without, `times`. Formats of both: `at` for the place, or `table`,
+        `level`, `column` for a part of it. A given number takes Python's own.
 
         Raises:
-            TypeError: a bare number is to stand in a place.
+            TypeError: a place would hold a bare number.
         """
         ...
 
     def level(self, level: Level) -> Said: ...
 
     def axis(self, axis: Axis) -> Said:
-        """What the tables, the levels or the columns of the layout are called."""
+        """The name of the tables, the levels or the columns of the layout."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceTable:
-    """Figures that a cause goes by."""
+    """Figures that an explanation rests on."""
 
     caption: str
     heads: tuple[str, ...]
@@ -84,8 +84,8 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class StepBars:
-    """A chart of what each level gains over the one before it, at one place of the layout; the
-    level is None of all steps together."""
+    """A chart of each level's gain over the one before it, at one place of the layout; for all
+    steps together the level is None."""
 
     cell: Mapping[str, Level]
     steps: tuple[tuple[Level | None, Figure], ...]
@@ -96,9 +96,11 @@ Drawn = Shares | Curves | StepBars
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a cause has to say. Without `certain` there is nothing certain that it would explain,
-    and only the tables count. `is_answer`: they are the answer itself, and stand in the short form
-    too."""
+    """The explanation of a study, in words, tables and charts.
+
+    certain: whether the difference is; without it the report shows the tables alone.
+    is_answer: the tables are the answer itself, and the short form has them too.
+    """
 
     lead: Said
     paragraphs: tuple[Said | None, ...]
@@ -110,11 +112,11 @@ class Explanation:
 
 
 class Evidence:
-    """What a cause looks at, in one study. Metrics are given themselves or by their names.
+    """The figures of one study. A metric is an object or a name.
 
     Args:
         first: all changes by the metric that decides.
-        cpus: of the host; None if that is not known.
+        cpus: number of the host's CPUs; None if unknown.
     """
 
     def __init__(
@@ -173,10 +175,13 @@ class Evidence:
         """The mean over repeats; None if it was not recorded. What is None is taken together."""
         known = metric_of(metric) if isinstance(metric, str) else metric
         found = over_repeats(self.study, self.runs(table, level, column), known.value)
-        if found is None:
-            return None
         cell = self.study.roles.cell(table or {}, column, level)
-        return Figure(Contrast("figure", known, cell, level, None, self.study.described), found)
+        return None if found is None else self.as_figure(known, cell, level, found)
+
+    def as_figure(
+        self, metric: Metric, cell: Mapping[str, Level], level: Level | None, found: Estimate
+    ) -> Figure:
+        return Figure(Contrast("figure", metric, cell, level, None, self.study.described), found)
 
     def figures(self, metric: str | Metric) -> list[Figure]:
         """Of each cell that has it."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from shown import report_of as built
-from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_run
+from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
 from contend.findings import study_of
 from contend.report import Report, as_json
@@ -21,12 +21,11 @@ def report_of(
     path: Path,
     *sets: str,
     change: Callable[[RunRecord], RunRecord] | None = None,
-    facts: dict[str, Any] | None = None,
 ) -> Report:
     small = (f"{CONNECTIONS}=[1, 8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]")
     given = [one.partition("=")[0] for one in sets]
     kept = [one for one in small if one.partition("=")[0] not in given]
-    write_run(path, study(sets=(*kept, *sets)), change=change, facts=facts)
+    write_run(path, study(sets=(*kept, *sets)), change=change)
     return built(path)
 
 
@@ -80,33 +79,30 @@ def test_what_is_expected_stands_beside_what_was_counted(study_report: Report) -
     assert metric is not None and metric.title == "Key cache requests per point"
 
 
-def test_a_deeper_table_is_expected_to_ask_more(tmp_path: Path) -> None:
-    report = report_of(tmp_path / "run", "data.rows=20_000_000", change=with_requests(4 / 3))
-    assert "and 12 are expected" in sentence_of(report)
-    assert "20M rows has 4 levels" in sentence_of(report)
-    assert {tuple(cell.expected.items()) for cell in report.cells} == {
-        (("key_requests_per_point", 12.0),)
-    }
-
-
-def test_another_number_of_requests_is_said_to_be_wrong(tmp_path: Path) -> None:
-    """12 at 1M rows: row pointers of 6 bytes, as without MAX_ROWS."""
-    said = sentence_of(report_of(tmp_path / "run", change=with_requests(4 / 3)))
-    assert said.startswith("A point makes 12.0")
-    assert "but 9 are expected of the study's table" in said
-    assert "another table, or another plan of the server" in said
-
-
-def test_sizes_that_differ_are_told_apart(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ("20_000_000", ("makes 12.0", "and 12 are expected", "20M rows has 4 levels")),
+        # 12 at 1M rows: row pointers of 6 bytes, as without MAX_ROWS.
+        ("1_000_000", ("but 9 are expected", "another table, or another plan of the server")),
+        ("[1_000_000, 20_000_000]", ("and 9 are expected", "and 12 are expected")),
+    ],
+)
+def test_a_count_is_held_to_the_depth_of_its_table(
+    tmp_path: Path, rows: str, says: tuple[str, ...]
+) -> None:
     def deeper(record: RunRecord) -> RunRecord:
-        return with_requests(4 / 3)(record) if record.cell["data.rows"] > 10**6 else record
+        is_small = record.cell.get("data.rows", 0) == 1_000_000
+        return record if is_small else with_requests(4 / 3)(record)
 
-    report = report_of(tmp_path / "run", "data.rows=[1_000_000, 20_000_000]", change=deeper)
+    report = report_of(tmp_path / "run", f"data.rows={rows}", change=deeper)
     said = sentence_of(report)
-    assert "(n = 8 repeats), and 9 are expected" in said
-    assert "(n = 8 repeats), and 12 are expected" in said
+    assert all(one in said for one in says), said
+    expected = {cell.expected["key_requests_per_point"] for cell in report.cells}
+    assert expected == {12.0 if "20" in one else 9.0 for one in rows.strip("[]").split(", ")}
     assert report.cause is not None
-    assert [row[-1] for row in report.cause.tables[1].rows] == ["9", "12"]
+    in_table = {float(row[-1]) for row in report.cause.tables[1].rows}
+    assert in_table == expected
 
 
 def otherwise(variable: str) -> Callable[[RunRecord], RunRecord]:
@@ -117,16 +113,11 @@ def otherwise(variable: str) -> Callable[[RunRecord], RunRecord]:
     return change
 
 
-WITHOUT_VERSION = {key: value for key, value in FACTS.items() if key != "content_version"}
-
-
 @pytest.mark.parametrize(
     ("sets", "how"),
     [
         pytest.param(("data.table_options=CHECKSUM=1",), {}, id="table-options"),
         pytest.param(("data.engine=Aria",), {}, id="engine"),
-        pytest.param((), {"facts": WITHOUT_VERSION}, id="tables-of-before"),
-        pytest.param((), {"facts": {**FACTS, "content_version": 1}}, id="older-tables"),
         pytest.param((), {"change": otherwise("eq_range_index_dive_limit")}, id="plans"),
         pytest.param((), {"change": otherwise("myisam_block_size")}, id="pages"),
     ],

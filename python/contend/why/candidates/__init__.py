@@ -1,4 +1,4 @@
-"""Every candidate by its name, in files by theme; which of them are tried on a pair."""
+"""Every candidate by its name, in the order in which contend tries them; one file per theme."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ _ORDER = (
 _BY_NAME = {one.name: one for theme in _THEMES for one in theme.CANDIDATES}
 
 CANDIDATES: dict[str, Candidate] = {name: _BY_NAME.pop(name) for name in _ORDER}
-"""In the order in which those that fit are tried: the most specific first."""
+"""The most specific first: those that fit a pair are tried in this order."""
 
 assert not _BY_NAME, f"candidates without a place in the order: {sorted(_BY_NAME)}"

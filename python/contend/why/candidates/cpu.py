@@ -1,4 +1,4 @@
-"""CPUs of the host, and who has them: quotas, neighbours, sleep, frequency, caches, memory."""
+"""CPUs of the host and who uses them: quotas, neighbours, sleep, frequency, caches, memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _POOL, _NO_LIMIT = "pool-of-threads", 128
 
 
 def _watches(run: Run) -> float | None:
-    """1 in runs of a server whose performance_schema is on, which it is not by default."""
+    """1 if the server's performance_schema was switched on, 0 if it has its default."""
     differs = run.probes.get("variables_that_differ")
     if differs is None:
         return None

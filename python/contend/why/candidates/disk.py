@@ -1,4 +1,4 @@
-"""What is written: logs, their device and their flushes, and pages."""
+"""Writes: logs, their device and their flushes, and pages."""
 
 from __future__ import annotations
 

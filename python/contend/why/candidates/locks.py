@@ -53,8 +53,8 @@ def _contention(pair: Pair, _: Side) -> float | None:
 
 
 def _held(pair: Pair, side: Side) -> float | None:
-    """The share of the response time that a query sleeps for a preempted thread, as a look of its
-    own saw that traces each switch: no counter says who held what."""
+    """The share of the response time that a query sleeps for a preempted thread. It comes from a
+    diagnostic pass that traces each switch: no counter says which thread held what."""
     figures = pair.looked(SWITCHES, side)
     return None if figures is None else held_share(figures)
 
@@ -120,7 +120,7 @@ def _table(pair: Pair) -> Proposal | str:
 
 
 def walks_to_leave_out(pair: Pair) -> str | None:
-    """Whether queries can be had with fewer visits to the key cache."""
+    """Whether a query can do with fewer visits to the key cache."""
     if pair.figure("key_requests_per_point", "slower") is None:
         return "the queries are not known to look for points, whose estimates could be left out"
     if pair.number("eq_range_index_dive_limit", 200) == 1:
@@ -212,7 +212,7 @@ CANDIDATES = (
         "for a CPU",
         signature=more_of(_HELD, HELD_SHARE, 1.1),
         needs=(own,),
-        # Of the class batch holders go on; how many want to run, and for how long, stays as it is.
+        # In the class batch, holders go on; the number of runnable threads stays unchanged.
         treat=Proposal(
             (_of_class("batch", "a woken thread of the server takes no CPU from one that runs"),),
             _of_class("other", "the usual class, named"),

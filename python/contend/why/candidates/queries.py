@@ -1,4 +1,4 @@
-"""What is asked and how it is answered: indexes, plans, estimates, round trips."""
+"""Queries and how the server answers them: indexes, plans, estimates, round trips."""
 
 from __future__ import annotations
 

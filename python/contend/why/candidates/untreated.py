@@ -1,4 +1,4 @@
-"""Candidates that have signs and nothing that contend could do to them: the reason is a row."""
+"""Candidates with signs that contend cannot treat; each has the reason."""
 
 from __future__ import annotations
 

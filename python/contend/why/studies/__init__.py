@@ -1,4 +1,4 @@
-"""What an experiment may name with `explain`: one file and one line here each."""
+"""The studies that an experiment may name with `explain`: one file and one line here for each."""
 
 from contend.why.candidate import Candidate
 from contend.why.studies import (
@@ -18,4 +18,4 @@ STUDIES: dict[str, Candidate] = {
 }
 
 BY_SECONDS = frozenset({buffer_pool_warmup.CANDIDATE.name})
-"""Those that look at runs interval by interval."""
+"""Those that read runs interval by interval."""

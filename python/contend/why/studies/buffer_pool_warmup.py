@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from contend.findings import Contrast, Figure, Given, Said, means_of_repeats
+from contend.findings import Figure, Given, Said, means_of_repeats
 from contend.metrics import Metric, Run, metric_of
 from contend.spec import Level
 from contend.stats import Estimate, estimate
@@ -121,22 +121,17 @@ def _place(
     runs: Mapping[Level, Sequence[RunRecord]],
     of_claims: float,
 ) -> WaysInPlace | None:
-    study = evidence.study
-    usual = study.experiment.compare.confidence
+    usual = evidence.study.experiment.compare.confidence
 
     def figure(metric: Metric, level: Level, values: Sequence[float], at: float) -> Figure | None:
-        if not values:
-            return None
-        contrast = Contrast("figure", metric, place, level, None, study.described)
-        return Figure(contrast, estimate(values, at))
+        return evidence.as_figure(metric, place, level, estimate(values, at)) if values else None
 
     def mean(level: Level, metric: Metric) -> Figure | None:
         return figure(metric, level, means_of_repeats(runs[level], metric.value), usual)
 
     def less(level: Level, other: Level, metric: Metric) -> Figure | None:
         """How much less at a level, repeat by repeat."""
-        sides = (_by_repeat(runs.get(one, ()), metric) for one in (level, other))
-        own, theirs = sides
+        own, theirs = (_by_repeat(runs.get(one, ()), metric) for one in (level, other))
         values = [theirs[repeat] - own[repeat] for repeat in own if repeat in theirs]
         return figure(metric, level, values, of_claims)
 

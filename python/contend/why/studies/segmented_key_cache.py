@@ -17,7 +17,6 @@ from functools import cache
 from typing import Any
 
 from contend.findings import (
-    Contrast,
     Figure,
     Finding,
     Given,
@@ -53,9 +52,6 @@ POINTS_BELOW = 200
 DECIDING_VARIABLES = ("eq_range_index_dive_limit", "myisam_block_size")
 """Server variables whose defaults the expectation rests on."""
 
-CONTENT_SINCE = 2
-"""The content version of datasets since which the schema `sbtest` is the study's table."""
-
 _PAGE_BYTES = 1024
 _PAGE_HEAD_BYTES = 2
 _ENTRY_BYTES = 4 + 4
@@ -84,8 +80,6 @@ def levels_of(rows: int) -> int:
 
 def known_rows(study: Study, record: RunRecord) -> int | None:
     """Rows of the run's table; None if its table or its plan is not the study's."""
-    if int(study.meta.facts.get("content_version", 1)) < CONTENT_SINCE:
-        return None
     cell = study.spec_of(record.cell)
     # Asked for every run, so only what counts here is looked at.
     table = (cell["data.schema"], cell["data.engine"], cell["data.table_options"])
@@ -148,12 +142,12 @@ def visits_of(evidence: Evidence) -> list[Visits]:
                     split[run.repeat].append(shares)
             if level is None or not split:
                 continue
-            own = [one for one in first.comparisons if one.level == level]
-            own = [one for one in own if one.change.place.first_row == row]
-            gains = (one for one in first.rows if one.level == level)
-            gain = next((one for one in gains if one.change.place.first_row == row), None)
+            own, gain = (
+                [one for one in of if one.level == level and one.change.place.first_row == row]
+                for of in (first.comparisons, first.rows)
+            )
             parts = _parts(evidence, table, level, split)
-            found.append(Visits(table, level, parts, gain, surest(own)))
+            found.append(Visits(table, level, parts, next(iter(gain), None), surest(own)))
     return found
 
 
@@ -170,9 +164,8 @@ def _parts(
     for name in names:
         means = [sum(one.get(name, 0.0) for one in runs) / len(runs) for runs in split.values()]
         metric = Metric(f"visits_of_{name}", f"Visits of {name}", "", lambda _: None)
-        contrast = Contrast("figure", metric, cell, level, None, study.described)
         mean = estimate(means, study.experiment.compare.confidence)
-        found.append((name, Figure(contrast, mean)))
+        found.append((name, evidence.as_figure(metric, cell, level, mean)))
     return tuple(sorted(found, key=lambda one: -one[1].mean))
 
 
@@ -253,8 +246,8 @@ def requests(evidence: Evidence) -> Said | None:
     for rows, runs in by_rows.items():
         counted = over_repeats(study, runs, requests_per_point)
         if counted is not None:
-            contrast = Contrast("figure", metric, {}, None, None, study.described)
-            said.append(_as_expected(evidence, rows, Figure(contrast, counted)))
+            figure = evidence.as_figure(metric, {}, None, counted)
+            said.append(_as_expected(evidence, rows, figure))
     return Said.joined(" ", said) if said else None
 
 

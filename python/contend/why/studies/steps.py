@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from contend.findings import Contrast, Figure, log_ratio, reading_of
+from contend.findings import Figure, log_ratio, reading_of
 from contend.spec import Level
 from contend.stats import estimate
 from contend.store import RunRecord
@@ -67,8 +67,7 @@ def _gain(
         return None
     found = estimate(ratios, study.experiment.compare.confidence, log_scale=True)
     more = replace(found, mean=found.mean - 1, low=found.low - 1, high=found.high - 1)
-    contrast = Contrast("figure", metric, after, step[1], step[0], study.described)
-    return _Gain(Figure(contrast, more), is_whole, was_late)
+    return _Gain(evidence.as_figure(metric, after, step[1], more), is_whole, was_late)
 
 
 def _is_late(run: RunRecord) -> bool:
