@@ -63,7 +63,7 @@ def test_what_is_kept(capsys: pytest.CaptureFixture[str], cache: Path) -> None:
 
 
 def test_measuring(capsys: pytest.CaptureFixture[str], cache: Path) -> None:
-    words = ("--connections", "1,64", "--workload", "point_select", "--seconds", "0.01")
+    words = ("--connections", "1,64", "--seconds", "0.01")
     text = said(capsys, cache, *words)
     check("calibrate", re.sub(r"\d{4}-\d\d-\d\d", "DATE", text))
 

@@ -30,7 +30,7 @@ from contend.load.ceilings import (
     shape_of,
 )
 from contend.sections.words import estimate_text
-from contend.settings.plan_keys import SCRIPT, STATEMENTS, WORKLOAD
+from contend.settings.plan_keys import WORKLOAD
 from contend.spec import cell_spec, load_experiment, planned_runs
 from contend.stats import finite
 from contend.units import format_duration, parse_duration_s
@@ -38,19 +38,12 @@ from contend.units import format_duration, parse_duration_s
 CONNECTIONS = (1, 2, 4, 8, 16, 32, 64, 128, 512)
 CONNECTIONS_MAX = 65_535
 WORKLOADS = ("point_select", "random_points")
-NATIVE = tuple(kind for kind in WORKLOAD.kinds if kind not in {SCRIPT, *STATEMENTS})
-PROTOCOLS: dict[str, tuple[str, ...]] = {
-    "prepared": ("prepared",),
-    "text": ("text",),
-    "both": ("prepared", "text"),
-}
 ROUNDS_MAX = 1000
 MEASURE_S_MAX = 600.0
 
 _TEXT_WIDTH = 88
 
-_ONLY_STANDARD = ("connections", "workload", "protocol")
-_ONLY_MEASURED = ("experiment", *_ONLY_STANDARD, "tcp", "seconds", "rounds")
+_ONLY_MEASURED = ("experiment", "connections", "tcp", "seconds", "rounds")
 
 
 def add_calibrate(parser: argparse.ArgumentParser) -> None:
@@ -65,23 +58,13 @@ def add_calibrate(parser: argparse.ArgumentParser) -> None:
         "experiment",
         metavar="RECIPE|FILE",
         nargs="?",
-        help="calibrate for the cells of this experiment, in place of the standard set",
+        help="calibrate for the cells of this experiment, in place of the standard set "
+        f"({' and '.join(WORKLOADS)}, prepared)",
     )
     parser.add_argument(
         "--connections",
         metavar="N,N,...",
         help="connection counts (default: " + ",".join(map(str, CONNECTIONS)) + ")",
-    )
-    parser.add_argument(
-        "--workload",
-        metavar="KIND",
-        action="append",
-        help="what is asked, once or more: "
-        + ", ".join(NATIVE)
-        + f" (default: {' and '.join(WORKLOADS)})",
-    )
-    parser.add_argument(
-        "--protocol", choices=tuple(PROTOCOLS), help="how it is asked (default: prepared)"
     )
     parser.add_argument(
         "--tcp", action="store_true", help="over the loopback address, not a Unix socket"
@@ -137,30 +120,20 @@ def _calibrate(args: argparse.Namespace) -> int:
 def _shapes(args: argparse.Namespace, program: Path) -> list[RunShape]:
     transport: Transport = "tcp" if args.tcp else "socket"
     if args.experiment is not None:
-        _refuse(args, _ONLY_STANDARD, "an experiment", "Its cells say what is measured.")
+        _refuse(args, ["connections"], "an experiment", "Its cells say what is measured.")
         return _shapes_of(args.experiment, program, transport)
     counts = _connections(args.connections)
-    kinds = dict.fromkeys(args.workload or WORKLOADS)
-    workloads = [_workload_of(kind) for kind in kinds]
+    # With the parameters that a file gets which names none.
+    workloads = [{"kind": kind, **WORKLOAD.complete(kind, {})} for kind in WORKLOADS]
     # What an experiment over as many connections gets.
     largest = RunShape(workloads[0], "prepared", transport, counts[-1], "auto")
     plan = largest.plan(ADDRESSES[transport], warmup_s=0.0, measure_s=1.0)
     engine = ask_engine(program, plan).name
     return [
-        RunShape(workload, protocol, transport, connections, engine)
+        RunShape(workload, "prepared", transport, connections, engine)
         for workload in workloads
-        for protocol in PROTOCOLS[args.protocol or "prepared"]
         for connections in counts
     ]
-
-
-def _workload_of(kind: str) -> dict[str, Any]:
-    """A workload with the parameters that a file gets which names none."""
-    if kind not in NATIVE:
-        raise RequestError(
-            f"--workload: there is no workload {kind!r}", hint=f"Known: {', '.join(NATIVE)}."
-        )
-    return {"kind": kind, **WORKLOAD.complete(kind, {})}
 
 
 def _shapes_of(name: str, program: Path, transport: Transport) -> list[RunShape]:

@@ -309,6 +309,7 @@ class Work:
         pages: of a range.
         mark: in every statement.
         kind: of the server.
+        innodb: whether some of it is of InnoDB.
         started_at: when the server was started, seconds since 1970 by its own clock: if it was
             restarted since, its caches are empty.
         upto: ranges at the beginning that are done.
@@ -319,6 +320,7 @@ class Work:
     pages: int
     mark: str
     kind: str
+    innodb: bool
     started_at: int
     upto: int = 0
 

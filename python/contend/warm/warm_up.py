@@ -271,20 +271,15 @@ class _WarmUp:
         parts, gone = parts_of(self.connection, plan, mark=mark, pages=pages)
         self.result.refused |= gone
         sizes = {str(item): item.take for item in plan.items if item.part != KEYS}
-        return Work(parts, sizes, pages, mark, self.kind, started_at(self.connection))
+        innodb = any(item.cache == "innodb" for item in plan.items)
+        return Work(parts, sizes, pages, mark, self.kind, innodb, started_at(self.connection))
 
     def scan(self, work: Work) -> None:
         """What is left of the work."""
         if work.upto < sum(work.ranges().values()):
             work.note(self.journal)
-            # What is scanned stays in the buffer pool if pages that are read once count as used.
-            name = "innodb_old_blocks_time"
-            why_not = set_variable(self.connection, self.journal, name, 0)
-            if why_not is not None:
-                self.listen.notice(
-                    f"{why_not}, so pages stay in the old part of the buffer pool and are the "
-                    "first to leave it"
-                )
+            if work.innodb:
+                self._have_pages_stay()
             with self.result.timed():
                 size, held_s, refused = self._scanned(work)
             self.result.size += size
@@ -292,6 +287,15 @@ class _WarmUp:
             self.result.refused |= refused
         self.journal.work = None
         self.journal.write()
+
+    def _have_pages_stay(self) -> None:
+        """What is scanned stays in the buffer pool if pages that are read once count as used."""
+        why_not = set_variable(self.connection, self.journal, "innodb_old_blocks_time", 0)
+        if why_not is not None:
+            self.listen.notice(
+                f"{why_not}, so pages stay in the old part of the buffer pool and are the first "
+                "to leave it"
+            )
 
     def _scanned(self, work: Work) -> tuple[float, float, dict[str, str]]:
         address, env = entrance(self.server.dsn, None)

@@ -67,15 +67,15 @@ def test_the_command_measures_keeps_and_shows(
 ) -> None:
     monkeypatch.setenv("CONTEND_LOAD", str(load_program))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    words = ["calibrate", "--connections", "8,1", "--workload", "point_select"]
+    words = ["calibrate", "--connections", "8,1"]
     assert main([*words, "--seconds", "0.5", "--rounds", "2"]) == 0
     measured = capsys.readouterr()
-    assert "calibrating contend-load for 2 kinds of load" in measured.err
+    assert "calibrating contend-load for 4 kinds of load" in measured.err
     assert main(["calibrate", "--show"]) == 0
     assert capsys.readouterr().out == measured.out
     assert main(["calibrate", "--show", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert [one["connections"] for one in shown["ceilings"]] == [1, 8]
+    assert [one["connections"] for one in shown["ceilings"]] == [1, 8, 1, 8]
     for one in shown["ceilings"]:
         assert 1 <= one["n"] <= 2
         assert one["qps"]["mean"] > 0

@@ -118,7 +118,7 @@ class Load:
 
 
 def work(upto: int = 0) -> Work:
-    return Work(PARTS, SIZES, 20, "mark", "mariadb", 1000, upto)
+    return Work(PARTS, SIZES, 20, "mark", "mariadb", True, 1000, upto)
 
 
 def load(
