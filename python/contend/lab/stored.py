@@ -13,9 +13,11 @@ from contend.errors import RequestError
 from contend.files import read_file
 from contend.lab.events import ChangedExperiment
 from contend.load import Address, plan_of
+from contend.plan import Plan
 from contend.settings.plan_keys import SUPPLIED
 from contend.settings.values import shown
 from contend.spec import (
+    Cell,
     CellKey,
     Experiment,
     cell_key,
@@ -25,7 +27,7 @@ from contend.spec import (
     place_of_secret,
     to_dict,
 )
-from contend.store import RunFolder, RunRecord
+from contend.store import RunFolder
 
 
 def kept(experiment: Experiment, passwords: Collection[str]) -> dict[str, Any]:
@@ -103,20 +105,19 @@ def require_same_experiment(
 
 def _require_same_asked(folder: RunFolder, stored: Experiment) -> None:
     """Each cell asks what it asked in its runs so far."""
-    first: dict[CellKey, RunRecord] = {}
+    first: dict[CellKey, tuple[int, Cell, Plan]] = {}
     for record in folder.records(intervals=False):
         if record.status == "ok":
-            first.setdefault(cell_key(record.cell), record)
-    for record in first.values():
-        asked = _as_json(record.plan["workload"])
-        again = plan_of(cell_spec(stored, record.cell), Address(), seed=0, watch_pid=None)
+            first.setdefault(cell_key(record.cell), (record.run, record.cell, record.plan))
+    for run, cell, plan in first.values():
+        asked = _as_json(plan["workload"])
+        again = plan_of(cell_spec(stored, cell), Address(), seed=0, watch_pid=None)
         now = _as_json(again["workload"])
         # Of the tables, those that are there have the last word.
         for name in sorted(asked.keys() - SUPPLIED):
             if asked[name] != now.get(name):
                 raise ChangedExperiment(
-                    f"run {record.run} of {folder.path} asked workload.{name} = "
-                    f"{shown(asked[name])}, "
+                    f"run {run} of {folder.path} asked workload.{name} = {shown(asked[name])}, "
                     f"and {shown(now.get(name))} would be asked now",
                     hint="Start a new run.",
                 )

@@ -20,6 +20,7 @@ from contend.findings import (
     compared_of,
     costs_of,
     counters_of,
+    gate_of,
     study_of,
     sweeps_of,
 )
@@ -171,7 +172,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
             lambda: answer_of(study, naming, analyses, costs, panels, cells, progress),
             Answer(Said("The answer could not be written; the figures stand."), ()),
         ),
-        gate=gate_of_study(study, first),
+        gate=gate_of_study(study, first, gate_of(study, first)),
         picture=picture,
         wholes=wholes_of(layout, study.roles, (*compared, *costs)),
         layout=layout,
