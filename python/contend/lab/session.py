@@ -294,7 +294,7 @@ def stored_servers(path: Path) -> dict[str, ServerIdentity]:
 
 
 def _kept_design(folder: RunFolder) -> Design:
-    """How the runs of a folder were made so far; a rescued folder may not say it."""
+    """How the runs of a folder were made so far. Before there were slices there were runs."""
     return Design(**folder.meta().facts.get("way", {"by": "runs"}))
 
 

@@ -13,14 +13,10 @@ from contend.errors import RequestError
 from contend.files import read_file
 from contend.lab.events import ChangedExperiment
 from contend.load import Address, plan_of
-from contend.plan import Plan
 from contend.settings.plan_keys import SUPPLIED
 from contend.settings.values import shown
 from contend.spec import (
-    Cell,
-    CellKey,
     Experiment,
-    cell_key,
     cell_spec,
     has_word,
     hide_in_comments,
@@ -105,11 +101,7 @@ def require_same_experiment(
 
 def _require_same_asked(folder: RunFolder, stored: Experiment) -> None:
     """Each cell asks what it asked in its runs so far."""
-    first: dict[CellKey, tuple[int, Cell, Plan]] = {}
-    for record in folder.records(intervals=False):
-        if record.status == "ok":
-            first.setdefault(cell_key(record.cell), (record.run, record.cell, record.plan))
-    for run, cell, plan in first.values():
+    for run, cell, plan in folder.asked():
         asked = _as_json(plan["workload"])
         again = plan_of(cell_spec(stored, cell), Address(), seed=0, watch_pid=None)
         now = _as_json(again["workload"])
