@@ -59,10 +59,8 @@ from contend.settings.plan_keys import SUPPLIED
 from contend.settings.values import shown
 from contend.spec import (
     SCRIPT_SCHEMA,
-    CellKey,
     DataSpec,
     Experiment,
-    cell_key,
     cell_spec,
     cell_specs,
     from_dict,
@@ -76,7 +74,7 @@ from contend.spec import (
     refuse_settings,
     to_dict,
 )
-from contend.store import RunFolder, RunRecord
+from contend.store import RunFolder
 
 Identities = Mapping[str, ServerIdentity]
 """kind -> what is recorded of the server: kind, version, source."""
@@ -287,7 +285,7 @@ def stored_servers(path: Path) -> dict[str, ServerIdentity]:
 
 
 def _kept_design(folder: RunFolder) -> Design:
-    """How the runs of a folder were made so far; a rescued folder may not say it."""
+    """How the runs of a folder were made so far. Before there were slices there were runs."""
     return Design(**folder.meta().facts.get("way", {"by": "runs"}))
 
 
@@ -500,20 +498,15 @@ def require_same_experiment(
 
 def _require_same_asked(folder: RunFolder, stored: Experiment) -> None:
     """Each cell asks what it asked in its runs so far."""
-    first: dict[CellKey, RunRecord] = {}
-    for record in folder.records(intervals=False):
-        if record.status == "ok":
-            first.setdefault(cell_key(record.cell), record)
-    for record in first.values():
-        asked = _as_json(record.plan["workload"])
-        again = plan_of(cell_spec(stored, record.cell), Address(), seed=0, watch_pid=None)
+    for run, cell, plan in folder.asked():
+        asked = _as_json(plan["workload"])
+        again = plan_of(cell_spec(stored, cell), Address(), seed=0, watch_pid=None)
         now = _as_json(again["workload"])
         # Of the tables, those that are there have the last word.
         for name in sorted(asked.keys() - SUPPLIED):
             if asked[name] != now.get(name):
                 raise RequestError(
-                    f"run {record.run} of {folder.path} asked workload.{name} = "
-                    f"{shown(asked[name])}, "
+                    f"run {run} of {folder.path} asked workload.{name} = {shown(asked[name])}, "
                     f"and {shown(now.get(name))} would be asked now",
                     hint="Start a new run.",
                 )

@@ -18,6 +18,7 @@ from contend.findings import (
     cell_figures,
     compared_of,
     costs_of,
+    gate_of,
     leading_level,
     study_of,
 )
@@ -138,7 +139,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
             lambda: answer_of(study, naming, analyses, costs, panels, cells, progress),
             Answer(Said("The answer could not be written; the figures stand."), ()),
         ),
-        gate=gate_of_study(study, first),
+        gate=gate_of_study(study, first, gate_of(study, first)),
         picture=picture,
         wholes=wholes_of(layout, study.roles, (*compared, *costs)),
         key="",

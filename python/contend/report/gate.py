@@ -9,7 +9,7 @@ import math
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
-from contend.findings import Analysis, Gated, ReleaseGate, Study, gate_of, slowdown_of
+from contend.findings import Analysis, Gated, ReleaseGate, Study, slowdown_of
 from contend.outside import clean, one_line
 from contend.report.basis import repeat_s
 from contend.report.model import GateRow, GateText
@@ -51,9 +51,10 @@ def gate_text(gate: ReleaseGate, title: str, *, more: Sequence[str] = ()) -> Gat
     )
 
 
-def gate_of_study(study: Study, analysis: Analysis | None) -> GateText | None:
+def gate_of_study(
+    study: Study, analysis: Analysis | None, gate: ReleaseGate | None
+) -> GateText | None:
     """The gate of an experiment; None if there is none."""
-    gate = gate_of(study, analysis)
     if gate is None:
         return None
     more = [

@@ -22,8 +22,9 @@ from typing import Any, Self
 from contend import __version__
 from contend.files import read_file, require_own_files
 from contend.locks import Locked, is_locked, lock
+from contend.plan import Plan
 from contend.shape import require, require_moment
-from contend.spec import SPEC_FORMAT, Planned
+from contend.spec import SPEC_FORMAT, Cell, Level, Planned
 from contend.store import schema
 from contend.store.database import (
     RESULTS_NAME,
@@ -177,6 +178,21 @@ class RunFolder:
             read = cache(schema.read_json)
             rows = self._connection.execute(f"{query} ORDER BY sequence")
             return [RUNS.record(row, read) for row in rows]
+
+    def asked(self) -> list[tuple[int, Cell, Plan]]:
+        """Of each cell the first run that was measured, and its plan. Reads no outcome."""
+        with self._reading():
+            rows = self._connection.execute(
+                "SELECT MIN(run), cell, plan FROM runs WHERE status = 'ok' GROUP BY cell"
+            )
+            return [
+                (
+                    require(run, int, "run"),
+                    require(schema.read_json(cell), dict[str, Level], f"run {run}", "cell"),
+                    require(schema.read_json(plan), Plan, f"run {run}", "plan"),
+                )
+                for run, cell, plan in rows
+            ]
 
     def ended(self) -> list[Ended]:
         """Which runs ended, in the order they ended. Reads no document, so it costs little."""

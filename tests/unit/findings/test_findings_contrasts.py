@@ -1,7 +1,8 @@
-"""Contrasts say what they are of; what was measured once is no trouble."""
+"""Contrasts say what they are of; what was measured once, or by an older contend, is no trouble."""
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
 from contend.findings import Study, compared_of, costs_of, family_of, leading_cell, study_of
 from contend.findings.changes import PRICE
+from contend.report import as_json, build
 from contend.store import RunFolder
 
 SMALL = (f"{CONNECTIONS}=[1, 8, 64]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]")
@@ -65,3 +67,21 @@ def test_a_family_that_the_experiment_does_not_have_decides_nothing(name: str) -
     family = family_of(experiment, name)
     assert not family.decides and family.confidence == experiment.compare.confidence
     assert family_of(experiment, "costs").decides
+
+
+def test_a_folder_of_the_version_before_is_shown(tmp_path: Path) -> None:
+    """It does not say why it is finished, and its experiment has no words for its levels."""
+    path = write_run(tmp_path / "run", study(sets=SMALL))
+    with sqlite3.connect(path / "results.sqlite") as database:
+        database.execute("UPDATE meta SET value = '0.0.1' WHERE key = 'contend_version'")
+        database.execute("DELETE FROM meta WHERE key = 'finished'")
+    with RunFolder.open(path) as folder:
+        report = build(folder)
+    assert report.contend_version == "0.0.1"
+    assert report.layout.levels == ("off", "32")
+    assert report.answer.sentence.startswith(
+        "From 8 connections on, splitting the key cache into 32 segments makes"
+    )
+    assert report.cause is not None and report.progress.state == "complete"
+    keys = {"answer", "others", "basis", "levels", "columns", "rows", "comparisons", "cells"}
+    assert keys <= as_json(report).keys()
