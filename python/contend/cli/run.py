@@ -354,18 +354,25 @@ def equipment_for(
     """What to work with: the server that `--server` names, or those of `before`, by the
     experiment's names of them."""
     before = before or {}
+    common: dict[str, Any] = {
+        **{"cache": default_cache(), "program": program, "listen": display, "exact": exact},
+        **{"touch_host": args.touch_host, "scheduler": args.scheduler},
+    }
+
+    def running(dsns: Mapping[str, str], members: Sequence[Member] = ()) -> Equipment:
+        return _running(args, dsns, members, experiment, display, run_folder=path, **common)
+
     if members := named_members(experiment.base[MEMBERS.path]):
-        first = {server_name(cell): members[0][2] for cell in cell_specs(experiment)}
-        return _running(
-            args, first, experiment, path, program, display, exact=exact, members=members
+        return running(
+            {server_name(cell): members[0][2] for cell in cell_specs(experiment)}, members
         )
     names = servers_named(experiment)
-    running = next((source for source in before.values() if is_dsn(source)), None)
-    wanted = args.server if args.server is not None or len(names) > 1 else running
+    ran = next((source for source in before.values() if is_dsn(source)), None)
+    wanted = args.server if args.server is not None or len(names) > 1 else ran
     dsns = {names[0]: wanted} if wanted is not None and is_dsn(wanted) else {}
     dsns = dsns or {name: name for name in names if is_dsn(name)}
     if dsns:
-        return _running(args, dsns, experiment, path, program, display, exact=exact)
+        return running(dsns)
     if wanted is not None and experiment.gives("server.use"):
         raise RequestError(
             "--server names one server, and the experiment its own (server.use)",
@@ -384,15 +391,11 @@ def equipment_for(
             )
         binaries[name] = binary
         display(Notice(_choice(binary, named=named is not None)))
-    return private_equipment(
-        binaries,
-        cache=default_cache(),
-        program=program,
-        listen=display,
-        exact=exact,
-        touch_host=args.touch_host,
-        scheduler=args.scheduler,
-    )
+    return private_equipment(binaries, **common)
+
+
+Member = tuple[str, str, str]
+"""The name, the role and the DSN of a server of a cluster."""
 
 
 def _with_doctor(equipment: Equipment, args: argparse.Namespace) -> Equipment:
@@ -404,13 +407,10 @@ def _with_doctor(equipment: Equipment, args: argparse.Namespace) -> Equipment:
 def _running(
     args: argparse.Namespace,
     dsns: Mapping[str, str],
+    members: Sequence[Member],
     experiment: Experiment,
-    path: Path,
-    program: Path,
     display: Display,
-    *,
-    exact: bool,
-    members: Sequence[tuple[str, str, str]] = (),
+    **common: Any,
 ) -> Equipment:
     """Servers that run already; `members` are one level, with their names, roles and DSNs."""
     other = next((name for name in servers_named(experiment) if name not in dsns), None)
@@ -430,16 +430,10 @@ def _running(
         _put_back_what_is_left(server, args, display)
     equipment = borrowed_equipment(
         servers,
-        cache=default_cache(),
-        program=program,
-        run_folder=path,
-        listen=display,
         confirm=lambda question: _asked(question, args.yes, display),
         experiment=experiment,
-        exact=exact,
-        touch_host=args.touch_host,
-        scheduler=args.scheduler,
         members=cluster,
+        **common,
     )
     for identity in equipment.servers.values():
         display(Notice(f"server: {identity['source']}, {identity['kind']} {identity['version']}"))
