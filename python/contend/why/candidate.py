@@ -212,6 +212,14 @@ class Pair:
             return usual
 
     @property
+    def is_mariadb(self) -> bool:
+        return self.kind == "mariadb"
+
+    @property
+    def is_mysql(self) -> bool:
+        return self.kind == "mysql"
+
+    @property
     def is_model(self) -> bool:
         return self.kind == "model" or is_model(self.cells["slower"].values)
 
@@ -329,7 +337,7 @@ def database(pair: Pair) -> str | None:
 
 
 def mariadb(pair: Pair) -> str | None:
-    return None if pair.kind == "mariadb" else "only MariaDB has it"
+    return None if pair.is_mariadb else "only MariaDB has it"
 
 
 def own(pair: Pair) -> str | None:

@@ -1,8 +1,8 @@
-"""Why two levels differ: which candidates are tried, and the experiment that tries them.
+"""The plan of `contend why`: which candidates it tries, and the experiment that tries them.
 
-The pair that differs is measured again, without a treatment, under the doses of each candidate and
-under its placebo, all within one repeat after the other: an experiment of its own, whose run folder
-stands in that of the run.
+The pair that differs is measured again: untreated, under the doses of each candidate and under its
+placebo, all of them in every repeat. It is an experiment of its own; its run folder is inside that
+of the run.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ from contend.why.tried import (
 )
 
 REPEATS = 6
-"""So many have to fit into the time at least, or more if the run scattered much."""
+"""Repeats that have to fit into the time at least; more if the run scattered much."""
 
 REPEATS_WANTED = 10
-"""More are no reason to try fewer candidates: if it scatters so much, one alone is not decided
-either, and may be the wrong one."""
+"""Beyond this number, do not drop candidates to make room for repeats: with such scatter one
+candidate alone stays undecided too, and may be the wrong one."""
 
 REPEATS_MOST = 16
-"""More are never asked for. The lab makes more if the time has room for them."""
+"""Upper limit of the plan. The lab makes more repeats if the time has room for them."""
 
 MINUTES = 2.8
 
@@ -81,7 +81,7 @@ _OF_OTHERS = {
     *("host_disk_stall_share", "host_idle_share", "host_neighbours_share", "host_steal_share"),
     *("server_has_quota", "cpu_distance_ns", "client_ceiling_share"),
 }
-"""What is not read from the server's counters."""
+"""Figures that do not come from the server's counters."""
 
 
 _LOGS_BYTES = 1 << 30
@@ -89,14 +89,15 @@ _LOGS_BYTES = 1 << 30
 
 
 class NotTried(RequestError):
-    """Nothing is tried of this run."""
+    """`contend why` or `contend profile` cannot measure this run's pair again."""
 
 
 @dataclass(frozen=True, slots=True)
 class WhyPlan:
-    """What will be tried, for how long, and what will not.
+    """The candidates to try, their experiment, and how long it takes.
 
     is_certain: whether the run is certain of the difference.
+    facts: for the run folder; they have the reasons why the other candidates are not tried.
     """
 
     is_certain: bool
@@ -107,11 +108,11 @@ class WhyPlan:
 
 
 def plan_of_why(path: Path, *, minutes: float = MINUTES) -> WhyPlan:
-    """What can be tried of a finished run.
+    """The plan for a finished run.
 
     Raises:
-        NotTried: it is of another host, not finished, compares nothing, or nothing in it
-            certainly differs.
+        NotTried: the run comes from a different host, is not finished, compares nothing, or shows
+            no certain difference.
     """
     with RunFolder.open(path) as folder:
         study = study_of(folder, percentiles=False)
@@ -137,7 +138,7 @@ def require_here(study: Study, path: Path, command: str) -> None:
     """Raise NotTried unless the run is of this host, compares something and is finished.
 
     Args:
-        command: that wants to measure its pair again.
+        command: the one that measures the pair again.
     """
     then = (study.meta.facts.get("machine") or {}).get("id")
     now = (host.facts().get("machine") or {}).get("id")
@@ -161,7 +162,7 @@ def require_here(study: Study, path: Path, command: str) -> None:
 
 
 def _difference(study: Study, path: Path) -> Finding:
-    """The surest one; if none is certain, that which lacks the fewest repeats, and no more than
+    """The surest difference. If none is certain, the one that lacks the fewest repeats, at most
     twice those that were made: it is measured again anyway, and explained only if it is certain
     then."""
     (analysis, *_) = compared_of(study)
@@ -187,7 +188,7 @@ def _difference(study: Study, path: Path) -> Finding:
 
 
 def _missing(one: Finding) -> int | None:
-    """How many repeats more would make a difference certain; None if nobody knows."""
+    """How many more repeats would make a difference certain; None if unknown."""
     log = logs_of(one.change)
     more = more_repeats([(log, math.copysign(1.0, log.mean))])
     hopeless = more is None or more > NO_ADVICE or one.change.verdict == "equivalent"
@@ -195,14 +196,14 @@ def _missing(one: Finding) -> int | None:
 
 
 def _surely(found: Finding) -> float:
-    """How large a difference is at least, as a logarithm, by the near end of its interval. A server
-    that is four times slower at many connections is asked about, and not what it gains at one."""
+    """The least size of a difference, as a logarithm, by the near end of its interval. It prefers a
+    server that is four times slower at many connections to its gain at one."""
     low, high = found.change.low, found.change.high
     return math.log(low) if low > 1 else -math.log(high)
 
 
 def host_powers() -> HostPowers:
-    """What can be done to this host."""
+    """What contend may do to this host."""
     facts = host.facts()
     is_root = os.geteuid() == 0
     usable = os.sched_getaffinity(0)
@@ -224,9 +225,9 @@ def _has_room(folder: Path) -> bool:
 
 
 def fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Proposal]]:
-    """The candidates whose signature holds and that can be tried here: first those that are soon
-    tried, of these those that the sides differ in most, and if they are alike in that, in their
-    order. The others are put into `untested`, with the reason."""
+    """The candidates whose signature holds and that contend can try here: the quick ones first,
+    then those whose signs differ most between the sides, then in the order of the registry. The
+    others go into `untested`, each with its reason."""
     found: list[tuple[Candidate, Proposal]] = []
     for one in CANDIDATES.values():
         fits = one.fits(pair)
@@ -256,7 +257,7 @@ def _not_recorded(one: Candidate, pair: Pair) -> str:
 
 
 def _touched(pair: Pair, proposal: Proposal) -> str | None:
-    """What is compared and would be changed, or made void, by a treatment."""
+    """The compared setting that a treatment would change or make void."""
     compared = sorted(pair.compared_names)
     found = (each.touches(compared) for each in proposal.treatments)
     return next(filter(None, found), None)
@@ -274,11 +275,11 @@ def _in_time(
     ratios: np.ndarray,
     untested: dict[str, str],
 ) -> tuple[list[tuple[Candidate, Proposal]], int]:
-    """As many as can be decided in the time, if the pair scatters as it did in the run (`ratios`),
-    one at least; and the repeats that there is time for.
+    """As many candidates as the time can decide if the pair scatters as in the run (`ratios`), at
+    least one; and the number of repeats that fit.
 
-    Until the first look there are whole doses and placebos of all; then the time is that of the
-    longest candidate, until the second look with its smaller doses.
+    Until the first look, whole doses and placebos of all candidates are measured; after it, the
+    longest candidate alone takes the time, until the second look with its smaller doses.
     """
     chosen: list[tuple[Candidate, Proposal]] = []
     untreated_s = 2 * START_S + _treatment_s(pair, {}, took_s)
@@ -296,7 +297,7 @@ def _in_time(
             max(second_s, untreated_s + sum(doses_s) + placebo_s),
             max(then_s, untreated_s + doses_s[-1] + placebo_s),
         )
-        # A cause that is one takes more away than is foretold at least, and hardly ever all.
+        # A true cause takes away more than the least that is predicted, and hardly ever all.
         goes = min((1 + each.least) / 2 for _, each in (*chosen, (one, proposal)))
         needed = repeats_to_decide(ratios, goes, len(chosen) + 1)
         least = SECOND_LOOK if chosen else REPEATS
@@ -311,8 +312,8 @@ def _in_time(
 
 
 def _seconds(repeats: int, laps_s: tuple[float, float, float]) -> float:
-    """What so many repeats take, of which one takes so long until the first look, until the second
-    one, and then."""
+    """The time for a number of repeats; `laps_s` has that for one repeat until the first look,
+    until the second one, and later."""
     first_s, second_s, then_s = laps_s
     until_first, until_second = min(repeats, FIRST_LOOK), min(repeats, SECOND_LOOK)
     return (
@@ -323,8 +324,8 @@ def _seconds(repeats: int, laps_s: tuple[float, float, float]) -> float:
 
 
 def _treatment_s(pair: Pair, sets: Mapping[str, Any], took_s: float) -> float:
-    """What a treatment takes in a repeat, both levels together: as long as a block took in the run
-    (`took_s`), if that is more than on a quiet host."""
+    """The time of a treatment in a repeat, both levels together: that of a block of the run
+    (`took_s`), if it is longer than on a quiet host."""
     starts = any(path.startswith(("server.options.", "place.server.")) for path in sets)
     cell = pair.cells["slower"]
     in_slices = any((run.plan.get("load") or {}).get("slices") for run in pair.runs["slower"])
@@ -339,8 +340,7 @@ def _treatment_s(pair: Pair, sets: Mapping[str, Any], took_s: float) -> float:
 
 
 def _block_s(study: Study) -> float:
-    """What a block took in the run, with all that the lab did until the next one began; 0 if there
-    was one only."""
+    """The time from one block of the run to the next; 0 if there was only one block."""
     starts = sorted({run.block: run.started_at for run in study.measured}.values())
     times = [datetime.fromisoformat(one) for one in starts]
     gaps = [(after - before).total_seconds() for before, after in itertools.pairwise(times)]
@@ -398,8 +398,7 @@ def _plan(
 
 
 def _named(tables: dict[str, dict[str, Any]], treatment: Treatment, name: str) -> str:
-    """The treatment's name among the tables: that of another candidate which has the same, or a
-    new one."""
+    """The treatment's name among the tables: one that has the same settings already, or `name`."""
     found = next((known for known, table in tables.items() if table == treatment.sets), name)
     tables[found] = dict(treatment.sets)
     return found
@@ -415,7 +414,7 @@ def pair_again(
     question: str,
     repeats: int,
 ) -> Experiment:
-    """An experiment of a pair of another one, without a treatment and under each of `tables`."""
+    """An experiment with one pair of `original`, untreated and under each treatment of `tables`."""
     values = dict(original.base.values)
     for path, level in pair.place.items():
         target = resolve(path)

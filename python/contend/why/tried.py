@@ -1,10 +1,10 @@
-"""What became of a difference under treatments: each candidate's verdict.
+"""The verdict on each candidate, from the difference under its treatments.
 
-A repeat gives one log-ratio of the two levels under each treatment. What a treatment takes away is
-the mean difference without it less that with it, and it counts only if it is the slower side that
-becomes faster: a difference also shrinks if the faster one is slowed. Blocks of one repeat were
-found to scatter each for itself, so that treatments are not paired, and lend each other degrees of
-freedom. All verdicts of one comparison together err by 1 %.
+A repeat gives one log-ratio of the two levels under each treatment. A treatment takes away the mean
+difference without it minus that with it. This counts only if the slower side becomes faster: a
+difference also shrinks if the faster side is slowed. Blocks of one repeat scatter independently, so
+treatments are not paired; they share degrees of freedom. All verdicts of one comparison together
+err with a chance of 1 %.
 """
 
 from __future__ import annotations
@@ -25,44 +25,41 @@ from contend.stats.student import t_quantile
 from contend.store import RunRecord
 
 CONFIDENCE = 0.99
-"""Of all verdicts of one comparison together, at all looks whether all is decided."""
+"""Of all verdicts of one comparison together, over all looks."""
 
 LOOKS = {4: 0.05, 8: 0.10, 12: 0.10, 18: 0.15}
-"""After so many repeats it is looked what is decided, each time with this share of the chance to
-err: with few repeats little is decided that a small share would not decide as well. What is left is
-for the end."""
+"""Numbers of repeats after which verdicts are looked at, each with its share of the chance to err:
+what few repeats can decide, a small share decides as well. The rest is for the end."""
 
 FIRST_LOOK, SECOND_LOOK = sorted(LOOKS)[:2]
-"""Until the first one all candidates are measured, with whole doses and placebos but for the first
-repeat, which has all. Then those that are ahead, until the second one with their smaller doses."""
+"""Until the first look every candidate is measured, with whole doses and placebos; the first repeat
+has all doses. Then only those ahead go on, with their smaller doses until the second look."""
 
 ASIDE = 0.5
-"""At the first look those are set aside that took less than this share of what the best one took
-beyond its placebo, if that took anything: they are measured no longer, and stay open."""
+"""The first look sets aside candidates that took less than this share of what the best one took
+beyond its placebo, if that took anything: they are no longer measured, and stay open."""
 
 MANY_REPEATS = 64
-"""So many stand for what no time has room for."""
+"""Stands for any number of repeats that no time has room for."""
 
 DOSE_SLACK = 0.1
-"""Of the difference, how much more may be left at a larger dose than at a smaller one, beside what
-is noise: a standard error."""
+"""Share of the difference by which a larger dose may leave more than a smaller one, in addition to
+a standard error for noise."""
 
 OVER_PLACEBO = 0.5
-"""Of what is foretold, how much must be taken away beyond what the placebo takes, and each
-candidate that this one contains."""
+"""Share of the prediction that must go beyond what the placebo takes, and beyond what each
+contained candidate takes."""
 
 PART = 0.15
-"""Of the difference, how much must go beyond what the placebo takes for a cause to be a part of
-it."""
+"""Share of the difference that must go beyond what the placebo takes for a cause to be a part."""
 
 TriedVerdict = Literal["confirmed", "a part", "refuted", "not certain"]
-"""A part: it certainly takes some of the difference away, and less than is foretold, as far as that
-can be said."""
+"""A part: it certainly takes some of the difference away, but apparently less than predicted."""
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateTried:
-    """What was found of one candidate.
+    """The result of one candidate.
 
     left, left_with_placebo: of the difference under the whole dose and under the placebo, as shares
         of the untreated one, which is as uncertain as they are; `left_at_doses` by treatment. The
@@ -104,7 +101,7 @@ class DifferenceTried:
 
 
 def tried_of(study: Study) -> DifferenceTried | None:
-    """What a run of treatments says; None if nothing was measured of it yet."""
+    """The results of a run of treatments; None if nothing was measured yet."""
     about = study.meta.facts.get("why")
     if about is None or study.roles.baseline is None:
         return None
@@ -116,7 +113,7 @@ def tried_of(study: Study) -> DifferenceTried | None:
 
 
 def _failed(unmeasured: Iterable[TriedRecord], runs: Iterable[RunRecord]) -> dict[str, str]:
-    """What was said of the first treatment of each candidate that could not be had."""
+    """The error of the first treatment that failed, by candidate."""
     said = {
         run.cell[TREATMENT.path]: (run.error or {}).get("message", "")
         for run in runs
@@ -129,12 +126,12 @@ def _failed(unmeasured: Iterable[TriedRecord], runs: Iterable[RunRecord]) -> dic
 def judged_in_turn(
     records: list[TriedRecord], sides: Mapping[str, np.ndarray], *, is_over: bool
 ) -> DifferenceTried | None:
-    """The verdicts of all looks so far. One that was reached at a look stays, with its figures:
-    from then on nothing is measured for it alone.
+    """The verdicts of all looks so far. A verdict reached at a look stays, with its figures: from
+    then on nothing is measured for that candidate alone.
 
     Args:
-        sides: as of `judged`.
-        is_over: no repeat comes after these.
+        sides: see `judged`.
+        is_over: no repeat follows.
     """
     made = np.flatnonzero(np.isfinite(ratios_of(sides[UNTREATED])))
     decided: dict[str, CandidateTried] = {}
@@ -164,8 +161,8 @@ def judged_in_turn(
 
 
 def _behind(looked: DifferenceTried) -> tuple[str, ...]:
-    """Those that are not decided and took little of the difference beside the best one; nobody if
-    not even that one took anything, so that none is ahead."""
+    """Undecided candidates that took little of the difference compared with the best one; none if
+    even the best one took nothing."""
     took = {one.record["candidate"]: one.took for one in looked.candidates}
     best = max(took.values(), default=0.0)
     enough = ASIDE * best if best > 0 else -math.inf
@@ -182,9 +179,9 @@ def judged(
     """The verdicts; None if the untreated pair was never measured.
 
     Args:
-        sides: by treatment the logarithms of the baseline's figure and of the level's, the larger
-            the better, in columns; a row each repeat, NaN if it was not measured.
-        is_end: no look comes after this one.
+        sides: by treatment, repeats x (baseline, level): logarithms of their figures, the larger
+            the better; NaN if not measured.
+        is_end: no look follows.
     """
     untreated = ratios_of(sides[UNTREATED])
     if not np.any(np.isfinite(untreated)):
@@ -207,16 +204,16 @@ def judged(
 
 
 def chance_at(repeats: float) -> float:
-    """How often one comparison may err that has so many repeats: the share of the look that is due
-    by then, or that of the end. All together err no more often than `CONFIDENCE` leaves."""
+    """The chance to err of a comparison with this number of repeats: the share of the look that is
+    due by then, or that of the end. All shares together are what `CONFIDENCE` leaves."""
     due = next((share for at, share in LOOKS.items() if repeats <= at), 1 - sum(LOOKS.values()))
     return (1 - CONFIDENCE) * due
 
 
 def repeats_to_decide(ratios: np.ndarray, goes: float, candidates: int) -> int:
-    """Repeats with which a candidate among so many is decided four times in five, if it takes away
-    the share `goes` of the difference and its placebo nothing, and they scatter as `ratios` do;
-    the fewest if too few ratios are known, and `MANY_REPEATS` if it takes more."""
+    """Repeats that decide one of several candidates four times in five, if it takes away the share
+    `goes` of the difference, its placebo nothing, and all scatter as `ratios` do; the fewest if too
+    few ratios are known, `MANY_REPEATS` if it takes more."""
     known = ratios[np.isfinite(ratios)]
     if len(known) < _FEW:
         return _FEW
@@ -232,7 +229,7 @@ def repeats_to_decide(ratios: np.ndarray, goes: float, candidates: int) -> int:
 
 
 def why_decided(tried: DifferenceTried | None) -> str | None:
-    """Why no further repeat is wanted; None if some are."""
+    """Why no further repeat is needed; None if some are."""
     if tried is None or open_treatments(tried):
         return None
     if not tried.candidates:
@@ -242,8 +239,8 @@ def why_decided(tried: DifferenceTried | None) -> str | None:
 
 
 def open_treatments(tried: DifferenceTried) -> frozenset[str]:
-    """What the next repeat has to measure beside the untreated pair. Until the first look that is
-    also what has no figure yet for want of an answer."""
+    """The treatments that the next repeat has to measure besides the untreated pair. Until the
+    first look, those without a figure yet are among them."""
     over = {*tried.decided, *tried.aside, *tried.failed}
     records = [one.record for one in tried.candidates if one.record["candidate"] not in over]
     first = 0 if FIRST_LOOK <= tried.repeats < SECOND_LOOK else -1
@@ -274,19 +271,18 @@ def _verdict(
     certain: bool,
     is_end: bool,
 ) -> CandidateTried:
-    """The verdict of one candidate, which may be false with this chance.
+    """The verdict of one candidate, which is false with at most this chance.
 
-    Confirmed takes all of its conditions, so that each may err with the whole chance on its side:
-    a cause that is none fails at one of them, and at the same one if it is to be a part. Each of
-    several refutes, so they share the chance; what takes too little and may be a part is open until
-    the end.
+    A confirmation needs all of its conditions, so each may err with the whole chance: a false cause
+    fails at one of them, and at the same one as a part. A refutation needs one of several, so they
+    share the chance. A candidate that takes too little and may be a part stays open until the end.
 
     Args:
         means: of the differences, by treatment.
         together: of both sides' figures together.
     """
     whole, placebo = record["doses"][-1], record["placebo"]
-    # What a contained candidate takes away, this one has to exceed, as if it were a placebo.
+    # A contained candidate counts like a placebo: this one has to take away more.
     contained = [name for name in record.get("contains", ()) if means[name].n > 1]
     others = [placebo, *contained]
     most = 1 - record["least"]
@@ -342,8 +338,8 @@ def _verdict(
 
 
 def _grows(means: Mapping[str, Mean], record: TriedRecord) -> bool:
-    """A larger dose leaves no more of the difference than a smaller one, but for noise; no if a
-    smaller one was hardly measured."""
+    """Whether a larger dose leaves no more of the difference than a smaller one, except for noise;
+    False if a smaller one was hardly measured."""
     slack = DOSE_SLACK * means[UNTREATED].mean
     return all(
         means[smaller].n > 1
@@ -354,12 +350,12 @@ def _grows(means: Mapping[str, Mean], record: TriedRecord) -> bool:
 
 
 NO_ADVICE = 100
-"""So many repeats more are no advice."""
+"""Beyond this number of further repeats there is no advice."""
 
 
 def more_repeats(needed: list[tuple[Estimate, float]]) -> int | None:
-    """How many repeats more bring each mean as far from 0 as its interval is wide, if all stays as
-    it is."""
+    """How many more repeats bring each mean as far from 0 as its interval is wide, if means and
+    scatter stay the same."""
     most = 0.0
     for one, sign in needed:
         half = (one.high - one.low) / 2
@@ -379,7 +375,7 @@ _LENT = 1.5
 
 
 def untested_of(about: WhyFacts, tried: DifferenceTried | None) -> dict[str, str]:
-    """What was not tried and why, what failed among it."""
+    """The candidates that were not tried or failed, with the reason."""
     if tried is None:
         return dict(about["untested"])
     without = {one["candidate"]: NO_ANSWER for one in tried.unmeasured}
@@ -387,7 +383,7 @@ def untested_of(about: WhyFacts, tried: DifferenceTried | None) -> dict[str, str
 
 
 def by_reason(untested: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Name and reason, row by row. Many that have one reason are in one row: how many they are,
+    """Name and reason, row by row. Many candidates with the same reason share a row: their number,
     and the reason with their names."""
     names: dict[str, list[str]] = {}
     for name, why in untested.items():

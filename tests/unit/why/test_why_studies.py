@@ -38,6 +38,10 @@ def cause_of(path: Path) -> CauseText:
     return cause
 
 
+def leads(report: Report) -> str:
+    return "\n".join(str(one.lead) for one in report.sections)
+
+
 def segmented(
     path: Path, change: Change | None = None, *sets: str, runs: int | None = None
 ) -> Path:
@@ -50,7 +54,7 @@ def test_every_study_is_by_its_name() -> None:
 
 
 def test_no_cause_is_told_for_a_difference_that_is_not_certain(tmp_path: Path) -> None:
-    """Then what bounds the server is said, and the figures stand there without a reason."""
+    """The figures stand there without a reason."""
     speeds = {}
 
     def alike(record: RunRecord) -> RunRecord:
@@ -66,19 +70,18 @@ def test_no_cause_is_told_for_a_difference_that_is_not_certain(tmp_path: Path) -
     assert looked_at.lead.startswith("No difference is certain, so no cause is told.")
     assert looked_at.tables[0].columns[3] == "ceiling, %"
     assert STUDIES["segmented-key-cache"].title not in looked_at.lead
-    assert "of its 2 CPUs busy" in " ".join(report.bounds)
 
 
 def test_nothing_is_told_before_the_end_nor_for_what_was_asked_afterwards(tmp_path: Path) -> None:
     partial = report_of(segmented(tmp_path, runs=30))
-    assert partial.cause is None and partial.bounds == ()
-    assert partial.sections[-1].lead.startswith("Nothing is decided before the run is finished")
+    assert partial.cause is None
+    assert "Nothing is decided before the run is finished" in leads(partial)
     (tmp_path / "closed").mkdir()
     sweep = write_closed(tmp_path / "closed")
     assert report_of(sweep).cause is not None
     asked = report_of(sweep, ("qps",))
     assert asked.cause is None
-    assert asked.sections[-1].lead.startswith("The metric was not named before the run")
+    assert "The metric was not named before the run" in leads(asked)
 
 
 def of_switches(factor: Callable[[RunRecord], float]) -> Change:

@@ -73,7 +73,7 @@ _LOGS = Metric("statement_logs", "Logs of statements that are on", "", _logs)
 
 
 def _binary_log(pair: Pair) -> Proposal | str:
-    if pair.number("sync_binlog", 0 if pair.kind == "mariadb" else 1) == 0:
+    if pair.number("sync_binlog", 0 if pair.is_mariadb else 1) == 0:
         return "the binary log is not flushed at commits (sync_binlog = 0)"
     return Proposal(
         (
@@ -106,10 +106,10 @@ def _log_device(pair: Pair) -> Proposal | str:
 
 
 def _redo_log(pair: Pair) -> Proposal | str:
-    name = "innodb_log_file_size" if pair.kind == "mariadb" else "innodb_redo_log_capacity"
+    name = "innodb_log_file_size" if pair.is_mariadb else "innodb_redo_log_capacity"
     now = int(pair.number(name, _REDO_USUAL))
     buffer = int(pair.number("innodb_log_buffer_size", _LOG_BUFFER))
-    if pair.kind == "mariadb" and now < buffer:
+    if pair.is_mariadb and now < buffer:
         return (
             f"a log of {now >> 20:,} MiB could not be put back: the server takes none below its "
             f"innodb_log_buffer_size of {buffer >> 20:,} MiB while it runs"
