@@ -26,9 +26,8 @@ from contend.metrics import KEY_REQUESTS
 from contend.report.answer import answer_of
 from contend.report.charts import panel_charts, picture_of
 from contend.report.gate import gate_of_study
-from contend.report.host_notes import host_notes_of
 from contend.report.model import Answer, CauseText, Report
-from contend.report.notices import failures_of, progress_of, warnings_of
+from contend.report.notices import failures_of, host_notes_of, progress_of, warnings_of
 from contend.report.parts import Parts, missing_text
 from contend.report.why import cause_of, why_section
 from contend.sections import sessions, shape

@@ -19,8 +19,8 @@ from rich.text import Text
 
 from contend.findings import Finding
 from contend.outside import one_line
-from contend.report.host_notes import note_text
 from contend.report.model import Report
+from contend.report.notices import note_text
 from contend.report.parts import missing_text
 from contend.sections.model import MadeSection, Notice, Shown, TableCell, TextTable
 from contend.sections.panels import metric_table, panel_table

@@ -6,13 +6,16 @@ Half of the rounds of the look are without it, on the same servers and connectio
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from contend.findings import Said
+from contend.findings import Said, Study, cell_figures
 from contend.lab.look_block import BlockToLookAt, LookAtCause
+from contend.metrics import Metric, Run
+from contend.metrics.counters import SOURCES, CounterSource, counters_in
 from contend.sections.budget_charts import bars_chart, parts_of, slow_chart, waterfalls
 from contend.sections.budget_parts import (
     BLOCKED,
@@ -39,12 +42,13 @@ from contend.sections.looks import (
     known_text,
     looked,
     lost_words,
+    side_by_side,
     speed_of,
     with_cell,
 )
 from contend.sections.model import Inputs, Section, Shown, TextTable
-from contend.sections.server_says import ServerCount, server_says
 from contend.sections.words import estimate_text, figure_json, significant
+from contend.spec import Level
 from contend.stats import Estimate, estimate
 from contend.store import LookRecord
 
@@ -254,6 +258,64 @@ def _slow(rounds: Rounds) -> SlowBudget | None:
     )
 
 
+_ASKED: Mapping[str, str] = {
+    "status": r"Handler_(?!commit|external_lock).+|Innodb_row_lock_(time|waits)|Table_locks_waited"
+    r"|Created_tmp_.+|Sort_merge_passes|Qcache_(hits|inserts|lowmem_prunes|not_cached)"
+    r"|Key_(read_requests|reads|write_requests|writes)|Aria_pagecache_reads"
+    r"|Innodb_(buffer_pool_reads|buffer_pool_wait_free|log_waits|data_fsyncs|os_log_fsyncs)",
+    "innodb": r".*(wait|lock|usec|latency).*",
+    "key_cache": r".+",
+}
+"""Which counters, by their source."""
+
+_IN_MS = frozenset({"Innodb_row_lock_time"})
+"""Those are told in microseconds, like all times of a query."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCount:
+    """One counter a query, in the cells side by side; None where it was not kept."""
+
+    name: str
+    figures: tuple[Estimate | None, ...]
+
+
+def server_says(study: Study, cells: Sequence[Mapping[str, Level]]) -> list[ServerCount]:
+    """What was counted in these cells, in the order of the sources; what nobody counted is left
+    out. n counts repeats."""
+    runs = [run for cell in cells for run in study.runs_of(cell)]
+    found = {(source.name, name) for run in runs for source, name in counters_in(run)}
+    asked = [
+        _count_of(source, name)
+        for source in SOURCES
+        if source.queries is not None
+        for name in sorted(name for of, name in found if of == source.name)
+        if re.fullmatch(_ASKED.get(source.name, "(?!)"), name)
+    ]
+    wanted = replace(study, shown=tuple(asked))
+    told = [cell_figures(wanted, cell) for cell in cells]
+    counts = [
+        ServerCount(
+            metric.title,
+            tuple(None if one is None else one.figures.get(metric.name) for one in told),
+        )
+        for metric in asked
+    ]
+    return [one for one in counts if any(figure and figure.mean for figure in one.figures)]
+
+
+def _count_of(source: CounterSource, name: str) -> Metric:
+    metric = source.metric(name)
+    if name not in _IN_MS:
+        return replace(metric, title=name if source.name == "status" else f"{source.name}.{name}")
+
+    def in_us(run: Run) -> float | None:
+        value = metric.value(run)
+        return None if value is None else value * 1000
+
+    return replace(metric, title=f"{name}, us", value=in_us)
+
+
 _TITLE = "Where the time of a query goes"
 
 
@@ -333,28 +395,25 @@ def _tables(
             if counts
             else ()
         ),
-        TextTable(
+        side_by_side(
             f"What the look itself did{where}",
-            ("", *heads),
-            (
-                *cost_rows("with it over without", [(one.speed, one.effect) for one in group]),
-                ("looks at threads", *(str(one.reads) for one in group)),
-                *_left_out(group),
+            group,
+            compared,
+            [
+                *cost_rows("with it over without"),
+                ("looks at threads", lambda one: str(one.reads)),
+                *(
+                    [("rounds left out (no CPU for a thread)", lambda one: str(one.left_out))]
+                    if any(one.left_out for one in group)
+                    else ()
+                ),
                 (
                     "CPU time of the look, of one CPU",
-                    *(f"{one.look_cpu_share * 100:.2f} %" for one in group),
+                    lambda one: f"{one.look_cpu_share * 100:.2f} %",
                 ),
-            ),
+            ],
         ),
     ]
-
-
-def _left_out(group: Sequence[Budget]) -> list[tuple[str, ...]]:
-    """How many rounds are in no part; nothing if all are."""
-    if not any(one.left_out for one in group):
-        return []
-    name = "rounds left out (no CPU for a thread)"
-    return [(name, *(str(one.left_out) for one in group))]
 
 
 def _slow_table(group: Sequence[Budget], where: str, compared: str | None) -> list[TextTable]:

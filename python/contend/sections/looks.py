@@ -4,12 +4,12 @@ what looking did to the speed."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from contend.findings import Said
-from contend.sections.model import Inputs
+from contend.sections.model import Inputs, TextTable
 from contend.sections.words import cell_phrase, estimate_text, figure_json, ratio_text
 from contend.spec import CellKey, Level, cell_key, same_level
 from contend.stats import Estimate, estimate
@@ -137,19 +137,41 @@ def head_of(one: OfCell, compared: str | None) -> str:
     return "all" if compared is None else str(one.cell[compared])
 
 
+def side_by_side(
+    caption: str,
+    group: Sequence[Found],
+    compared: str | None,
+    rows: Iterable[tuple[str, Callable[[Found], str]]],
+    corner: str = "",
+) -> TextTable:
+    """A table of the cells side by side: of each row its name, and what it says of a cell."""
+    heads = (head_of(one, compared) for one in group)
+    return TextTable(
+        caption, (corner, *heads), tuple((name, *map(text, group)) for name, text in rows)
+    )
+
+
 def known_text(one: Estimate | None) -> str:
     return "not known" if one is None else str(estimate_text(one))
 
 
-def cost_rows(
-    what: str, costs: Sequence[tuple[Estimate, Estimate | None]]
-) -> list[tuple[str, ...]]:
+class Costly(OfCell, Protocol):
+    """What a look found in one cell, and what looking did to its speed and to its gain."""
+
+    @property
+    def speed(self) -> Estimate: ...
+
+    @property
+    def effect(self) -> Estimate | None: ...
+
+
+def cost_rows(what: str) -> list[tuple[str, Callable[[Costly], str]]]:
     """What looking did to the speed of each cell, and to its gain over the baseline."""
     return [
-        (f"queries a second, {what}", *(ratio_text(speed) for speed, _ in costs)),
+        (f"queries a second, {what}", lambda one: ratio_text(one.speed)),
         (
             "gain over the baseline, likewise",
-            *("" if effect is None else ratio_text(effect) for _, effect in costs),
+            lambda one: "" if one.effect is None else ratio_text(one.effect),
         ),
     ]
 

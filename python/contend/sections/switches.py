@@ -21,10 +21,10 @@ from contend.sections.looks import (
     cost_json,
     cost_rows,
     effect_of,
-    head_of,
     known_text,
     looked,
     lost_words,
+    side_by_side,
     speed_of,
     with_cell,
 )
@@ -218,17 +218,12 @@ def _said(one: SwitchesOfCell) -> str:
 
 def _table(group: Sequence[SwitchesOfCell], compared: str | None) -> TextTable:
     where = with_cell(context_of(group[0], compared))
-    return TextTable(
-        f"Of a query{where} (intervals after ±; n counts rounds)",
-        ("", *(head_of(one, compared) for one in group)),
-        (
-            *(
-                (words, *(known_text(one.of_query.get(name)) for one in group))
-                for name, words in SEEN.items()
-            ),
-            *cost_rows("traced over not", [(one.speed, one.effect) for one in group]),
-        ),
-    )
+    rows = [
+        (words, lambda one, name=name: known_text(one.of_query.get(name)))
+        for name, words in SEEN.items()
+    ]
+    caption = f"Of a query{where} (intervals after ±; n counts rounds)"
+    return side_by_side(caption, group, compared, [*rows, *cost_rows("traced over not")])
 
 
 def _json(found: LooksFound[SwitchesOfCell], _inputs: Inputs) -> list[dict[str, Any]]:

@@ -23,7 +23,6 @@ from synthetic_run import (
 )
 
 from contend.report import Report
-from contend.sections.model import Shown
 from contend.store import RunRecord
 
 ONE_CELL = (f"{CONNECTIONS}=[8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=8")
@@ -55,12 +54,8 @@ def report_of(path: Path, *sets: str, **how: Any) -> Report:
     return built(path)
 
 
-def section_of(report: Report) -> Shown | None:
-    return next((one for one in report.sections if one.title == TITLE), None)
-
-
 def test_a_run_that_knows_of_no_state_has_no_section(tmp_path: Path) -> None:
-    assert section_of(report_of(tmp_path / "run")) is None
+    assert report_of(tmp_path / "run").shown("host_state") is None
 
 
 @pytest.mark.parametrize("blocks_of", [write_slices, write_run])
@@ -71,7 +66,7 @@ def test_each_state_has_its_blocks(tmp_path: Path, blocks_of: Any) -> None:
         write=blocks_of,
         change=lambda one: with_state(one, *state_of_block(one.block)),
     )
-    section = section_of(report)
+    section = report.shown("host_state")
     assert section is not None
     assert "The host changed its state meanwhile." in section.lead
     assert "A load from memory took 180 ns" in section.lead
@@ -85,8 +80,8 @@ def test_each_state_has_its_blocks(tmp_path: Path, blocks_of: Any) -> None:
 
 
 def test_one_state_is_told_in_a_word(tmp_path: Path) -> None:
-    section = section_of(
-        report_of(tmp_path / "run", change=lambda one: with_state(one, 90.0, 100.0))
+    section = report_of(tmp_path / "run", change=lambda one: with_state(one, 90.0, 100.0)).shown(
+        "host_state"
     )
     assert section is not None
     assert "It was always near." in section.lead
@@ -99,7 +94,7 @@ def test_one_cpu_has_no_distance(tmp_path: Path) -> None:
         state = {"before": look, "after": look, "memory_ns": None, "refaults": None}
         return replace(record, probes={**record.probes, "state": state})  # type: ignore[arg-type, typeddict-item]
 
-    section = section_of(report_of(tmp_path / "run", change=alone))
+    section = report_of(tmp_path / "run", change=alone).shown("host_state")
     assert section is not None and not section.tables
 
 
@@ -110,7 +105,7 @@ def test_blocks_of_unknown_state_are_counted(tmp_path: Path) -> None:
             found.probes["state"]["before"]["pairs"] = []
         return found
 
-    section = section_of(report_of(tmp_path / "run", change=busy))
+    section = report_of(tmp_path / "run", change=busy).shown("host_state")
     assert section is not None
     assert "Of 2 of 8 blocks it is not known" in section.lead
     assert "pairs of CPUs" not in section.lead

@@ -50,18 +50,14 @@ def report_of(path: Path, hosts: Hosts, connections: str = "[8]") -> Report:
     return built(path)
 
 
-def section_of(report: Report) -> Shown | None:
-    return next((one for one in report.sections if one.title == TITLE), None)
-
-
 def section(path: Path, hosts: Hosts, connections: str = "[8]") -> Shown:
-    found = section_of(report_of(path, hosts, connections))
+    found = report_of(path, hosts, connections).shown("hosts")
     assert found is not None
     return found
 
 
 def test_one_host_has_no_section(tmp_path: Path) -> None:
-    assert section_of(report_of(tmp_path / "run", lambda _: [])) is None
+    assert report_of(tmp_path / "run", lambda _: []).shown("hosts") is None
 
 
 def test_each_host_is_a_row_over_all_of_its_runs(tmp_path: Path) -> None:

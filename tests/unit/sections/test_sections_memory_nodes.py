@@ -9,7 +9,6 @@ from shown import report_of as built
 from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_slices
 
 from contend.report import Report
-from contend.sections.memory_nodes import TITLE
 from contend.sections.model import Shown
 
 MIB = 1 << 20
@@ -51,29 +50,25 @@ def report_of(path: Path, nodes: dict[str, Any] | None) -> Report:
     return built(path)
 
 
-def section_of(report: Report) -> Shown | None:
-    return next((one for one in report.sections if one.title == TITLE), None)
-
-
 def section(path: Path, nodes: dict[str, Any]) -> Shown:
-    found = section_of(report_of(path, nodes))
+    found = report_of(path, nodes).shown("memory_nodes")
     assert found is not None
     return found
 
 
 def test_a_run_that_did_not_measure_them_has_no_section(tmp_path: Path) -> None:
-    assert section_of(report_of(tmp_path / "run", None)) is None
+    assert report_of(tmp_path / "run", None).shown("memory_nodes") is None
 
 
 def test_one_node_says_nothing(tmp_path: Path) -> None:
     alone = matrix([node(0)], [pair(0, 0, 97.4, 21.3)])
-    assert section_of(report_of(tmp_path / "run", alone)) is None
+    assert report_of(tmp_path / "run", alone).shown("memory_nodes") is None
 
 
 def test_two_nodes_are_matrices_with_their_figures(tmp_path: Path) -> None:
     report = report_of(tmp_path / "run", TWO)
     assert all("memory nodes" not in group.title for group in report.facts)
-    found = section_of(report)
+    found = report.shown("memory_nodes")
     assert found is not None
     assert "A load takes 96.0 to 98.0 ns from a node's own memory" in found.lead
     assert "158 to 163 ns from another's (1.7 times that, by the medians)." in found.lead
