@@ -21,9 +21,9 @@ from pathlib import Path
 
 from contend.errors import ContendError
 from contend.folders import default_cache
-from contend.get import debian
-from contend.get.apt import Apt, architecture, for_suite, render, unpack
 from contend.history import otava
+from contend.servers import debian
+from contend.servers.apt import Apt, architecture, for_suite, render, unpack
 
 SERVERS = (
     ("mariadb", None, ()),

@@ -12,9 +12,8 @@ from pathlib import Path
 import acknowledged
 import pytest
 
-from contend.get import debian
 from contend.load import MemberLines
-from contend.servers import PrivateServer, ServerBinary
+from contend.servers import PrivateServer, ServerBinary, debian
 from contend.servers.deployment import Member
 from contend.servers.options import Value
 from contend.servers.topologies.galera import Galera, require_synced

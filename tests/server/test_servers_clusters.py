@@ -15,9 +15,8 @@ import pytest
 from run_lab import Lab
 from sql import query
 
-from contend.get import debian
 from contend.load import MemberLines
-from contend.servers import PrivateServer, ServerBinary
+from contend.servers import PrivateServer, ServerBinary, debian
 from contend.servers.deployment import Member
 from contend.servers.errors import ConnectionLost, ServerFailed, UnusableServer
 from contend.servers.hold import ServerHold, ServerInUse

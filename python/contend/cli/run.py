@@ -20,8 +20,6 @@ from contend.doctor import short_form
 from contend.doctor.examine import ignored_of
 from contend.errors import ContendError, RequestError
 from contend.folders import default_cache
-from contend.get import debian, find_server, servers_at_hand
-from contend.get.find import OWN
 from contend.lab import session
 from contend.lab.borrowed import cluster_of, require_as_one
 from contend.lab.equipment import (
@@ -37,10 +35,11 @@ from contend.lab.plan_look import PLANS
 from contend.lab.session import Equipment
 from contend.lab.switch_look import SWITCHES
 from contend.load import find_program
-from contend.servers import ServerBinary
+from contend.servers import ServerBinary, debian
 from contend.servers.dsn import Dsn
 from contend.servers.errors import NoServer
 from contend.servers.existing import ExistingServer
+from contend.servers.find import OWN, find_server, servers_at_hand
 from contend.servers.kinds import KINDS, PROGRAMS
 from contend.settings.cluster import MEMBERS, has_role, named_members, overrides_of
 from contend.settings.server import KIND, is_dsn
