@@ -30,9 +30,8 @@ import pymysql
 from pymysql.connections import Connection
 from rounds import markdown_table, publish
 
-from contend.get import debian
 from contend.load import Address, FillProcess, find_program
-from contend.servers import PrivateServer
+from contend.servers import PrivateServer, debian
 from contend.spec import DataSpec
 
 ROOT = Path(__file__).parents[1]

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from peers import Target
 
-from contend.get import find_server
 from contend.load import find_program
 from contend.servers import PrivateServer
+from contend.servers.find import find_server
 
 DATABASE = "contend"
 TABLE = "sbtest1"

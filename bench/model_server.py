@@ -28,10 +28,10 @@ from rounds import markdown_table, publish
 from units import log_ratios
 
 from contend.folders import default_cache
-from contend.get import find_server
 from contend.lab import session
 from contend.lab.equipment import private_equipment
 from contend.load import find_program
+from contend.servers.find import find_server
 from contend.settings.server import MODEL
 from contend.spec import contexts, from_dict, load_experiment
 from contend.stats import Estimate, estimate

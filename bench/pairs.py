@@ -18,9 +18,9 @@ from typing import Any
 from lab import DATABASE, STUDY_OPTIONS, TABLE, fill
 from scipy import stats
 
-from contend.get import find_server
 from contend.load import find_program
 from contend.servers import PrivateServer
+from contend.servers.find import find_server
 
 SLICE_S = 0.1
 SETTLE_S = 0.02

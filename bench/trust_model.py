@@ -33,12 +33,12 @@ from units import EXPERIMENTS
 
 from contend.findings import Study, compared_of, study_of
 from contend.folders import default_cache
-from contend.get import find_server
 from contend.lab import session
 from contend.lab.equipment import private_equipment
 from contend.load import find_program
 from contend.report.why import cause_of
 from contend.sections.naming import naming_of
+from contend.servers.find import find_server
 from contend.settings.server import MODEL
 from contend.spec import load_experiment
 from contend.store import RunFolder, RunRecord

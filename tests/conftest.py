@@ -21,9 +21,8 @@ import together
 from synthetic_run import write_slices
 
 from contend.errors import ContendError
-from contend.get import debian
 from contend.load import find_program
-from contend.servers import PrivateServer, ServerBinary
+from contend.servers import PrivateServer, ServerBinary, debian
 from contend.store import schema
 
 # No test asserts a wall time, hypothesis' for an example and for drawing one included. Each run

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from contend.errors import ContendError
 from contend.folders import default_cache
-from contend.get import debian
-from contend.get.apt import Apt, architecture, for_suite, render, unpack
+from contend.servers import debian
+from contend.servers.apt import Apt, architecture, for_suite, render, unpack
 
 SERVERS = (
     ("mariadb", None, ()),

@@ -24,8 +24,8 @@ def transcript(
     request: pytest.FixtureRequest,
 ) -> Iterator[Say]:
     """Run a command line and keep what it says; the fixture's end compares all of it."""
-    monkeypatch.setattr("contend.get.servers_at_hand", lambda: [UNRUN])
-    monkeypatch.setattr("contend.get.find_server", lambda _kind, wanted=None: UNRUN)
+    monkeypatch.setattr("contend.servers.find.servers_at_hand", lambda: [UNRUN])
+    monkeypatch.setattr("contend.servers.find.find_server", lambda _kind, wanted=None: UNRUN)
     defaults = {"sort_buffer_size": "2097152"}
     monkeypatch.setattr("contend.servers.variables.program_defaults", lambda _binary: defaults)
     lines: list[str] = []

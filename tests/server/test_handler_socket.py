@@ -13,8 +13,7 @@ from null_server import run_plan
 from run_lab import Lab, with_figures
 from sql import query
 
-from contend.get import debian
-from contend.servers import PrivateServer, ServerBinary
+from contend.servers import PrivateServer, ServerBinary, debian
 
 ROWS, EVENTS = 5000, 200
 DATABASE = "bench"

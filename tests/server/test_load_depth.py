@@ -13,8 +13,7 @@ from run_lab import Lab, with_figures
 from sql import query
 from test_handler_socket import done_of, plan_of
 
-from contend.get import debian
-from contend.servers import PrivateServer, ServerBinary
+from contend.servers import PrivateServer, ServerBinary, debian
 
 POINT_SELECT = {"kind": "point_select", "rows": ROWS}
 EVENTS = 600

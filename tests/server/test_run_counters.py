@@ -13,10 +13,9 @@ from pymysql.connections import Connection
 from run_lab import Lab, wait_for
 
 from contend.errors import ContendError
-from contend.get import debian
 from contend.metrics.counters import GAUGES, GAUGES_OF
 from contend.sections.counters import LISTED
-from contend.servers import PrivateServer
+from contend.servers import PrivateServer, debian
 from contend.servers.client import fetch
 
 pytestmark = pytest.mark.timeout(1200)

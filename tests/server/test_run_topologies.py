@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from run_lab import Lab, alive, wait_for
 
-from contend.get import debian
 from contend.lab.conditions import looks_in
+from contend.servers import debian
 from contend.store import RunRecord
 
 pytestmark = pytest.mark.timeout(900)  # a busy machine may take its time

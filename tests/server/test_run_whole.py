@@ -8,7 +8,7 @@ import pytest
 import together
 from run_lab import RUNS, Finished, Lab, as_json, finish
 
-from contend.get import debian
+from contend.servers import debian
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
 

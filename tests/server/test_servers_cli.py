@@ -9,8 +9,7 @@ import pytest
 from mirror import Mirror
 
 from contend.cli.main import main
-from contend.get import debian
-from contend.servers import ServerBinary
+from contend.servers import ServerBinary, debian
 
 
 @pytest.fixture
@@ -27,7 +26,7 @@ def cache_home(
     )
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home/.cache"))
-    monkeypatch.setattr("contend.get.find.on_path", lambda _kind: None)
+    monkeypatch.setattr("contend.servers.find.on_path", lambda _kind: None)
     monkeypatch.setattr("contend.cli.server.on_path", lambda _kind: None)
     return tmp_path / "home/.cache"
 

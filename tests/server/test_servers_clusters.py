@@ -15,9 +15,8 @@ import pytest
 from run_lab import Lab
 from sql import query
 
-from contend.get import debian
 from contend.load import MemberLines
-from contend.servers import PrivateServer, ServerBinary
+from contend.servers import PrivateServer, ServerBinary, debian
 from contend.servers.deployment import Member
 from contend.servers.errors import ConnectionLost, ServerFailed, UnusableServer
 from contend.servers.hold import ServerHold, ServerInUse
@@ -174,7 +173,7 @@ def test_a_killed_node_costs_nothing_that_was_acknowledged_and_rejoins_by_the_li
         assert kept
         for node in survivors:
             assert acknowledged.missing(node, kept) == set()
-        cluster.rejoin(victim, SMALL)
+        acknowledged.rejoin(cluster, victim, SMALL)
         # Whoever told it the others' addresses, it asks them by way of their lines.
         cluster.require_healthy(DataSpec())
         assert acknowledged.missing(victim.server, kept) == set()

@@ -15,9 +15,9 @@ from child_python import import_path
 from mirror import SUITE, Mirror
 
 from contend.folders import default_cache
-from contend.get import cache, debian
-from contend.get.apt import architecture, render
-from contend.servers import PrivateServer, ServerBinary
+from contend.servers import PrivateServer, ServerBinary, debian
+from contend.servers import got as cache
+from contend.servers.apt import architecture, render
 from contend.servers.errors import GetFailed, NotVerified, UnknownServer
 
 PACKAGE = "mariadb-server-core"
@@ -168,7 +168,7 @@ def test_a_get_that_is_killed_leaves_nothing_usable_and_the_next_works(
     script = f"""
 import os, signal
 from pathlib import Path
-from contend.get import debian
+from contend.servers import debian
 def die(step, percent):
     if step == {step!r}:
         os.kill(os.getpid(), signal.SIGKILL)

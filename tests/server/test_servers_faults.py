@@ -24,7 +24,7 @@ from contend.servers.errors import DiskFull, FolderInUse, ServerFailed, Unusable
 LAB = """
 import json, signal, sys, time
 from pathlib import Path
-from contend.get import find_server
+from contend.servers.find import find_server
 from contend.servers import PrivateServer
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored, in children too
 binary = find_server(sys.argv[1], wanted=sys.argv[2])
@@ -228,7 +228,7 @@ PLAIN_USER = 65534
 AS_PLAIN_USER = """
 import json, os
 from pathlib import Path
-from contend.get import debian
+from contend.servers import debian
 from contend.servers import PrivateServer
 binary = debian.get("mariadb")
 with PrivateServer(binary, Path(os.environ["HOME"]) / "s") as server:

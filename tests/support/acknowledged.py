@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pymysql
 
 from contend.errors import ContendError
 from contend.servers import PrivateServer
+from contend.servers.deployment import Member
+from contend.servers.options import Value
+from contend.servers.topologies.galera import Galera, require_synced
 
 TABLE = "CREATE TABLE d.kept (seat INT, n INT, PRIMARY KEY (seat, n)) ENGINE=InnoDB"
 """Has to be there."""
@@ -82,3 +85,12 @@ def missing(node: PrivateServer, kept: set[Row]) -> set[Row]:
         cursor.execute("SET SESSION wsrep_sync_wait = 1")
         cursor.execute("SELECT seat, n FROM kept")
         return kept - {(int(seat), int(n)) for seat, n in cursor.fetchall()}
+
+
+def rejoin(cluster: Galera, member: Member, options: Mapping[str, Value]) -> None:
+    """Start a node that does not run any more beside the others, which do, and wait until all are
+    synced; it knows the addresses of all others then."""
+    number = cluster.members.index(member)
+    others = [place for place in range(len(cluster.members)) if place != number]
+    cluster._start_one(member.server, number, others, options)
+    require_synced([each.server for each in cluster.members])

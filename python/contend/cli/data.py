@@ -18,11 +18,11 @@ from contend.datasets import Dataset, Imported, Rules, drop, drop_on, import_dum
 from contend.datasets.conditions import SCHEMAS, Checked, check, lines_of, require_conditions
 from contend.errors import RequestError
 from contend.folders import default_cache
-from contend.get import find_server
 from contend.lab.conditions import looks_in
 from contend.lab.events import Relay
 from contend.servers.client import LONG_S
 from contend.servers.dsn import Dsn
+from contend.servers.find import find_server
 from contend.settings.schemas import IMPORT_NAME
 from contend.settings.server import MARIADB, is_dsn
 from contend.settings.workload import ENGINES

@@ -144,8 +144,8 @@ def _try(args: argparse.Namespace) -> int:
 def _refuse_unknown_options(experiment: Experiment) -> None:
     """As the run would, as far as its servers are at hand; a `loose_` option that none of them has
     only the run refuses."""
-    from contend.get import find_server
     from contend.servers.errors import NoServer
+    from contend.servers.find import find_server
     from contend.servers.kinds import KINDS, refuse_unknown
     from contend.settings import launch_of
     from contend.settings.server import is_dsn, server_named
@@ -167,7 +167,7 @@ def _refuse_unknown_options(experiment: Experiment) -> None:
 
 def _kind() -> str:
     """MariaDB, unless MySQL is all that this machine has."""
-    from contend.get import servers_at_hand
+    from contend.servers.find import servers_at_hand
 
     kinds = {server.kind for server in servers_at_hand()}
     return MYSQL if kinds == {MYSQL} else MARIADB
@@ -175,8 +175,8 @@ def _kind() -> str:
 
 def _with_default(error: NothingToCompare, kind: str) -> NothingToCompare:
     """The error, with the server's default as the value to compare with."""
-    from contend.get import find_server
     from contend.servers.errors import NoServer
+    from contend.servers.find import find_server
     from contend.servers.kinds import refuse_unknown
     from contend.servers.variables import program_defaults
 

@@ -20,8 +20,6 @@ from contend.doctor import short_form
 from contend.doctor.document import ignored_of
 from contend.errors import ContendError, RequestError
 from contend.folders import default_cache
-from contend.get import debian, find_server, servers_at_hand
-from contend.get.find import OWN
 from contend.lab import session
 from contend.lab.borrowed import cluster_of, require_as_one
 from contend.lab.equipment import (
@@ -34,10 +32,11 @@ from contend.lab.events import Notice
 from contend.lab.look_block import LookAtCause
 from contend.lab.session import Equipment
 from contend.load import find_program
-from contend.servers import ServerBinary
+from contend.servers import ServerBinary, debian
 from contend.servers.dsn import Dsn
 from contend.servers.errors import NoServer
 from contend.servers.existing import ExistingServer
+from contend.servers.find import OWN, find_server, servers_at_hand
 from contend.servers.kinds import KINDS, PROGRAMS
 from contend.settings.server import KIND, is_dsn
 from contend.settings.topology import MEMBERS, has_role, named_members, overrides_of

@@ -12,11 +12,11 @@ from contend.cli.parser import columns, confirmed, remark, say, say_json
 from contend.cli.streams import control
 from contend.errors import RequestError
 from contend.folders import default_cache
-from contend.get import cache as got_servers
-from contend.get import debian, find_server, on_path
 from contend.outside import one_line
-from contend.servers import ServerBinary
+from contend.servers import ServerBinary, debian
+from contend.servers import got as got_servers
 from contend.servers.errors import NoServer
+from contend.servers.find import find_server, on_path
 from contend.servers.kinds import PROGRAMS
 from contend.units import format_size
 

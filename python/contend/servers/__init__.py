@@ -1,4 +1,4 @@
-"""Servers: run a private one, or use one that exists. `contend.get` finds or gets the program.
+"""Servers: find or get the program (find, debian), run a private one, or use one that exists.
 
 binary = find_server("mariadb")
 with PrivateServer(binary, folder) as server:

@@ -64,9 +64,11 @@ class PrivateServer:
     Args:
         folder: the server's own; new, empty, or made by contend.
         log_dir: where `server.log` is written; the folder itself if it is None.
+        arguments: of its command line, beside those of its options.
+
+    Attributes:
         wrap: a program with its arguments that becomes or starts the server: `("setarch", "-R")`.
         environment: variables in addition to the few that every private server gets.
-        arguments: of its command line, beside those of its options.
         placement: where it runs, and how it is scheduled. A real-time server, or one with threads
             of that kind, is watched: it is killed if this process gives no sign for 10 s.
     """
@@ -77,16 +79,14 @@ class PrivateServer:
         folder: Path,
         log_dir: Path | None = None,
         *,
-        wrap: Sequence[str] = (),
-        environment: Mapping[str, str] | None = None,
         arguments: Sequence[str] = (),
     ) -> None:
         self.binary = binary
         self.kind = KINDS[binary.kind]
         self.folder = ServerFolder(folder)
         self.log_path = (self.folder.root if log_dir is None else log_dir.absolute()) / LOG_NAME
-        self.wrap = tuple(wrap)
-        self.environment = dict(environment or {})
+        self.wrap: tuple[str, ...] = ()
+        self.environment: Mapping[str, str] = {}
         self.arguments = tuple(arguments)
         self.placement = Placement()
         self.confined = False

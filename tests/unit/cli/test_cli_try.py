@@ -28,8 +28,8 @@ Printed = Callable[[str], Experiment]
 @pytest.fixture
 def at_hand(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     servers: list[Any] = [UNRUN]
-    monkeypatch.setattr("contend.get.servers_at_hand", lambda: servers)
-    monkeypatch.setattr("contend.get.find_server", lambda _kind, wanted=None: UNRUN)
+    monkeypatch.setattr("contend.servers.find.servers_at_hand", lambda: servers)
+    monkeypatch.setattr("contend.servers.find.find_server", lambda _kind, wanted=None: UNRUN)
     return servers
 
 

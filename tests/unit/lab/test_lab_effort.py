@@ -103,11 +103,11 @@ def test_what_is_left_counts_from_the_first_server_that_was_ready(make: MakeBenc
 
 def test_noise_between_slices_is_met_with_slices(make: MakeBench) -> None:
     """Once the pilot has said so; noise between servers, with servers."""
-    quiet = make('at_most = "5m"')
+    quiet = make('at_most = "2m"')
     quiet.play(Noise(quiet, slices=0.1))
     many = quiet.records()[-1].repeat
     last = rounds(quiet)[-1]
-    other = make('at_most = "5m"')
+    other = make('at_most = "2m"')
     other.path = other.path.with_name("other")
     other.play(Noise(other, slices=0.001, servers=0.1))
     assert rounds(other)[-1] < last

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from contend.errors import RequestError
-from contend.get import find_server
 from contend.servers.binary import ServerBinary
 from contend.servers.errors import OptionRejected, ServerFailed
+from contend.servers.find import find_server
 from contend.servers.kinds import KINDS, refuse_unknown
 from contend.servers.kinds.base import Site
 from contend.servers.kinds.model import ModelKind, truth_beside

@@ -170,14 +170,6 @@ class Galera(Deployment):
                     raise
         raise AssertionError
 
-    def rejoin(self, member: Member, options: Mapping[str, Value]) -> None:
-        """Start a node that does not run any more beside the others, which do, and wait until all
-        are synced; it knows the addresses of all others then."""
-        number = self.members.index(member)
-        others = [place for place in range(len(self.members)) if place != number]
-        self._start_one(member.server, number, others, options)
-        require_synced([each.server for each in self.members])
-
     def require_healthy(self, data: DataSpec) -> None:
         del data
         require_synced([member.server for member in self.members])

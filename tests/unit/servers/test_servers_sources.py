@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contend.get.apt import Source, for_suite, parse_sources, render
+from contend.servers.apt import Source, for_suite, parse_sources, render
 
 MIRROR = "http://mirror.example/debian"
 SECURITY = "http://mirror.example/debian-security"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from contend.errors import did_you_mean
 from contend.folders import default_cache
-from contend.get.apt import (
+from contend.servers.apt import (
     Apt,
     OnStep,
     Source,
@@ -23,9 +23,9 @@ from contend.get.apt import (
     render,
     unpack,
 )
-from contend.get.cache import find_layout, keep, list_got, new_folder, prune, write_manifest
 from contend.servers.binary import ServerBinary
 from contend.servers.errors import GetFailed, NotVerified, UnknownServer
+from contend.servers.got import find_layout, keep, list_got, new_folder, prune, write_manifest
 from contend.servers.kinds import KINDS, PROGRAMS, ask_version
 
 _SERVICE = "mariadb-server"

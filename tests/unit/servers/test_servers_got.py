@@ -12,8 +12,11 @@ import pytest
 from unrun_server import UNRUN
 
 from contend.folders import default_cache
-from contend.get import find_server
-from contend.get.cache import (
+from contend.servers import ServerBinary
+from contend.servers.debian import Wanted, parse_wanted
+from contend.servers.errors import FolderInUse, UnknownServer
+from contend.servers.find import find_server
+from contend.servers.got import (
     MANIFEST,
     ServerTree,
     find_by_name,
@@ -25,9 +28,6 @@ from contend.get.cache import (
     servers_folder,
     write_manifest,
 )
-from contend.get.debian import Wanted, parse_wanted
-from contend.servers import ServerBinary
-from contend.servers.errors import FolderInUse, UnknownServer
 
 
 def put(cache: Path, binary: ServerBinary, packages: tuple[str, ...] = ("a_1",)) -> Path:
@@ -136,7 +136,7 @@ def test_the_same_packages_again_change_nothing(tmp_path: Path) -> None:
 def test_of_several_the_machines_own_suite_is_taken_then_the_newest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contend.get.find.on_path", lambda _kind: None)
+    monkeypatch.setattr("contend.servers.find.on_path", lambda _kind: None)
     machine = tmp_path / "machine"
     (machine / "etc/apt").mkdir(parents=True)
     for suite, version in (("bullseye", "10.5.29"), ("trixie", "11.8.6"), ("sid", "11.8.7")):

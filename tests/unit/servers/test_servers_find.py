@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from contend.errors import RequestError
-from contend.get import find_server, on_path
-from contend.get.find import server_at
 from contend.lab.equipment import identity
 from contend.servers.errors import NoServer, UnknownServer, UnusableServer
+from contend.servers.find import find_server, on_path, server_at
 from contend.servers.kinds import PROGRAMS
 
 MARIADB = "mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)"
@@ -74,7 +73,7 @@ def test_a_program_of_the_other_kind_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_nothing_at_hand_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contend.get.find.on_path", lambda _kind: None)
+    monkeypatch.setattr("contend.servers.find.on_path", lambda _kind: None)
     with pytest.raises(NoServer) as missing:
         find_server("mariadb", cache=tmp_path)
     assert missing.value.hint is not None

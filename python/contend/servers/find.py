@@ -14,11 +14,11 @@ from pathlib import Path
 
 from contend.errors import RequestError, did_you_mean
 from contend.folders import default_cache
-from contend.get.cache import find_by_name, list_got
-from contend.get.debian import is_kind, own_suite, parse_wanted, read_sources
 from contend.program import find_program
 from contend.servers.binary import ServerBinary, check_runs_here, run_program
+from contend.servers.debian import is_kind, own_suite, parse_wanted, read_sources
 from contend.servers.errors import GetFailed, NoServer, UnknownServer, UnusableServer
+from contend.servers.got import find_by_name, list_got
 from contend.servers.kinds import KINDS, PROGRAMS, ask_version
 from contend.settings.server import MODEL
 
