@@ -30,23 +30,38 @@ def read_file(path: Path) -> bytes:
         return file.read()
 
 
-def replace_file(path: Path, data: str | bytes) -> None:
+def replace_file(
+    path: Path, data: str | bytes, *, mode: int | None = None, is_synced: bool = False
+) -> None:
     """Write a file in a run folder: a link of that name is replaced, what it leads to stays.
+
+    Args:
+        mode: of a new file; without it that of the one before.
+        is_synced: it is on the disk under its name when this returns.
 
     Raises:
         OSError: it cannot be written; a file that was there before is as it was.
     """
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | _FLAGS
-    descriptor = os.open(beside, flags, _mode(path))
+    descriptor = os.open(beside, flags, _mode(path) if mode is None else mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data.encode("utf-8", "replace") if isinstance(data, str) else data)
+            if is_synced:
+                file.flush()
+                os.fsync(file.fileno())
         beside.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
             beside.unlink()
         raise
+    if is_synced:
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def append_line(descriptor: int, line: str) -> None:

@@ -12,7 +12,6 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any, Protocol, Self
 from pymysql.connections import Connection
 
 from contend.errors import WorkError
+from contend.files import replace_file
 from contend.folders import default_state
 from contend.interrupts import shielded
 from contend.locks import Locked, lock
@@ -177,7 +177,7 @@ class Journal:
         try:
             with shielded():
                 if self.undo or self.work is not None:
-                    _write_whole(self.path, json.dumps(said))
+                    replace_file(self.path, json.dumps(said), mode=0o600, is_synced=True)
                 else:
                     self.path.unlink(missing_ok=True)
         except OSError as error:
@@ -306,29 +306,6 @@ def _entry(said: Any) -> Entry:
     if not isinstance(said, dict) or not isinstance(said.get("kind"), str):
         raise ValueError("it was not written by contend")
     return said
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Have the file on the disk under its name, with the old text or the new one."""
-    new = None
-    try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=".", delete=False
-        ) as file:
-            new = Path(file.name)
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
-    except BaseException:
-        if new is not None:
-            new.unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _broken(path: Path, what: str, error: Exception) -> JournalBroken:
