@@ -38,10 +38,7 @@ from contend.spec import DataSpec, Level, layout_options
 from contend.units import format_count
 
 CONTENT_VERSION = 2
-"""Raised when the same inputs come to mean other files: other rows, another table definition.
-
-2: the schema `sbtest` has no column that may be NULL, and MAX_ROWS for MyISAM.
-"""
+"""Raised when the same inputs come to mean other files: other rows, another table definition."""
 
 
 def key_inputs(

@@ -203,7 +203,10 @@ def take(
 
 def _parsed(data: bytes) -> Pages:
     numbers = data.replace(b"\n", b",").strip(b", ").split(b",")
-    return np.array([one for one in numbers if one], dtype=np.uint32).reshape(-1, 2)
+    try:
+        return np.array([one for one in numbers if one], dtype=np.uint32).reshape(-1, 2)
+    except (ValueError, OverflowError) as error:
+        raise NoList(f"the server's list of pages is not `space,page`: {error}") from None
 
 
 def write(path: Path, pages: Pages) -> None:

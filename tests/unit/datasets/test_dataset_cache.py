@@ -64,15 +64,6 @@ class TestKey:
         other = key_inputs(data, kind="mariadb", version=version, options=options)
         assert dataset_key(one) != dataset_key(other)
 
-    def test_tables_of_nullable_columns_are_no_longer_used(self) -> None:
-        """What `sbtest` was called when its columns could be NULL and MyISAM had no MAX_ROWS."""
-        inputs = key_inputs(DATA, kind="mariadb", version="10.11.19", options={})
-        before = "sbtest-myisam-1M-2314ca2b0568"
-        assert dataset_key(inputs) != before
-        inputs |= {"content_version": 1}
-        del inputs["tables"]
-        assert dataset_key(inputs) == before
-
     def test_options_that_do_not_lay_out_files_share_a_dataset(self) -> None:
         one = key_inputs(DATA, kind="mariadb", version="1.2.3", options={"key_buffer_size": "1G"})
         other = key_inputs(DATA, kind="mariadb", version="1.2.3", options={})

@@ -165,3 +165,6 @@ def test_a_list_is_written_whole_and_read_again(tmp_path: Path) -> None:
     for text in (path.read_bytes(), path.read_bytes() + b" \n"):
         assert np.array_equal(server_list._parsed(text), pages)
     assert server_list._parsed(b"").shape == (0, 2)
+    for wrong in (b"nonsense\n", b"1,2,3\n", b"1,-2\n", b"4294967296,1\n"):
+        with pytest.raises(NoList, match="is not `space,page`"):
+            server_list._parsed(wrong)
