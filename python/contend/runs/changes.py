@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from contend.findings import Contrast, Family, Finding, Origin
-from contend.runs.past import PastRun
-from contend.runs.series import RUNS_A_SIDE, Series
+from contend.runs.series import RUNS_A_SIDE, PastRun, Series
 from contend.stats import welch
 
 SEEN_MIN = 3

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from contend.errors import RequestError
 from contend.runs.changes import Break, ChangePoint, breaks_of, change_points
-from contend.runs.past import PastRun, read_runs
-from contend.runs.series import Series, series_of
+from contend.runs.series import PastRun, Series, read_runs, series_of
 
 
 @dataclass(frozen=True, slots=True)

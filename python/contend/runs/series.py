@@ -1,20 +1,196 @@
-"""The series of a history: what each level gains in each cell and over all of them, and how much
-there is of the metric in each cell, run by run."""
+"""The past runs of an experiment: their folders found, read and put in the order of time, and the
+series that they make, run by run: what each level gains in each cell and over all of them, and how
+much there is of the metric in each cell.
+
+A folder that is named is read or refused. One that is found inside a named folder is left out if
+it cannot be read, or is not of the experiment, and that is told.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from contend.findings import Study, pairs_of, table_of
+from contend.errors import ContendError, RequestError, WorkError, did_you_mean
+from contend.findings import RunCondition, Study, conditions_of, pairs_of, study_of, table_of
 from contend.metrics import Metric
-from contend.runs.past import PastRun
-from contend.spec import CellKey, Level, cell_key
+from contend.metrics.read import ln_distance, name_of
+from contend.spec import CellKey, Level, cell_key, same_level
 from contend.stats import estimate
+from contend.store import RunFolder, find_run, runs_in
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """One run folder of a history.
+
+    began: when its first measured run began, ISO 8601 in UTC.
+    conditions: what it was made with, by name (`server:version`).
+    distance: ln of the nanoseconds in which a line of cache goes over between its host's CPUs,
+        mean of all looks; None if nobody looked.
+    state: near or far if all blocks were, changed if there were both; empty if it is not known.
+    """
+
+    path: Path
+    name: str
+    began: str
+    study: Study
+    conditions: Mapping[str, RunCondition]
+    distance: float | None = None
+    state: str = ""
+
+
+def folders_of(name: str) -> list[Path]:
+    """The run folder of this name or path, or those that lie in the folder of this path."""
+    given = Path(name)
+    inside = [] if (given / "results.sqlite").is_file() else runs_in(given)
+    return inside or [find_run(name)]
+
+
+def read_runs(
+    names: Sequence[str], experiment: str | None = None, metrics: Sequence[str] = ()
+) -> tuple[list[PastRun], list[str]]:
+    """The runs, the oldest first, and what was left out.
+
+    Args:
+        names: run folders, folders of run folders, or names under ./contend-runs.
+        experiment: the name of the one that is wanted, if there are several.
+
+    Raises:
+        RequestError: there are fewer than two runs, or they are of different experiments.
+        WorkError: there would be two, and nothing was measured in them.
+        ContendError: a folder that was named cannot be read.
+    """
+    found: list[PastRun] = []
+    notices: list[str] = []
+    others: set[str] = set()
+    unmeasured = 0
+    for path, named in _folders(names):
+        try:
+            with RunFolder.open(path) as folder:
+                if (pid := folder.writer_pid()) is not None:
+                    notices.append(f"{path} is left out: a lab writes to it now (pid {pid})")
+                    continue
+                name = str(folder.meta().experiment.get("name", ""))
+                if experiment is not None and name != experiment:
+                    others.add(name)
+                    continue
+                study = study_of(folder, metrics, percentiles=False, intervals=False)
+        except ContendError as error:
+            if named:
+                raise
+            notices.append(f"{path} is left out: {error.message}")
+            continue
+        if study.measured:
+            found.append(_past_run(path, study))
+        else:
+            notices.append(f"{path} is left out: nothing in it was measured")
+            unmeasured += 1
+    _refuse_several(found)
+    runs = _each_once(sorted(found, key=lambda run: run.began), notices)
+    if len(runs) < 2:
+        raise _too_few(runs, unmeasured, experiment, others, notices)
+    for run in runs:
+        if not run.study.finished:
+            notices.append(
+                f"{run.name} was not finished: it has {len(run.study.measured)} of "
+                f"{len(run.study.meta.planned)} planned runs"
+            )
+    return runs, notices
+
+
+def _folders(names: Sequence[str]) -> Iterator[tuple[Path, bool]]:
+    """Each folder once, and whether it was named itself."""
+    seen: set[Path] = set()
+    for name in names:
+        for path in folders_of(name):
+            if (resolved := path.resolve()) not in seen:
+                seen.add(resolved)
+                yield path, path.parent != Path(name)
+
+
+def _past_run(path: Path, study: Study) -> PastRun:
+    distances = [one for run in study.measured if (one := ln_distance(run)) is not None]
+    states = (run.probes.get("state") for run in study.measured)
+    seen = {name for one in states if one and (name := name_of(one))}
+    return PastRun(
+        path=path,
+        name=path.resolve().name,
+        began=min(record.started_at for record in study.measured),
+        study=study,
+        conditions=conditions_of(study),
+        distance=math.fsum(distances) / len(distances) if distances else None,
+        state="changed" if len(seen) > 1 else next(iter(seen), ""),
+    )
+
+
+def _refuse_several(runs: Sequence[PastRun]) -> None:
+    """Raise RequestError if they are not of one experiment: of one name, comparing the same."""
+    counts = Counter(run.study.experiment.name for run in runs)
+    if len(counts) > 1:
+        listed = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
+        raise RequestError(
+            f"these are runs of {len(counts)} experiments: {listed}.",
+            hint="A history is of one: name it with --experiment NAME.",
+        )
+    for run in runs[1:]:
+        roles = runs[0].study.roles, run.study.roles
+        paths = [role.compared.path if role.compared else "" for role in roles]
+        if paths[0] == paths[1] and same_level(*(role.baseline or "" for role in roles)):
+            continue
+        said = [
+            f"{path} with {role.baseline}" if path and role.baseline is not None else "nothing"
+            for path, role in zip(paths, roles, strict=True)
+        ]
+        raise RequestError(
+            f"{runs[0].name} compares {said[0]}, and {run.name} compares {said[1]}: "
+            f"these are two experiments of one name, {run.study.experiment.name}.",
+            hint="Name the folders of one of them.",
+        )
+
+
+def _each_once(runs: Sequence[PastRun], notices: list[str]) -> list[PastRun]:
+    """Without the copies of a run: what began in the same millisecond and is as long is the
+    same."""
+    kept: dict[tuple[str, int], PastRun] = {}
+    for run in runs:
+        first = kept.setdefault((run.began, len(run.study.measured)), run)
+        if first is not run:
+            notices.append(f"{run.path} is left out: it is a copy of {first.path}")
+    return list(kept.values())
+
+
+def _too_few(
+    runs: Sequence[PastRun],
+    unmeasured: int,
+    experiment: str | None,
+    others: set[str],
+    notices: Sequence[str],
+) -> ContendError:
+    detail = "\n".join(notices) or None
+    total = len(runs) + unmeasured
+    if unmeasured and total > 1:
+        return WorkError(
+            f"a history needs two runs or more, and nothing was measured in {unmeasured} of "
+            f"the {total} here.",
+            detail=detail,
+        )
+    message = "there is no run here that a history can be made of."
+    hint = "Name run folders of one experiment, or the folder they lie in."
+    if runs:
+        message = f"a history needs two runs or more, and {runs[0].path} is the only one here."
+        hint = "Name further run folders of the same experiment, or the folder they lie in."
+    elif experiment is not None and others:
+        message = f"there is no run of {experiment} here."
+        hint = did_you_mean(experiment, others) or ""
+    return RequestError(message, hint=hint, detail=detail)
+
 
 RUNS_A_SIDE = 8
 """Runs on each side of a change, below which nothing is told of it."""

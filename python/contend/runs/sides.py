@@ -30,8 +30,7 @@ from contend.findings import (
     study_of,
 )
 from contend.metrics import Metric
-from contend.runs.past import folders_of
-from contend.runs.series import figures_of
+from contend.runs.series import figures_of, folders_of
 from contend.spec import CellKey, Level, cell_key, cells, same_level
 from contend.store import RunFolder
 
