@@ -147,15 +147,8 @@ def recorded(find: Find[Document], pick: Callable[[Document], Value]) -> Find[Va
 
 def field(find: Find[Document], pick: Callable[[Document], float | None]) -> Read:
     """A figure of a document; None if it is not in there."""
-
-    def read(run: Run) -> float | None:
-        document = find(run)
-        try:
-            return None if document is None else number(pick(document))
-        except (KeyError, TypeError):
-            return None
-
-    return read
+    found = recorded(find, pick)
+    return lambda run: number(found(run))
 
 
 def counter(name: str) -> Read:

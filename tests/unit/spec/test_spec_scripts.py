@@ -182,65 +182,6 @@ options = { size = 7, words = "many" }
         assert from_dict(json.loads(json.dumps(to_dict(experiment)))) == experiment
 
 
-# fmt: off
-FAULTS = [
-    ("no script", '[workload]\nkind = "lua"',
-     'it.toml:1: workload "lua" needs workload.script: a bundled script\'s name', None),
-    ("unknown script", '[workload]\nkind = "lua"\nscript = "oltp_readonly"',
-     'it.toml:3: there is no bundled script "oltp_readonly"', 'Did you mean "oltp_read_only"?'),
-    ("unknown option",
-     '[workload]\nkind = "lua"\nscript = "oltp_read_only"\n[workload.options]\nrange_siz = 5',
-     'it.toml:5: script "oltp_read_only" has no option "range_siz"', 'Did you mean "range_size"?'),
-    ("option of another script",
-     '[workload]\nkind = "lua"\nscript = "oltp_insert"\noptions = { random_points = 5 }',
-     'it.toml:4: script "oltp_insert" has no option "random_points"', None),
-    ("bad value",
-     '[workload]\nkind = "lua"\nscript = "oltp_insert"\noptions = { table_size = "many" }',
-     "it.toml:4: workload.options.table_size must be a number", None),
-    ("bad distribution",
-     '[workload]\nkind = "lua"\nscript = "oltp_insert"\noptions = { rand_type = "unifrom" }',
-     "it.toml:4: workload.options.rand_type must be", 'Did you mean "uniform"?'),
-    ("option that stands elsewhere",
-     '[workload]\nkind = "lua"\nscript = "oltp_insert"\noptions = { threads = 8 }',
-     "it.toml:4: workload.options.threads is not an option of a script here: load.connections",
-     None),
-    ("bad level", '[workload]\nkind = "lua"\nscript = "oltp_insert"\n'
-     '[factors]\n"workload.options.skip_trx" = [true, 5]',
-     'it.toml:5: a level of factor "workload.options.skip_trx" must be true or false, not 5', None),
-    ("options of no script",
-     '[workload]\nkind = "point_select"\n[factors]\n"workload.options.tables" = [1, 2]',
-     'it.toml:4: factor "workload.options.tables" does nothing: workload "point_select" has no',
-     None),
-    ("reference to nothing",
-     '[workload]\nkind = "lua"\nscript = "oltp_insert"\noptions = { tables = "$data.tabels" }',
-     'it.toml:4: workload.options.tables refers to data.tabels: "data.tabels" names nothing',
-     'Did you mean "data.tables"?'),
-    ("reference to an option", '[workload]\nkind = "lua"\nscript = "oltp_insert"\n'
-     'options = { tables = "$workload.options.threads" }',
-     "it.toml:4: workload.options.tables refers to workload.options.threads, which is an option",
-     None),
-    ("own tables without a script", '[data]\nschema = "script"',
-     'it.toml:2: data.schema "script" is for scripts: workload "point_select" makes no tables',
-     'Write schema = "sbtest".'),
-    ("options that are none", '[workload]\nkind = "lua"\nscript = "oltp_insert"\noptions = 5',
-     "it.toml:4: workload.options must be a table of the options by name, not 5", None),
-]
-# fmt: on
-
-
-@pytest.mark.parametrize(
-    ("text", "message", "hint"), [f[1:] for f in FAULTS], ids=[f[0] for f in FAULTS]
-)
-def test_what_is_wrong_is_said_with_its_line(
-    load: Load, text: str, message: str, hint: str | None
-) -> None:
-    with pytest.raises(SpecError) as raised:
-        load(text)
-    assert raised.value.message.startswith(message)
-    if hint is not None:
-        assert raised.value.hint == hint
-
-
 @pytest.mark.parametrize("compat", ["1.0", "1.1"])
 @pytest.mark.parametrize("script", BUNDLED)
 def test_the_options_are_those_of_the_load_generator(

@@ -69,29 +69,6 @@ class TestArrival:
         assert isinstance(errors, dict)
         assert (errors["ignore"], errors["retry_pause_s"]) == ([1062], 0.001)
 
-    @pytest.mark.parametrize(
-        ("text", "said"),
-        [
-            ('arrival = { kind = "open" }', 'load.arrival of kind "open" needs a rate or stages'),
-            (
-                'arrival = { kind = "open", rate = 5, stages = [{ rate = 5 }] }',
-                "load.arrival has a rate and stages, which say the same",
-            ),
-            ("arrival = { rate = 5 }", 'load.arrival.rate is not a parameter of arrival "closed"'),
-            ('arrival = { kind = "open", rate = 0 }', "load.arrival.rate must be a number"),
-            ("errors = { ignroe = [1] }", 'load.errors has no key "ignroe"'),
-            ('errors = { ignore = ["x"] }', "load.errors.ignore must be a whole number"),
-        ],
-    )
-    def test_what_is_wrong_is_said_with_its_line(self, load: Load, text: str, said: str) -> None:
-        with pytest.raises(SpecError) as caught:
-            load(f"[load]\n{text}")
-        assert caught.value.message.startswith(f"it.toml:2: {said}")
-
-    def test_a_rate_of_a_closed_loop_does_nothing(self, load: Load) -> None:
-        with pytest.raises(SpecError, match='arrival "closed" has no rate'):
-            load('[factors]\n"load.arrival.rate" = [1, 2]')
-
 
 class TestSetup:
     def test_a_named_step_is_turned_on_and_off(self, load: Load) -> None:
@@ -109,24 +86,6 @@ class TestSetup:
     def test_on_the_command_line_too(self, load: Load) -> None:
         made = load(STEPS, sets=["setup.wide=false"])
         assert [step["on"] for step in cell_spec(made, {})["setup"]] == [False, True]
-
-    @pytest.mark.parametrize(
-        ("text", "said"),
-        [
-            ("setup = 5", "it.toml:1: setup must be a list of tables, { do = …, undo = … }, not 5"),
-            ('setup = [{ undo = "X" }]', "it.toml:1: setup.0 needs do: a statement in quotes"),
-            ('setup = [{ do = " " }]', "it.toml:1: setup.0.do must be a statement in quotes"),
-            ('setup = [{ do = "X", udno = "Y" }]', 'it.toml:1: setup.0 has no key "udno"'),
-            (
-                STEPS + '[factors]\n"setup.wdie" = [false, true]',
-                'it.toml:7: no step of setup is named "wdie"',
-            ),
-        ],
-    )
-    def test_what_is_wrong_is_said_with_its_line(self, load: Load, text: str, said: str) -> None:
-        with pytest.raises(SpecError) as caught:
-            load(text)
-        assert caught.value.message.startswith(said)
 
     def test_a_step_that_is_not_there_is_none_to_set(self, load: Load) -> None:
         with pytest.raises(SpecError, match='no step of setup is named "wide"'):
@@ -151,11 +110,6 @@ class TestCold:
                 '[load]\nwarmup = "0s"'
             )
 
-    def test_a_level_is_checked_as_a_value_is(self, load: Load) -> None:
-        with pytest.raises(SpecError) as caught:
-            load('[factors]\n"server.warm" = ["index", "cold"]')
-        assert caught.value.message.startswith('it.toml:2: server.warm "cold" needs')
-
 
 def test_hosts_have_equally_many_connections(load: Load) -> None:
     with pytest.raises(SpecError) as caught:
@@ -165,12 +119,6 @@ def test_hosts_have_equally_many_connections(load: Load) -> None:
     with pytest.raises(SpecError, match="2 hosts share 7 connections"):
         load('[load]\nhosts = 2\n[factors]\n"load.connections" = [8, 7]')
     assert load("[load]\nhosts = 3\nconnections = 6").base["load.hosts"] == 3
-
-
-def test_a_server_by_name_decides_its_kind(load: Load) -> None:
-    with pytest.raises(SpecError) as caught:
-        load('[server]\nuse = "mariadb@bookworm"\n[factors]\n"server.kind" = ["mariadb", "mysql"]')
-    assert 'it.toml:4: factor "server.kind" does nothing' in caught.value.message
 
 
 def test_a_wrapper_is_a_list_or_a_text(load: Load) -> None:
