@@ -22,7 +22,7 @@ FAR = """
 name = "far"
 
 [server]
-options = { innodb_buffer_pool_size = "16M" }
+options = { innodb_buffer_pool_size = "16M", innodb_log_file_size = "8M" }
 
 [data]
 rows = 1000
@@ -73,9 +73,9 @@ def test_a_borrowed_server_is_far_too(
         cursor.execute("CREATE USER bench@'127.0.0.1'")
         cursor.execute("GRANT ALL ON *.* TO bench@'127.0.0.1'")
     Path(lab.file).write_text(
-        FAR.replace('options = { innodb_buffer_pool_size = "16M" }', "").replace(
-            "[compare]", '[compare]\nby = "runs"'
-        )
+        FAR.replace(
+            'options = { innodb_buffer_pool_size = "16M", innodb_log_file_size = "8M" }', ""
+        ).replace("[compare]", '[compare]\nby = "runs"')
     )
     finish(lab, "--server", f"mysql://bench@127.0.0.1:{server.port}/mine", "--yes")
     near, *_, far = sorted(lab.records(), key=lambda one: one.probes["line"]["round_trip_us"])

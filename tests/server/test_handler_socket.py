@@ -187,6 +187,7 @@ def test_protocols_are_compared_in_slices(lab: Lab) -> None:
         """
 [server]
 use = "mariadb+handlersocket"
+options = { innodb_log_file_size = "8M" }
 [data]
 rows = 5_000
 [workload]

@@ -128,6 +128,8 @@ def test_rows_by_key_at_depth(
 def test_depths_are_compared_in_slices(lab: Lab) -> None:
     lab.file.write_text(
         """
+[server]
+options = { innodb_log_file_size = "8M" }
 [data]
 rows = 5_000
 [workload]

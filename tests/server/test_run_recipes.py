@@ -15,7 +15,8 @@ pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
 
 def run(lab: Lab, recipe: str, *sets: str) -> dict[str, object]:
     """Run a recipe with these overrides and return its report."""
-    options = [part for one in sets for part in ("--set", one)]
+    small = "server.options.innodb_log_file_size=8M"
+    options = [part for one in (*sets, small) for part in ("--set", one)]
     done = lab.contend("run", recipe, "--quick", "--out", "out", "--server", lab.server, *options)
     assert done.returncode == 0, done.stderr
     return as_json(lab.contend("show", "out", "--json"))

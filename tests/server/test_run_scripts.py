@@ -20,7 +20,7 @@ question = "Does it help, whoever asks?"
 
 [server]
 change = "in_place"
-options = { key_buffer_size = "16M", key_cache_segments = 0 }
+options = { key_buffer_size = "16M", innodb_log_file_size = "8M", key_cache_segments = 0 }
 
 [data]
 engine = "MyISAM"
@@ -94,6 +94,9 @@ end
 QUEUE = """
 [experiment]
 name = "queue"
+
+[server]
+options = { innodb_log_file_size = "8M" }
 
 [workload]
 kind = "lua"

@@ -9,7 +9,8 @@ A transcript is the command line behind `$ `, and below it what came of it. In f
 # stdin: a file of ../scripts
 # counts               how much is done differs from run to run
 # unordered            threads print in any order
-# whole                a report is written out; elsewhere `REPORT` and its numbers stand for it
+# whole                written out; elsewhere `BEGINS` and `REPORT` stand for parts of run.txt, each
+#                      with its numbers
 # alone: why sysbench says something else, so that it is not asked
 
 Transcripts that changed on purpose are written anew with CONTEND_UPDATE_GOLDEN=1.
@@ -64,15 +65,18 @@ def read(path: Path) -> Transcript:
 
 
 @functools.cache
-def report_pattern() -> re.Pattern[str]:
-    """The report of `run.txt`, with any numbers."""
-    whole = (GOLDEN / "transcripts" / "run.txt").read_text()
-    report = whole[whole.index("SQL statistics:") : whole.index("\n\n--- standard error")]
-    parts = re.split(r"(?<=: )( +)\d+(?=<7>|$)", report, flags=re.MULTILINE)
+def parts_of_a_run() -> dict[str, re.Pattern[str]]:
+    """How a run begins, and its report, as `run.txt` has them, with any numbers."""
+    whole = (GOLDEN / "transcripts" / "run.txt").read_text().partition("\n$ ")[2].partition("\n")[2]
+    begins, rest = whole.split("\nThreads started!\n\n")
+    return {"BEGINS": _any_numbers(begins), "REPORT": _any_numbers(rest.split("\n\n--- ")[0])}
+
+
+def _any_numbers(text: str) -> re.Pattern[str]:
+    parts = re.split(r"(?<=: )( *)\d+(?=<7>|$)", text, flags=re.MULTILINE)
     # Every second part is what stands in front of a number.
-    text = [re.escape(part) for part in parts[::2]]
     before = [f"{part}(\\d+|N)" for part in parts[1::2]] + [""]
-    return re.compile("".join(map("".join, zip(text, before, strict=True))))
+    return re.compile("".join(re.escape(a) + b for a, b in zip(parts[::2], before, strict=True)))
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +109,16 @@ def masked(done: peer.Done, server: PrivateServer, transcript: Transcript) -> st
     text = peer.mask(str(done), counts=transcript.counts)
     text = text.replace(str(server.socket), "SOCKET").replace(str(Path.home()), "HOME")
     if not transcript.whole:
-        text = report_pattern().sub(lambda found: " ".join(["REPORT", *found.groups()]), text)
+        text = shorten(text)
     if transcript.unordered:
         text = "".join(sorted(text.splitlines(keepends=True)))
+    return text
+
+
+def shorten(text: str) -> str:
+    """With the names of its parts and their numbers in the place of these."""
+    for name, pattern in parts_of_a_run().items():
+        text = pattern.sub(lambda found, name=name: " ".join([name, *found.groups()]), text)
     return text
 
 
