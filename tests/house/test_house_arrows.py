@@ -65,6 +65,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     },
     "sections": {
         *("settings", "spec", "stats", "host", "servers", "load", "store", "findings", "lab"),
+        "why",
     },
     "report": {"settings", "spec", "stats", "store", "findings", "why", "sections"},
     "runs": {"settings", "spec", "stats", "store", "findings", "sections", "report"},

@@ -264,7 +264,7 @@ def _notes(found: CounterList) -> str:
     said = []
     if found.found:
         said.append(
-            "Counters are compared by the query, gauges as they are at the end. The list is apart "
+            "Counters are compared per query, gauges by their last value. The list is apart "
             "from the claims of the report, and cannot tell a cause from a consequence."
         )
     if any(one.by_rate for one in found.found):
