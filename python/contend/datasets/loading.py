@@ -147,8 +147,7 @@ class Tell(Protocol):
 
 
 class FillProgress:
-    """Passes on the progress of a fill; reports once that the rows are loaded and the keys are
-    not."""
+    """Passes on a fill's progress; reports once that rows are loaded and keys are not."""
 
     def __init__(self, tell: Tell, data: DataSpec) -> None:
         self._tell = tell
