@@ -444,7 +444,7 @@ def require_rows(members: Sequence[ClusterMember], database: str) -> None:
 
 
 class ClusterTestbed(BorrowedTestbed):
-    """Members, the first of which serves callers that know only one server.
+    """Members; the first one serves callers that know only one server.
 
     Args:
         others: the testbeds of the remaining members, in their order.

@@ -48,7 +48,7 @@ class Schedule:
     """Hands out one block at a time, and adds repeats while the experiment wants more.
 
     Args:
-        design: in slices a block is made at once.
+        design: in slices, all runs of a block are made together.
     """
 
     def __init__(
