@@ -56,7 +56,7 @@ _FACTS = (
     "kernel.release",
     "kernel.mitigations",
 )
-"""Facts that decide the cost of a system call and a wake-up. Any change makes it a different host."""
+"""Facts that decide the cost of a system call and a wake-up. A change means a different host."""
 
 
 def this_host(facts: Mapping[str, Any] | None = None) -> ClientHost:

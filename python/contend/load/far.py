@@ -82,7 +82,7 @@ class Line:
 
 
 def together(lines: Sequence[Line]) -> DelayLine:
-    """Traffic through all of them since the last report, and the greatest lateness among them; raises
+    """Traffic through all of them since the last report, and their greatest lateness; raises
     LineFailed."""
     return merged([line.report() for line in lines])
 

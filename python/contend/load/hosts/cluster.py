@@ -82,7 +82,7 @@ class Cluster:
     """Workers of one scheduler.
 
     Args:
-        program: contend-load, as it is to run on all of them.
+        program: the contend-load for all of them.
         scheduler: its address; without one, processes start here in the wanted number.
     """
 
