@@ -28,10 +28,11 @@ CONTROL = "contend_tpcc"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Args:
-    says: the condition, in a phrase.
-    breaking: a query with a row per violation.
-    fresh_only: it holds only until the tables are changed.
+    """
+    Args:
+        says: the condition, in a phrase.
+        breaking: a query with a row per violation.
+        fresh_only: it holds only until the tables are changed.
     """
 
     name: str

@@ -70,10 +70,11 @@ NOT_OURS = "contend starts no server for each level beside one that is not its o
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Args:
-    by: slices or runs.
-    why: why levels are not compared in slices; empty if they are, or if nothing is compared.
-    servers: number of servers, queried in turn: one per level, or one that is switched.
+    """
+    Args:
+        by: slices or runs.
+        why: why levels are not compared in slices; empty if they are, or if nothing is compared.
+        servers: number of servers, queried in turn: one per level, or one that is switched.
     """
 
     by: Literal["slices", "runs"]

@@ -1,6 +1,6 @@
 """Looks at causes: diagnostic blocks after the measured ones, kept out of all other figures.
 
-A look costs time. So half of the rounds of its block run without it, in alternation, on the same
+A look has a cost. So half of the rounds of its block run without it, in alternation, on the same
 servers and connections. They show how the look changed the speed and the difference between levels.
 Findings are kept round by round in the run folder's table of looks.
 """
@@ -22,7 +22,7 @@ class Looker(Mortal, Protocol):
     """Can look at the levels of a block; both kinds of runner can."""
 
     def at_once(self, runs: Sequence[Planned]) -> list[list[Planned]]:
-        """The runs of one look; a failure loses the findings of all of them."""
+        """Groups of runs, one per look; a failure loses the findings of the whole group."""
         ...
 
     def look(self, runs: Sequence[Planned], look: LookAtCause, block: int) -> list[LookRecord]: ...

@@ -101,7 +101,7 @@ class Equipment:
         own: the servers are contend's to start and stop.
         passwords: all that are known; no run folder may hold one.
         history: results of runs on this host; None: no history is kept.
-        doctor: returns the problems that it finds on this host.
+        doctor: returns the problems of this host that it finds at once.
         host: changes the host; None: it cannot be changed.
     """
 

@@ -97,7 +97,7 @@ class ScriptProcess:
         loads, and its options.
 
         Raises:
-            RequestError: there is no such script, it has a mistake, or it lacks an option.
+            RequestError: there is no such script, it has a mistake, or it does not know an option.
         """
         lines, code, tail = _answer([str(self.program), "script", "-"], plan)
         _require_accepted("script", code, tail)

@@ -1,8 +1,8 @@
 """Drives the load of a plan with `load.hosts`: a part for every host, one start, one outcome.
 
-contend-load divides the plan, waits for the start and adds up; this module carries its lines to and
-from the hosts. A thread carries them, so that the caller receives outcomes as they come, and Ctrl-C
-reaches it.
+contend-load divides the plan, keeps the start time and adds up; this module carries its lines to
+and from the hosts. A thread carries them, so that the caller receives outcomes as they come, and
+Ctrl-C reaches it.
 """
 
 from __future__ import annotations

@@ -57,8 +57,8 @@ class Kind:
         fixed_options: of a program outside the folder it was built for.
         computes_rows: its rows are a function of their seed: there is nothing to load and to copy,
             and only the index of its files is worth warming.
-        confinement: first options, so that statements reach no file outside of its data folder and
-            none runs by itself.
+        confinement: options before its own, so that statements reach no file outside of its data
+            folder and none runs by itself.
         index_caches: its variables that size caches of indexes, besides those of all.
         patience: the statement after which a session reads a table without a time limit, and passes
             over a locked one.

@@ -174,7 +174,7 @@ class MySql(_Mysqld):
         return Initialisation(("--initialize-insecure",), b"")
 
     def start_arguments(self, site: Site) -> list[str]:
-        # Permission to load from a client only; MariaDB has it by default.
+        # This only permits loading from a client; MariaDB does by default.
         return [*super().start_arguments(site), "--mysqlx=OFF", "--local-infile=ON"]
 
     def differing(
