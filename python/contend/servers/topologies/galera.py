@@ -108,7 +108,7 @@ class Galera(Deployment):
 
     Args:
         patience_s: how long a node may be silent before the others go on without it. All share one
-            machine, where a node may get no CPU for some seconds.
+            machine: a node without CPU for some seconds has not gone.
     """
 
     def __init__(self, members: Sequence[Member], patience_s: float = 15.0) -> None:
