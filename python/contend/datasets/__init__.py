@@ -1,13 +1,13 @@
 """Datasets: schema, fill and snapshot, addressed by content.
 
-build      making one with a private server, or by a script's own prepare
-existing   making one on a server that is not contend's own
-dump       dumps of other programs, read statement by statement
-contents   a dump in a server
-imports    a dump imported, and known by a name
-loading    what loading takes: engine, options, room, time
-cache      which dataset, and the kept ones: find, list, drop, restore, copied and checked
-conditions checks of a schema: what its tables hold whatever was done to them
+build      make a dataset with a private server, or with a script's own prepare
+existing   make one on a server that is not contend's own
+dump       read dumps of other programs, statement by statement
+contents   the contents of a dump in a server
+imports    import a dump and give it a name
+loading    requirements of loading: engine, options, disk space, time
+cache      kept datasets: find, list, drop, restore, copy and check
+conditions checks of a schema: conditions that its tables always meet
 """
 
 from contend.datasets.build import DatasetSource, provide, provide_prepared, require_import

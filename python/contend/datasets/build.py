@@ -1,5 +1,5 @@
-"""Making a dataset: a private server loads it, or a script's own `prepare` does, stops cleanly, and
-leaves its data folder behind."""
+"""Makes a dataset. A private server loads it, or a script's own `prepare` does; the server stops
+cleanly, and its data folder is kept."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ from contend.datasets.loading import (
 from contend.servers.client import LONG_S
 
 VOLATILE = ("ib_buffer_pool", "ibtmp1", "#innodb_temp", "aria_log_control.lock", "*.pid", "*.err")
-"""What a server makes anew or would act on at its next start; a list of hot pages, say, would be
-read in while we measure."""
+"""Files that a server rebuilds, or would act on at its next start. For example, a server reads the
+pages of a buffer pool list during the measurement."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetSource:
-    """What a dataset is made of.
+    """The sources of a dataset.
 
     Args:
-        options: of the server under test; those that lay out files count.
-        imported: the dump that the schema stands for; None if contend makes the rows.
+        options: options of the server under test; those that lay out files count.
+        imported: the dump that the schema names; None if contend makes the rows.
     """
 
     data: DataSpec
@@ -89,7 +89,7 @@ def provide(
 ) -> Dataset:
     """Make the folder `into` a copy of the dataset, which is loaded first if it is not kept.
 
-    A kept dataset that turns out damaged is loaded again.
+    A kept dataset that turns out to be damaged is loaded again.
     """
     if source.imported is None:
         require_engine(source.binary, source.data.engine)
@@ -112,7 +112,7 @@ def provide(
 
 
 def restored(dataset: Dataset, into: Path, tell: Tell) -> Dataset:
-    """The dataset, after the folder `into` was made a copy of it."""
+    """Make the folder `into` a copy of the dataset, and return the dataset."""
     done = 0
 
     def on_bytes(count: int) -> None:
@@ -142,7 +142,7 @@ def _build(source: DatasetSource, *, cache: Path, program: Path, tell: Tell) -> 
 
 
 def _build_again(source: DatasetSource, imported: Import, *, cache: Path, tell: Tell) -> Dataset:
-    """Load a dump that was imported before, for another server or other options."""
+    """Load a dump that was imported before, for a different server or different options."""
 
     files = _require_dump(imported)
 
@@ -162,10 +162,10 @@ def _build_again(source: DatasetSource, imported: Import, *, cache: Path, tell: 
 
 
 def require_import(source: DatasetSource, cache: Path) -> None:
-    """Refuse a dataset of a dump that would have to be loaded again and cannot be.
+    """Check that a dump's dataset is kept, or that the dump can be loaded again.
 
     Raises:
-        LoadingFailed: its files are missing, or are not what a dump is.
+        LoadingFailed: files of the dump are missing, or are not a dump's.
     """
     if source.imported is not None and find(cache, source.key) is None:
         _require_dump(source.imported)
@@ -186,7 +186,7 @@ def _require_dump(imported: Import) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What was loaded into a server.
+    """The tables loaded into a server.
 
     Args:
         rows, database, tables: see `Dataset`.
@@ -208,11 +208,11 @@ def make(
     tell: Tell,
     confined: bool = False,
 ) -> Dataset:
-    """Have a private server load something, and keep its data folder.
+    """Load data with a private server, and keep its data folder.
 
     Args:
         under_test: options of the server under test; those that lay out files count.
-        confined: what is loaded is a stranger's.
+        confined: the data come from a stranger.
     """
     with workspace(cache) as work:
         server = PrivateServer(binary, work / "server")
@@ -232,7 +232,7 @@ def make(
 
 
 def _keep(made: Made, data_folder: Path, *, cache: Path, load_s: float) -> Dataset:
-    """Move the data folder of the stopped server to its place, whole or not at all."""
+    """Move the data folder of the stopped server to its place, completely or not at all."""
     for pattern in VOLATILE:
         for path in data_folder.glob(pattern):
             remove_tree(path) if path.is_dir() else path.unlink()
@@ -292,12 +292,12 @@ def provide_prepared(
     work: Path,
     tell: Tell,
 ) -> Dataset:
-    """Make the folder `into` a copy of what `prepare` leaves on a server with the options of the
-    source. `work` keeps that as long as it is there.
+    """Make the folder `into` a copy of the data that `prepare` makes on a server with the options
+    of the source. The copy is reused while the folder `work` exists.
 
     Raises:
         LoadingFailed: `prepare` failed, or made a table that ends with its server.
-        NoRoomForDataset: there is no room for a copy.
+        NoRoomForDataset: there is no disk space for a copy.
     """
     data = source.data
     dataset = find(work, source.key)

@@ -1,19 +1,19 @@
-"""The folders of datasets under the user's cache: the kept ones, named by what they hold, and the
-workspaces of private servers.
+"""The folders of datasets under the user's cache: the kept datasets, named by their content, and
+the workspaces of private servers.
 
-    datasets/<key>/manifest.json    what it is, with size and checksum of every file; written last
+    datasets/<key>/manifest.json    description, with size and checksum of every file; written last
                                     and read first
-    datasets/<key>/data/            the data folder of a cleanly stopped server, whole
-    datasets/<key>.lock             held while it is made, restored or dropped
+    datasets/<key>/data/            the complete data folder of a cleanly stopped server
+    datasets/<key>.lock             held while the dataset is made, restored or dropped
     work/<random>/                  the data of one private server, removed with its owner
 
-The whole data folder is kept for every engine, not the table's files alone: an InnoDB table is
-nothing without its system tablespace and log, and a restored folder needs no initialising.
+The whole data folder is kept for every engine. An InnoDB table is useless without its system
+tablespace and log, and a restored folder needs no initialising.
 A folder gets its name only when it is complete.
 
-A workspace lies beside the kept datasets, so that both share a filesystem and a restore can clone.
-Its owner holds a lock on it; the kernel drops the lock with the owner, and whoever makes the next
-workspace removes those that nobody holds.
+Workspaces are on the same filesystem as the kept datasets, so that a restore can clone. The owner
+of a workspace holds a lock on it, which the kernel drops when the owner ends. The process that
+makes the next workspace removes those without a lock.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from contend.spec import DataSpec, Level, layout_options
 from contend.units import format_count
 
 CONTENT_VERSION = 2
-"""Raised when the same inputs come to mean other files: other rows, another table definition."""
+"""Raised when the same inputs come to mean different files: different rows or table definitions."""
 
 
 def key_inputs(
     data: DataSpec, *, kind: str, version: str, options: Mapping[str, Level]
 ) -> dict[str, Any]:
-    """Everything that decides what the files of a dataset hold."""
+    """Everything that decides the content of a dataset's files."""
     return {
         "content_version": CONTENT_VERSION,
         "server_kind": kind,
@@ -58,13 +58,13 @@ def key_inputs(
         "layout": layout_options(options),
         "tables": data.tables,
         **({} if data.prepare is None else {"prepare": dict(data.prepare)}),
-        # Only those of the schema that say something: the others' datasets keep their names.
+        # Only fields of the schema with a value: datasets without them keep their names.
         **{name: value for name, value in data.own.items() if value is not None},
     }
 
 
 def computed(data: DataSpec, folder: Path) -> Dataset:
-    """A dataset without files: rows that a server makes up when it is asked for them."""
+    """A dataset without files: rows that a server makes up when a query reads them."""
     inputs = key_inputs(data, kind="model", version="", options={})
     return Dataset(
         folder,
@@ -79,7 +79,7 @@ def computed(data: DataSpec, folder: Path) -> Dataset:
 
 
 def dataset_key(inputs: Mapping[str, Any]) -> str:
-    """A name that people can read, and a digest of all inputs that makes it theirs alone."""
+    """A readable name, and a digest of all inputs that makes it unique."""
     text = json.dumps(inputs, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     schema = str(inputs["schema"]).replace(":", "-")
@@ -94,10 +94,10 @@ MANIFEST_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class TableEntry:
-    """A table as the server that loaded it saw it.
+    """A table as reported by the server that loaded it.
 
     Args:
-        historic: rows that a table with system versioning keeps of earlier times.
+        historic: historical rows in a table with system versioning.
     """
 
     name: str
@@ -117,7 +117,7 @@ class Dataset:
         created_at: ISO 8601 in UTC.
         folders: every folder below the data folder, parents first.
         files: every file below the data folder.
-        database: where the tables are; None for where contend makes its own.
+        database: the database of the tables; None for contend's usual one.
         tables: those of a dump; none if they follow from the inputs.
     """
 
@@ -138,7 +138,7 @@ class Dataset:
 
     @property
     def bytes(self) -> int:
-        """Of all files together."""
+        """The size of all files together."""
         return sum(entry.size for entry in self.files)
 
     @property
@@ -188,7 +188,7 @@ class UnknownDataset(RequestError):
 
 
 class DatasetInUse(RequestError):
-    """Another contend works with the dataset."""
+    """Another contend is using the dataset."""
 
 
 def datasets_root(cache: Path) -> Path:
@@ -233,10 +233,10 @@ def drop(cache: Path, key: str) -> int:
 
 
 def restore(dataset: Dataset, into: Path, on_bytes: OnBytes = lambda _count: None) -> None:
-    """Make the folder `into` anew as a copy of the dataset's data folder, checked on the way.
+    """Replace the folder `into` with a copy of the dataset's data folder, checked during the copy.
 
     Raises:
-        SnapshotDamaged: it is not what was stored; `into` is removed again.
+        SnapshotDamaged: the copy differs from the stored data; `into` is removed again.
     """
     remove_tree(into)
     into.mkdir(mode=0o700)
@@ -284,7 +284,7 @@ def workspace(cache: Path) -> Iterator[Path]:
     """A new empty folder of mode 0700, gone when the block ends."""
     root = cache / "work"
     root.mkdir(parents=True, exist_ok=True)
-    # Between making a workspace and locking it, another sweeper would take it for abandoned.
+    # Between making a workspace and locking it, another sweeper would consider it abandoned.
     with locks.locked(root / "sweep.lock", on_wait=lambda: None):
         remove_abandoned(root)
         # A Unix socket below must stay within the 107 bytes that the kernel allows.
@@ -302,13 +302,13 @@ def remove_abandoned(root: Path) -> None:
     """Remove the workspaces whose owner is dead."""
     for folder in root.iterdir():
         if folder.is_dir() and not locks.is_locked(folder / LOCK_NAME):
-            # A server that is just dying may still write there; the next sweep gets the rest.
+            # A server that is ending may still write there; the next sweep removes the rest.
             with contextlib.suppress(OSError):
                 remove_tree(folder)
 
 
 class SnapshotDamaged(WorkError):
-    """A kept dataset is not what was stored."""
+    """A kept dataset differs from the data that were stored."""
 
 
 OnBytes = Callable[[int], None]
@@ -322,7 +322,7 @@ _NO_RANGES = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOSYS}
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """One file of a snapshot: where it is in the folder, how long, and its CRC-32."""
+    """One file of a snapshot: its path in the folder, its size, and its CRC-32."""
 
     path: str
     size: int
@@ -349,13 +349,13 @@ def checksum(path: Path) -> int:
 def copy_checked(source: Path, entries: Iterable[FileEntry], into: Path, on_bytes: OnBytes) -> None:
     """Copy `entries` of `source` into the existing folders of `into`.
 
-    The copies are on the disk when this returns, so that writing them back does not disturb what
-    is measured next. A second thread checks each file over the same pages while the first one
-    copies it, which costs no second pass over the disk. CRC-32 finds what disks and interrupted
-    copies do; it is not a defence against tampering.
+    The copies are on the disk when this returns, so that writing them back does not disturb the
+    next measurement. A second thread checks each file over the same pages while the first one
+    copies it, which avoids a second pass over the disk. CRC-32 finds disk errors and interrupted
+    copies; it is not a defence against tampering.
 
     Raises:
-        SnapshotDamaged: a file is missing, or its size or content is not what the entry says.
+        SnapshotDamaged: a file is missing, or its size or content differs from the entry.
     """
     with ThreadPoolExecutor(max_workers=1) as checker:
         for entry in entries:
@@ -373,7 +373,7 @@ def copy_checked(source: Path, entries: Iterable[FileEntry], into: Path, on_byte
 
 
 def copy_file(source: Path, target: Path, on_bytes: OnBytes) -> None:
-    """Copy one file, which the target must not be, to the disk; a file system that can share blocks
+    """Copy one file to the disk; the target must not exist. A filesystem that can share blocks
     shares them."""
     copied = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     with (

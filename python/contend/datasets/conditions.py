@@ -1,8 +1,8 @@
-"""Checks of a schema: conditions that its tables hold whatever was done to them.
+"""Checks of a schema: conditions that its tables always meet.
 
-A condition is one query that gives a row for each thing that breaks it: no rows, and it holds.
-They are asked in one consistent snapshot, so that a server that is written to meanwhile is judged
-by one state of its tables (as far as its storage engine has such).
+A condition is a query that returns one row per violation; without rows, the condition holds.
+All queries run in one consistent snapshot. If clients write to the server meanwhile, contend judges
+a single state of the tables, as far as the storage engine supports this.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ TABLES = (
 )
 
 CONTROL = "contend_tpcc"
-"""What contend's own load says of itself. Tables of other kits have none."""
+"""Facts that contend's own load records about itself. Tables of other kits have none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
     """
     Args:
-        says: what holds, in a phrase.
-        breaking: a query with a row for each thing that breaks it.
-        fresh_only: it holds only as long as nothing was done to the tables.
+        says: the condition, in a phrase.
+        breaking: a query with a row per violation.
+        fresh_only: it holds only until the tables are changed.
     """
 
     name: str
@@ -43,8 +43,8 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class EquationSide:
-    """One side of an equation: its name in examples, and queries of which each gives the key and
-    an amount. `must` is set if every key has to have it."""
+    """One side of an equation: its name in examples, and queries that each return the key and an
+    amount. `must` is set if every key needs an amount."""
 
     name: str
     queries: tuple[str, ...]
@@ -52,7 +52,7 @@ class EquationSide:
 
 
 def _unequal(keys: str, left: EquationSide, right: EquationSide) -> str:
-    """The keys whose sums differ between the two sides, or that a side lacks."""
+    """The keys whose sums differ between the two sides, or that one side lacks."""
     parts = [
         f"SELECT {side} AS side, one.* FROM ({query}) AS one"
         for side, queries in enumerate((left.queries, right.queries))
@@ -64,7 +64,7 @@ def _unequal(keys: str, left: EquationSide, right: EquationSide) -> str:
         for number, side in enumerate((left, right))
         if side.must
     ]
-    # The first part names the columns of all.
+    # The first part names the columns of all parts.
     whole = " UNION ALL ".join(parts)
     return (
         f"WITH sides ({names}) AS ({whole})"
@@ -84,8 +84,8 @@ _LINES_OF_ORDERS = (
 )
 
 _ORDERS = "(SELECT DISTINCT o_w_id, o_d_id, o_id, o_c_id, o_carrier_id FROM orders) AS orders"
-"""Read once as a whole, because of the DISTINCT: through MariaDB's Spider a join asks a backend for
-each single row, and each time that takes a round trip."""
+"""Read once as a whole, because of the DISTINCT: through MariaDB's Spider a join queries a backend
+for each single row, which takes one round trip per row."""
 
 _DELIVERED_TO_CUSTOMERS = (
     f"SELECT o_w_id, o_d_id, o_c_id, SUM(ol_amount) FROM order_line STRAIGHT_JOIN {_ORDERS}"
@@ -111,10 +111,9 @@ FROM sides GROUP BY w_id, d_id
 HAVING NOT (MAX(next_o_id) - 1 <=> MAX(o_id))
   OR (MAX(no_o_id) IS NOT NULL AND NOT (MAX(no_o_id) <=> MAX(o_id)))
 """
-"""A district whose orders are all delivered has no new ones, and nothing to compare them with. That
-none is missing is condition 5. With the `+ 0` the greatest is looked for in all rows: through
-MariaDB's Spider a loose index scan answers with the groups of the first partition alone (10.11.19).
-"""
+"""A district whose orders are all delivered has no new ones to compare with; condition 5 checks
+that none is missing. The `+ 0` makes the server search all rows for the maximum: through MariaDB's
+Spider a loose index scan returns only the groups of the first partition (10.11.19)."""
 
 _GAPS = """
 SELECT no_w_id AS w_id, no_d_id AS d_id, MIN(no_o_id) AS min_no_o_id, MAX(no_o_id) AS max_no_o_id,
@@ -270,7 +269,7 @@ def why_unfit(cursor: Any) -> str | None:
 
 
 EXAMPLES = 3
-"""So many of the rows that break a condition are shown."""
+"""The number of violating rows that are shown."""
 
 
 SCHEMAS = ("tpcc",)
@@ -278,9 +277,9 @@ SCHEMAS = ("tpcc",)
 
 
 class Checked(TypedDict):
-    """What became of one condition.
+    """The result of one condition.
 
-    broken: rows that break it; None if it was not asked.
+    broken: number of violating rows; None if the query did not run.
     examples: some of them, by column.
     """
 
@@ -291,11 +290,11 @@ class Checked(TypedDict):
 
 
 class DataInconsistent(WorkError):
-    """The tables break a condition of their schema."""
+    """The tables violate a condition of their schema."""
 
 
 def require_conditions(name: str) -> None:
-    """Raise RequestError if no conditions of a schema of that name are known."""
+    """Raise RequestError if contend knows no conditions of a schema of that name."""
     if name not in SCHEMAS:
         raise RequestError(
             f"there are no conditions of a schema {name}",
@@ -304,15 +303,15 @@ def require_conditions(name: str) -> None:
 
 
 def check(connection: Connection[Any], database: str, name: str, *, fresh: bool) -> list[Checked]:
-    """Ask every condition of a schema.
+    """Check every condition of a schema.
 
     Args:
         connection: to the server; nothing is changed on it.
-        fresh: nothing was done to the tables since they were loaded, so the conditions that hold
-            only then are asked too.
+        fresh: the tables were not changed since they were loaded, so the conditions that hold only
+            then are checked too.
 
     Raises:
-        RequestError: the tables are not there, or are not what the schema means.
+        RequestError: the tables do not exist, or do not match the schema.
         WorkError: the server refused a query.
     """
     require_conditions(name)
@@ -322,7 +321,7 @@ def check(connection: Connection[Any], database: str, name: str, *, fresh: bool)
             (database,),
         )
         there = {str(row[0]) for row in cursor.fetchall()}
-        # One without a table may not be there either.
+        # A condition without a table may lack the table as well.
         if there:
             connection.select_db(database)
             why = why_unfit(cursor)
@@ -344,7 +343,7 @@ def check(connection: Connection[Any], database: str, name: str, *, fresh: bool)
             _checked(cursor, condition, asked=fresh or not condition.fresh_only)
             for condition in CONDITIONS
         ]
-        # Of an error or of Ctrl-C the connection is no more, and a ROLLBACK would hide it.
+        # After an error or Ctrl-C the connection is closed, and a ROLLBACK would hide it.
         cursor.execute("ROLLBACK")
     return checked
 
@@ -372,7 +371,7 @@ def _checked(cursor: Any, condition: Condition, *, asked: bool) -> Checked:
 
 
 def _plain(value: object) -> object:
-    """As JSON takes it; money keeps its digits."""
+    """A value for JSON; money keeps its digits."""
     return value if value is None or isinstance(value, int) else str(value)
 
 
@@ -388,7 +387,7 @@ def _words_for(name: str) -> Iterator[None]:
 
 
 def lines_of(checked: Sequence[Checked]) -> Iterator[str]:
-    """For people: a line for each condition, and for one that is broken some examples."""
+    """For people: one line per condition, and some examples for a violated one."""
     for condition in checked:
         if condition["broken"] is None:
             verdict = "not asked: it holds only as long as nothing was done to the tables"

@@ -1,4 +1,4 @@
-"""A dump in a server: what is set on the server that loads it, and what is in it afterwards."""
+"""A dump in a server: the settings of the server that loads it, and its contents afterwards."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from contend.units import format_size
 
 _PACKED = (".gz", ".bz2", ".xz")
 _PACKED_RATIO = 5
-"""How much longer a dump is unpacked, about."""
+"""Approximate ratio of the unpacked size of a dump to its packed size."""
 
 _BYTES_PER_ROW = 100
-"""Of a dump, about, to size the caches of the server that loads it."""
+"""Approximate figures of a dump, to size the caches of the server that loads it."""
 
 _OPTIONS: Mapping[str, Level] = {
     "max_allowed_packet": "1G",
@@ -43,18 +43,18 @@ _OPTIONS: Mapping[str, Level] = {
 }
 
 _NEW_ENGINE = "innodb"
-"""What a table is that neither the dump nor a rule gives an engine."""
+"""The engine of a table without an engine in the dump or in a rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a dump came to.
+    """The result of loading a dump.
 
     Args:
         tables: all of them, with the rows that the server counts.
         digest: SHA-256 over names and contents of its files.
-        left_out: how many were not, by what they are about.
-        events: how many there are. No server of ours runs them unless it is asked to.
+        left_out: number of statements left out, by subject.
+        events: number of events. A private server runs them only on request.
     """
 
     database: str
@@ -70,25 +70,25 @@ class Contents:
 
 
 def files_bytes(files: Iterable[Path]) -> int:
-    """How long the files of a dump are on the disk."""
+    """Total size of a dump's files on the disk."""
     return sum(file.stat().st_size for file in files)
 
 
 def dump_options(
     binary: ServerBinary, files: Sequence[Path], rules: Rules, cache: Path
 ) -> dict[str, Level]:
-    """Options of a server that does nothing but load these files of a dump.
+    """Options of a server that only loads these files of a dump.
 
     Raises:
         EngineMissing: the server has no such engine.
-        NoRoomForDataset: there is no room for it.
+        NoRoomForDataset: there is no disk space for it.
     """
     size = files_bytes(files) * (_PACKED_RATIO if files[0].suffix in _PACKED else 1)
     require_room(cache, 2 * size + FIXED_BYTES, f"the tables of {files[0].name}")
     engine = rules.engine or _NEW_ENGINE
     require_engine(binary, engine)
     about = DataSpec(engine=engine, rows=max(1, size // _BYTES_PER_ROW))
-    # Another engine may not have what the dump asks of a table's rows.
+    # A different engine may not support what the dump requests for a table's rows.
     lenient: dict[str, Level] = {} if rules.engine is None else {"innodb_strict_mode": 0}
     return {**loading_options(binary.kind, about), **_OPTIONS, **lenient}
 
@@ -105,13 +105,13 @@ def load_dump(
         DumpRefused: it is damaged, cut off, or would reach beyond its database.
         DumpFailed: the server refuses a statement of it.
         LoadingFailed: the server ended.
-        NoRoomForDataset: there is no more room.
+        NoRoomForDataset: the disk is full.
     """
     path, total = files[0], files_bytes(files)
     what = f"importing {path.name} ({format_size(path.stat().st_size)})"
 
     def on_bytes(count: int) -> None:
-        # The last part is told when all is done: the server still has to count the rows.
+        # The last part is reported at the end: the server still has to count the rows.
         tell.progress(what, min(count, total * 98 // 100), total, "bytes")
 
     try:
@@ -130,8 +130,8 @@ def load_dump(
 
 
 def counted_tables(connection: Connection[Any], database: str) -> Iterable[TableEntry]:
-    """Every table with its rows, which are counted, and its statistics made anew: whatever the
-    optimizer decides by must not depend on when they were made last."""
+    """Every table with its counted rows and newly made statistics, so that the optimizer's
+    decisions do not depend on the age of its statistics."""
     tables = fetch(
         connection,
         "SELECT TABLE_NAME, ENGINE, TABLE_TYPE FROM information_schema.TABLES"

@@ -1,9 +1,9 @@
-"""Data on a server that is not ours: added to what is there, never written over it.
+"""Data on a server that is not contend's own: added to its data, never overwriting them.
 
 A table that contend makes carries a mark in its comment (`contend.servers.marks`). A table of that
-name without the mark is refused before anything is changed; one with it may be used, replaced and
-dropped. Whoever loads holds a lock on the server; a table whose load nobody goes on with is dropped
-and loaded anew.
+name without the mark is refused before anything is changed. One with the mark may be used, replaced
+and dropped. The loading process holds a lock on the server. A table with an abandoned load is
+dropped and loaded again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 class DropDeclined(RequestError):
-    """Tables were to be dropped on a server that is not ours, and nobody agreed."""
+    """The user did not agree to drop tables on a server that is not contend's own."""
 
 
 Confirm = Callable[[str], bool]
@@ -61,8 +61,8 @@ _NAMES_SHOWN = 20
 
 
 def _let_go(connection: Connection[Any], database: str, schema: Schema) -> None:
-    """Before tables of a schema are dropped one by one: contend's views over them go, and it does
-    not matter any more which table refers to which."""
+    """Prepares for dropping a schema's tables one by one: drops contend's views over them, and
+    disables the check of foreign keys."""
     if not schema.tables:
         return
     fetch(connection, "SET SESSION foreign_key_checks = 0")
@@ -80,10 +80,10 @@ def ensure_on(
     confirm: Confirm,
     writes: bool = True,
 ) -> DatasetRecord:
-    """See that the server has the tables, and return what a record says of them.
+    """Make sure that the server has the tables, and return the facts for a record.
 
-    Tables that a script makes itself are not made here: the owner of the server prepares them. The
-    caller has the lock on the server (`hold`), so that no other lab is at work there.
+    Tables that a script makes are not made here: the server's owner prepares them. The caller holds
+    the lock on the server (`hold`), so that no second lab works there.
 
     Args:
         writes: the workload may write into tables that contend does not make.
@@ -91,7 +91,7 @@ def ensure_on(
     Raises:
         TableNotOurs: a table of that name exists, and contend did not make it. Nothing was touched.
         LoadingDeclined: `confirm` said no. Nothing was touched.
-        LoadingElsewhere: somebody else loads there, and did not end.
+        LoadingElsewhere: another process loads there, and did not end.
     """
     identity = server.identity()
     key = dataset_key(key_inputs(data, kind=identity.kind, version=identity.version, options={}))
@@ -107,7 +107,7 @@ def ensure_on(
         written = ""
         if writes:
             written = _agree_to_theirs(server, data, database, confirm=confirm)
-            # Those that are contend's are not what was loaded any more.
+            # contend's own tables among them no longer hold the data that were loaded.
             mark_changed(server, data)
         tell.notice(
             f"using the tables in {database} on {server.dsn} as they are"
@@ -162,9 +162,9 @@ def ensure_on(
 
 
 def _keys(connection: Connection[Any], database: str, names: tuple[str, ...]) -> set[str | None]:
-    """The keys in the tables' marks: None for those half filled, empty for those not there.
+    """The keys in the tables' marks: None for half-filled tables, empty for missing ones.
 
-    Every name is looked at before anything is changed: one of them may not be contend's.
+    Every name is checked before anything is changed: one of the tables may not be contend's.
     """
     marks = [table_mark(connection, database, name) for name in names]
     return {"" if mark is None else mark.key for mark in marks}
@@ -173,8 +173,8 @@ def _keys(connection: Connection[Any], database: str, names: tuple[str, ...]) ->
 def _agree_to_theirs(
     server: ExistingServer, data: DataSpec, database: str, *, confirm: Confirm
 ) -> str:
-    """See that their owner agrees if tables that contend did not make may be written to; their
-    names. Which of them a script will write to, nobody can tell before.
+    """Ask the owner's consent to write to tables that contend did not make; returns their names.
+    The tables that a script will write to are unknown beforehand.
 
     Raises:
         LoadingDeclined: `confirm` said no. Nothing was touched.
@@ -202,12 +202,12 @@ def _listed(names: list[str]) -> str:
 
 
 def mark_changed(server: ExistingServer, data: DataSpec) -> None:
-    """Say in the tables' comments that they are no longer what was loaded, so that no later run
-    uses them as such. They stay contend's own. Of a script they are all that contend made in its
+    """Mark the tables, in their comments, as changed since loading, so that no later run uses them
+    as loaded. They stay contend's own. For a script these are all tables that contend made in its
     database.
 
     Raises:
-        TableNotOurs: somebody has put another table in the place of one; it is not touched.
+        TableNotOurs: a foreign table has replaced one; it is not touched.
     """
     database = server.dsn.database or data.database
     with server.connect() as connection:
@@ -222,7 +222,7 @@ def mark_changed(server: ExistingServer, data: DataSpec) -> None:
 
 
 class TablesSeen:
-    """The tables of a run, which somebody may replace while it goes on."""
+    """The tables of a run, which others may replace while it goes on."""
 
     def __init__(self, server: ExistingServer, data: DataSpec) -> None:
         self._server = server
@@ -231,21 +231,21 @@ class TablesSeen:
         self._seen: dict[str, tuple[str, str]] = {}
 
     def look(self) -> None:
-        """These are the ones."""
+        """Remember these tables."""
         self._seen = self._now()
 
     def look_again(self) -> None:
-        """A statement of ours may have altered them; what is otherwise is somebody else's doing."""
+        """contend's own statement may have altered them; other changes are someone else's."""
         for name, there in self._now().items():
             seen = self._seen.get(name)
             if seen is not None and there[:1] == seen[:1]:
                 self._seen[name] = there
 
     def replaced(self, *, written: bool) -> TablesReplaced | None:
-        """What became of them since; None if they are the same.
+        """Changes to them since; None if they are the same.
 
         Args:
-            written: statements of the run may have altered them, so their age says nothing.
+            written: statements of the run may have altered them, so their age proves nothing.
         """
         now = self._now()
         for name, seen in self._seen.items():
@@ -266,15 +266,15 @@ class TablesSeen:
 
 
 def drop_on(server: ExistingServer, data: DataSpec, confirm: Confirm) -> list[str]:
-    """Drop the tables that contend made; which there were.
+    """Drop the tables that contend made; returns their names.
 
-    Other tables of such names are left alone if there is one of contend's.
+    Tables of such names that contend did not make are left alone if one is contend's.
 
     Raises:
         TableNotOurs: the only table of such a name is not contend's.
         DropDeclined: `confirm` said no. Nothing was touched.
-        LoadingElsewhere: somebody loads there now.
-        ServerInUse: another contend is at work on the server.
+        LoadingElsewhere: another process is loading there now.
+        ServerInUse: another contend is working on the server.
     """
     database = server.dsn.database or data.database
     with (
@@ -302,13 +302,13 @@ def drop_on(server: ExistingServer, data: DataSpec, confirm: Confirm) -> list[st
 
 
 def _drop_table(connection: Connection[Any], database: str, table: str) -> None:
-    """Drop a table if it is contend's at this moment, too."""
+    """Drop a table if it is still contend's at this moment."""
     if table_mark(connection, database, table) is not None:
         fetch(connection, f"DROP TABLE IF EXISTS {qualified(database, table)}")
 
 
 def _drop_left(server: ExistingServer, data: DataSpec, database: str) -> None:
-    """Drop what a load of ours has left, unless another load is at work by now."""
+    """Drop the remains of contend's own load, unless another load has begun."""
     with (
         contextlib.suppress(LoadingElsewhere),
         nobody_fills(server, database),
@@ -329,7 +329,7 @@ def _drop_ours(connection: Connection[Any], database: str, data: DataSpec) -> No
 def entrance(
     dsn: Dsn, database: str | None, *, variable: str = PASSWORD_VARIABLE
 ) -> tuple[Address, dict[str, str]]:
-    """How contend-load logs in: the address, and the environment with the password, in this
+    """The login of contend-load: the address, and the environment with the password, in this
     variable."""
     secret = dsn.password.reveal()
     address = Address(
@@ -360,7 +360,7 @@ def _fill(
             data, address, mark=key, env=env, on_progress=FillProgress(tell, data)
         )
     except BaseException as error:
-        # Half a table is of no use, and it is ours to drop.
+        # Half a table is useless, and contend may drop it.
         with contextlib.suppress(ContendError, pymysql.err.MySQLError):
             _drop_left(server, data, database)
         if isinstance(error, LoadFailed):

@@ -1,10 +1,9 @@
-"""Importing a dump: loaded by a private server, kept, and known by a name from then on.
+"""Importing a dump: a private server loads it, contend keeps it and gives it a name.
 
-    imports/<name>.json    under the user's cache: which dump `import:NAME` stands for, and how it
-                           is read
+    imports/<name>.json    under the user's cache: the dump named `import:NAME`, and how it is read
 
-The dump itself stays where it is. It is read again when another server, or other options that lay
-out files, need a dataset of it that is not kept yet.
+The dump itself is not moved. It is read again when a different server, or different options that
+lay out files, need a dataset of it that is not kept yet.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from contend.settings.schemas import IMPORT_PREFIX
 from contend.spec import Level, layout_options
 
 IMPORT_VERSION = 3
-"""Raised when the same dump comes to mean other files."""
+"""Raised when the same dump comes to mean different files."""
 
 AS_DUMPED = "as-dumped"
-"""In place of an engine: each table has the one that the dump gives it."""
+"""In place of an engine: each table keeps its engine from the dump."""
 
 
 class UnknownImport(RequestError):
@@ -39,17 +38,17 @@ class UnknownImport(RequestError):
 
 
 class ImportTaken(RequestError):
-    """The name stands for another dump, or for one that was read otherwise."""
+    """The name belongs to a different dump, or to one read with different rules."""
 
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """What a name stands for.
+    """The import that a name refers to.
 
     Args:
         name: as in `import:NAME`.
-        file: the dump, by its absolute path.
-        bytes: of the file and of those that it names, as they are on the disk.
+        file: the absolute path of the dump.
+        bytes: size on the disk of the file and of those that it names.
         modified_ns: when the file was changed last.
         digest: SHA-256 over the names and contents of all of them.
     """
@@ -63,7 +62,7 @@ class Import:
     rows: int
 
     def inputs(self, binary: ServerBinary, options: Mapping[str, Level]) -> dict[str, Any]:
-        """Everything that decides what the files of a dataset made of it hold."""
+        """Everything that decides the content of its datasets' files."""
         return {
             "import_version": IMPORT_VERSION,
             "server_kind": binary.kind,
@@ -79,10 +78,10 @@ class Import:
 
 
 def find_import(cache: Path, name: str) -> Import:
-    """What was imported under the name.
+    """The import of that name.
 
     Raises:
-        UnknownImport: nothing was.
+        UnknownImport: nothing was imported under it.
     """
     try:
         stored = json.loads(_path(cache, name).read_text(encoding="utf-8"))
@@ -102,7 +101,7 @@ def find_import(cache: Path, name: str) -> Import:
 
 
 def keep_import(cache: Path, imported: Import) -> None:
-    """Have the name stand for this from now on."""
+    """Make the name refer to this import."""
     _folder(cache).mkdir(parents=True, exist_ok=True)
     document = {**asdict(imported), "file": str(imported.file)}
     replace_file(_path(cache, imported.name), json.dumps(document, indent=1) + "\n")
@@ -118,10 +117,10 @@ def _path(cache: Path, name: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import came to.
+    """The result of an import.
 
     Args:
-        contents: what was loaded; None if it was kept already.
+        contents: of the loaded dump; None if it was kept already.
     """
 
     what: Import
@@ -139,13 +138,13 @@ def import_dump(
     tell: Tell,
     replace: bool = False,
 ) -> Imported:
-    """Load a dump and keep it as `import:NAME`, for this server; others load it when they need it.
+    """Load a dump and keep it as `import:NAME`, for this server; other servers load it when needed.
 
     Args:
-        replace: the name may stand for something else by now.
+        replace: the name may belong to a different dump.
 
     Raises:
-        ImportTaken: the name stands for something else.
+        ImportTaken: the name belongs to a different dump.
         DumpRefused, DumpFailed, LoadingFailed, DiskFull: see `load_dump`.
     """
     path = path.absolute()

@@ -1,4 +1,4 @@
-"""What loading data takes: a storage engine, options that load fast, room on the disk; and how its
+"""Requirements of loading data: a storage engine, options for fast loading, disk space; and how
 progress is reported."""
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ class EngineMissing(RequestError):
 
 
 class LoadingDeclined(RequestError):
-    """Rows were to be loaded into a server that is not ours, and nobody agreed."""
+    """The user did not agree to load rows into a server that is not contend's own."""
 
 
 class LoadingFailed(WorkError):
-    """A dataset could not be loaded; nothing of it was kept."""
+    """A dataset could not be loaded; no part of it was kept."""
 
 
 class NoRoomForDataset(WorkError):
-    """There is no room for a dataset; nothing of it was kept."""
+    """The disk has no space for a dataset; no part of it was kept."""
 
 
 PLUGINS: Mapping[str, str] = {"rocksdb": "ha_rocksdb"}
-"""Engines that are a plugin, and its file."""
+"""Engines that come as a plugin, and the plugin's file."""
 
 PACKAGES: Mapping[str, str] = {"rocksdb": "mariadb+rocksdb"}
-"""What `contend server get` takes to have such an engine."""
+"""Arguments of `contend server get` for such an engine."""
 
 BYTES_PER_ROW: Mapping[str, int] = {"myisam": 215, "aria": 260, "innodb": 250, "rocksdb": 230}
 """Rows and indexes of the schema `sbtest` on disk, rounded up."""
 
 BYTES_PER_INDEX_ROW = 32
 FIXED_BYTES = 300 * _MIB
-"""What an empty data folder with its logs takes, rounded up."""
+"""Size of an empty data folder with its logs, rounded up."""
 
 
 def engine_options(engine: str) -> dict[str, Level]:
-    """Server options without which the server does not have the engine."""
+    """Server options that the server needs to have the engine."""
     plugin = PLUGINS.get(engine.lower())
     return {"plugin_load_add": plugin} if plugin else {}
 
 
 def require_engine(binary: ServerBinary, engine: str) -> None:
-    """Refuse an engine whose plugin the server does not come with."""
+    """Refuse an engine if the server comes without its plugin."""
     plugin = PLUGINS.get(engine.lower())
     if plugin is None:
         return
@@ -66,7 +66,7 @@ def require_engine(binary: ServerBinary, engine: str) -> None:
 
 
 def estimated_bytes(data: DataSpec) -> int:
-    """About how much disk a data folder with the tables takes."""
+    """Approximate disk space of a data folder with the tables."""
     row_bytes = data.known.row_bytes or BYTES_PER_ROW.get(data.engine.lower(), 300)
     return FIXED_BYTES + data.rows_in_all * row_bytes
 
@@ -75,13 +75,12 @@ STOPS_CLEANLY: Mapping[str, Level] = {
     "innodb_fast_shutdown": 0,
     "innodb_buffer_pool_dump_at_shutdown": 0,
 }
-"""A copy of the data folder that such a server leaves has nothing to be done later, and no list of
-hot pages."""
+"""A copy of a data folder from such a server has no pending work, and no list of hot pages."""
 
 
 def loading_options(kind: str, data: DataSpec) -> dict[str, Level]:
-    """Options of a server that does nothing but load: no durability before the clean stop, room
-    to sort the keys in memory, and a slow stop that leaves nothing to be done later."""
+    """Options of a server that only loads: no durability before the clean stop, room to sort the
+    keys in memory, and a slow stop that leaves no pending work."""
     index_bytes = _clamped(data.rows_in_all * BYTES_PER_INDEX_ROW, 16 * _MIB, 2048 * _MIB)
     pool_bytes = _clamped(data.rows_in_all * BYTES_PER_ROW["innodb"] // 2, 64 * _MIB, 2048 * _MIB)
     options: dict[str, Level] = {
@@ -118,7 +117,7 @@ ROOM_HINT = "Make room there, or point XDG_CACHE_HOME at a larger disk."
 
 
 def require_room(folder: Path, needed: int, what: str) -> None:
-    """Refuse a load that cannot fit."""
+    """Refuse a load that cannot fit on the disk."""
     free = free_bytes(folder)
     if free < needed:
         raise NoRoomForDataset(
@@ -129,17 +128,17 @@ def require_room(folder: Path, needed: int, what: str) -> None:
 
 
 def free_bytes(folder: Path) -> int:
-    """Of the disk that holds a folder, or will hold it."""
+    """Free space on the disk that holds a folder, or will hold it."""
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free
 
 
 class Tell(Protocol):
-    """Who is told of notices and of progress."""
+    """Receives notices and progress."""
 
     def notice(self, text: str) -> None:
-        """Tell something that the user should know; no error."""
+        """Report something that the user should know; not an error."""
         ...
 
     def progress(self, what: str, done: int, total: int, unit: str) -> None:
@@ -148,7 +147,7 @@ class Tell(Protocol):
 
 
 class FillProgress:
-    """Passes on how far a fill is; says once when the rows are there and the keys are not."""
+    """Passes on a fill's progress; reports once that rows are loaded and keys are not."""
 
     def __init__(self, tell: Tell, data: DataSpec) -> None:
         self._tell = tell

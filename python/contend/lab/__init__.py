@@ -1,17 +1,17 @@
-"""The lab: walks the planned runs of an experiment and stores each the moment it ends.
+"""The lab: makes the planned runs of an experiment and stores each when it ends.
 
-session      a whole run folder, new or resumed; equipment: what it measures with
+session      a whole run folder, new or resumed; equipment: the tools it measures with
 design       how levels are compared: in slices, or by runs; on servers laid out alike or not
-testbed      a server brought from cell to cell: every setting applied, in their order
-private      what can be done to a private server
-borrowed     what can be done to a server that is not ours, or a cluster of them
-caches       of a server and of its host: filled, emptied
-trial        every start tried, before anything is loaded
-client       what contend-load itself can do: its engine, its ceilings, its scripts
-effort       how much is measured; observations: what that rests on
-walk         all runs, with what failed among them; what is measured next
+testbed      a server that serves one cell after the other: every setting applied in order
+private      operations on a private server
+borrowed     operations on a server that is not contend's own, or a cluster of them
+caches       the caches of a server and of its host: filling, emptying
+trial        tries every start before anything is loaded
+client       questions to contend-load itself: its engine, its ceilings, its scripts
+effort       the number of measurements; observations: the data it is based on
+walk         makes all runs, tolerates failures among them, and chooses the next measurement
 runner       all runs of a block at once
 measure      one run on a prepared testbed
-sessions     what earlier runs of this host said
-events       what a listener is told; errors
+sessions     results of earlier runs of this host
+events       messages to a listener; errors
 """

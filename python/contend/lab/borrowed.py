@@ -1,8 +1,8 @@
-"""A server that is not ours: options are set in place and put back, data are added
-beside what is there, and nothing is started or stopped.
+"""A server that is not contend's own: options are set in place and restored, data are added next to
+existing ones, and nothing is started or stopped.
 
-What is to be put back is in the server's journal before it is changed (see `contend.undo`). A
-cluster that is not ours is one level: what is done to one server is done to each of its members.
+Each change is recorded in the server's journal first (see `contend.undo`). Such a cluster is one
+level: every operation on one server is repeated on each of its members.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NO_MATTER = frozenset({"skip_grant_tables"})
 """Options that only make a private server reachable; elsewhere they have no meaning."""
 
 KEY_SECRET = "CONTEND_HANDLERSOCKET_SECRET"
-"""Holds the secret of HandlerSocket's port for reading; with _WR behind it, of the other."""
+"""Holds the secret of HandlerSocket's read port; with the suffix _WR, of its write port."""
 
 DATA_CHANGED = (
     "earlier runs may have written to the tables, which are not loaded anew for each run on a "
@@ -54,20 +54,20 @@ DATA_CHANGED = (
 )
 
 Provide = Callable[[DataSpec], DatasetRecord]
-"""See that the server has the data; what the record says of them."""
+"""Make sure that the server has the data; returns the facts for the record."""
 
 Spoil = Callable[[DataSpec], None]
-"""Mark the tables as no longer what they were loaded as."""
+"""Mark the tables as changed since loading."""
 
 
 class BorrowedTestbed(Testbed):
-    """A server that a DSN names.
+    """A server named by a DSN.
 
     Args:
-        journal: the server's; what is changed is noted there before.
+        journal: the server's; changes are recorded there first.
         number: counts the servers of an experiment, if there are several.
         makes_tables: `provide` does; without tables there may be no database either.
-        more: as of `Testbed`.
+        more: see `Testbed`.
     """
 
     own = False
@@ -153,16 +153,16 @@ class BorrowedTestbed(Testbed):
         try:
             return run_statement(self._server.connect, self._database(self._data), statement)
         finally:
-            # It may have altered a table, which is the same for all that.
+            # It may have altered a table, which still counts as the same table.
             if self._watched is not None:
                 self._watched.look_again()
 
     def leave_tables(self) -> None:
-        """Whether somebody replaces them is seen elsewhere."""
+        """A different testbed checks whether they are replaced."""
         self._watched = None
 
     def _replaced(self) -> TablesReplaced | None:
-        """What somebody did to the tables, if anything: the next cell has others."""
+        """The error if others replaced the tables; the next cell gets new ones."""
         watched = self._watched
         error = watched.replaced(written=self._is_age_moot) if watched is not None else None
         if error is not None:
@@ -191,7 +191,7 @@ class BorrowedTestbed(Testbed):
         if (database := self._database(self._data)) is not None:
             self._caches.fill(how, self, database, self._data.table_names)
 
-    # --- what warming needs; see `Warmable` ---
+    # --- for warming; see `Warmable` ---
 
     @property
     def dsn(self) -> Dsn:
@@ -271,7 +271,7 @@ class BorrowedTestbed(Testbed):
             return self._asked[name] == as_text(value)
         return name in self._now and same_value(as_text(value), self._now[name])
 
-    # --- what the record needs ---
+    # --- for the record ---
 
     def ready(self, cell: CellSpec) -> Ready:
         dsn = self._server.dsn
@@ -318,7 +318,7 @@ class BorrowedTestbed(Testbed):
             yield {"code": "data-changed", "message": DATA_CHANGED}
 
     def database_of(self, data: DataSpec) -> str:
-        """Where the tables of these data are, or would be."""
+        """The database of these data, whether it exists or not."""
         return self._server.dsn.database or data.database
 
     def _database(self, data: DataSpec) -> str | None:
@@ -328,10 +328,10 @@ class BorrowedTestbed(Testbed):
 def needs_restart(
     dsn: Dsn, refused: Mapping[str, Level], there: Mapping[str, str], *, compared: str = ""
 ) -> RequestError:
-    """The error for options that a server does not change while it runs.
+    """The error for options that a server cannot change while it runs.
 
     Args:
-        compared: the one whose values are compared, if any are.
+        compared: the option whose values are compared, if any.
     """
     lines = [
         f"{name}: the experiment wants {as_text(value)}, the server has {there[name]}"
@@ -370,10 +370,10 @@ _OF_FRONTS = "spider_"
 
 @dataclass(frozen=True, slots=True)
 class ClusterMember:
-    """One server of a cluster that is not ours.
+    """One server of a cluster that is not contend's own.
 
     Args:
-        owns: the last of the warehouses that are its own; None if it owns none.
+        owns: the last of its own warehouses; None if it owns none.
     """
 
     name: str
@@ -385,7 +385,7 @@ class ClusterMember:
 def cluster_of(
     servers: Sequence[tuple[str, str, ExistingServer]], experiment: Experiment
 ) -> list[ClusterMember]:
-    """Members by name, role and server; each that owns warehouses has as many as the others."""
+    """Members by name, role and server; each owner has the same number of warehouses."""
     owners = [name for name, role, _ in servers if role != FRONT]
     warehouses = experiment.base["data.warehouses"] if servers else 0
     owned = dict(zip(owners, last_keys(warehouses, len(owners)), strict=True)) if owners else {}
@@ -393,8 +393,8 @@ def cluster_of(
 
 
 def require_as_one(members: Sequence[ClusterMember]) -> None:
-    """See that all answer, are of one version and, if they are nodes, of one cluster; raises an
-    error that names the one that is not."""
+    """Check that all servers answer, have one version and, if they are nodes, form one cluster;
+    raises an error that names the failing one."""
     versions: dict[str, str] = {}
     for member in members:
         try:
@@ -415,7 +415,7 @@ def require_as_one(members: Sequence[ClusterMember]) -> None:
 
 
 def require_synced(members: Sequence[ClusterMember]) -> None:
-    """See that each node takes queries and sees all others; raises WorkError."""
+    """Check that each node takes queries and sees all others; raises WorkError."""
     nodes = [member for member in members if member.role == NODE]
     for node in nodes:
         with node.server.connect() as connection:
@@ -428,7 +428,7 @@ def require_synced(members: Sequence[ClusterMember]) -> None:
 
 
 def require_rows(members: Sequence[ClusterMember], database: str) -> None:
-    """See that each backend has the rows of its last warehouse, and that each front reaches them;
+    """Check that each backend has the rows of its last warehouse, and that each front reaches them;
     raises RequestError."""
     for backend in (member for member in members if member.role == BACKEND):
         for asked in (backend, *(member for member in members if member.role == FRONT)):
@@ -444,11 +444,11 @@ def require_rows(members: Sequence[ClusterMember], database: str) -> None:
 
 
 class ClusterTestbed(BorrowedTestbed):
-    """Members, the first of which is asked by whoever knows of one server only.
+    """Members; the first one serves callers that know only one server.
 
     Args:
-        others: of the members but the first, in their order.
-        first: as of `BorrowedTestbed`.
+        others: the testbeds of the remaining members, in their order.
+        first: see `BorrowedTestbed`.
     """
 
     def __init__(
@@ -469,7 +469,7 @@ class ClusterTestbed(BorrowedTestbed):
         super().renew(cell, launch)
         for other in self._others:
             other.renew(cell, launch)
-            # What is done to the first one's tables, by us too, is done to theirs.
+            # Changes to the first one's tables, also contend's own, are made to theirs.
             other.leave_tables()
         require_rows(self._members, self.database_of(cell.data))
 
@@ -532,7 +532,7 @@ class ClusterTestbed(BorrowedTestbed):
         return None
 
     def leave(self) -> None:
-        # Each, whatever became of the others.
+        # Leave each one, even if another fails.
         with contextlib.ExitStack() as stack:
             for other in reversed(self._others):
                 stack.callback(other.leave)

@@ -1,5 +1,5 @@
-"""The caches of a server and of its host: filled, emptied, and what a record says of them; what a
-private server holds after a cold start, by one of several ways to warm it."""
+"""The caches of a server and of its host: filling, emptying, and their state for a record; the
+content of a private server's caches after a cold start and one of several ways to warm it."""
 
 from __future__ import annotations
 
@@ -36,35 +36,35 @@ if TYPE_CHECKING:
     from contend.lab.private import PrivateTestbed
 
 DROPS_MAX = 5
-"""Times that the page cache is asked to let go of a file; a page that is being written stays."""
+"""Number of attempts to drop a file from the page cache; a page being written stays."""
 
 
 class Warmable(ServerToWarm, Protocol):
     """A server whose caches can be filled. load: contend-load, which scans tables."""
 
     def connection(self) -> Connection[Any]:
-        """One that is kept."""
+        """A connection that is kept."""
         ...
 
     @property
     def load(self) -> LoadDriver: ...
     def journal(self) -> AbstractContextManager[Journal]:
-        """What has to be put back there."""
+        """The journal for changes there."""
         ...
 
     def host(self) -> ServerHost | None:
-        """The server's files; None if they are not to be seen from here."""
+        """The server's files; None if they are not visible from here."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class CacheContents:
-    """What is in the caches.
+    """The content of the caches.
 
     Args:
-        engines: of the tables, in small letters.
-        why_not: why not all that the queries touch is in the caches of the server; None if it is.
-        files: the tables' files are in the page cache; None if that is not known, or no matter.
+        engines: of the tables, in lower case.
+        why_not: why some data for the queries are not in the server's caches; None if all are.
+        files: the tables' files are in the page cache; None if unknown or irrelevant.
     """
 
     engines: frozenset[str]
@@ -73,21 +73,21 @@ class CacheContents:
 
 
 class Caches:
-    """What is known to be in the caches of a server since it was started."""
+    """The known content of a server's caches since its start."""
 
     def __init__(self) -> None:
         self._how: str | None = None
         self._filled: CacheContents | None = None
 
     def disturbed(self, options: frozenset[str]) -> None:
-        """These options were changed in place; `EVERY_CACHE` stands for all."""
+        """Record that these options were changed in place; `EVERY_CACHE` stands for all."""
         engines = self._filled.engines if self._filled is not None else ()
         if EVERY_CACHE in options or any(disturbs(engine, options) for engine in engines):
             self._how = None
 
     def fill(self, how: str, server: Warmable, database: str, tables: Collection[str]) -> None:
-        """Fill them unless they are: `index`, with the tables as `contend warm` does it; `full`,
-        with all of the database."""
+        """Fill them unless they are full: `index`, with the tables as `contend warm` does it;
+        `full`, with all of the database."""
         if self._how == how:
             return
         if tables or how == "full":
@@ -95,7 +95,7 @@ class Caches:
         self._how = how
 
     def load_indexes(self, tables: Sequence[str], execute: Callable[[str], object]) -> None:
-        """Fill a key cache by its own statement alone: of a server that tells nothing of its
+        """Fill a key cache by its own statement alone: for a server that reports nothing about its
         tables, and has no files."""
         if self._how is not None:
             return
@@ -108,7 +108,7 @@ class Caches:
         self, server: Warmable, database: str, tables: Collection[str], *, whole: bool
     ) -> CacheContents | None:
         connection = server.connection()
-        # Files that the memory could not hold are not read again and again.
+        # Files that did not fit in memory are not read again.
         lost = self._filled is not None and self._filled.files is False and not whole
         host = None if lost else server.host()
         seen = survey(connection, database, memory=sys.maxsize)
@@ -119,7 +119,7 @@ class Caches:
             room = tuple(replace(cache, size=sys.maxsize) for cache in seen.caches)
             plans.append(make_plan(replace(seen, caches=room)))
         elif host is None:
-            # What is cached by the server's host alone is left to the queries.
+            # Queries fill the caches of the server's host.
             plan = replace(plan, items=tuple(item for item in plan.items if item.cache != FILES))
         plans.append(plan)
         refused: dict[str, str] = {}
@@ -142,8 +142,8 @@ class Caches:
         )
 
     def expected(self) -> Expected:
-        """What the run to come may count on. Of tables of several engines one counter of misses
-        says too little."""
+        """The cache state that the next run may rely on. For tables of several engines, one counter
+        of misses is insufficient."""
         filled = self._filled if self._how is not None else None
         if filled is None:
             return Expected(None, files_cached=False)
@@ -167,7 +167,7 @@ def load(
     host: ServerHost | None = None,
     by_list: ByList | None = None,
 ) -> dict[str, str]:
-    """Load a plan as `contend warm` does; what the server refused of it, with the reason."""
+    """Load a plan as `contend warm` does; returns the parts that were refused, with the reason."""
     done = warm_up(
         server, plan, kind, journal, server.load, Limits(), Listener(), by_list=by_list, host=host
     )
@@ -182,8 +182,8 @@ def _files_cached(
     *,
     whole: bool,
 ) -> bool | None:
-    """Whether the files of these tables are in the page cache, or with `whole` those of the whole
-    database, which are then read."""
+    """Whether the page cache holds the files of these tables. With `whole`, the files of the whole
+    database are checked, after reading them."""
     if host is None:
         return None
     if whole:
@@ -195,7 +195,7 @@ def _files_cached(
 
 
 def drop_files(folder: Path) -> None:
-    """Bring every file of a server that does not run out of the page cache, and see that it is.
+    """Drop every file of a stopped server from the page cache, and check that it is gone.
 
     Raises:
         WorkError: some of it stays.
@@ -211,7 +211,7 @@ def drop_files(folder: Path) -> None:
 
 
 def _dropped(path: Path) -> int:
-    """Bytes of the file that are in the page cache after it was asked to let go of them."""
+    """Bytes of the file that stay in the page cache after the request to drop them."""
     left = 0
     for _ in range(DROPS_MAX):
         left = page_cache.drop(path)
@@ -225,14 +225,14 @@ def files_of(folder: Path) -> Iterator[Path]:
 
 
 _OTHER_SEED = 1
-"""Added to the seed of a run for traffic of the same kind that asks for other rows."""
+"""Added to the seed of a run for the same kind of traffic on different rows."""
 
 
 class ColdStart:
-    """Warms a server that was started cold, in one of several ways.
+    """Warms a server after a cold start, in one of several ways.
 
     Args:
-        server: has just been started cold.
+        server: it has just been started cold.
     """
 
     def __init__(self, server: PrivateTestbed, seed: int) -> None:
@@ -240,13 +240,13 @@ class ColdStart:
         self._seconds = 0.0
 
     def warm(self, how: str) -> Warming:
-        """Warm it; what the record says of that: how long it took, what is in the pool then.
+        """Warm it; the record has the time it took and the content of the pool afterwards.
 
         Raises:
-            ContendError: it cannot be done on this server.
+            ContendError: this server cannot be warmed this way.
         """
         if how == COLD:
-            # To look into the pool would bring some of the table in.
+            # Reading the pool's content would load some of the table.
             return {"how": how, "seconds": 0.0}
         with self._server.journal() as journal:
             self._journal = journal
@@ -311,13 +311,13 @@ class ColdStart:
         return make_plan(survey(self._server.connection(), self._server.database))
 
     def list_of(self, percent: int, seed: int = 0) -> None:
-        """What the server itself writes, with this innodb_buffer_pool_dump_pct, when it has
-        answered the same queries, or with `seed` others of the same kind."""
+        """The server's own list of pages, with this innodb_buffer_pool_dump_pct, after the same
+        queries; with `seed`, after different queries of the same kind."""
         self._server.rehearse(self._seed + seed)
         connection, host = self._server.connection(), self._server.host()
         pages = server_list.take(connection, host, self._journal, percent=percent)
         self._server.start_cold()
-        # What the journal says of variables went with the process.
+        # The variables in the journal ended with the process.
         self._journal.forget()
         host, connection = self._server.host(), self._server.connection()
         self.timed(lambda: server_list.load(connection, host, self._journal, pages))

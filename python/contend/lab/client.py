@@ -1,11 +1,10 @@
-"""What the lab asks contend-load itself before its runs: the engine of all cells, how much it can
-do on this host, whether it takes every workload; scripts kept beside the results.
+"""The lab's questions to contend-load before its runs: the engine of all cells, its capacity on
+this host, its consent to every workload; copies of scripts next to the results.
 
-Left alone, contend-load takes what the kernel allows it for the sockets of a run, which may be one
-thing for few and another for many, or for the host that a run is resumed on. The lab asks it once,
-for the largest cell, and names the answer in the plans of all cells. If `load.engine` is a factor
-each level names its own. Its ceilings for the cells of a run are looked up, and measured if they
-are missing.
+By itself, contend-load chooses an engine that the kernel allows for the sockets of a run. That may
+differ between few and many sockets, or on the host of a resume. The lab asks it once, for the
+largest cell, and writes the answer into the plans of all cells. If `load.engine` is a factor, each
+level names its own. The client's ceilings for the cells are looked up, or measured if missing.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ PATH = "load.engine"
 _NOWHERE = Address(socket="/", database="sbtest", handler_socket={"socket": "/", "socket_wr": "/"})
 
 ChooseEngine = Callable[[Experiment], EngineFacts]
-"""What a session keeps of the engine of all cells: its name; nothing if it is a factor."""
+"""A session's fact about the engine of all cells: its name; empty if it is a factor."""
 
 
 def choose_engine(program: Path, experiment: Experiment) -> EngineFacts:
     """Let contend-load at `program` choose; raises RequestError if the kernel refuses an engine
     that the experiment names."""
     in_order = sorted(cell_specs(experiment), key=lambda cell: cell["load.connections"])
-    # The largest of each engine: one for all of them, unless it is a factor.
+    # The largest cell per engine: one for all of them, unless it is a factor.
     largest = {spec[PATH]: spec for spec in in_order}
     engines = []
     for spec in largest.values():
@@ -65,14 +64,14 @@ def choose_engine(program: Path, experiment: Experiment) -> EngineFacts:
 
 
 def with_engine(experiment: Experiment, engine: str | None) -> Experiment:
-    """The experiment with this engine in all of its cells; as it is if it is a factor."""
+    """The experiment with this engine in all of its cells; unchanged if it is a factor."""
     if engine is None or any(factor.path == PATH for factor in experiment.factors):
         return experiment
     return replace(experiment, base=CellSpec({**experiment.base.values, PATH: engine}))
 
 
 def kept_engine(meta: Meta) -> str | None:
-    """The engine that a run folder's cells have had so far; None if none was kept."""
+    """The engine of a run folder's cells so far; None if none was kept."""
     for session in meta.sessions:
         engine = session.facts.get("load_generator", {}).get("engine")
         if engine is not None:
@@ -81,10 +80,10 @@ def kept_engine(meta: Meta) -> str | None:
 
 
 def require_engine(choose: ChooseEngine, experiment: Experiment, engine: str) -> EngineFacts:
-    """What a session keeps that goes on with `engine`.
+    """The facts of a session that continues with `engine`.
 
     Raises:
-        RequestError: it cannot be had any more.
+        RequestError: the engine is no longer available.
     """
     try:
         return choose(with_engine(experiment, engine))
@@ -97,22 +96,23 @@ def require_engine(choose: ChooseEngine, experiment: Experiment, engine: str) ->
 
 
 Calibrate = Callable[[Iterable[CellSpec]], Calibration | None]
-"""The calibration for some cells; None if there can be none, which is told."""
+"""The calibration for some cells; None, after a notice, if there can be none."""
 
 ADDRESSES = {"socket": Address(socket="s"), "tcp": Address(host="127.0.0.1")}
-"""What plans of each transport look like; nobody connects there."""
+"""Example addresses for plans of each transport; no client connects to them."""
 
 
 def calibrate_cells(
     program: Path, cells: Iterable[CellSpec], *, cache: Path, transport: Transport, listen: Listener
 ) -> Calibration | None:
-    """Calibrate contend-load at `program` as far as the cells need it, and keep that in `cache`.
+    """Calibrate contend-load at `program` for the cells, and keep the result in `cache`.
 
-    A run goes on without: the figures are the same, only nobody vouches for the client. What the
-    user wrote has no ceiling: it may be edited, and need not work with canned answers.
+    If it fails, a run goes on with the same figures, but without proof that the client was fast
+    enough. The user's own statements have no ceiling: they may be edited, and need not work with
+    canned answers.
     """
     address = ADDRESSES[transport]
-    # Several hosts have no ceiling that this one could measure.
+    # This host cannot measure a ceiling for several hosts.
     alone = (cell for cell in cells if cell["load.hosts"] == 1)
     plans = (plan_of(cell, address, seed=0, watch_pid=None) for cell in alone)
     shapes = [shape_of(plan) for plan in plans if has_ceiling(plan["workload"])]
@@ -138,10 +138,10 @@ def calibrate_cells(
 
 
 def check_hosts(experiment: Experiment, load: Fleet) -> None:
-    """Look at as many hosts as the experiment wants, before anything is measured.
+    """Check as many hosts as the experiment wants, before anything is measured.
 
     Raises:
-        RequestError: there are not so many, or one of them cannot do its part.
+        RequestError: there are too few, or one of them cannot do its part.
     """
     most = max(cell["load.hosts"] for cell in cell_specs(experiment))
     if most == 1:
@@ -161,8 +161,7 @@ def check_workloads(experiment: Experiment, program: Path) -> None:
     """Ask contend-load about every workload with every set of options, without a server.
 
     Raises:
-        RequestError: a script, a statement or an option is wrong, or there is no prepare where one
-            is due.
+        RequestError: a script, a statement or an option is wrong, or a required prepare is missing.
     """
     process = ScriptProcess(program)
     for cell in _distinct(experiment):
@@ -181,7 +180,7 @@ def check_workloads(experiment: Experiment, program: Path) -> None:
 
 
 def prepare_tables(cell: CellSpec, data: DataSpec, address: Address, program: Path) -> None:
-    """Let the script of these data make its tables, asked as the cell asks.
+    """Let the script of these data make its tables, with the cell's request protocol.
 
     Raises:
         LoadingFailed: it could not.
@@ -203,8 +202,8 @@ class Scripts:
     """The scripts of an experiment.
 
     Args:
-        files: those that are files, each with the files that its body loads: modules, and what
-            `dofile` names.
+        files: those that are files, each with the files that its body loads: modules, and arguments
+            of `dofile`.
         blocking: one that needs threads of the operating system, if there is one.
     """
 
@@ -238,7 +237,7 @@ def keep_scripts(facts: SessionFacts, run_folder: Path) -> None:
     taken: set[str] = set()
     for script in facts.get("scripts", ()):
         path = Path(script["path"])
-        # Files of two folders may have one name.
+        # Files of two folders may have the same name.
         others = (f"{path.stem}-{number}{path.suffix}" for number in itertools.count(2))
         name = next(one for one in itertools.chain([path.name], others) if one not in taken)
         taken.add(name)
@@ -247,13 +246,13 @@ def keep_scripts(facts: SessionFacts, run_folder: Path) -> None:
 
 
 def require_same_scripts(folder: RunFolder, now: Callable[[], Iterable[Path]]) -> None:
-    """Refuse to go on with a script that is not what the runs so far were made with.
+    """Refuse to continue with scripts that differ from those of the runs so far.
 
     Args:
-        now: gives the files that the scripts load now.
+        now: returns the files that the scripts load now.
 
     Raises:
-        RequestError: one was edited, or is gone; or another one is loaded.
+        RequestError: one was edited, or is gone; or a new one is loaded.
     """
     began_with = folder.meta().facts.get("scripts", [])
     loaded = [one.probes.get("loaded", []) for one in folder.records(intervals=False)]

@@ -1,5 +1,5 @@
-"""Whether the tables hold the conditions of their schema: after loading, before a copy of the data
-is given up, and after every run if that is wanted."""
+"""Checks the tables against the conditions of their schema: after loading, before a copy of the
+data is dropped, and after every run if requested."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from contend.lab.events import Listener, Notice
 from contend.spec import DataSpec
 
 FILE_NAME = "conditions.jsonl"
-"""In the run folder: a line for each look."""
+"""In the run folder: one line per check."""
 
 Connect = Callable[[], tuple["Connection[Any]", str]]
 """A connection of its own to the server, and the database of the tables."""
@@ -40,7 +40,7 @@ class Look(TypedDict):
 
 
 class Conditions:
-    """Looks at tables and keeps what it saw."""
+    """Checks tables and keeps the results."""
 
     def __init__(self, folder: Path, listen: Listener) -> None:
         self._file = folder / FILE_NAME
@@ -50,8 +50,8 @@ class Conditions:
     def look(
         self, connect: Connect, data: DataSpec, when: str, settings: Mapping[str, Any]
     ) -> None:
-        """Ask the conditions, if the schema of the tables has some. A server that cannot be asked
-        is no reason to lose what was measured: it is told, and the runs go on."""
+        """Check the conditions, if the tables' schema has any. If the server cannot be queried, a
+        notice is given and the runs go on, so that no measurement is lost."""
         if data.schema not in SCHEMAS:
             return
         try:
@@ -82,7 +82,7 @@ class Conditions:
             )
 
     def close(self) -> None:
-        """Raise DataInconsistent if a condition was broken."""
+        """Raise DataInconsistent if a condition was violated."""
         broken, self._broken = self._broken, []
         if broken:
             raise DataInconsistent(
@@ -94,12 +94,12 @@ class Conditions:
 
 
 def looks_in(folder: Path) -> Iterator[Look]:
-    """Every look that a run folder keeps, in order."""
+    """Every check that a run folder keeps, in order."""
     try:
         text = read_file(folder / FILE_NAME).decode("utf-8")
     except FileNotFoundError:
         return
     for line in text.splitlines():
-        # One that a full disk or a crash has cut off says nothing.
+        # A line cut off by a full disk or a crash is ignored.
         with suppress(ValueError):
             yield json.loads(line)

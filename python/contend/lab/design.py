@@ -1,12 +1,11 @@
-"""How levels are compared: in slices, or as runs of their own; how one server takes on levels in
-turn; how the memory of the servers of one repeat is laid out: alike in all of them, and otherwise
-in the next repeat, or as the system has it.
+"""How levels are compared: in slices, or by separate runs; how one server switches between levels.
+Memory layout of a repeat's servers: the same for all and different in the next repeat, or chosen by
+the system.
 
-Without the kernel's own draw two things decide where memory lies. The environment moves the stack.
-The limit of the stack moves all that is mapped: libraries, large allocations, the stacks of
-threads, and a server that is started by its loader itself. What stays is the small allocations'
-heap (brk), and the program of a server that is started by its name: nothing short of the kernel's
-draw moves these.
+Without the kernel's randomisation, two things decide where memory lies. The environment moves the
+stack. The limit of the stack moves all mapped memory: libraries, large allocations, thread stacks,
+and a server started by its loader. The heap for small allocations (brk), and the program of a
+server started by its name, do not move: only the kernel's randomisation moves them.
 """
 
 from __future__ import annotations
@@ -48,23 +47,23 @@ from contend.warm.myisam import reloading
 from contend.warm.plan import disturbs
 
 SERVER_BYTES = 200 << 20
-"""What a server takes beside the caches of its tables."""
+"""Memory of a server besides the caches of its tables."""
 
 _CACHES = {
     "key_buffer_size": 128 << 20,
     "aria_pagecache_buffer_size": 128 << 20,
     "innodb_buffer_pool_size": 128 << 20,
 }
-"""Options that size a server's caches, with what a server takes if nobody says."""
+"""Options that size a server's caches, with their usual defaults."""
 
 CONNECTIONS_MAX = 151
-"""A server's max_connections if nobody says."""
+"""The default of a server's max_connections."""
 
 WRITES_BESIDE = (
     "one level writes and another only reads: in slices what writing leaves behind may slow the "
     'other by some percent (compare.by = "slices" takes that)'
 )
-"""2 % where it was measured: docs/decisions/0038."""
+"""2 % in the measurement of docs/decisions/0038."""
 
 NOT_OURS = "contend starts no server for each level beside one that is not its own"
 
@@ -74,8 +73,8 @@ class Design:
     """
     Args:
         by: slices or runs.
-        why: levels are not compared in slices; empty if they are, or if nothing is compared.
-        servers: that are asked in turn: one for each level, or one that is switched.
+        why: why levels are not compared in slices; empty if they are, or if nothing is compared.
+        servers: number of servers, queried in turn: one per level, or one that is switched.
     """
 
     by: Literal["slices", "runs"]
@@ -85,7 +84,7 @@ class Design:
 
     @property
     def is_switching(self) -> bool:
-        """One server takes on all levels in turn."""
+        """One server serves all levels in turn."""
         return self.in_slices and self.servers == 1
 
     @property
@@ -99,14 +98,14 @@ class Design:
 def choose_design(
     experiment: Experiment, *, own: bool, disk: Path, blocking: str | None = None
 ) -> Design:
-    """Slices if they can be had, unless the experiment wants runs.
+    """Slices if possible, unless the experiment wants runs.
 
     Args:
         disk: a folder on the disk that holds the servers' data.
-        blocking: a script that needs threads of its own, which cannot hop from level to level.
+        blocking: a script that needs threads of its own, which cannot switch between levels.
 
     Raises:
-        RequestError: the experiment insists on slices, and they cannot be had.
+        RequestError: the experiment insists on slices, and they are not possible.
     """
     compare, compared = experiment.compare, experiment.compared
     if compare.layout is not None and not own:
@@ -132,7 +131,7 @@ def choose_design(
         why = WRITES_BESIDE
     differs = differs_in(compared)
     if why is None and (differs is Differs.ROUTE or _share_server(experiment, specs)):
-        # One server for all of them: each level reaches it by another route, or asks it otherwise.
+        # One server for all levels, which differ in their route to it or in their requests.
         return Design("slices", own=own)
     servers = len(compared.levels)
     if why is None and (own or differs is not Differs.SERVERS):
@@ -184,8 +183,8 @@ def differs_in(compared: Factor) -> Differs:
 
 
 def _share_server(experiment: Experiment, cells: Sequence[CellSpec]) -> bool:
-    """Levels that ask otherwise, and change no rows, are compared on one server, if it has room for
-    the connections of all of them."""
+    """Levels that differ in their requests, and change no rows, are compared on one server, if it
+    has room for the connections of all of them."""
     compared = experiment.compared
     assert compared is not None
     if differs_in(compared) is not Differs.QUERIES:
@@ -203,7 +202,7 @@ def _has_room(cell: CellSpec, levels: int) -> bool:
 
 
 def _no_room(servers: int, cells: Sequence[CellSpec], disk: Path) -> str | None:
-    """Why so many servers with their data cannot run side by side; None if they can."""
+    """Why this number of servers with their data cannot run side by side; None if they can."""
     needed = servers * (max(map(_memory_bytes, cells)) + SERVER_BYTES)
     available = host.memory_available_bytes()
     if needed > available:
@@ -222,7 +221,7 @@ def _no_room(servers: int, cells: Sequence[CellSpec], disk: Path) -> str | None:
 
 
 def _data_bytes(cell: CellSpec) -> int:
-    """Of the tables, which a model server makes up."""
+    """Size of the tables; 0 for a model server, which makes them up."""
     return 0 if is_model(cell.values) else estimated_bytes(cell.data)
 
 
@@ -234,37 +233,37 @@ def _of_cell(cell: CellSpec) -> str | None:
 
 
 def _memory_bytes(cell: CellSpec) -> int:
-    """The tables in the page cache, and what the caches of the server hold of them."""
+    """The tables in the page cache, and the server's caches of them."""
     tables = _data_bytes(cell)
     return tables + cache_bytes(cell, tables)
 
 
 def cache_bytes(cell: CellSpec, tables: int) -> int:
-    """What the caches of a server with so many bytes of tables hold of them."""
+    """The part of `tables` bytes that the caches of a server hold."""
     options = {normal_name(name): as_text(value) for name, value in cell["server.options"].items()}
     sizes = (size_in_bytes(options.get(name, "")) or usual for name, usual in _CACHES.items())
     return sum(min(size, tables) for size in sizes)
 
 
 PADDING_MAX_BYTES = 4096
-"""Of environment: the reach of a page."""
+"""Limit of the padding of the environment: one page."""
 
 PADDING_VARIABLE = "CONTEND_PADDING"
 
 STACK_MIN_BYTES = 128 << 20
-"""With a limit below it the kernel keeps as much room all the same."""
+"""With a lower limit the kernel reserves the same room."""
 
 STACK_SPAN_BYTES = 128 << 20
-"""How far mapped memory moves at most. Threads that ask for no size get stacks as large as the
-limit, of which they touch as much as ever."""
+"""The most that mapped memory moves. Threads without an explicit size get stacks as large as the
+limit, but touch no more of them."""
 
 PROGRAMS = ("setarch", "prlimit")
-"""Start a server without address space randomisation, and with a limit."""
+"""Start a server without address space randomisation, and with a stack limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryLayout:
-    """Of the servers of one repeat. Without any figure it is the system's.
+    """Memory layout of one repeat's servers. Without values the system chooses it.
 
     Args:
         padding_bytes: of environment.
@@ -288,7 +287,7 @@ class MemoryLayout:
 
 
 def layout_of(experiment: Experiment, repeat: int, *, matched: bool) -> MemoryLayout:
-    """The layout of a repeat's servers, drawn anew for each."""
+    """The layout of a repeat's servers, drawn for each repeat."""
     if not matched:
         return MemoryLayout()
     chance = random.Random(f"layout {experiment.base['load.seed']} {repeat}")
@@ -298,7 +297,7 @@ def layout_of(experiment: Experiment, repeat: int, *, matched: bool) -> MemoryLa
 
 
 def why_not_matched() -> str | None:
-    """What it takes to lay servers out alike, and this host lacks; None if it lacks nothing."""
+    """The missing requirement of this host for laying servers out alike; None if it has all."""
     for program in PROGRAMS:
         if shutil.which(program) is None:
             return f"the program {program} (package util-linux)"
@@ -313,7 +312,7 @@ OPTIONS = "server.options."
 
 
 def why_not_switched(experiment: Experiment) -> str | None:
-    """Why one server cannot take on the compared levels in turn; None if it may try."""
+    """Why one server cannot serve the compared levels in turn; None if it may try."""
     compared = experiment.compared
     assert compared is not None
     if not compared.path.startswith(OPTIONS):
@@ -328,7 +327,7 @@ def why_not_switched(experiment: Experiment) -> str | None:
 
 
 def entering(cells: Sequence[CellSpec]) -> list[tuple[str, ...]]:
-    """For each cell the statements that bring a server from any of the others to it."""
+    """For each cell, the statements that switch a server to it from any of the others."""
     options = [
         {normal_name(name): value for name, value in cell["server.options"].items()}
         for cell in cells
@@ -359,11 +358,11 @@ def refuse_without_memory(experiment: Experiment) -> None:
 
 
 def members_bytes(cell: CellSpec) -> int:
-    """What all servers of a level take: of tables only what their caches hold."""
+    """Memory of all servers of a level; of the tables, only the part in their caches."""
     tables = estimated_bytes(cell.data)
     if cell[TOPOLOGY.path] == GALERA:
         return members_in(cell.values) * (SERVER_BYTES + cache_bytes(cell, tables))
-    # A front has no rows, and each backend its share of them.
+    # A front has no rows, and each backend has its share of them.
     backends: int = cell[BACKENDS.path]
     of_backends = backends * (SERVER_BYTES + cache_bytes(cell, tables // backends))
     of_fronts: int = cell[FRONTS.path] * SERVER_BYTES

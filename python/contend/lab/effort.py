@@ -1,8 +1,8 @@
-"""How much is measured: slices a block, blocks a repeat, and whether one more repeat is wanted.
+"""The amount of measuring: slices per block, blocks per repeat, and whether to add a repeat.
 
-The first repeats are the pilot: what they say of where the noise lies, and what each part costs,
-plans those that follow, and every repeat after them revises it. Widths alone decide, never what
-the answer is.
+The first repeats are the pilot: they show the sources of noise and the cost of each part. From
+these figures the next repeats are planned; every repeat updates them. Only interval widths count,
+never the result itself.
 """
 
 from __future__ import annotations
@@ -57,38 +57,38 @@ ROUNDS = 10
 """Slices of each level in a block, if no time is given."""
 
 REST_S = 0.2
-"""A server that was written to goes on writing and tidying up for a while, on CPUs that the next
-level wants."""
+"""After writes a server continues to write and tidy up for a while, on CPUs that the next level
+needs."""
 
 PAUSES = 5
-"""A slice is so many times as long as what nobody is measured in before it, if servers have to come
-to rest: as it is without that, by `SLICE_S` and `SETTLE_S`."""
+"""Ratio of a slice to the unmeasured pause before it, if servers have to rest; without a rest it
+follows from `SLICE_S` and `SETTLE_S`."""
 
 MOST_SHARE = 2
-"""Times as many slices as the average that a context may have, and as few."""
+"""The most and, as 1 / MOST_SHARE, the least slices of a context relative to the average."""
 
 RESPONSES = 5
-"""A slice holds so many answers, one after the other, of each connection."""
+"""A slice has time for this number of consecutive answers on each connection."""
 
 ENOUGH = 10
-"""Events that a block has of each level at least."""
+"""Minimum number of events of each level in a block."""
 
 LONG_S = 1.0
-"""Of slices that are as long as this a context has one block in each repeat at first, and if no
-time is given no more rounds than it takes to have `ENOUGH`."""
+"""If slices are at least this long, a context first has one block per repeat. Without a given time
+it has only the rounds needed for `ENOUGH`."""
 
 LONGER = 4
-"""Times as long as those that no answer fitted into."""
+"""The factor by which slices grow if no answer fitted into them."""
 
 PILOT_REPEATS = 2
-"""Repeats that have `PILOT_BLOCKS` of each context."""
+"""Number of repeats with `PILOT_BLOCKS` of each context."""
 
 FEWEST_ROUNDS = 2
-"""Of a treatment, however long they are: with one, a level would always follow the other."""
+"""For treatments of any length: with one round, a level would always follow the other."""
 
 
 def require_time(experiment: Experiment, design: Design) -> None:
-    """Refuse a time in which not every cell can be looked at once; raises RequestError."""
+    """Refuse a time too short for one look at every cell; raises RequestError."""
     limit_s = experiment.compare.at_most_s
     needed_s = _least_s(experiment, design)
     if limit_s is not None and limit_s < needed_s:
@@ -100,8 +100,8 @@ def require_time(experiment: Experiment, design: Design) -> None:
 
 
 def short_of_repeats(experiment: Experiment, design: Design) -> str | None:
-    """What to say of a time that, by what everything usually takes, has no room for as many
-    repeats as are wanted; None if it has."""
+    """A warning if the usual durations leave no room for the wanted repeats in the given time; None
+    if there is room."""
     compare, limit_s = experiment.compare, experiment.compare.at_most_s
     if limit_s is None or experiment.compared is None:
         return None
@@ -125,7 +125,7 @@ def _least_s(experiment: Experiment, design: Design) -> float:
 
 
 def _one_look_s(cell: CellSpec, design: Design) -> float:
-    """Work that has an end takes nobody knows how long: `load.measure` is only its limit."""
+    """Work that has an end takes an unknown time: `load.measure` is only its limit."""
     if design.in_slices:
         return WARMUP_IN_SLICES_S + (
             0.0 if ends_with_its_work(cell.values) else _usual(cell).round_s
@@ -135,8 +135,8 @@ def _one_look_s(cell: CellSpec, design: Design) -> float:
 
 
 def _usual(cell: CellSpec, response_s: float = 0.0) -> Slicing:
-    """A slice of what the cell asks, whose queries take so long; of work that has an end all of
-    it."""
+    """A slice of the cell's requests, with queries of that duration; for work that has an end, all
+    of it."""
     if ends_with_its_work(cell.values):
         return Slicing(cell["load.measure"], 0.0, 1)
     slice_s, settle_s = cell["load.slice"], cell["load.settle"]
@@ -152,7 +152,7 @@ def _writes(cell: CellSpec) -> bool:
 
 
 class Effort:
-    """Learns from what was measured, and says how much of it there should be.
+    """Learns from the measurements, and decides how many more to make.
 
     Args:
         spent_s: by earlier sessions.
@@ -182,7 +182,7 @@ class Effort:
         self._in_blocks_s = 0.0
         self._matched = False
         self._blind = False
-        """Planned before it was known how long a round takes."""
+        """Planned before the duration of a round was known."""
         self._more_s = math.inf
         self._rule = rule_of(experiment)
         self._p_each = 1 - self._rule.interval_confidence
@@ -205,8 +205,8 @@ class Effort:
                 usual = replace(usual, slice_s=max(usual.slice_s, PAUSES * pause_s))
         rounds = self._rounds_of(context)
         if self._blind:
-            # Their number was planned for slices of the usual length: a context whose answers take
-            # long would have most of the time.
+            # The number was planned for slices of the usual length: a context with slow answers
+            # would take most of the time.
             rounds = max(1, round(rounds * SLICE_S / max(SLICE_S, usual.slice_s)))
         response_s = self.observations.response_s(context)
         if response_s > 0 and not self._has_end:
@@ -215,13 +215,13 @@ class Effort:
         return replace(usual, rounds=rounds)
 
     def learn(self, run: Cell, times: Mapping[str, float]) -> str | None:
-        """Plan with what statements take where `run` is made, in seconds by kind of event.
+        """Plan with the duration of statements where `run` is made, in seconds by kind of event.
 
         Returns:
-            What to say of it; None if slices are as short as ever.
+            A text about the slices; None if they keep their usual length.
 
         Raises:
-            RequestError: the time that was given has no room for one repeat.
+            RequestError: the given time has no room for one repeat.
         """
         self.observations.learn(self.observations.context(run), times)
         self._plan()
@@ -246,20 +246,20 @@ class Effort:
         return f"{plan}; {_too_few(self.left_s, repeats, each_s)}"
 
     def _rounds_of(self, context: CellKey) -> int:
-        """More of a repeat's slices go where they scatter more: the answer for a level as a whole
-        is narrowest if their numbers are as their standard deviations (Neyman 1934)."""
+        """Contexts with more scatter get more of a repeat's slices. A level's overall interval is
+        narrowest if the numbers are proportional to the standard deviations (Neyman 1934)."""
         if not is_open(self._experiment):
             return self._rounds_of_work(context) if self._has_end else self.rounds
         if self.observations.repeats < PILOT_REPEATS or is_of_treatments(self._experiment):
-            # Of treatments no mean over all is asked for, but one against the other.
+            # Treatments are compared with each other, not averaged.
             return self.rounds
-        # An estimate from few slices is no reason to leave a cell without any.
+        # An estimate from few slices must not leave a cell without any.
         share = min(MOST_SHARE, max(1 / MOST_SHARE, self.observations.spread_of(context)))
         return max(1, round(self.rounds * share))
 
     def _rounds_of_work(self, context: CellKey) -> int:
-        """As many turns as take the time of the usual slices; one, until it is known how long they
-        are."""
+        """The number of turns that take the time of the usual slices; one, until their length is
+        known."""
         levels = len(self.observations.others) + 1
         round_s = self.observations.round_s.get(context)
         return 1 if round_s is None else max(1, round(ROUNDS * SLICE_S * levels / round_s))
@@ -275,20 +275,20 @@ class Effort:
         self._contexts = [one for one in contexts(self._experiment) if wanted(one)]
 
     def keep_blocks(self, blocks: int) -> None:
-        """The repeat that begins was planned before, with so many blocks in all: it has as many
-        slices as if it were planned now."""
+        """The next repeat was already planned, with `blocks` blocks in all: it gets the number of
+        slices of a new plan."""
         each = max(1, blocks // len(self._contexts))
         self.rounds = max(1, round(self.rounds * self.blocks / each))
         self.blocks = each
 
     def ready(self) -> None:
         now_s = self._clock()
-        # Data that have to be made first are no part of the time.
+        # The time for making data does not count.
         self._begun_s = now_s if self._begun_s is None else self._begun_s
         self._block_begun_s = now_s
 
     def waited(self, seconds: float) -> None:
-        """So long nothing was measured, since the host was to become better first."""
+        """Exclude the time spent waiting for the host to improve."""
         if self._begun_s is not None:
             self._begun_s += seconds
         if self._repeat_begun_s is not None:
@@ -303,7 +303,7 @@ class Effort:
             round_s = self.observations.round_s[self.observations.context(sliced.cell)]
             self._block_s.append(took_s - len(sliced.intervals) * round_s)
         elif self._design.in_slices and all(one.status == "failed" for one in records):
-            # It may be that no answer fits into so short a slice.
+            # Perhaps no answer fits into a slice of this length.
             context = self.observations.context(records[0].cell)
             before_s = max(SLICE_S / RESPONSES, self.observations.response_s(context))
             self.observations.learn(context, {"": LONGER * before_s})
@@ -314,7 +314,7 @@ class Effort:
         asked = self._experiment.compare.layout
         if asked is not None:
             return asked == "matched"
-        # What was found to pay is kept, although it then no longer shows.
+        # Matching is kept once it paid, although its effect then no longer shows.
         enough = self.observations.repeats >= PILOT_REPEATS
         if not self._matched and enough and why_not_matched() is None:
             components = self.observations.components()
@@ -328,24 +328,24 @@ class Effort:
 
     @property
     def left_s(self) -> float:
-        """Of the time that was given; inf if none was."""
+        """The rest of the given time; inf if none was given."""
         limit_s = self._experiment.compare.at_most_s
         return math.inf if limit_s is None else limit_s - self.spent_s
 
     @property
     def more_s(self) -> float | None:
-        """Seconds until the time is up, or until the answer is narrow enough, if that is known."""
+        """Seconds until the time is up or, if known, until the answer is narrow enough."""
         limits = [self.left_s, self._more_s]
         known = [max(0.0, limit) for limit in limits if not math.isinf(limit)]
         return min(known, default=None)
 
     def blocks_s(self, blocks: int) -> float:
-        """What so many blocks take, with the starts of servers that fall among them."""
+        """Duration of this number of blocks, with the starts of servers among them."""
         return self._unit_s() * blocks / (len(self._contexts) * self.blocks)
 
     def progress(self, repeats: Sequence[int]) -> Standing:
-        """Whether the answer is narrow enough, or the time is up, after these whole repeats."""
-        # What one more repeat takes is that of one planned for the time that is left.
+        """Whether the answer is narrow enough, or the time is up, after these complete repeats."""
+        # The cost of one more repeat is that of a repeat planned for the remaining time.
         self._plan()
         d = self.observations.log_ratios(repeats)
         seen = progress(
@@ -373,7 +373,7 @@ class Effort:
             self.rounds, self.blocks = max(self._least_rounds(), self.rounds * self.blocks), 1
 
     def _least_rounds(self) -> int:
-        """Of a treatment: `ROUNDS_OF_TREATMENTS`, or as many of its own as take that time."""
+        """For treatments: `ROUNDS_OF_TREATMENTS`, or the number that takes the same time."""
         known = self.observations.round_s.values()
         if not known:
             return ROUNDS_OF_TREATMENTS
@@ -403,7 +403,7 @@ class Effort:
         elif math.isinf(self.left_s):
             return
         elif pilot and self._has_end and not self.observations.round_s:
-            # Nobody knows yet how long a turn takes.
+            # The duration of a turn is still unknown.
             self.rounds, self.blocks = 1, 1
             return
         elif pilot:
@@ -414,7 +414,7 @@ class Effort:
                 self.blocks = 1
             return
         else:
-            # A width that is out of reach is no reason for repeats that no time is left for.
+            # An unreachable width must not cause repeats that do not fit into the time.
             plan = plan_for_time(
                 self.observations.components(), self._costs(), self.left_s, **asked
             )
@@ -432,7 +432,7 @@ class Effort:
         return Costs(seconds, contexts=blocks * len(self._contexts))
 
     def _round_s(self, context: Cell) -> float:
-        """What a round of slices takes in a context: as the last ones took, if there were any."""
+        """Duration of a round of slices in a context: that of the latest ones, if any."""
         known = self.observations.round_s.get(self.observations.context(context))
         if known is not None:
             return known
@@ -441,21 +441,21 @@ class Effort:
         levels = len(self.observations.others) + 1
         each_s = self.slices(context, [self._at_baseline(context)]).round_s
         if not self.observations.is_timed(self.observations.context(context)):
-            # One that was not timed yet may take as long as the others.
+            # A context that was not timed yet may be as slow as the others.
             each_s = max(each_s, (RESPONSES + 1) * self.observations.slowest_s)
         return levels * each_s
 
     def _unit_s(self) -> float:
         costs = self._costs().seconds
         if not self._design.in_slices:
-            # Work takes what it took the last time.
+            # Work is assumed to take as long as the last time.
             return costs["unit"] + max(_least_s(self._experiment, self._design), self._in_blocks_s)
         block_s = costs["block"] + self.rounds * costs["round"]
         return costs["unit"] + len(self._contexts) * self.blocks * block_s
 
     @property
     def least_of_a_repeat_s(self) -> float:
-        """What a repeat takes that has a single round in each context."""
+        """Duration of a repeat with a single round in each context."""
         if not self._design.in_slices:
             return self._unit_s()
         costs = self._costs()
@@ -463,12 +463,12 @@ class Effort:
 
     @property
     def is_long(self) -> bool:
-        """Whether slices are so long that a second block in a repeat would cost too much."""
+        """Whether slices are so lengthy that a second block per repeat would cost too much."""
         return self._design.in_slices and RESPONSES * self.observations.slowest_s >= LONG_S
 
     @property
     def _fewest_rounds(self) -> int:
-        """With which a block of any context has enough events."""
+        """The fewest rounds that give a block of any context enough events."""
         if self.observations.slowest_s == 0 or self._has_end:
             return 1
         connections = min(cell["load.connections"] for cell in cell_specs(self._experiment))

@@ -1,4 +1,4 @@
-"""What a session works with: private servers over the dataset cache, or a server that is there."""
+"""The tools of a session: private servers over the dataset cache, or an existing server."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ from contend.spec import (
 from contend.undo import Journal, default_folder
 
 Confirm = Callable[[str], bool]
-"""Asks the user whether to do what the question says."""
+"""Asks the user whether to do what the question asks."""
 
 
 def servers_named(experiment: Experiment) -> tuple[str, ...]:
-    """Every server that the experiment's cells run on, as it names them: what `server.use` says,
-    else a kind."""
+    """Every server that the experiment's cells run on, under the experiment's name for it:
+    `server.use`, else a kind."""
     return tuple(dict.fromkeys(server_name(spec) for spec in cell_specs(experiment)))
 
 
@@ -95,8 +95,8 @@ def private_equipment(
     touch_host: bool = False,
     scheduler: str | None = None,
 ) -> Equipment:
-    """Private servers of the given programs, by the experiment's names of them; `exact` as of
-    `try_starts`, `touch_host` as of `SharedHost`, `scheduler` as of `Cluster`."""
+    """Private servers of the given programs, by their names in the experiment. For `exact` see
+    `try_starts`, for `touch_host` `SharedHost`, for `scheduler` `Cluster`."""
     tell = Relay(listen)
     host = SharedHost(listen, cache, touch=touch_host)
     load = Fleet(LoadProcess(program), Cluster(program, scheduler))
@@ -145,7 +145,7 @@ def private_equipment(
                     return provide(source, into, cache=cache, program=program, tell=tell)
 
                 def make(member: str) -> PrivateServer:
-                    # Whichever program runs here, its data take the place of the last one's.
+                    # Each program's data replace those of the last one.
                     own = work / "-".join(filter(None, (f"folder-{number}", member)))
                     parts = filter(None, (str(number) if number else "", member))
                     return PrivateServer(binary, own, logs.joinpath(*parts))
@@ -215,7 +215,7 @@ def private_equipment(
 def _equipment(
     program: Path, cache: Path, transport: Transport, listen: Listener, **more: Any
 ) -> Equipment:
-    """With what contend-load at `program` is asked in every session."""
+    """Equipment of every session, based on contend-load at `program`."""
     how: dict[str, Any] = {"cache": cache, "transport": transport, "listen": listen}
     return Equipment(
         calibrate=functools.partial(calibrate_cells, program, **how),
@@ -259,11 +259,10 @@ def borrowed_equipment(
     scheduler: str | None = None,
     members: Sequence[ClusterMember] = (),
 ) -> Equipment:
-    """Servers that contend neither starts nor stops, by the experiment's names of them: one, or
-    one for each level that is compared, in their order; or the first of `members`, which are one
-    level together; `exact` as of `rehearse_options`,
-    `touch_host` as of `SharedHost`, `scheduler` as of `Cluster`. What no statement of the
-    experiment asks is not loaded into them."""
+    """Servers that contend neither starts nor stops, by their names in the experiment: one; or one
+    for each compared level, in order; or the first of `members`, which form one level. For `exact`
+    see `rehearse_options`, for `touch_host` `SharedHost`, for `scheduler` `Cluster`. Tables that no
+    statement of the experiment uses are not loaded into them."""
     tell = Relay(listen)
     every = [member.server for member in members] or list(servers.values())
     elsewhere = not all(server.is_here() for server in every)
@@ -279,7 +278,7 @@ def borrowed_equipment(
     )
 
     loads = not any(member.role == BACKEND for member in members)
-    """Rows that are shared out are their owner's to load."""
+    """Only the owner can load rows that are shared out among servers."""
 
     def make(
         make_testbed: Callable[..., BorrowedTestbed],
@@ -320,11 +319,11 @@ def borrowed_equipment(
         with contextlib.ExitStack() as stack:
             stack.enter_context(contextlib.closing(load))
 
-            # One server may go by two names: those of two users, or TCP and its socket.
+            # One server may have two names: those of two users, or TCP and its socket.
             journals: dict[str, Journal] = {}
 
             def journal_of(server: ExistingServer) -> Journal:
-                # One alone needs no name to be told apart by.
+                # A single server needs no name.
                 name = "" if len(every) == 1 else server.unique_name() or server.dsn.place
                 if name not in journals:
                     journal = Journal.of_server(default_folder(), server)
@@ -342,7 +341,7 @@ def borrowed_equipment(
 
     def check(experiment: Experiment) -> None:
         check_workloads(experiment, program)
-        # Of a front and backends each has variables of its own.
+        # A front and the backends each have variables of their own.
         for server in every if loads else servers.values():
             rehearse_options(server, experiment, exact=exact)
 
@@ -371,6 +370,6 @@ def _identity_of(server: ExistingServer) -> ServerIdentity:
 
 
 def identity(binary: ServerBinary) -> ServerIdentity:
-    """What is recorded of a server program. By its source it is found again."""
+    """The recorded facts of a server program. Its source identifies it later."""
     source = str(binary.program) if binary.source == "path" else binary.name
     return {"kind": binary.kind, "version": binary.version, "source": source}

@@ -1,4 +1,4 @@
-"""What the lab tells while it works, whoever shows it and however; what can go wrong in it."""
+"""Events that the lab reports to any kind of listener; errors of the lab."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contend.store import RunRecord
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something the reader should know; no error."""
+    """Something the reader should know; not an error."""
 
     text: str
 
@@ -36,8 +36,8 @@ class StepProgress:
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """The runs begin. `ended` of `total` were made by an earlier session; `load_s` is how long
-    all of them drive load, `at_most` that some end earlier, when their work is done."""
+    """The runs begin. `ended` of `total` were made by an earlier session. `load_s` is the total
+    duration of load; with `at_most`, some end earlier, when their work is done."""
 
     folder: Path
     total: int
@@ -48,8 +48,8 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class RunBegan:
-    """Run number `run` of `runs` that are planned by now is being prepared. `left_s` is how long
-    all that is to come takes, if the lab knows better than who counts runs."""
+    """Run number `run` of `runs` planned so far is being prepared. `left_s` is the remaining time,
+    if the lab's estimate is better than counting runs."""
 
     run: int
     block: int
@@ -62,7 +62,7 @@ class RunBegan:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Queries a second of the run under way, over its last interval."""
+    """Queries per second of the current run, over its last interval."""
 
     run: int
     qps: float
@@ -80,7 +80,7 @@ Listener = Callable[[Event], None]
 
 
 class Relay:
-    """Passes on to a listener what the datasets room tells (`datasets.loading.Tell`)."""
+    """Passes the datasets package's reports (`datasets.loading.Tell`) on to a listener."""
 
     def __init__(self, listen: Listener) -> None:
         self._listen = listen
@@ -93,4 +93,4 @@ class Relay:
 
 
 class Interrupted(WorkError):
-    """The lab was told to stop. What ended is stored."""
+    """The lab was asked to stop. Completed runs are stored."""

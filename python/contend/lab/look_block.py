@@ -1,4 +1,4 @@
-"""A look at a cause, and what it is taken at: the cells beside one another, their servers, and the
+"""A look at a cause (a diagnostic pass), and its block: neighbouring cells, their servers, and the
 load on them.
 
 Nothing heavy is imported here before a look is taken, because every report knows the looks.
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def now() -> str:
-    """As it is stored."""
+    """The form in which it is stored."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 @dataclass(frozen=True, slots=True)
 class BlockToLookAt:
-    """Cells that are looked at together by one look.
+    """Cells that one look examines together.
 
     Args:
         number: of the block, in the run folder.
@@ -47,12 +47,12 @@ class BlockToLookAt:
 
     @property
     def has_own_servers(self) -> bool:
-        """Whether each cell has a server of its own, which counts for it alone."""
+        """Whether each cell has a server of its own, whose counters belong to it alone."""
         servers = {id(ready.observed.connection) for ready in self.readies}
         return len(servers) == len(self.readies)
 
     def cut(self, rounds: int, slice_s: float, settle_s: float) -> Slicing:
-        """So many rounds of slices, no shorter than these; of work that has an end, all of it."""
+        """`rounds` of slices with at least these lengths; for work that has an end, all of it."""
         if ends_with_its_work(self.arms[0].cell.values):
             return Slicing(self.arms[0].cell["load.measure"], 0.0, rounds)
         usual = self.slices or Slicing(slice_s, settle_s, rounds)
@@ -65,7 +65,7 @@ class BlockToLookAt:
         on_event: Callable[[Outcome], None] = lambda _event: None,
         arms: Sequence[ArmSpec] | None = None,
     ) -> Done:
-        """Ask all cells in turn.
+        """Run the load of all cells in turn.
 
         Raises:
             LoadFailed: contend-load gave no result.
@@ -80,7 +80,7 @@ class BlockToLookAt:
         return self.load.run(plan, env=env, on_event=on_event, placed=placed)
 
     def records(self, figures: Sequence[Mapping[str, Any]]) -> list[LookRecord]:
-        """What was found of each cell, in their order."""
+        """The findings for each cell, in their order."""
         return [
             LookRecord(self.name, self.number, run.cell, self.started_at, now(), found)
             for run, found in zip(self.runs, figures, strict=True)
@@ -92,7 +92,7 @@ class LookAtCause:
     """One look at a cause.
 
     Args:
-        having: options that private servers are started anew with for it; others are left alone.
+        having: options for a restart of private servers; other servers are left alone.
     """
 
     name: str

@@ -1,8 +1,8 @@
-"""Looks at causes: blocks of their own after the measured ones, whose figures are in none of them.
+"""Looks at causes: diagnostic blocks after the measured ones, kept out of all other figures.
 
-A look costs something. So half of the rounds of its block are without it, in alternation, on the
-same servers and connections: they say what the look did to the speed and to the difference between
-levels. What a look finds is kept in the run folder's table of looks, round by round.
+A look has a cost. So half of the rounds of its block run without it, in alternation, on the same
+servers and connections. They show how the look changed the speed and the difference between levels.
+Findings are kept round by round in the run folder's table of looks.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from contend.store import LookRecord, RunFolder
 
 
 class Looker(Mortal, Protocol):
-    """Who can look at the levels of a block; both kinds of runner can."""
+    """Can look at the levels of a block; both kinds of runner can."""
 
     def at_once(self, runs: Sequence[Planned]) -> list[list[Planned]]:
-        """Which of them are looked at together: what fails is lost of all of those."""
+        """Groups of runs, one per look; a failure loses the findings of the whole group."""
         ...
 
     def look(self, runs: Sequence[Planned], look: LookAtCause, block: int) -> list[LookRecord]: ...
@@ -35,8 +35,8 @@ def take_looks(
     compared: str | None,
     listen: Listener,
 ) -> bool:
-    """Take each of these looks at every cell, and store what they find. One that fails is stored
-    with the reason, and the others go on; a server that died is started anew for the next.
+    """Take each of these looks at every cell, and store the findings. A look that fails is stored
+    with the reason, and the others go on; a server that died is restarted for the next.
 
     Returns:
         whether a look found something.
@@ -63,8 +63,8 @@ def take_looks(
 def _taken(
     look: LookAtCause, number: int, runs: Sequence[Planned], runner: Looker
 ) -> list[LookRecord]:
-    """One look, or the reason why there is none. Of several servers one may have gone while the
-    others went on: that is no look at all of them."""
+    """One look, or the reason why it failed. If one of several servers ended, the look does not
+    cover all of them and is discarded."""
     started_at = now()
     try:
         records = runner.look(runs, look, number)
@@ -80,8 +80,8 @@ def _taken(
 
 
 def blocks_to_look_at(planned: Sequence[Planned], compared: str | None) -> list[list[Planned]]:
-    """One block of each context with all its levels, as in the last repeat that is planned, whose
-    servers run already."""
+    """One block of each context with all its levels, as in the last planned repeat, whose servers
+    are already running."""
     last = max(run.repeat for run in planned)
     blocks: dict[object, dict[object, Planned]] = {}
     for run in planned:

@@ -1,5 +1,5 @@
-"""One run on a prepared testbed, or one of several in slices: look, drive load, look again,
-say what to mark; how a server ended, if it did meanwhile."""
+"""One run on a prepared testbed, or one of several in slices: probe, drive load, probe again,
+choose the marks; how a server ended, if it did meanwhile."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ def measure(
     slices: Slicing | None = None,
     enter: Sequence[tuple[str, ...]] = (),
 ) -> list[RunRecord]:
-    """Make one run, or ask all levels of a block in turn, a slice at a time; a record of each, with
-    the client's ceiling where `calibration` has it.
+    """Make one run, or run the load of all levels of a block in turn, a slice at a time; returns a
+    record of each, with the client's ceiling from `calibration`, if known.
 
     Args:
-        slices: how the block is cut; None for a run by itself.
-        enter: for each level the statements that switch its server to it. If all levels have one
-            server, its counters tell nothing of a level.
+        slices: how the block is cut; None for a separate run.
+        enter: for each level the statements that switch its server to it. If all levels share one
+            server, its counters cannot be assigned to a level.
 
     Raises:
-        LoadFailed: contend-load gave no result, or one of the levels answered not one query.
+        LoadFailed: contend-load gave no result, or a level did not answer a single query.
     """
     seed = seed_of(block[0], cells[0])
     if slices is None:
@@ -76,14 +76,14 @@ def measure(
             figures[index].append(_interval(event))
             listen(Pace(block[index].run, float(event["qps"])))
 
-    # All levels have it alike: one process asks them.
+    # All levels have the same value: one process serves them.
     placed = Placed(readies[0].client) if readies[0].client else None
     shared = len({id(ready.observed.connection) for ready in readies}) < len(readies)
     started_at = now()
     before = [probes.look(ready.observed, begins=True) for ready in readies]
     env = {name: value for ready in readies for name, value in ready.env.items()}
     with contextlib.ExitStack() as stack:
-        # One server that is switched has one control connection, and no level of its own to watch.
+        # A switched server has one control connection, and no level of its own to watch.
         watched = [] if shared else [ready.observed for ready in readies]
         watches = [stack.enter_context(probes.QueryCacheWatch(observed)) for observed in watched]
         profiles = [
@@ -135,7 +135,7 @@ def arms_of(
 
 
 def _with_client(ready: Ready, placed: Placed | None) -> Ready:
-    """With how contend-load was placed, and a mark if that is not as it was asked."""
+    """Add the placement of contend-load, and a mark if it differs from the request."""
     if placed is None:
         return ready
     got: dict[str, dict[str, str]] = {**ready.probes.get("placement", {}), "client": placed.seen}
@@ -148,7 +148,7 @@ def _with_client(ready: Ready, placed: Placed | None) -> Ready:
 
 
 def seed_of(planned: Planned, cell: CellSpec) -> int:
-    """What is asked is another draw in each block, and the same for all levels of it."""
+    """The queries differ between blocks, and are the same for all levels of one block."""
     return random.Random(f"queries {cell['load.seed']} {planned.block}").getrandbits(53)
 
 
@@ -159,7 +159,7 @@ def _level_of(block: Sequence[Planned], run: Planned) -> str:
 
 
 def _of_level(seen: Probes, *, shared: bool) -> Probes:
-    """What is known of one level by itself, if all of them may have one server."""
+    """The facts known for one level by itself, if all levels may share one server."""
     if shared:
         seen.pop("status", None)
         seen.pop("gauges", None)
@@ -180,7 +180,7 @@ def _generator(event: Hello) -> Generator:
 
 
 def _interval(event: Slice) -> Interval:
-    """What is kept of a slice, by the number of its round; its histogram is in the sum."""
+    """The stored part of a slice, by the number of its round; its histogram is in the sum."""
     return {
         "index": event["round"],
         "start_s": event["start_s"],
@@ -257,7 +257,7 @@ def now() -> str:
 
 
 def _require_answers(done: Done) -> None:
-    """A run of nothing but errors has no speed, nor has one in which no answer was waited for."""
+    """A run with nothing but errors has no speed, nor has one without any awaited answer."""
     errors = done["errors"]
     if done["queries"] or (not errors and (done["qps"] or done.get("events"))):
         return
@@ -276,20 +276,20 @@ def _require_answers(done: Done) -> None:
 
 
 DEATH_S = 2.0
-"""How long a server that dies may still be there after its connections broke: they go first."""
+"""Time in which a dying server may still exist after its connections broke: they go first."""
 
 
 class Mortal(Protocol):
-    """Whoever has servers."""
+    """An owner of servers."""
 
     def death(self) -> ContendError | None:
-        """How a server ended, if one did although nobody asked it to; told once."""
+        """How a server ended, if one did without a request; reported once."""
         ...
 
 
 def death_behind(runner: Mortal, error: ContendError) -> ContendError | None:
-    """How the server ended, if that is what is behind an error. Whoever met its death first may
-    have told already."""
+    """How the server ended, if that caused an error. Code that noticed its end first may have
+    reported it already."""
     if isinstance(error, ServerDied):
         return error
     death, limit_s = runner.death(), time.monotonic() + DEATH_S

@@ -1,5 +1,5 @@
-"""What was measured so far, as far as it decides how much more is: log ratios by repeat, block and
-round, and how long an answer takes."""
+"""The measurements so far, as input for planning more: log ratios by repeat, block and round, and
+the duration of an answer."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from contend.store import RunRecord
 
 
 def is_sliced(record: RunRecord) -> bool:
-    """Whether it has slices."""
+    """Whether the run was made in slices."""
     return bool(record.intervals) and "slices" in record.plan["load"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What is kept of a run."""
+    """The stored part of a run."""
 
     reading: Reading
     disturbed: Disturbed
@@ -52,7 +52,7 @@ class Observations:
             lambda: defaultdict(dict)
         )
         self._ratios: dict[int, np.ndarray] = {}
-        """Of repeats that were asked for, and have no runs since."""
+        """Cache, for repeats without new runs."""
         baseline = experiment.compare.baseline
         self._slices = next(
             (SliceRatios(path, level, self._metric) for path, level in baseline.items()), None
@@ -60,14 +60,14 @@ class Observations:
         self._times: dict[CellKey, dict[str, float]] = defaultdict(dict)
         """Median seconds of each kind of event by context, of the slowest level."""
         self.round_s: dict[CellKey, float] = {}
-        """What a round of slices took by context, with all that is done between them."""
+        """Duration of a round of slices by context, with everything between them."""
         self.pause_s: dict[CellKey, float] = {}
-        """What passed before each slice, in which nobody was measured."""
+        """Unmeasured time before each slice."""
         self._of_block: dict[CellKey, tuple[int, Mapping[str, float]]] = {}
 
     @property
     def repeats(self) -> int:
-        """How many have values, those under way too."""
+        """Number of repeats with values, including unfinished ones."""
         return len(self._runs)
 
     @property
@@ -76,7 +76,7 @@ class Observations:
         return self._roles.others
 
     def context(self, cell: Cell) -> CellKey:
-        """Where a run is made, whatever its level."""
+        """The conditions of a run, without its level."""
         compared = self._experiment.compare.baseline
         return cell_key({path: level for path, level in cell.items() if path not in compared})
 
@@ -89,11 +89,11 @@ class Observations:
         return spreads[context] / mean if mean > 0 else 1.0
 
     def components(self) -> Components | None:
-        """Where the noise lies; None if nothing was in slices."""
+        """The sources of noise; None if nothing was measured in slices."""
         return self._slices.components() if self._slices is not None else None
 
     def add(self, records: Sequence[RunRecord]) -> None:
-        """Take in runs that are stored, those of a block together."""
+        """Add stored runs, those of a block together."""
         measured = [record for record in records if record.status == "ok" and record.done]
         for record in measured:
             reading = reading_of(self._metric, record)
@@ -121,8 +121,8 @@ class Observations:
             self.pause_s[context] = max(0.0, pauses_s / len(slices))
 
     def response_s(self, context: CellKey) -> float:
-        """How long what is asked there takes, in seconds: the median of the slowest kind of event;
-        0 if it is not known."""
+        """Duration of an answer there, in seconds: the median of the slowest kind of event; 0 if
+        unknown."""
         return max(self._times.get(context, {}).values(), default=0.0)
 
     @property
@@ -131,16 +131,16 @@ class Observations:
         return max(map(self.response_s, self._times), default=0.0)
 
     def is_timed(self, context: CellKey) -> bool:
-        """Whether it is known how long what is asked there takes."""
+        """Whether the duration of an answer there is known."""
         return bool(self._times.get(context))
 
     def learn(self, context: CellKey, times: Mapping[str, float]) -> None:
-        """How many seconds each kind of event takes there. A kind that did not come is as it was
-        before."""
+        """Record the duration in seconds of each kind of event there. A kind that did not occur
+        keeps its earlier value."""
         known = self._times[context]
         known.update({kind: took for kind, took in times.items() if took > 0})
         if len(known) > 1:
-            # What was guessed before there were kinds.
+            # An estimate made before the kinds were known.
             known.pop("", None)
 
     def _add_times(self, record: RunRecord, times: Mapping[str, float]) -> None:
@@ -154,11 +154,11 @@ class Observations:
 
     @property
     def shape(self) -> TableShape:
-        """Of the report's table."""
+        """The shape of the report's table."""
         return TableShape(len(self._roles.table_contexts()), len(self._roles.column_levels))
 
     def log_ratios(self, repeats: Sequence[int]) -> np.ndarray:
-        """As a report of these repeats has them: repeats x contexts (row by row) x levels."""
+        """As in a report of these repeats: repeats x contexts (row by row) x levels."""
         d = np.full((len(repeats), self.shape.contexts, len(self.others)), np.nan)
         for unit, repeat in enumerate(repeats):
             if repeat not in self._ratios:
@@ -176,7 +176,7 @@ class Observations:
     def covariates(
         self, repeats: Sequence[int], d: np.ndarray, *, in_slices: bool
     ) -> list[np.ndarray]:
-        """What a report of these repeats allows for, each shaped as the log-ratios."""
+        """The covariates of a report of these repeats, each shaped like the log ratios."""
         if not (names := self._experiment.compare.adjust):
             return []
         pairs = {

@@ -56,20 +56,20 @@ ONE_NODE = (
 )
 
 Provide = Callable[[DataSpec, Mapping[str, Level], Path], Dataset | None]
-"""Put the dataset for (data, server options) into the empty data folder of a server; none where
-what runs there makes the tables."""
+"""Put the dataset for (data, server options) into the empty data folder of a server; nothing if the
+server's own workload makes the tables."""
 
 Prepare = Callable[[CellSpec, Address], None]
-"""Make the tables that the data folder lacks, on the server that runs."""
+"""Make the tables that the data folder lacks, on the running server."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrivateProgram:
-    """Private servers that a cell runs on, mostly one.
+    """Private servers that a cell runs on, usually one.
 
     Args:
-        deployment: not running until a cell wants it.
-        identity: what the record says of it: kind, version, source.
+        deployment: stopped until a cell wants it.
+        identity: for the record: kind, version, source.
     """
 
     deployment: Deployment
@@ -78,7 +78,7 @@ class PrivateProgram:
 
 
 class MemberToWarm:
-    """One of several servers, as its caches are filled."""
+    """One of several servers, for filling its caches."""
 
     def __init__(self, place: PrivateTestbed, member: Member) -> None:
         self._server = member.server
@@ -100,12 +100,12 @@ class MemberToWarm:
 
 
 class PrivateTestbed(Testbed):
-    """Private servers, those of one level at work at a time.
+    """Private servers; those of one level work at a time.
 
     Args:
         prepare: makes the tables that the data folder lacks; None if it lacks none.
-        between: lines between the servers that are one level; None if no cell wants any.
-        more: as of `Testbed`.
+        between: lines between the servers of one level; None if no cell wants any.
+        more: see `Testbed`.
     """
 
     own = True
@@ -129,7 +129,7 @@ class PrivateTestbed(Testbed):
         self._program: PrivateProgram | None = None
         self._control = LazyControl(lambda **more: self._server.connect(**more))
         self._controls: dict[str, LazyControl] = {}
-        """To the other members, by their names."""
+        """Copies it to the other members, by their names."""
         self._dataset: Dataset | None = None
         self._data = DataSpec()
         self._stale = True
@@ -157,11 +157,11 @@ class PrivateTestbed(Testbed):
         return not self._stale and self._deployment.running
 
     def renew(self, cell: CellSpec, launch: Launch) -> None:
-        """A fresh copy of the data, also after the server died, because a crash may have hurt the
-        old, and after a run that may have written: the next must find what this one found."""
+        """A fresh copy of the data, which every run must find in the same state: after a run that
+        may have written, and after a crash, which may have damaged the old copy."""
         program = self._program_of(cell)
         entry = program.deployment.entry
-        # What can never be said is said before minutes of loading.
+        # Impossible requests are refused before minutes of loading.
         for options in (launch.options, *launch.by_kind.values()):
             entry.kind.option_arguments(options, entry.binary)
         self._stale = True
@@ -205,7 +205,7 @@ class PrivateTestbed(Testbed):
             self._close_controls()
             return error
         except ServerFailed:
-            return None  # It does not run because we ended it, or have not started it yet.
+            return None  # It is stopped because contend ended it, or has not started it yet.
         return None
 
     def place_threads(self, asked: Mapping[str, Placement]) -> Mapping[str, Mapping[str, str]]:
@@ -225,9 +225,9 @@ class PrivateTestbed(Testbed):
         self._locked = None
 
     def leave(self) -> None:
-        # The next server may have other files.
+        # The next server may have different files.
         self.unlock_files()
-        # Its data is a copy that nobody needs any more, so there is nothing to shut down in order.
+        # Its copy of the data is no longer needed, so a clean shutdown is unnecessary.
         self._close_controls()
         if self._program is not None:
             self._deployment.kill()
@@ -282,7 +282,7 @@ class PrivateTestbed(Testbed):
         self._caches.disturbed(options)
 
     def control_of(self, member: Member) -> Callable[[], Connection[Any]]:
-        """Asks for the control connection to a member."""
+        """Opens the control connection to a member."""
         return self._controls.get(member.name, self._control).connection
 
     def unthrottled(self) -> contextlib.AbstractContextManager[None]:
@@ -295,7 +295,7 @@ class PrivateTestbed(Testbed):
 
     def warm(self, how: str) -> None:
         if self._deployment.others:
-            # What is warm of several servers is not one answer, and no run counts on it.
+            # Several servers have no single warm state, and no run relies on it.
             for member in self._deployment.members:
                 if member.role != "front":
                     Caches().fill(how, MemberToWarm(self, member), self.database, self._tables)
@@ -306,7 +306,7 @@ class PrivateTestbed(Testbed):
         elif self._data.engine.lower() == "innodb":
             self._warming = ColdStart(self, self._seed).warm(how)
 
-    # --- what warming needs; see `Warmable`, `ColdStart` ---
+    # --- for warming; see `Warmable`, `ColdStart` ---
 
     @property
     def dsn(self) -> Dsn:
@@ -323,7 +323,7 @@ class PrivateTestbed(Testbed):
 
     @property
     def database(self) -> str:
-        """Where the tables are: a dump has a database of its own."""
+        """The database of the tables: a dump has a database of its own."""
         database = None if self._dataset is None else self._dataset.database
         return database or self._data.database
 
@@ -340,15 +340,15 @@ class PrivateTestbed(Testbed):
         self.restart(self._started, self._launch)
 
     def rehearse(self, seed: int) -> None:
-        """Ask what a run with this seed asks."""
+        """Run the queries of a run with this seed."""
         assert self._started is not None
         plan = plan_of(self._started, self._address(), seed=seed, watch_pid=None)
         self.load.run(plan, env={}, on_event=lambda _event: None)
 
-    # --- what the record needs ---
+    # --- for the record ---
 
     def variables(self) -> dict[str, str]:
-        """Every variable of the server that is asked."""
+        """Every variable of the server that takes the queries."""
         return self._server.variables()
 
     def ready(self, cell: CellSpec) -> Ready:
@@ -398,7 +398,7 @@ class PrivateTestbed(Testbed):
         try:
             self._deployment.require_healthy(self._data)
         except ContendError:
-            # Whatever is wrong with them, the next cell gets others.
+            # If they are wrong in any way, the next cell gets different ones.
             self._stale = True
             raise
 
@@ -447,7 +447,7 @@ class PrivateTestbed(Testbed):
             yield {"code": "not-atomic", "message": half}
 
     def _all_variables(self, cell: CellSpec, asked: Mapping[str, Level]) -> dict[str, str]:
-        """Every variable of a server that is compared with others; none if a run said it before."""
+        """Every variable of a server compared with others; none if an earlier run recorded it."""
         program = self._program
         assert program is not None
         state = f"{program.identity} {sorted(asked.items())}"
@@ -488,8 +488,7 @@ class PrivateTestbed(Testbed):
         return self._data.table_names
 
     def _variables_that_differ(self, variables: Mapping[str, Level]) -> Differing:
-        # They change only with the options and with what is set besides, and asking for all of
-        # them takes its time.
+        # They change only with the options and other settings, and reading all of them takes time.
         state = frozenset({**self._options, **variables}.items())
         if state not in self._differing:
             self._differing[state] = self._server.variables_that_differ()

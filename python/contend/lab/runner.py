@@ -1,4 +1,4 @@
-"""The servers of a run, and what is made on them: one run at a time, or all of a block at once."""
+"""The servers of a run, and the runs on them: one at a time, or all runs of a block at once."""
 
 from __future__ import annotations
 
@@ -36,13 +36,12 @@ from contend.store import LookRecord, RunRecord
 
 
 class Runner:
-    """Makes each run by itself on one testbed; or in slices all runs of a block at once, each level
-    on a server of its own, or all on one that is switched from level to level.
+    """Makes each run separately on one testbed; or in slices all runs of a block at once, with a
+    server per level, or one server that is switched between levels.
 
     Args:
-        testbeds: one; in slices one for each compared level, or one for all: `turn_of` says which
-            has which.
-        effort: says whether and how a block is cut.
+        testbeds: one; in slices one per compared level, or one for all: `turn_of` assigns them.
+        effort: decides whether and how a block is cut.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class Runner:
         self._repeat = 0
         self._having: Mapping[str, Level] = {}
         self._blocks: Counter[CellKey] = Counter()
-        """How many blocks each context has had in this repeat."""
+        """Number of blocks of each context in this repeat."""
         self._layout = MemoryLayout()
         self._written = 0.0
 
@@ -71,7 +70,7 @@ class Runner:
         self, runs: Sequence[Planned], having: Mapping[str, Level] | None = None
     ) -> list[Ready]:
         """A server for each of these runs, in slices freshly started if their repeat is new;
-        `having` is put over the cells."""
+        `having` overrides the cells."""
         if not self._effort.in_slices:
             cells = [cell_spec(self._experiment, {**run.cell, **(having or {})}) for run in runs]
             testbed = self._testbeds[0]
@@ -91,7 +90,7 @@ class Runner:
         readies: list[Ready] = []
         for place, (index, run) in enumerate(zip(indexes, runs, strict=True)):
             if index in indexes[:place]:
-                # What the level before it on that server will write is written beside it.
+                # Levels on one server share its tables: their writes need no new copy.
                 self._testbeds[index].keep_data()
             cell = cell_spec(self._experiment, {**run.cell, **(having or {})})
             readies.append(self._testbeds[index].set(cell))
@@ -142,8 +141,8 @@ class Runner:
         return [list(runs)] if self._effort.in_slices else [[run] for run in runs]
 
     def look(self, runs: Sequence[Planned], look: LookAtCause, block: int) -> list[LookRecord]:
-        """Look at these runs, in turn; on servers that are started anew if the look wants other
-        ones than there are."""
+        """Look at these runs, in turn; servers are restarted if the look needs different
+        options."""
         having = look.having if self._testbeds[0].own else {}
         if having != self._having:
             for testbed in self._testbeds:
@@ -163,7 +162,7 @@ class Runner:
         return self._effort.slices(runs[0].cell, cells) if self._effort.in_slices else None
 
     def _entering(self, cells: Sequence[CellSpec]) -> list[tuple[str, ...]]:
-        """For each level the statements that are run on entering it."""
+        """For each level the statements to run when switching to it."""
         if not self._effort.in_slices:
             return [()] * len(cells)
         switch = entering(cells) if self._is_switched else [()] * len(cells)
@@ -173,7 +172,7 @@ class Runner:
         ]
 
     def _come_back(self, cells: Sequence[CellSpec]) -> None:
-        """The testbed believes that it is at the level it was brought to last."""
+        """Update the testbed, which still has the level of its last setting."""
         if self._is_switched:
             for statement in entering(cells)[-1]:
                 self._testbeds[0].execute(statement)
@@ -183,13 +182,13 @@ class Runner:
         return self._effort.in_slices and len(self._testbeds) == 1
 
     def death(self) -> ContendError | None:
-        """How a server ended, if one did although nobody asked it to."""
+        """How a server ended, if one did without a request."""
         deaths = [testbed.death() for testbed in self._testbeds]
         return next((death for death in deaths if death is not None), None)
 
     def _look_at_drift(self, cells: Sequence[CellSpec], records: Sequence[RunRecord]) -> None:
-        """Go on with tables that were written to, until too much of those of one level has changed;
-        then all levels get new ones alike. What only reads leaves them as they are."""
+        """Continue with tables that were written to, until too many rows of one level changed; then
+        all levels get new copies. Levels that only read leave them unchanged."""
         written = max(map(_drift, cells, records))
         if written == 0:
             return
@@ -199,12 +198,12 @@ class Runner:
                 testbed.keep_data()
         else:
             self._written = 0.0
-            # Those too whose levels only read, so that all are as old.
+            # Include levels that only read, so that all tables have the same age.
             for testbed in self._testbeds:
                 testbed.spoil_data()
 
     def _testbed_of(self, run: Planned) -> int:
-        """The number of the testbed that has the run's level."""
+        """The number of the testbed that serves the run's level."""
         compared = self._experiment.compared
         assert compared is not None
         level = run.cell[compared.path]
@@ -224,12 +223,12 @@ class Runner:
 
 
 def _drift(cell: CellSpec, record: RunRecord) -> float:
-    """The rows that a level may have changed, over all rows of its tables."""
+    """Share of its rows that a level may have changed."""
     workload = cell["workload"]
     share = writing_share(workload["kind"], workload)
     if share == 0 or not record.done:
         return 0.0
-    # A dump has as many rows as it has.
+    # The number of rows of a dump is fixed.
     known = record.probes.get("dataset") or {}
     rows = max(1, cell.data.rows_in_all or int(known.get("rows") or 0))
     each = int(workload.get("batch_rows") or workload.get("batch") or 1)

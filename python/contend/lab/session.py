@@ -1,5 +1,5 @@
-"""A whole run folder: made and filled, or taken up again where it was left. It holds the
-experiment, so that a resume asks the same again, and no password."""
+"""A whole run folder: made and filled, or resumed. It holds the experiment, so that a resume makes
+the same requests, and no password."""
 
 from __future__ import annotations
 
@@ -77,32 +77,32 @@ from contend.spec import (
 from contend.store import RunFolder
 
 Identities = Mapping[str, ServerIdentity]
-"""kind -> what is recorded of the server: kind, version, source."""
+"""kind -> the recorded facts of the server: kind, version, source."""
 
 OpenTestbeds = Callable[[Path, int], contextlib.AbstractContextManager[Sequence[Testbed]]]
-"""Opens so many testbeds, each with a server of its own; the path is where servers write their
-logs. If the server is not contend's own, it has one."""
+"""Opens the given number of testbeds, each with a server of its own; servers write their logs to
+the path. A server that is not contend's own has exactly one testbed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Equipment:
-    """What a session works with.
+    """The tools of a session.
 
     Args:
         data_folder: on the disk that holds the servers' data, for the host's facts.
-        calibrate: gives the ceilings of the client; None if it is no real client.
-        check: refuses what is wrong with the experiment's scripts, before anything is started.
+        calibrate: returns the ceilings of the client; None if it is not a real client.
+        check: refuses mistakes in the experiment's scripts, before anything is started.
         check_hosts: refuses more hosts than there are, in each session.
-        scripts: says what the experiment's scripts load and need.
-        choose_engine: says which engine of the load generator all cells get.
-        cpus_together: says how much all CPUs do at once, in what one does alone.
-        memory_nodes: says how far each node's memory is from each node.
-        ask_cpus: says how far apart the CPUs are now.
+        scripts: returns the files and requirements of the experiment's scripts.
+        choose_engine: chooses the engine of the load generator for all cells.
+        cpus_together: returns the capacity of all CPUs at once, in units of one alone.
+        memory_nodes: returns the distance of each node's memory from each node.
+        ask_cpus: returns the present distance between CPUs.
         own: the servers are contend's to start and stop.
-        passwords: all that are known; no run folder says one.
-        history: what the runs of this host said; None: nothing is kept of them.
-        doctor: says what it finds wrong with this host at once.
-        host: what is done to the host; None: nothing can be.
+        passwords: all that are known; no run folder may hold one.
+        history: results of runs on this host; None: no history is kept.
+        doctor: returns the problems of this host that it finds at once.
+        host: changes the host; None: it cannot be changed.
     """
 
     servers: Identities
@@ -188,7 +188,7 @@ def begin(
                 looks,
             )
         except RequestError:
-            # What was asked cannot be done, which shows in the first block: nothing to keep.
+            # The request is impossible, as the first block shows: there is nothing to keep.
             if not _is_past_first_block(folder):
                 shutil.rmtree(path, ignore_errors=True)
             raise
@@ -224,13 +224,13 @@ def resume(
     """Make the runs that the folder does not hold yet, and then these looks at causes.
 
     Args:
-        path: the run folder. Its stored spec is used, whatever its recipe says by now.
-        experiment: what the caller believes the folder is for; None if it does not say.
+        path: the run folder. Its stored spec is used, even if its recipe has changed.
+        experiment: the experiment that the caller expects in the folder; None if not given.
 
     Raises:
-        RequestError: the experiment, its file, the server's version, the tables or the engine is
-            not that of the runs before.
-        WorkError: nothing but looks was left to do, and each of them is lost.
+        RequestError: the experiment, its file, the server's version, the tables or the engine
+            differ from the earlier runs.
+        WorkError: only looks were left to do, and each of them failed.
     """
     with RunFolder.open(path, write=True) as folder:
         stored = from_dict(folder.meta().experiment)
@@ -260,7 +260,7 @@ def resume(
 
 
 def require_same_tables(path: Path, facts: SessionFacts, data: DataSpec) -> None:
-    """Refuse to go on with tables that are made otherwise than when the run began.
+    """Refuse tables that are made differently than at the start of the run.
 
     Raises:
         RequestError: the figures of the two could not be compared.
@@ -285,7 +285,7 @@ def stored_servers(path: Path) -> dict[str, ServerIdentity]:
 
 
 def _kept_design(folder: RunFolder) -> Design:
-    """How the runs of a folder were made so far. Before there were slices there were runs."""
+    """The design of a folder's runs so far. Older versions without slices used runs."""
     return Design(**folder.meta().facts.get("way", {"by": "runs"}))
 
 
@@ -297,13 +297,13 @@ def _conduct(
     listen: Listener,
     looks: Sequence[LookAtCause],
 ) -> bool:
-    """Make the runs that are left, then take the looks; whether one of these found something."""
+    """Make the remaining runs, then take the looks; whether one of these found something."""
     total, ended = len(folder.meta().planned), len(folder.ended())
     watch = HostWatch(equipment.ask_cpus, experiment.compare.wait_for_calm_s or 0.0, listen)
     with _resumable(folder, listen):
-        # Nothing of ours runs yet.
+        # Before contend starts anything.
         watch.promise(is_open=is_open(experiment))
-        # Before there is a server, which would take its share of the CPUs.
+        # Before there is a server, which would use some of the CPUs.
         calibration = _calibration(experiment, folder, equipment)
         at_most = any(ends_with_its_work(cell.values) for cell in cell_specs(experiment))
         listen(Began(folder.path, total, ended, planned_load_s(experiment), at_most))
@@ -344,7 +344,7 @@ def _resumable(folder: RunFolder, listen: Listener) -> Iterator[None]:
             listen(Notice(error.in_full))
         raise Interrupted(f"interrupted; {_stored(folder)}", hint=f"Resume with {how}.") from None
     except ContendError:
-        # A folder that cannot be read has its own words, and they are under way already.
+        # An unreadable folder raises its own error, and that one is already on its way.
         with contextlib.suppress(WorkError):
             if _is_past_first_block(folder):
                 listen(Notice(f"{_stored(folder)}; resume with {how}"))
@@ -375,7 +375,7 @@ def _require_same_servers(folder: RunFolder, servers: Identities) -> None:
 def _same_engine(
     folder: RunFolder, equipment: Equipment, experiment: Experiment, listen: Listener
 ) -> EngineFacts:
-    """The engine of the runs before, as the facts of this session keep it."""
+    """The engine of the earlier runs, from the facts of this session."""
     before = kept_engine(folder.meta())
     if before is not None:
         return require_engine(equipment.choose_engine, experiment, before)
@@ -401,7 +401,7 @@ def _facts(
     facts["way"] = design.facts()
     if found := equipment.doctor():
         facts["doctor"] = found
-    # That nobody knows it is no reason not to measure.
+    # Without this fact the measurement is still possible.
     with contextlib.suppress(LoadFailed):
         if nodes := equipment.memory_nodes():
             facts["memory_nodes"] = nodes
@@ -411,7 +411,7 @@ def _facts(
 
 
 def found_in_words(found: Sequence[CheckRecord]) -> str | None:
-    """What doctor found that is worth a line before a run; None if it is nothing."""
+    """Problems found by doctor, for a line before a run; None if there are none."""
     by_severity = {
         severity: ", ".join(
             one["id"] for one in found if one["severity"] == severity and one["ignored"] is None
@@ -431,16 +431,16 @@ def kept(experiment: Experiment, passwords: Collection[str]) -> dict[str, Any]:
 def refuse_passwords(
     experiment: Experiment, passwords: Collection[str], script_files: Callable[[], Iterable[Path]]
 ) -> None:
-    """Refuse an experiment that says a password of a login: its folder would say it too.
+    """Refuse an experiment that contains a password of a login: its folder would contain it too.
 
     Args:
-        script_files: gives the files that the experiment's scripts load.
+        script_files: returns the files that the experiment's scripts load.
 
     Raises:
         RequestError: with the place.
     """
     data = experiment.base.data
-    # Everybody knows these, and every run folder has them.
+    # These are public, and every run folder has them.
     names = {data.schema, data.database, *data.table_names}
     secrets = [password for password in passwords if password not in names]
     place = (
@@ -471,14 +471,14 @@ def _in_files(paths: Iterable[Path], secrets: Collection[str]) -> str | None:
 def require_same_experiment(
     folder: RunFolder, stored: Experiment, given: Experiment | None, passwords: Collection[str]
 ) -> None:
-    """Refuse to go on with another experiment than the one that was begun.
+    """Refuse to continue with a different experiment than the original one.
 
     Args:
-        given: what the caller believes the folder is for; None if it does not say.
+        given: the experiment that the caller expects in the folder; None if not given.
 
     Raises:
-        RequestError: the folder is for another one, its file was edited since, or what would
-            be asked now is not what was asked.
+        RequestError: the folder is for a different one, its file was edited since, or the requests
+            would differ from the earlier ones.
     """
     file = folder.path / "experiment.toml"
     if file.exists() and read_file(file).decode("utf-8", "replace") != stored.source:
@@ -497,12 +497,12 @@ def require_same_experiment(
 
 
 def _require_same_asked(folder: RunFolder, stored: Experiment) -> None:
-    """Each cell asks what it asked in its runs so far."""
+    """Check that each cell makes the same requests as in its runs so far."""
     for run, cell, plan in folder.asked():
         asked = _as_json(plan["workload"])
         again = plan_of(cell_spec(stored, cell), Address(), seed=0, watch_pid=None)
         now = _as_json(again["workload"])
-        # Of the tables, those that are there have the last word.
+        # For the tables, the existing ones are decisive.
         for name in sorted(asked.keys() - SUPPLIED):
             if asked[name] != now.get(name):
                 raise RequestError(

@@ -1,9 +1,9 @@
-"""A run is one session of its host. What the earlier ones said goes into its folder when it
-begins, and what it said itself into the history when it is finished.
+"""A run is one session of its host. When it begins, results of earlier matching sessions are copied
+into its folder; when it finishes, its own are appended to the history.
 
-The history is a file of the user's, one line a run. Lines are only appended, each in one piece and
-under a lock, and are on the disk before the next command begins. A line that is damaged, because
-the machine went down in the middle of it, is left out, and so is one of a later contend.
+The history is a per-user file with one line per run. Each line is appended in one write, under a
+lock, and synced before the next command starts. Lines damaged by a crash or written by a newer
+contend are skipped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from contend.store import RunFolder
 FORMAT = 1
 
 Key = Mapping[str, Any]
-"""What sessions must have in common to be held against one another; JSON values."""
+"""Properties that sessions must share to be compared; JSON values."""
 
 
 def default_history() -> Path:
@@ -41,7 +41,7 @@ def default_history() -> Path:
 
 
 def append(path: Path, key: Key, said: EarlierSession) -> None:
-    """Append what a session said; raises OSError, and then no part of it counts."""
+    """Append the results of a session; raises OSError, and then no part of it counts."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     line = json.dumps({"format": FORMAT, "key": key, "said": said}, allow_nan=False)
     with locked(path, on_wait=lambda: None) as file:
@@ -50,8 +50,8 @@ def append(path: Path, key: Key, said: EarlierSession) -> None:
 
 
 def earlier(path: Path, key: Key, listen: Listener) -> list[EarlierSession]:
-    """What sessions with this key said, the oldest first. What cannot be read is told, and left
-    out."""
+    """Results of the sessions with this key, the oldest first. Unreadable ones are reported and
+    left out."""
     try:
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:
@@ -91,15 +91,15 @@ def _is_whole(said: Any) -> bool:
 
 
 _DRAWN_ANEW = frozenset({"load.seed", "load.engine"})
-"""Settings in which sessions may differ: another draw of the same; what the host's kernel gives."""
+"""Settings in which sessions may differ: the seed, and the engine, which depends on the kernel."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSeries:
-    """The sessions that a run is one of.
+    """The sessions to which a run belongs.
 
     path: of the history.
-    key: what they have in common.
+    key: the properties that they share.
     """
 
     path: Path
@@ -109,7 +109,7 @@ class SessionSeries:
         return {"earlier": earlier(self.path, self.key, listen)}
 
     def note(self, experiment: Experiment, folder: RunFolder, listen: Listener) -> None:
-        """Keep what a finished run said. That it cannot be kept takes nothing from the run."""
+        """Keep the results of a finished run. A failure to keep them does not affect the run."""
         said = said_by(experiment, folder)
         if said is None:
             return
@@ -123,17 +123,17 @@ class SessionSeries:
 def sessions_of(
     path: Path | None, experiment: Experiment, facts: SessionFacts
 ) -> SessionSeries | None:
-    """Those that a run with these facts is one of; None if nothing is compared, or kept."""
+    """The sessions to which a run with these facts belongs; None if nothing is compared, or
+    kept."""
     if path is None or experiment.compared is None:
         return None
     return SessionSeries(path, key_of(experiment, facts))
 
 
 def key_of(experiment: Experiment, facts: SessionFacts) -> dict[str, Any]:
-    """What sessions must have in common: the machine and its kernel, the servers' versions, and
-    all that is measured: data, workload and settings of every cell, how levels are compared, and
-    what is allowed for. Other levels beside the same ones do not matter, nor does the time given.
-    """
+    """Properties that sessions must share: the machine and its kernel, the servers' versions, and
+    everything measured (data, workload and settings of every cell, how levels are compared, the
+    covariates). Additional levels and the given time may differ."""
     compared, baseline = experiment.compared, experiment.compare.baseline
     assert compared is not None
     cells = [cell_spec(experiment, {**one, **baseline}).values for one in contexts(experiment)]
@@ -159,8 +159,7 @@ def key_of(experiment: Experiment, facts: SessionFacts) -> dict[str, Any]:
 
 
 def said_by(experiment: Experiment, folder: RunFolder) -> EarlierSession | None:
-    """What a run says of each level as a whole, by the metric that decides; None if no level has
-    two repeats."""
+    """The results of a run per level, by the deciding metric; None if no level has two repeats."""
     records = folder.records(intervals=False)
     observations = Observations(experiment)
     observations.add(records)

@@ -1,9 +1,9 @@
-"""The host as a session changes it: files of the kernel, the page cache, a neighbour. One object
-for all servers of a session, since they share the host; what it changed it puts back in the end.
+"""Changes of a session to its host: kernel files, the page cache, a neighbour. All servers of a
+session share the host, so there is one such object, which reverts its changes at the end.
 
-The state of the host is looked at before and after every block, and kept with the block's runs. A
-look takes some milliseconds and stands outside of what is measured; what it finds marks a block and
-removes none.
+The state of the host is sampled before and after every block, and kept with the block's runs. A
+sample takes some milliseconds outside the measured time. Its result may mark a block, but removes
+none.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ _EVERYTHING = "3"
 
 
 class SharedHost:
-    """What is changed is noted in the host's journal before.
+    """Changes are recorded in the host's journal first.
 
     Args:
         touch: the user allowed it.
-        elsewhere: the server is on another host, so nothing that is done here touches it.
+        elsewhere: the server is on a different host, so changes to this one do not affect it.
         disk: a folder on the disk that holds the servers' data.
-        root: where /proc and /sys are.
-        journals: where the host's journal is.
+        root: the folder with /proc and /sys.
+        journals: the folder of the host's journal.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class SharedHost:
         self._rounded: dict[str, RunWarning] = {}
 
     def refuse(self, cells: Iterable[CellSpec]) -> None:
-        """Refuse what cannot be had here before anything is done; raises RequestError."""
+        """Refuse impossible requests before anything is done; raises RequestError."""
         wishes: dict[HostWish, None] = {}
         for cell in cells:
             launch = launch_of(cell.values)
@@ -105,11 +105,11 @@ class SharedHost:
         self._require_some(wishes)
 
     def bring(self, launch: Launch) -> None:
-        """Have the host as a cell wants it.
+        """Change the host as a cell wants it.
 
         Raises:
-            RequestError: the kernel does not take it.
-            ContendError: the journal cannot be had or written.
+            RequestError: the kernel refuses the value.
+            ContendError: the journal is locked or cannot be written.
         """
         self._rounded = {}
         for wish in launch.host:
@@ -125,7 +125,7 @@ class SharedHost:
 
     @property
     def neighbours(self) -> tuple[int, ...]:
-        """Processes of ours that take CPU time beside the run; raises WorkError if one ended."""
+        """contend's processes that use CPU time during a run; raises WorkError if one ended."""
         if self._neighbour is None:
             return ()
         self._neighbour.check()
@@ -223,7 +223,7 @@ class SharedHost:
         return device
 
     def _require_some(self, wishes: Iterable[HostWish]) -> None:
-        """Each setting has a file, though not each of its wishes."""
+        """Each setting needs a file, though not each of its requests does."""
         files: dict[str, int] = {}
         for wish in wishes:
             files[wish.path] = files.get(wish.path, 0) + len(self._files(wish))
@@ -246,8 +246,8 @@ def _of_setting(wish: HostWish) -> Iterator[None]:
 
 
 def _is_meant(file: Path, only: str) -> bool:
-    """Whether a file is one of those that `latency>100` leaves: by the file of that name beside
-    it."""
+    """Whether a file is meant by a condition such as `latency>100`: decided by the file of that
+    name in the same folder."""
     for sign in ("<=", ">"):
         name, found, number = only.partition(sign)
         if found:
@@ -258,26 +258,26 @@ def _is_meant(file: Path, only: str) -> bool:
 
 
 CALM_LOOKS = 3
-"""So many looks in a row that find the CPUs near: a host in a bad state is near now and then."""
+"""Consecutive samples with near CPUs that are needed: a host in a bad state has some too."""
 
 LOOK_EVERY_S = 0.5
 
 FAR_SCATTERS = (4, 9)
-"""Slices scatter two to three times as much where the CPUs are far, and the time that an answer
-of some width takes grows with the square."""
+"""If the CPUs are far apart, slices scatter two to three times as much, and the time to a given
+width grows with the square."""
 
 AskCpus = Callable[[bool], CpuState | None]
-"""How far apart the CPUs are now; True if a load from memory is measured too. None if nobody
-looks."""
+"""The present distance between the CPUs; True: measure a load from memory too. None if there is no
+measurement."""
 
 REFAULTS = "workingset_refault_file"
 
 
 class HostWatch:
-    """What the host is like around the blocks of a session.
+    """The state of the host around the blocks of a session.
 
     Args:
-        patience_s: how long it waits, in all, for them to be near one another.
+        patience_s: the total time it waits for near CPUs.
     """
 
     def __init__(
@@ -299,8 +299,8 @@ class HostWatch:
         self._refaults: int | None = None
 
     def begin_repeat(self, repeat: int) -> None:
-        """Measure a load from memory if the repeat is new: before its servers are started, since
-        that empties the caches."""
+        """Measure a load from memory if the repeat is new. This empties the caches, so it precedes
+        the start of the servers."""
         if repeat == self._repeat:
             return
         self._repeat = repeat
@@ -308,8 +308,8 @@ class HostWatch:
         self._memory_ns = None if state is None else state["memory_ns"]
 
     def promise(self, *, is_open: bool) -> None:
-        """Say what to expect if the CPUs are far apart before anything of ours runs. A run that
-        `is_open` goes on until its answer is narrow enough, or its time is up."""
+        """Warn if the CPUs are far apart before contend starts anything. A run that `is_open` goes
+        on until its answer is narrow enough, or its time is up."""
         if not self._is_far(state := self._look()):
             return
         assert state is not None
@@ -329,8 +329,8 @@ class HostWatch:
         )
 
     def wait_for_calm(self) -> float:
-        """Wait until the CPUs are near one another, or until patience is at an end; seconds that
-        it took."""
+        """Wait until the CPUs are near one another, or until patience is used up; returns the
+        seconds waited."""
         begun_s = self._clock()
         if self._patience_s <= 0 or not self._is_far(self._look()):
             return 0.0
@@ -350,7 +350,7 @@ class HostWatch:
 
     @staticmethod
     def _is_far(state: CpuState | None) -> bool:
-        """What is not known is no reason to wait."""
+        """An unknown state is not a reason to wait."""
         ns = None if state is None else distance_ns([state])
         return ns is not None and ns >= NEAR_NS_MAX
 
@@ -359,7 +359,7 @@ class HostWatch:
         self._refaults = None if self._before is None else _refaults()
 
     def after(self, records: Sequence[RunRecord]) -> list[RunRecord]:
-        """The records of the block that ended, with the state that it was measured in."""
+        """The records of the completed block, with the state of the host around it."""
         before = self._before
         if before is None:
             return list(records)
@@ -389,7 +389,7 @@ class HostWatch:
         try:
             return self._ask(memory)
         except LoadFailed:
-            return None  # That nobody knows the state is no reason not to measure.
+            return None  # Measure even if the state is unknown.
 
 
 def _refaults() -> int | None:

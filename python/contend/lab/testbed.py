@@ -1,4 +1,4 @@
-"""Where a cell is played: a server that every setting was applied to, in their order."""
+"""The server a cell runs on, with every setting applied in order."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Ready:
 
     Args:
         address: where contend-load connects.
-        env: what contend-load finds in its environment; holds the password if there is one.
+        env: environment of contend-load; holds the password if there is one.
         watch_pid: the server's process, if it runs on this host.
-        members: the servers that are the level, if it is several; the first is at `address`.
-        client: where contend-load runs.
-        probes: what the testbed knows of itself, for the record.
-        warnings: what the testbed marks the cell with.
+        members: the servers that form the level, if several; the first is at `address`.
+        client: the placement of contend-load.
+        probes: facts of the testbed, for the record.
+        warnings: marks of the testbed on the cell.
     """
 
     address: Address
@@ -56,21 +56,21 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class _Undo:
-    """How something that a setting did is undone, by a statement or otherwise; None: not at all."""
+    """How to undo an action of a setting: a statement or a function; None: impossible."""
 
     setting: Setting
     action: Callable[[], None] | str | None
 
 
 class Testbed(Target):
-    """A server that is brought from cell to cell, setting by setting; it knows none of them by
-    name. What can be done to it is up to whose it is: private, or not ours.
+    """A server that serves cell after cell, setting by setting; it knows no setting by name. Its
+    subclasses, private or not contend's own, define the possible operations.
 
     Args:
-        strict: what cannot be undone is an error, and not only the end of the copy of the data.
+        strict: a failure to undo is an error; otherwise it only discards the copy of the data.
         lines: makes delay lines; None if no cell wants one.
-        conditions: looks at the tables; None if nobody does.
-        shared: the host that this and other testbeds are on; None if it is not looked at.
+        conditions: checks the tables; None for no checks.
+        shared: the host that this and other testbeds are on; None if it is not watched.
     """
 
     def __init__(
@@ -103,31 +103,33 @@ class Testbed(Target):
         self._notes: dict[str, object] = {}
         self._shape_launch: Callable[[Launch], None] = lambda _launch: None
 
-    # --- what is done to a server of some kind ---
+    # --- operations on any kind of server ---
 
     @abstractmethod
     def usable(self) -> bool:
-        """It runs, on data that are as they were made."""
+        """Whether it runs, on data in their original state."""
 
     @abstractmethod
     def renew(self, cell: CellSpec, launch: Launch) -> None:
-        """Other data, or the same anew, under a server that is started on them."""
+        """Replace the data, even by the same, and start a server on them."""
 
     def restart(self, cell: CellSpec, launch: Launch) -> None:
-        """The same data under a server that is started anew. Nothing, if that is not ours to do."""
+        """Restart the server on the same data. Does nothing to a server that is not contend's
+        own."""
 
     def remember(self, undos: Sequence[str]) -> None:
-        """Statements that undo what is in force, to be run in the end even if the lab dies."""
+        """Keep the statements that undo present changes, to be run at the end even if the lab
+        dies."""
 
     def unlock_files(self) -> None:
-        """Nothing, where none are locked."""
+        """Does nothing if no files are locked."""
 
     @abstractmethod
     def tables(self) -> tuple[Connection[Any], str]:
         """A connection of its own to the server, and the database of the tables."""
 
     def unthrottled(self) -> AbstractContextManager[None]:
-        """No CPU quota of ours holds the server back in it."""
+        """A context in which no CPU quota of contend's limits the server."""
         return nullcontext()
 
     @abstractmethod
@@ -135,34 +137,34 @@ class Testbed(Target):
         """The caches that these options size may be empty."""
 
     def keep_data(self) -> None:
-        """The next cell goes on with the tables as they are, although they were written to."""
+        """Let the next cell use the same tables, although they were written to."""
 
     @abstractmethod
     def ready(self, cell: CellSpec) -> Ready: ...
 
     @abstractmethod
     def death(self) -> ContendError | None:
-        """How the server ended, if it did although nobody asked it to; told once."""
+        """How the server ended, if it did without a request; reported once."""
 
     @abstractmethod
     def leave(self) -> None:
-        """Leave nothing of the server behind that is not kept on purpose."""
+        """Remove all traces of the server that need not be kept."""
 
     # --- from cell to cell ---
 
     def start_anew(self, shape_launch: Callable[[Launch], None]) -> None:
-        """Have the next cell find a server that was started for it; `shape_launch` has the last
-        word on how."""
+        """Let the next cell find a server started for it; `shape_launch` makes the last changes to
+        the launch."""
         self._cell = None
         self._shape_launch = shape_launch
 
     def spoil_data(self) -> None:
-        """The next cell finds tables that were made anew, even if nothing wrote here."""
+        """Let the next cell find new tables, even if nothing wrote to these."""
         if self.own:
             self.expect_writes()
 
     def set(self, cell: CellSpec, seed: int = 0) -> Ready:
-        """Make everything as the cell wants it; `seed` is that of the queries of its run."""
+        """Apply all settings of the cell; `seed` is that of the queries of its run."""
         self._seed = seed
         before = self._cell
         need = self._need(cell)
@@ -218,14 +220,14 @@ class Testbed(Target):
             self.close()
             return
         try:
-            # Who presses Ctrl-C does not wait for whole tables to be read.
+            # After Ctrl-C the user does not want to wait for reads of whole tables.
             self.close(look_back=not isinstance(error, KeyboardInterrupt))
         except ContendError as stuck:
             self._listen(Notice(stuck.in_full))
 
     def close(self, *, look_back: bool = True) -> None:
-        """Look at the tables a last time, if wanted, and leave nothing behind."""
-        # What cannot be undone here stays noted by the server, which tries again and names it.
+        """Check the tables a last time, if requested, and remove all traces."""
+        # Failures to undo stay in the journal of the server, which tries again and names them.
         try:
             if look_back:
                 self._look_back(is_end=True)
@@ -243,7 +245,7 @@ class Testbed(Target):
                 self._lines.close()
             self.leave()
 
-    # --- what settings do ---
+    # --- operations of settings ---
 
     def set_globals(self, values: Mapping[str, Level]) -> None:
         connection, _database = self.tables()
@@ -254,7 +256,7 @@ class Testbed(Target):
 
     def set_session(self, values: Mapping[str, Level]) -> None:
         self._session = tuple(assignment(name, value, "SESSION") for name, value in values.items())
-        # What a server refuses is said once, and not by every connection of a load.
+        # A refusal of the server is reported once, not by every connection of a load.
         for statement in self._session:
             self.execute(statement)
 
@@ -263,7 +265,7 @@ class Testbed(Target):
         try:
             return self.execute(statement)
         except BaseException as error:
-            # Of another end than a refusal nobody knows what it did.
+            # If it was not refused, its effect is unknown.
             if self.own or isinstance(error, StatementFailed):
                 self._undos.pop()
                 self._remember()
@@ -289,9 +291,8 @@ class Testbed(Target):
     # --- how ---
 
     def _is_seen_loaded(self) -> bool:
-        """Whether tables that were made alike were looked at before. A copy is what was stored, by
-        its checksums, and a look at it can take half a minute through a front that is far from its
-        backends."""
+        """Whether tables made in the same way were checked before. Checksums verify each copy, and
+        a check can take half a minute through a front that is far from its backends."""
         cell = self._data_of
         if cell is None or not self.own:
             return False
@@ -304,7 +305,7 @@ class Testbed(Target):
         return max(setting.between(before.values, after.values) for setting in self._settings)
 
     def _look_back(self, *, is_end: bool) -> None:
-        """Look at the tables that the last run left, before something else is done to them."""
+        """Check the tables after the last run, before they are changed again."""
         if self._cell is not None and (is_end or self._check == EACH_RUN) and self._check != NEVER:
             self._look("end" if is_end else "run")
 
@@ -316,7 +317,7 @@ class Testbed(Target):
                 self._conditions.look(self.tables, cell.data, when, settings)
 
     def _apart(self, ready: Ready) -> Ready:
-        """The same server, asked by way of a delay line if it is to be far away."""
+        """The same server, through a delay line if it is to be far away."""
         if self._round_trip_s is None:
             return ready
         assert self._lines is not None
@@ -346,7 +347,7 @@ class Testbed(Target):
         if before is None or not self.usable():
             return Need.DATA
         need = self._between(before, cell)
-        # After a cell that could not be set up nobody knows what the server works with.
+        # After a cell that could not be set up, the server's settings are unknown.
         return need if self._cell is not None else max(need, Need.RESTART)
 
     def _is_due(
@@ -360,8 +361,8 @@ class Testbed(Target):
         )
 
     def _undo(self, settings: Sequence[Setting], need: Need) -> bool:
-        """Undo what these settings did, the last first, unless it goes with what is thrown away;
-        whether the data are as they were made."""
+        """Undo the changes of these settings, the last first, unless they end with discarded data
+        or servers; returns whether the data are in their original state."""
         theirs = [undo for undo in self._undos if undo.setting in settings]
         if not theirs:
             return True
@@ -401,13 +402,12 @@ class Testbed(Target):
         self.remember([*self._stuck, *due])
 
     def _give_up(self) -> None:
-        """Undo all that was applied, because the next cell cannot go on from here."""
+        """Undo all settings, because the next cell cannot continue from here."""
         if not self._undo(list(self._settings), Need.NOTHING):
             self._data_of = None
 
     def _values_to_note(self, cell: CellSpec) -> dict[str, object]:
-        """What the cell has otherwise than usual, as far as neither its plan nor its dataset says
-        it."""
+        """The cell's unusual values that neither its plan nor its dataset contains."""
         return {
             setting.path: cell[setting.path]
             for setting in self._settings

@@ -1,7 +1,7 @@
-"""How long what is asked takes, found before slices are cut: a slice that no statement fits into
-says nothing.
+"""Durations of statements, measured before slices are cut: a slice shorter than a statement gives
+no result.
 
-Only what a user wrote is timed. What contend asks of tables of its own takes microseconds.
+Only the user's own statements are timed. contend's own take microseconds.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from contend.settings.plan_keys import SCHEMA_OF, SCRIPT, STATEMENTS
 from contend.spec import CellSpec, is_file
 
 AGAIN_S = 0.5
-"""What takes no longer than this is asked again: the first time it may have found cold caches."""
+"""Faster statements are repeated: the first time may have met cold caches."""
 
 TIMES_AGAIN = 3
 
 
 TIMED_S_MAX = 600.0
-"""Whatever takes longer is not waited for."""
+"""Slower statements are not awaited."""
 
 
 def is_timed(cell: CellSpec) -> bool:
@@ -54,7 +54,7 @@ def event_times(
         try:
             whole = load.run(plan, env=env, on_event=lambda _event: None)
         except LoadFailed:
-            # The block that is made next says what is wrong.
+            # The next block will report the error.
             return []
         return [times_of(arm["done"]) for arm in whole["arms"]]
 
@@ -68,7 +68,7 @@ def event_times(
     found = time(once)
     slowest = _slowest(found)
     if len(slowest) > 1:
-        # A mix may have statements that come once in a thousand times.
+        # A mix may have statements that occur once in a thousand times.
         for kind in slowest:
             have = [arm for arm, times in zip(once, found, strict=True) if kind in times]
             asked = [replace(arm, cell=_only(arm.cell, kind)) for arm in have]
@@ -85,7 +85,7 @@ def _slowest(of_arms: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def times_of(done: Done) -> dict[str, float]:
-    """Median seconds of each kind of event, 0 of one that did not come; by the name of the kind,
+    """Median seconds of each kind of event, 0 for one that did not occur; by the name of the kind,
     which is empty if there is only one."""
     kinds = {kind["name"]: kind["latency_us"] for kind in done.get("kinds", ())}
     found = {name: times["p50"] / 1e6 for name, times in kinds.items()}

@@ -1,9 +1,9 @@
-"""Every start of an experiment tried before anything is loaded: a private server on an empty
-folder, a server that is not ours by asking whether it would take the options.
+"""Tries every start of an experiment before anything is loaded: starts a private server on an empty
+folder, and asks a server that is not contend's own whether it would take the options.
 
-What a server rejects, and what a statement of `setup` has wrong, shows there within a second or
-two; with the data of the experiment it would show after minutes of loading, or in the middle of the
-night. What was accepted once is not tried again.
+Options that a server rejects, and mistakes in statements of `setup`, appear there within a second
+or two; with the data they would appear after minutes of loading, or in the middle of the night.
+Accepted starts are not tried again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _OPTIONS = "server.options."
 _STATEMENTS = (_SETUP, "server.globals", "server.session", "server.before_run")
 
 _SHOWN = 60
-"""So many characters of a value are shown: an optimizer_switch has a thousand."""
+"""Number of characters of a value that are shown: an optimizer_switch has a thousand."""
 
 ProgramOf = Callable[[CellSpec], PrivateProgram]
 
@@ -58,13 +58,13 @@ def try_starts(
     listen: Listener,
     exact: bool = False,
 ) -> None:
-    """Start a server as each of the cells wants it, on an empty folder.
+    """Start a server with the options of each cell, on an empty folder.
 
     Args:
         program_of: the server of a cell, whose folder is empty.
-        kept: a folder that remembers what was accepted, and what the server made of it.
-        exact: a compared value that the server changes is refused, and levels that it does not
-            tell apart.
+        kept: a folder with the accepted starts, and the values that the server changed.
+        exact: refuse a compared value that the server changes, and levels that it does not
+            distinguish.
 
     Raises:
         RequestError: an option, a wrapper or a statement is refused.
@@ -128,7 +128,7 @@ def _try(
 
 
 def _refuse_changed(changed: Sequence[str]) -> None:
-    """What a server takes otherwise than it was asked would go by a wrong name in the answer."""
+    """A value that the server changed would have a wrong name in the answer."""
     if changed:
         raise RequestError(
             f"the server changes {', '.join(changed)}",
@@ -137,11 +137,11 @@ def _refuse_changed(changed: Sequence[str]) -> None:
 
 
 Start = tuple[CellSpec, ServerIdentity, Mapping[str, Any]]
-"""A cell, its server, and what was kept of the trial."""
+"""A cell, its server, and the stored result of the trial."""
 
 
 def _differ_as_compared(experiment: Experiment, one: CellSpec, other: CellSpec) -> bool:
-    """Whether two cells differ in nothing but the options that are compared."""
+    """Whether two cells differ only in the compared options."""
     path = next(iter(experiment.compare.baseline), "")
     name = path.removeprefix(_OPTIONS)
 
@@ -154,8 +154,8 @@ def _differ_as_compared(experiment: Experiment, one: CellSpec, other: CellSpec) 
 
 
 def _refuse_same(experiment: Experiment, one: Start, other: Start) -> None:
-    """Levels whose options leave the server with the same variables would be compared for
-    nothing. What an option without a variable does nobody sees, so it counts as a difference."""
+    """Comparing levels that leave the server with the same variables is useless. The effect of an
+    option without a variable is invisible, so it counts as a difference."""
     kind = one[1]["kind"]
     cells = one[0], other[0]
     options, others = (launch_of(cell.values).options_of(kind) for cell in cells)
@@ -182,7 +182,7 @@ def _refuse_same(experiment: Experiment, one: Start, other: Start) -> None:
 
 
 def _with_levels(experiment: Experiment, cell: CellSpec) -> str:
-    """Which of the starts it was; nothing if all are alike."""
+    """A description of the start; empty if all are alike."""
     levels = []
     for factor in experiment.factors:
         setting = next((one for one in TRIED if factor.path.startswith(one.path)), None)
@@ -205,7 +205,7 @@ def _is_statement(error: BaseException | None) -> bool:
 
 
 def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
-    """A cell for each way to start a server that could be refused, those on one server together."""
+    """A cell for each way to start a server that could be refused, grouped by server."""
     starts: dict[str, CellSpec] = {}
     for cell in cell_specs(experiment):
         if cell.data.schema == SCRIPT_SCHEMA or imported_name(cell.data.schema) is not None:
@@ -217,7 +217,7 @@ def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
 
 
 def _asked(cell: CellSpec) -> str:
-    """What makes a start differ from another one."""
+    """The properties in which starts differ."""
     data, tables = cell.data, []
     if any(cell[path] for path in _STATEMENTS):
         tables = [data.schema, data.engine, data.table_options, data.tables, data.own]
@@ -226,20 +226,20 @@ def _asked(cell: CellSpec) -> str:
 
 def _digest(cell: CellSpec, program_of: ProgramOf) -> str:
     identity = dict(program_of(cell).identity)
-    # 3: the file has what the server changed, and all of its variables.
+    # 3: the file has the values that the server changed, and all of its variables.
     return hashlib.sha256(f"3 {identity} {_asked(cell)}".encode()).hexdigest()
 
 
 def rehearse_options(server: ExistingServer, experiment: Experiment, *, exact: bool) -> None:
-    """Refuse an option that the server would not take, and variables that name places outside its
+    """Refuse options that the server would not take, and variables that name places outside its
     folder; nothing on it is changed.
 
     Args:
         exact: a value that the server would change is refused too.
 
     Raises:
-        RequestError: it has no such variable, does not change it while it runs, or refuses or
-            changes the value.
+        RequestError: it has no such variable, cannot change it while it runs, or refuses or changes
+            the value.
     """
     cells = list(cell_specs(experiment))
     for cell in cells:
@@ -278,6 +278,6 @@ def rehearse_options(server: ExistingServer, experiment: Experiment, *, exact: b
 
 
 def _compared(experiment: Experiment) -> str:
-    """The option that is compared; empty if something else is."""
+    """The compared option; empty if something else is compared."""
     path = next(iter(experiment.compare.baseline), "")
     return normal_name(path.removeprefix(_OPTIONS)) if path.startswith(_OPTIONS) else ""

@@ -1,15 +1,15 @@
-"""All runs of a plan, one after another, each stored the moment it ends; what is measured next, and
-when it is enough.
+"""Makes all runs of a plan, one after another, and stores each when it ends; chooses the next run,
+and decides when to stop.
 
-A repeat is the unit that the answer rests on: in slices a set of freshly started servers that is
-taken through all contexts. Without a limit of its own an experiment makes `compare.repeats` of
-them; with one it goes on repeat by repeat until the answer is narrow enough or the time is up. A
-run of treatments measures those of a candidate until it is decided, and is over too if all are.
+A repeat is the unit of replication: in slices, a set of freshly started servers that goes through
+all contexts. Without a limit of its own an experiment makes `compare.repeats` of them; with one it
+continues until the answer is narrow enough or the time is up. A run of treatments measures those of
+a candidate until it is decided, and also ends when all are.
 
-What fails is recorded and the walk goes on, because one bad cell must not cost a night's work.
-It ends where going on is of no use: nothing was measured yet and the first cell cannot be set up;
-the first block, which holds every compared level, has a level that is refused; the data cannot be
-had; or one run after another fails.
+Failures are recorded and the walk continues, because one bad cell must not cost a night's work. It
+ends where continuing is useless: nothing was measured yet and the first cell cannot be set up; the
+first block, which holds every compared level, has a level that is refused; the data are not
+available; or one run after another fails.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from contend.why.tried import open_treatments, tried_of, why_decided
 
 
 class Schedule:
-    """Hands out block by block, and adds repeats as long as the experiment wants more.
+    """Hands out one block at a time, and adds repeats while the experiment wants more.
 
     Args:
-        design: in slices a block is made at once.
+        design: in slices, all runs of a block are made together.
     """
 
     def __init__(
@@ -65,12 +65,12 @@ class Schedule:
         before = folder.ended()
         self._ended = {run.run for run in before}
         self.effort = Effort(experiment, design, clock, spent_s=_spent_s(before))
-        # What fixed numbers of runs have come to decides nothing.
+        # Results of a fixed number of runs decide nothing.
         if before and (design.in_slices or is_open(experiment)):
             self.effort.observations.add(folder.records())
         self._repeat = 0
         self._treatments: frozenset[Level] | None = None
-        """Those that are still measured, in a run of treatments; None: all of them."""
+        """Treatments that are still measured; None: all of them."""
 
     @property
     def blocks(self) -> int:
@@ -82,7 +82,7 @@ class Schedule:
 
     @property
     def left_s(self) -> float | None:
-        """How long the rest takes; None if nobody knows, or if runs of their own are counted."""
+        """Duration of the rest; None if unknown, or if separate runs are counted."""
         if is_open(self._experiment):
             return self.effort.more_s
         if not self._design.in_slices:
@@ -94,8 +94,8 @@ class Schedule:
         return run.block == self._planned[0].block
 
     def next(self) -> list[Planned]:
-        """The runs that are made next: those of a block in slices, else one. None at the end,
-        which is stored with its reason."""
+        """The next runs: those of a block in slices, else one. At the end, which is stored with its
+        reason, an empty list."""
         if self.effort.is_long and is_open(self._experiment):
             self._drop_second_blocks()
         run = next((each for each in self._planned if each.run not in self._ended), None)
@@ -125,7 +125,7 @@ class Schedule:
         return [each for each in self._planned if each.block == run.block]
 
     def _drop_second_blocks(self) -> None:
-        """The first repeat was planned before it was known that its slices are long."""
+        """The first repeat was planned before its slices were known to take long."""
         seen: dict[CellKey, int] = {}
         second = []
         for run in self._planned:
@@ -145,7 +145,7 @@ class Schedule:
         if not is_open(self._experiment):
             return "every planned run was made" if run is None else None
         if not self._ended:
-            # That the time suffices for one look was seen to before.
+            # An earlier check showed that the time suffices for one look.
             return None
         left = {each.repeat for each in self._planned if each.run not in self._ended}
         made = sorted({each.repeat for each in self._planned} - left)
@@ -157,8 +157,8 @@ class Schedule:
         return f"{seen.reason}: {seen.words()}"
 
     def _why_decided(self, repeats: int) -> str | None:
-        """Why a run of treatments is over before its time; None of any other. What is
-        decided by now is measured no longer."""
+        """Why a run of treatments ends early; None for other runs. Decided treatments are measured
+        no longer."""
         if "why" not in self._folder.meta().facts:
             return None
         if self._treatments is not None and repeats not in LOOKS_AT_WHY:
@@ -174,7 +174,7 @@ class Schedule:
 
 
 def _spent_s(ended: Sequence[Ended]) -> float:
-    """What earlier sessions have measured: their blocks from begin to end."""
+    """Time that earlier sessions measured: their blocks from begin to end."""
     spans: dict[int, list[Ended]] = {}
     for run in ended:
         spans.setdefault(run.block, []).append(run)
@@ -185,14 +185,14 @@ def _spent_s(ended: Sequence[Ended]) -> float:
 
 
 NO_DATA = (NoRoomForDataset, LoadingDeclined, LoadingFailed)
-"""To try again for the next run would load for minutes to fail again."""
+"""The next run would load for minutes and fail again."""
 
 FAILURES_MAX = 5
-"""Blocks in a row without a result after which the walk ends; a run of its own counts as one, and
-the first try of a treatment as none."""
+"""Blocks in a row without a result after which the walk ends; a separate run counts as one, and the
+first try of a treatment does not count."""
 
 NOT_UNDERSTOOD = frozenset({1054, 1064, 1146, 1305})
-"""A server's codes of statements that name no column, table or function of its own, or are none."""
+"""Error codes of servers for wrong syntax, or an unknown column, table or function."""
 
 
 def walk(
@@ -206,12 +206,12 @@ def walk(
     """Make every run that the schedule hands out.
 
     Args:
-        watch: looks at the host around each block; if there is none, nobody does.
+        watch: samples the host around each block; the default samples nothing.
 
     Raises:
         WorkError: several blocks in a row gave no result.
-        ContendError: the server or its data cannot be had as the experiment wants them. Nothing
-            is recorded of that run, so that it is made when the cause is gone.
+        ContendError: the server or its data cannot be provided as the experiment wants them. That
+            run is not recorded, so that it is made once the cause is gone.
     """
     watch = watch or HostWatch()
     measured = any(run.status == "ok" for run in folder.ended())
@@ -260,7 +260,7 @@ def walk(
 
 def _is_first_try(run: Planned) -> bool:
     """Whether the run is the first one of a treatment, which may be refused for a reason of its own
-    that says nothing of the others."""
+    that does not affect the others."""
     return run.repeat == 1 and run.cell.get(TREATMENT.path, UNTREATED) != UNTREATED
 
 
@@ -279,10 +279,10 @@ def _must_be_understood(records: list[RunRecord]) -> None:
 def _must_have_metrics(
     experiment: Experiment, first: list[RunRecord], planned: Sequence[Planned]
 ) -> None:
-    """What is to be compared and is not recorded is better told after one run than after all.
+    """Missing metrics are reported after one run rather than after all.
 
     A counter that did not change is not recorded, so it may be missing at some of the levels: one
-    that no run of the first block has is taken for a wrong name.
+    that is missing in every run of the first block counts as a wrong name.
     """
     whole = len(first) == sum(run.block == planned[0].block for run in planned)
     for name in experiment.compare.metric:
@@ -304,8 +304,8 @@ def _attempt(
     measured: bool,
     first: bool,
 ) -> list[RunRecord]:
-    """The records of these runs. Trouble in preparing a testbed costs them alone if something was
-    measured before; what is refused in the first block is refused in all."""
+    """The records of these runs. If something was measured before, an error in preparing a testbed
+    fails only these runs; a refusal in the first block ends all."""
     started_at = now()
     ready = False
 
@@ -320,7 +320,7 @@ def _attempt(
         schedule.effort.ready()
         watch.before()
         records = watch.after(runner.measure(runs, readies))
-        # Of several servers one may have gone while the others went on: that is no figure of all.
+        # If one of several servers ended, the figure does not cover all of them.
         if (death := runner.death()) is not None:
             return without(death, death)
         return records

@@ -1,4 +1,4 @@
-"""The seam to contend-load: start it, hand it a plan, read its outcomes.
+"""The interface to contend-load: start it, hand it a plan, read its outcomes.
 
 The lab sees only the `LoadDriver` protocol, so its tests need no process.
 """

@@ -1,6 +1,6 @@
-"""What contend-load is asked beside a run: which engine it takes for a plan, how far CPUs and
-memory nodes are apart, what a script is and whether anything in a plan is wrong, `prepare` of a
-script; and to fill the tables of a schema: made, loaded from a seed, keys built."""
+"""Questions to contend-load besides runs: its engine for a plan, distances of CPUs and memory
+nodes, facts about a script, errors in a plan, `prepare` of a script. And the fill of a schema's
+tables: made, loaded from a seed, keys built."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from contend.spec.model import DataSpec
 
 ASK_S = 60.0
 WORK_S = 24 * 3600.0
-"""Of a fill, and of a script's own prepare."""
+"""Limit of a fill, and of a script's own prepare."""
 
 SILENCE_S = 900.0
-"""A fill that says nothing for so long hangs. It reports its progress several times a second."""
+"""Silence after which a fill counts as hanging. It reports its progress several times a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientEngine:
-    """The way bytes get in and out of the sockets.
+    """The engine that moves bytes in and out of the sockets.
 
     Args:
         refused: why it is not io_uring, if the kernel refused that.
@@ -39,7 +39,7 @@ class ClientEngine:
 
 
 def ask_engine(program: Path, plan: Mapping[str, Any]) -> ClientEngine:
-    """What the contend-load at `program` takes for `plan`: what the plan names, or its choice.
+    """The engine of the contend-load at `program` for `plan`: the plan's, or its own choice.
 
     Raises:
         RequestError: the plan cannot have the engine that it names.
@@ -53,8 +53,8 @@ def ask_engine(program: Path, plan: Mapping[str, Any]) -> ClientEngine:
 
 
 def cpus_together(program: Path) -> float:
-    """How much all CPUs of this host do at once, in what one of them does alone: the number of
-    CPUs if each is a core of its own.
+    """Capacity of all CPUs of this host at once, in units of one of them alone: the number of CPUs
+    if each is a core of its own.
 
     Raises:
         LoadFailed: contend-load could not measure it.
@@ -64,8 +64,8 @@ def cpus_together(program: Path) -> float:
 
 
 def cpu_state(program: Path, *, memory: bool = False) -> CpuState:
-    """How far apart the CPUs of this host are now; of many CPUs, some of the pairs, always the
-    same ones. `memory` measures a load from memory too, which empties the caches.
+    """The present distance between the CPUs of this host; with many CPUs, for a fixed selection of
+    pairs. `memory` measures a load from memory too, which empties the caches.
 
     Raises:
         LoadFailed: contend-load could not measure it.
@@ -76,8 +76,8 @@ def cpu_state(program: Path, *, memory: bool = False) -> CpuState:
 
 
 def memory_nodes(program: Path) -> NodeMatrix:
-    """How far the memory of each node of this host is from each node. A host of one node takes some
-    tenths of a second, one of many at most some ten.
+    """The distance of each node's memory from each node of this host. With one node it takes some
+    tenths of a second, with many nodes at most some ten seconds.
 
     Raises:
         LoadFailed: contend-load could not measure it.
@@ -87,17 +87,17 @@ def memory_nodes(program: Path) -> NodeMatrix:
 
 
 class ScriptProcess:
-    """contend-load at `program`, asked about the workload of a plan."""
+    """Queries contend-load at `program` about the workload of a plan."""
 
     def __init__(self, program: Path) -> None:
         self.program = program
 
     def describe(self, plan: Mapping[str, Any]) -> dict[str, Any]:
-        """What the script is: whether it is bundled, has a prepare, which files its body loads, and
-        which options it takes.
+        """Facts about the script: whether it is bundled, has a prepare, the files that its body
+        loads, and its options.
 
         Raises:
-            RequestError: there is no such script, it has a mistake, or an option is none of its.
+            RequestError: there is no such script, it has a mistake, or it does not know an option.
         """
         lines, code, tail = _answer([str(self.program), "script", "-"], plan)
         _require_accepted("script", code, tail)
@@ -105,10 +105,10 @@ class ScriptProcess:
         return described
 
     def check(self, plan: Mapping[str, Any]) -> None:
-        """Let the plan be read, and all be made that needs no server.
+        """Check the plan, and all of its parts that need no server.
 
         Raises:
-            RequestError: something in it is wrong.
+            RequestError: a part of it is wrong.
         """
         _, code, tail = _answer([str(self.program), "run", "-", "--check"], plan)
         _require_accepted("workload", code, tail)
@@ -117,7 +117,7 @@ class ScriptProcess:
         """Run the script's own prepare; the database is made if it does not exist.
 
         Raises:
-            LoadFailed: it failed, and says where.
+            LoadFailed: it failed; the error names the place.
         """
         argv = [str(self.program), "script", "-", "--prepare", "--create-database"]
         _last(*_answer(argv, plan, limit_s=WORK_S, env=env), "prepared")
@@ -130,7 +130,7 @@ def _answer(
     limit_s: float = ASK_S,
     env: Mapping[str, str] | None = None,
 ) -> tuple[list[bytes], int, str]:
-    """The lines that contend-load answers, its exit code, and the end of what it says to people."""
+    """The output lines of contend-load, its exit code, and the end of its messages."""
     with Child(argv, env or {}) as child:
         if plan is not None:
             child.send(json.dumps(plan).encode())
@@ -143,7 +143,7 @@ def _last(lines: list[bytes], code: int, tail: str, done: str) -> dict[str, Any]
 
 
 def _require_accepted(what: str, code: int, tail: str) -> None:
-    """Raise what contend-load refused, in its own words."""
+    """Raise the refusal of contend-load, with its own text."""
     if code == 0:
         return
     lines = [line for line in tail.splitlines() if line.startswith(f"{PROGRAM}: ")]
@@ -158,10 +158,10 @@ OnProgress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class FillResult:
-    """What was filled.
+    """The result of a fill.
 
     Args:
-        warnings: what was slower or other than it should be, in words.
+        warnings: texts about slow or unusual steps.
     """
 
     rows: int
@@ -169,7 +169,7 @@ class FillResult:
 
 
 class FillProcess:
-    """contend-load at `program`, run once a dataset."""
+    """contend-load at `program`, run once per dataset."""
 
     def __init__(self, program: Path) -> None:
         self.program = program
@@ -184,17 +184,17 @@ class FillProcess:
         env: Mapping[str, str] | None = None,
         on_progress: OnProgress,
     ) -> FillResult:
-        """Make the tables and fill them. No table of their names may be there.
+        """Make the tables and fill them. Tables of these names must not exist.
 
         Args:
             address: the server and the database, which is made if it does not exist.
-            mark: in the comments of the tables when they are filled; see `servers.marks`.
-            pipe_folder: a folder that a server on this host can read; through a pipe in it rows
-                reach MyISAM twice as fast as over the connection.
-            env: added to the environment; where a password goes.
+            mark: in the comments of the filled tables; see `servers.marks`.
+            pipe_folder: a folder that a server on this host can read; rows reach MyISAM through a
+                pipe in it twice as fast as over the connection.
+            env: added to the environment, for a password.
 
         Raises:
-            LoadFailed: the server refused something, or went silent.
+            LoadFailed: the server refused a statement, or went silent.
         """
         argv = [str(self.program), "fill", *fill_arguments(data, address, mark, pipe_folder)]
         result: dict[str, Any] | None = None
@@ -212,7 +212,7 @@ class FillProcess:
 def fill_arguments(
     data: DataSpec, address: Address, mark: str, pipe_folder: Path | None
 ) -> list[str]:
-    """The arguments that tell contend-load what to fill. No password is among them."""
+    """The arguments for contend-load that define the fill. They never hold a password."""
 
     def has(key: str) -> bool:
         return key in data.known.keys

@@ -1,12 +1,12 @@
 """The ceilings of contend-load on this host: rounds against the null server, which answers at once,
-so that what is reached is the client's own; and the small readable file, one for each host and
-program, that keeps them.
+so that the client itself is the limit; and the small readable file, one per host and program, that
+keeps them.
 
     calibration = ensure(shapes, program=…, cache=…, effort=QUICK, tell=…)
     calibration.of(shape_of(plan))      # the Ceiling that a run of this plan is compared with
 
-What is kept of this host and program is not measured again; what is measured is kept if the host
-was quiet meanwhile.
+Kept ceilings of this host and program are not measured again; new ones are kept if the host was
+quiet meanwhile.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ _FACTS = (
     "kernel.release",
     "kernel.mitigations",
 )
-"""Facts that decide what a system call and a wake-up cost. One that changes makes another host."""
+"""Facts that decide the cost of a system call and a wake-up. A change means a different host."""
 
 
 def this_host(facts: Mapping[str, Any] | None = None) -> ClientHost:
-    """The host that we are on."""
+    """The host of this process."""
     facts = host.facts() if facts is None else facts
     known = {name: fact(facts, name) for name in _FACTS}
     text = json.dumps(["contend calibration", known], sort_keys=True)
@@ -91,7 +91,7 @@ _MEND = "`contend calibrate` measures anew and replaces it."
 
 
 class DamagedCalibration(WorkError):
-    """The file cannot be used: it is damaged, of another format, or of another host or program."""
+    """The file cannot be used: it is damaged, or of a different format, host or program."""
 
 
 def folder_of(cache: Path) -> Path:
@@ -99,12 +99,12 @@ def folder_of(cache: Path) -> Path:
 
 
 def path_of(cache: Path, host: ClientHost, program: ClientProgram) -> Path:
-    """The file of this host and this program, there or not."""
+    """The file of this host and this program, which need not exist."""
     return folder_of(cache) / f"{host.id}-{program.sha256[:12]}.json"
 
 
 def read(path: Path, host: ClientHost, program: ClientProgram) -> Calibration:
-    """What is kept; nothing if there is no file. Raises DamagedCalibration."""
+    """The kept ceilings; empty if there is no file. Raises DamagedCalibration."""
     try:
         document = json.loads(path.read_bytes().decode("utf-8"))
         if document["format"] != FORMAT:
@@ -127,7 +127,7 @@ def read(path: Path, host: ClientHost, program: ClientProgram) -> Calibration:
 
 
 def write(path: Path, calibration: Calibration) -> None:
-    """Replace the file by a rename: it is whole at any time."""
+    """Replace the file by a rename: it is always complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     document = {
         "format": FORMAT,
@@ -154,7 +154,7 @@ def write(path: Path, calibration: Calibration) -> None:
 
 
 def _ceiling_from(entry: dict[str, Any]) -> Ceiling:
-    """Raises ValueError, KeyError or TypeError if it makes no sense."""
+    """Raises ValueError, KeyError or TypeError if it is malformed."""
     columns = [[_checked(value) for value in entry["rounds"][name]] for name in FIGURES]
     rounds = tuple(Round(*values) for values in zip(*columns, strict=True))
     known = entry["transport"] in ("socket", "tcp") and entry["engine"] in ENGINES
@@ -183,18 +183,18 @@ def _checked(value: object) -> float:
 
 
 START_LIMIT_S = 24 * 3600.0
-"""Until the null server is told to stop it may serve."""
+"""Limit of the null server's life, if it is not stopped before."""
 
 ROUND_START_S = 0.05
 """Starting the client and connecting."""
 
 OnRound = Callable[[int, int], None]
-"""Called with how many of how many rounds are made."""
+"""Called with the number of completed rounds and of all rounds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much is measured: rounds of each shape, and how long each warms up and measures."""
+    """Rounds of each shape in a calibration, and times of its warm-up and measurement."""
 
     rounds: int
     warmup_s: float
@@ -202,13 +202,13 @@ class Extent:
 
     @property
     def seconds(self) -> float:
-        """About how long one shape takes in all its rounds."""
+        """Approximate duration of all rounds of one shape."""
         return self.rounds * (self.warmup_s + self.measure_s + ROUND_START_S)
 
 
 CAREFUL = Extent(rounds=5, warmup_s=0.1, measure_s=0.5)
 QUICK = Extent(rounds=4, warmup_s=0.03, measure_s=0.12)
-"""What a run affords before it begins: some seconds for a recipe."""
+"""A quick calibration before a run: some seconds for a recipe."""
 
 
 def _measure(
@@ -220,8 +220,8 @@ def _measure(
 ) -> list[Ceiling]:
     """The ceilings of all shapes at one null server.
 
-    Every round goes through all shapes, so that a slow change of the host falls on all alike. A
-    shape whose every round was starved (not one answer) is left out.
+    Every round goes through all shapes, so that a slow change of the host affects all alike. A
+    shape that was starved in every round (not one answer) is left out.
     """
     rounds: dict[RunShape, list[Round]] = {shape: [] for shape in shapes}
     workers: dict[RunShape, int] = {}
@@ -284,13 +284,13 @@ def _round(done: Done) -> list[Round]:
 
 
 def _figure(value: float) -> float:
-    """With the digits that are kept, so that what was measured and what is read are the same."""
+    """Rounded to the stored digits, so that measured and stored values are equal."""
     return float(f"{value:.6g}")
 
 
 @contextlib.contextmanager
 def watched() -> Iterator[list[str]]:
-    """What disturbed the host meanwhile, in words; the list is filled at the end."""
+    """Disturbances of the host meanwhile, as texts; the list is filled at the end."""
     before, own_before_s = host.pressure(), host.own_cpu_s()
     warnings: list[str] = []
     yield warnings
@@ -300,13 +300,13 @@ def watched() -> Iterator[list[str]]:
 
 
 def stored(program: Path, cache: Path) -> Calibration:
-    """What is kept of this host and this program. Raises DamagedCalibration."""
+    """The kept ceilings of this host and this program. Raises DamagedCalibration."""
     host, program_is = this_host(), this_program(program)
     return read(path_of(cache, host, program_is), host, program_is)
 
 
 def writable(program: Path, cache: Path, notice: Callable[[str], None]) -> Calibration:
-    """As `stored`, to add to: a file that cannot be used is told of, and will be replaced."""
+    """Like `stored`, for additions: an unusable file is reported, and will be replaced."""
     try:
         return stored(program, cache)
     except DamagedCalibration as error:
@@ -352,9 +352,9 @@ def ensure(
     tell: OnRound,
     notice: Callable[[str], None],
 ) -> Calibration:
-    """What is kept, with all of `shapes` in it: those that are missing are measured.
+    """The kept ceilings, completed by measuring the missing ones of `shapes`.
 
-    They are kept if the host was quiet meanwhile. A neighbour lowers a ceiling, and would make
+    New ones are kept if the host was quiet meanwhile. A neighbour lowers a ceiling, and would make
     all later runs look limited.
     """
     calibration = writable(program, cache, notice)
@@ -377,7 +377,7 @@ def ensure(
 
 
 def tell_starved(wanted: int, measured: int, notice: Callable[[str], None]) -> None:
-    """Say how many shapes got no answer at all, if any."""
+    """Report the number of shapes without a single answer, if any."""
     if measured < wanted:
         notice(
             f"{wanted - measured} of {wanted} kinds of load got no answer on this busy host and "
@@ -388,7 +388,7 @@ def tell_starved(wanted: int, measured: int, notice: Callable[[str], None]) -> N
 def keep(
     ceilings: list[Ceiling], into: Calibration, cache: Path, notice: Callable[[str], None]
 ) -> None:
-    """Add ceilings to the file. One that cannot be written costs the measuring, not the run."""
+    """Add ceilings to the file. A failure to write loses the measurement, not the run."""
     path = path_of(cache, into.host, into.program)
     try:
         # Another contend may have added to it meanwhile.

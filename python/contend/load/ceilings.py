@@ -1,7 +1,7 @@
-"""Ceilings: what the client reaches against a server without work, and what that depends on.
+"""Ceilings: the client's speed against a server without work, and the properties it depends on.
 
-A ceiling is of one host, one program and one shape: what is asked, how, over how many connections.
-One of another shape says nothing of this one.
+A ceiling holds for one host, one program and one shape: requests, protocol, connections. It does
+not apply to different shapes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from contend.stats import Estimate, estimate, finite
 
 @dataclass(frozen=True, slots=True)
 class ClientHost:
-    """A host as far as the client's speed goes.
+    """The properties of a host that decide the client's speed.
 
     Args:
         id: 12 hex digits over the facts.
@@ -36,7 +36,7 @@ class ClientHost:
 
 @dataclass(frozen=True, slots=True)
 class ClientProgram:
-    """A contend-load: what it calls itself, and the hash of its file."""
+    """A contend-load: its version, and the hash of its file."""
 
     version: str
     sha256: str
@@ -45,15 +45,15 @@ class ClientProgram:
 Transport = Literal["socket", "tcp"]
 
 ROWS = 1_000_000
-"""Of the table that is not there: keys of seven digits, as of most experiments."""
+"""Size of the imaginary table: keys of seven digits, like in most experiments."""
 
 RANGE_ROWS = 100
-"""That the null server answers a range with."""
+"""Number of rows in the null server's answer to a range."""
 
 _USUAL = {
     key.name: key.default for kind in ("read_write", "insert") for key in WORKLOAD.kinds[kind]
 }
-"""Parameters that go without saying."""
+"""Parameters with default values, which are not shown."""
 
 _TRANSPORTS = {"socket": "Unix socket", "tcp": "TCP"}
 
@@ -63,7 +63,7 @@ class RunShape:
     """Runs of the same shape cost the client the same.
 
     Args:
-        workload: kind and parameters, as in a plan; without what follows from the data.
+        workload: kind and parameters, as in a plan; without those that follow from the data.
         protocol: `prepared` or `text`.
         threads: of the client; None leaves the choice to it.
         depth: requests that may be under way on a connection.
@@ -82,7 +82,7 @@ class RunShape:
 
     @property
     def group(self) -> str:
-        """The same for shapes that differ in their connections alone."""
+        """The same for shapes that differ only in their connections."""
         rest = [self.workload, self.protocol, self.transport, self.engine, self.threads, self.depth]
         return json.dumps(rest, sort_keys=True)
 
@@ -125,8 +125,8 @@ class RunShape:
 def has_ceiling(workload: Mapping[str, Any]) -> bool:
     """Whether the null server's answers to a plan's workload are like a server's.
 
-    It knows nothing of statements and scripts of the user's own nor of MariaDB's bulk execute,
-    and gives every range `RANGE_ROWS` rows.
+    It does not know the user's own statements and scripts or MariaDB's bulk execute, and gives
+    every range `RANGE_ROWS` rows.
     """
     kind = workload["kind"]
     if kind in STATEMENTS or workload.get("bulk_execute"):
@@ -138,7 +138,7 @@ def has_ceiling(workload: Mapping[str, Any]) -> bool:
 
 
 def shape_of(plan: Plan) -> RunShape:
-    """The shape of a plan. When its events begin is no part of it: a ceiling is a ceiling."""
+    """The shape of a plan. It excludes the start times of events, which do not affect a ceiling."""
     load = plan["load"]
     return RunShape(
         workload={k: v for k, v in plan["workload"].items() if k not in SUPPLIED},
@@ -152,7 +152,7 @@ def shape_of(plan: Plan) -> RunShape:
 
 
 def _text(value: object) -> str:
-    """`10`, `special`, `special pct 5`: what is as usual goes without saying."""
+    """`10`, `special`, `special pct 5`: default values are not shown."""
     if not isinstance(value, Mapping):
         return str(value)
     kind = str(value.get("kind", ""))
@@ -167,8 +167,8 @@ class Round:
 
     Args:
         cpu_us_per_query: of the client's process.
-        busiest_thread_share: CPU of the busiest thread of the client, 0 to 1. Near 1 the ceiling
-            is the thread's; far below it is the way to the server and back.
+        busiest_thread_share: CPU of the busiest thread of the client, 0 to 1. Near 1, the thread
+            limits; far below it, the way to the server and back.
     """
 
     qps: float
@@ -183,10 +183,10 @@ FIGURES = tuple(field.name for field in fields(Round))
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """What the client reaches in one shape, from several rounds.
+    """The client's ceiling in one shape, from several rounds.
 
     Args:
-        seconds: how long a round measured.
+        seconds: duration of a measured round.
         workers: threads that the client used.
         measured_at: when, ISO 8601 in UTC.
     """
@@ -211,16 +211,16 @@ class Calibration:
     ceilings: Mapping[RunShape, Ceiling] = field(default_factory=dict)
 
     def of(self, shape: RunShape) -> Ceiling | None:
-        """The ceiling of exactly this shape: one of other connections says nothing of these."""
+        """The ceiling of exactly this shape: one for different connections does not apply."""
         return self.ceilings.get(shape)
 
     def with_more(self, ceilings: Iterable[Ceiling]) -> Calibration:
-        """The same with `ceilings` in place of older ones of their shapes."""
+        """The same, with `ceilings` replacing older ones of their shapes."""
         more = {ceiling.shape: ceiling for ceiling in ceilings}
         return Calibration(self.host, self.program, {**self.ceilings, **more})
 
     def record(self, ceiling: Ceiling) -> probed.CeilingRecord:
-        """What a run keeps of the ceiling that it was compared with."""
+        """The ceiling that a run was compared with, for its record."""
         qps = ceiling.figure("qps")
         return {
             "host": self.host.id,

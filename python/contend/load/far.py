@@ -1,4 +1,4 @@
-"""Delay lines: contend-load stands before a server as a network of some length would."""
+"""Delay lines: contend-load relays to a server with the delay of a network of some length."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from contend.load.process import Child, LoadFailed, parse
 from contend.probed import DelayLine
 
 ANSWER_S = 20.0
-"""A line that says nothing for so long hangs: it answers without a look at its server."""
+"""Silence after which a line counts as hanging: it answers without contacting its server."""
 
 
 class LineFailed(WorkError):
-    """A delay line could not stand, or has gone."""
+    """A delay line could not start, or has ended."""
 
 
 class Line:
-    """A delay line that stands.
+    """A running delay line.
 
     Args:
         socket: where the line listens if the server has a socket.
@@ -55,7 +55,7 @@ class Line:
         )
 
     def report(self) -> DelayLine:
-        """What passed since the last report; raises LineFailed."""
+        """Traffic since the last report; raises LineFailed."""
         self._child.tell(b"\n")
         return cast(DelayLine, {"round_trip_us": self._round_trip_us} | self._answer("passed"))
 
@@ -82,13 +82,13 @@ class Line:
 
 
 def together(lines: Sequence[Line]) -> DelayLine:
-    """What passed through all of them since the last report, and how late the latest of them was;
-    raises LineFailed."""
+    """Traffic through all of them since the last report, and their greatest lateness; raises
+    LineFailed."""
     return merged([line.report() for line in lines])
 
 
 def merged(reports: Sequence[DelayLine]) -> DelayLine:
-    """What several reports come to; how late is that of the latest of them."""
+    """The sum of several reports; the lateness is the greatest among them."""
     latest = max(reports, key=lambda report: report["late_us"]["p99"])
     counted = ("connections", "refused", "bytes_to_server", "bytes_to_client", "cpu_us")
     sums = {name: sum(report[name] for report in reports) for name in counted}  # type: ignore[literal-required]
@@ -97,15 +97,15 @@ def merged(reports: Sequence[DelayLine]) -> DelayLine:
 
 
 class _Stage:
-    """Delay lines that stand until they are closed."""
+    """Delay lines that run until they are closed."""
 
     def __init__(self, program: Path) -> None:
         self._program = program
         self._stack = contextlib.ExitStack()
 
     def _stand(self, target: Address, round_trip_s: float, port: int = 0) -> Line:
-        """A new line before this server; raises LineFailed."""
-        # Short, for the path of a socket has at most 108 bytes.
+        """A new line in front of this server; raises LineFailed."""
+        # Short, because the path of a socket has at most 108 bytes.
         folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="contend-far-"))
         line = Line(self._program, target, round_trip_s, Path(folder) / "s", port)
         self._stack.callback(line.close)
@@ -113,10 +113,9 @@ class _Stage:
 
 
 class Lines(_Stage):
-    """The delay lines of a stage, each made when it is first wanted and kept until the end.
+    """The delay lines of a stage, each started on first use and kept until the end.
 
-    A line that is not asked takes no CPU time, so those of several distances may stand before one
-    server.
+    An unused line takes no CPU time, so lines of several lengths may be in front of one server.
     """
 
     def __init__(self, program: Path) -> None:
@@ -124,7 +123,7 @@ class Lines(_Stage):
         self._lines: dict[tuple[Address, float], Line] = {}
 
     def before(self, target: Address, round_trip_s: float) -> Line:
-        """The line of this length before this server; raises LineFailed."""
+        """The line of this length in front of this server; raises LineFailed."""
         key = (target, round_trip_s)
         if key not in self._lines:
             self._lines[key] = self._stand(target, round_trip_s)
@@ -136,8 +135,8 @@ class Lines(_Stage):
 
 
 class MemberLines(_Stage):
-    """The delay lines between servers that are one level, as they were last started: one before
-    each server that others of them ask. See `LineMaker` of deployments."""
+    """The delay lines between the servers of one level, from their last start: one in front of each
+    server that others query. See `LineMaker` of deployments."""
 
     def __init__(self, program: Path) -> None:
         super().__init__(program)
@@ -146,8 +145,7 @@ class MemberLines(_Stage):
         self._told: list[DelayLine] = []
 
     def apart(self, round_trip_s: float | None) -> MemberLines | None:
-        """Lines of that length for the servers to come, in place of those there were; None for
-        none."""
+        """Replace the lines by ones of that length, for the servers to come; None for no lines."""
         self.close()
         self._round_trip_s = round_trip_s or 0.0
         return None if round_trip_s is None else self
@@ -163,8 +161,8 @@ class MemberLines(_Stage):
         self._standing.append(line)
 
     def asker(self) -> Callable[[], DelayLine | None]:
-        """Asks what passed since it was last called; None if there are none. Each asker is told of
-        all: levels that share servers in slices share their lines."""
+        """Returns a function for the traffic since its last call; None without lines. Each one
+        counts all traffic: levels that share servers in slices share their lines."""
         heard = len(self._told)
 
         def ask() -> DelayLine | None:

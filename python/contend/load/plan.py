@@ -1,8 +1,8 @@
-"""A cell becomes a plan: the JSON document that tells contend-load what to do in one run.
+"""Converts a cell to a plan: the JSON document that defines one run for contend-load.
 
 The names are those of the program's own types; the committed `plan.schema.json` is exported from
-them, and a test holds both to each other. A plan is stored with the results, so it never holds a
-password, only the name of the environment variable that does.
+them, and a test compares the two. A plan is stored with the results, so it never holds a password,
+only the name of the environment variable that does.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Address:
     password_env: str | None = None
     database: str | None = None
     handler_socket: HandlerSocket | None = None
-    """Where that plugin listens, if the server has it."""
+    """Where HandlerSocket listens, if the server has it."""
     init_sql: tuple[str, ...] = ()
     """Statements that each connection begins with."""
     guarded: Server | None = None
-    """TLS, and what the password may be given away for, as a plan says it."""
+    """TLS, and the rules for giving the password away, in the form of a plan."""
 
     def as_plan(self) -> Server:
         server: Server = (
@@ -58,11 +58,11 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class AskedMember:
-    """One of the servers that are a level, as it can be asked.
+    """One of the servers of a level, as a target of queries.
 
     Args:
-        owns: the last of the keys whose rows it has, behind those of the member before it; None if
-            it has none of its own, and reaches those of all.
+        owns: the last of its own keys, which begin after those of the previous member; None if it
+            owns none, and reaches those of all.
     """
 
     name: str
@@ -84,7 +84,7 @@ def watched(pid: int | None, members: Sequence[AskedMember]) -> plans.Watch | No
 
 
 def asked_nodes(cell: CellSpec, members: Sequence[AskedMember]) -> tuple[list[plans.Node], Any]:
-    """The nodes and the route of a run that asks several members; none if it asks the first."""
+    """The nodes and the route of a run that queries several members; none for the first."""
     route = cell[ROUTE.path]
     if len(members) < 2 or route == FIRST:
         return [], None
@@ -93,7 +93,7 @@ def asked_nodes(cell: CellSpec, members: Sequence[AskedMember]) -> tuple[list[pl
         return [_node(member) for member in reach], {"by": route}
     owners = [member for member in members if member.owns is not None]
     owned = [{"upto": member.owns, "node": member.name} for member in owners]
-    # Whoever has all rows goes to the owner, whatever else it asks for.
+    # If every owner has all rows, queries go to the owner, even for further rows.
     fronts = [] if all(member.reaches_all for member in owners) else reach
     by_key: dict[str, Any] = {"by": route, "owners": owned}
     if fronts:
@@ -120,7 +120,7 @@ def plan_of(
 
     Args:
         watch_pid: the server's process on this host, or None if it runs elsewhere.
-        members: the servers that are one level, if it is several; the first is at `address`.
+        members: the servers of the level, if several; the first is at `address`.
     """
     plan: Plan = {
         "version": PLAN_VERSION,
@@ -143,17 +143,17 @@ _USUAL: dict[Literal["protocol", "depth", "arrival"], Any] = {
     "depth": 1,
     "arrival": {"kind": "closed"},
 }
-"""What an arm may have of its own, as it is if a plan does not say."""
+"""Values that an arm may set, with the defaults of a plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArmSpec:
-    """What a run hops to and from: a server or a state of one, or another way to ask.
+    """A target that a run switches to and from: a server or a state of one, or a form of requests.
 
     Args:
-        enter: statements that bring it about, run each time while nothing is asked.
-        watch_threads: a statement that answers which thread serves which connection.
-        members: as of `plan_of`.
+        enter: statements that switch to it, run each time while no query runs.
+        watch_threads: a statement that returns which thread serves which connection.
+        members: see `plan_of`.
     """
 
     name: str
@@ -165,7 +165,7 @@ class ArmSpec:
     watch_threads: str | None = None
 
     def as_plan(self, plan: Plan, slices: Slicing) -> plans.Arm:
-        """The arm, as far as it differs from the plan."""
+        """The arm's differences from the plan."""
         arm: plans.Arm = {"name": self.name, "server": self.address.as_plan()}
         if (watch := watched(self.watch_pid, self.members)) is not None:
             if self.watch_threads is not None:
@@ -186,7 +186,7 @@ class ArmSpec:
 
 
 def plan_in_slices(arms: Sequence[ArmSpec], slices: Slicing, *, seed: int) -> Plan:
-    """The plan of a run that asks all arms in turn."""
+    """The plan of a run that queries all arms in turn."""
     first = arms[0]
     plan = plan_of(first.cell, first.address, seed=seed, watch_pid=None)
     plan["load"] = cast(Load, load_in_slices(first.cell.values, slices))
@@ -195,7 +195,7 @@ def plan_in_slices(arms: Sequence[ArmSpec], slices: Slicing, *, seed: int) -> Pl
 
 
 def plan_of_arm(plan: Plan, place: int) -> Plan:
-    """The plan with what one of its arms asks, beside all arms: for the record of that arm."""
+    """The plan with all arms and the requests of one of them: for the record of that arm."""
     arm = plan["arms"][place]
     load = plan["load"].copy()
     if (protocol := arm.get("protocol")) is not None:
@@ -208,29 +208,29 @@ def plan_of_arm(plan: Plan, place: int) -> Plan:
 
 
 def _asked(cell: CellSpec) -> Workload:
-    # The declaration comes from the program's schema, as this type does.
+    # The declaration comes from the program's schema, like this type.
     asked = {"kind": cell.workload.kind, **_tables(cell), **cell.workload.parameters}
     if cell[ROUTE.path] == BY_KEY:
-        # A route by key is refused if nobody says which keys there are.
+        # A route by key is refused without the number of keys.
         count, name = cell.data.size
         asked[name] = asked.get(name) or count
     return cast(Workload, asked)
 
 
 def _tables(cell: CellSpec) -> dict[str, Any]:
-    """What the workload is told of the tables, as far as its plan has them."""
+    """Facts about the tables for the workload, where its plan has fields for them."""
     asked = SUPPLIED_OF[cell.workload.kind]
     told = {name: cell.data[name] for name in cell.data.known.supplied if name in asked}
     return {name: value for name, value in told.items() if value is not None}
 
 
 ANSWERS_S = 60.0
-"""After a window answers are waited for as long as it was, or this if that is less; after a slice
-so long at least."""
+"""Limit of the wait for answers after a window, which is also limited to the window's length;
+minimum of this limit after a slice."""
 
 
 def planned_s(plan: Plan) -> float:
-    """How long a run of this plan lasts by its own clock at most, connecting not counted."""
+    """The longest duration of a run of this plan by its own clock, without connecting."""
     load = plan["load"]
     warmup_s, slices = float(load.get("warmup_s", 0.0)), load.get("slices")
     if slices is None:
@@ -240,7 +240,7 @@ def planned_s(plan: Plan) -> float:
 
 
 def answers_s(plan: Plan) -> float:
-    """How long contend-load waits for the last answers, of each slice or at the end."""
+    """Limit of contend-load's wait for the last answers, of each slice or at the end."""
     slices = plan["load"].get("slices")
     if slices is None:
         return min(float(plan["load"]["measure_s"]), ANSWERS_S)
@@ -248,7 +248,7 @@ def answers_s(plan: Plan) -> float:
 
 
 def visit_s(plan: Plan) -> float:
-    """How long nothing is heard of a run in slices: until the end of the first, which is after the
+    """The longest normal silence of a run in slices: until the end of the first, which follows the
     warm-up of all arms. A statement takes as long as settling."""
     load, slices = plan["load"], plan["load"].get("slices")
     assert slices is not None

@@ -1,9 +1,8 @@
 """contend-load as a process: a plan in, outcomes out, never longer than planned, never left behind.
 
-The program answers on its standard output, one JSON document a line, and speaks to people on its
-standard error, of which the end is kept for the error message. It lives in a process group of its
-own, so that Ctrl-C reaches the lab alone and the lab decides; it is told to die with the lab,
-however the lab dies.
+The program writes JSON documents to its standard output, one per line, and messages to its standard
+error; the end of the latter is kept for the error message. It has a process group of its own, so
+that Ctrl-C reaches only the lab, which decides. The kernel kills it if the lab dies in any way.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ OUTCOME_VERSION = 1
 OnEvent = Callable[[Outcome], None]
 
 GRACE_S = 20.0
-"""How much longer than planned a run may take: connecting, the last answers, the summary."""
+"""Time allowed beyond the planned one: connecting, the last answers, the summary."""
 
 
 class LoadDriver(Protocol):
-    """What drives load: the process, or a fake of it."""
+    """Drives load: the process, or a fake of it."""
 
     def run(
         self,
@@ -50,7 +49,7 @@ class LoadDriver(Protocol):
 
 
 class LoadProcess:
-    """contend-load at `program`, run once a plan."""
+    """contend-load at `program`, run once per plan."""
 
     def __init__(self, program: Path, *, grace_s: float = GRACE_S) -> None:
         self.program = program
@@ -67,9 +66,9 @@ class LoadProcess:
         """Run `plan` to its end and return the `done` outcome.
 
         Args:
-            env: added to the environment; where a password goes.
+            env: added to the environment, for a password.
             on_event: called with every outcome as it arrives, the last one too.
-            placed: where the program is to run; how it did is put in.
+            placed: the requested placement of the program; receives the actual one.
 
         Raises:
             LoadFailed: the run was refused, broke, or did not end in its time.
@@ -83,7 +82,7 @@ class LoadProcess:
             placement = stack.enter_context(grouped(asked))
             child = stack.enter_context(Child([str(self.program), "run", "-"], env, placement))
             child.send(json.dumps(plan).encode())
-            # After each slice there is a line, and nobody knows how long its last answers take.
+            # A line follows each slice, after an unknown time for its last answers.
             lines = (
                 child.lines(silence_s=visit_s(plan) + patience_s)
                 if in_slices
@@ -92,7 +91,7 @@ class LoadProcess:
             for line in lines:
                 last = parse(line)
                 if placed is not None and last["type"] not in ("hello", "done", "error"):
-                    # With its threads, which there are none of yet when it says hello.
+                    # Its threads do not exist yet when it sends hello.
                     placed.seen = placed.seen or look.seen(child.pid)
                 on_event(cast(Outcome, last))
             code = child.wait()
@@ -101,13 +100,13 @@ class LoadProcess:
 
 
 _SCRIPTED = ("done", "prepared")
-"""Outcomes in whose making a script has its say."""
+"""Outcomes that a script may influence."""
 
 
 def judge(
     last: dict[str, Any] | None, code: int, tail: str, *, done: str = "done"
 ) -> dict[str, Any]:
-    """The outcome of type `done`, or the reason why there is none."""
+    """The outcome of type `done`; raises the reason if there is none."""
     kind = last.get("type") if last else None
     if last is not None and kind == done and code == 0:
         return last
@@ -169,7 +168,7 @@ class LoadFailed(WorkError):
 
 
 END_GRACE_S = 3.0
-"""How long a process that was told to stop may take to do so before it is killed."""
+"""Time to stop after a signal; then the process is killed."""
 
 TICK_S = 0.2
 LINE_BYTES_MAX = 64 * 1024 * 1024
@@ -202,7 +201,7 @@ class Child:
         self._end()
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             if stream is not None:
-                # A program that died early leaves what was not yet written to it unwritable.
+                # A program that died early leaves data that cannot be written to it.
                 with contextlib.suppress(BrokenPipeError):
                     stream.close()
 
@@ -213,13 +212,13 @@ class Child:
     def send(self, data: bytes) -> None:
         stdin = self._process.stdin
         assert stdin is not None
-        # A program that refuses to start closes its input; its own words say why.
+        # A program that refuses to start closes its input; its output has the reason.
         with contextlib.suppress(BrokenPipeError):
             stdin.write(data)
             stdin.close()
 
     def tell(self, data: bytes) -> None:
-        """As `send`, and more may follow."""
+        """Like `send`, and more may follow."""
         stdin = self._process.stdin
         assert stdin is not None
         with contextlib.suppress(BrokenPipeError):
@@ -273,20 +272,20 @@ class Child:
         return self._stderr.decode(errors="replace").strip()
 
     def wait(self) -> int:
-        """The exit code; streams are closed already, so the process is all but gone."""
+        """The exit code; streams are closed already, so the process is about to end."""
         try:
             return self._process.wait(END_GRACE_S)
         except subprocess.TimeoutExpired:
             raise LoadFailed(f"{PROGRAM} closed its output and did not exit") from None
 
     def _end(self) -> None:
-        """Stop the process, gently first. Does nothing if it has ended. One that went on would
-        switch the server after what was changed there is put back."""
+        """Stop the process, gently first. Does nothing if it has ended. A surviving one would
+        switch the server after its changes were reverted."""
         with shielded():
             for stop in (signal.SIGTERM, signal.SIGKILL):
                 if self._process.poll() is None:
                     self._process.send_signal(stop)
-                    # One that is held back hears of it when it goes on.
+                    # A suspended one receives it when it goes on.
                     self._process.send_signal(signal.SIGCONT)
                     with contextlib.suppress(subprocess.TimeoutExpired):
                         self._process.wait(END_GRACE_S)

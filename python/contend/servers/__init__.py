@@ -1,4 +1,4 @@
-"""Servers: find or get the program (find, debian), run a private one, or use one that exists.
+"""Servers: find or download the program (find, debian), run a private one, or use an existing one.
 
 binary = find_server("mariadb")
 with PrivateServer(binary, folder) as server:

@@ -1,13 +1,13 @@
-"""The machine's own apt and dpkg, with a private state: no root, nothing of the system touched.
+"""The machine's own apt and dpkg, with a private state: no root, no change to the system.
 
-apt reads the machine's configuration (proxies, certificates, keyrings), then ours on top: other
-folders for lists and downloads, an empty record of installed packages, and the sources we give.
-So every package a server needs, down to the C library, is downloaded from the same suite.
+apt reads the machine's configuration (proxies, certificates, keyrings), then contend's on top:
+separate folders for lists and downloads, an empty record of installed packages, and the given
+sources. So every package a server needs, down to the C library, is downloaded from the same suite.
 
-contend knows no mirror: it takes the entries of apt's source lists that this machine is configured
-for, in both formats, and replaces only the suite. Entries of other archives (a vendor's own
-repository, say) are left out if another suite is asked for, because a suite of that name would mean
-something else there.
+contend knows no mirror: it takes the entries of this machine's apt source lists, in both formats,
+and replaces only the suite. If a different suite is requested, entries of other archives (a
+vendor's own repository, for example) are left out, because that suite's name would have a different
+meaning there.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _OPTION = re.compile(r"(?P<name>[A-Za-z-]+)(?P<sign>[+-]?=)(?P<value>\S+)")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One archive: where, which suite, which components, and whose signature counts.
+    """One archive: its address, suite, components, and accepted signatures.
 
-    `signed_by` is what the machine's entry says: paths or key ids, or a whole key block whose
-    lines already stand as deb822 wants them. `trusted` is the administrator's own `trusted=yes`.
+    `signed_by` comes from the machine's entry: paths or key ids, or a whole key block whose lines
+    already have the deb822 format. `trusted` is the administrator's own `trusted=yes`.
     """
 
     uri: str
@@ -132,7 +132,7 @@ def for_suite(sources: Sequence[Source], codename: str, suite: str) -> list[Sour
 
     Args:
         codename: the machine's own suite (`VERSION_CODENAME` of os-release).
-        suite: the suite wanted; the machine's own leaves the entries as they are.
+        suite: the wanted suite; the machine's own leaves the entries unchanged.
     """
     ours = _of_release(sources, [codename]) or _of_release(sources, _ALIASES)
     turned = []
@@ -154,7 +154,7 @@ def _of_release(sources: Sequence[Source], names: Sequence[str]) -> list[tuple[S
 
 
 def render(sources: Iterable[Source], architecture: str) -> str:
-    """The sources as a deb822 file that asks for package lists of one architecture only."""
+    """The sources as a deb822 file that requests package lists of one architecture only."""
     stanzas = []
     for source in sources:
         lines = [
@@ -175,15 +175,15 @@ def render(sources: Iterable[Source], architecture: str) -> str:
 
 
 def _copied(uri: str) -> str:
-    # apt uses the packages of a file: mirror in place, but we need them as files of ours.
+    # apt uses packages of `file:` mirrors in place, but contend needs copies of its own.
     return f"copy:{uri.removeprefix('file:')}" if uri.startswith("file:") else uri
 
 
 OnStep = Callable[[str, float | None], None]
-"""Told what is being done, and how much of it in percent, if that is known."""
+"""Called with a description of the current step, and its progress in percent, if known."""
 
 SUITES = ("bullseye", "bookworm", "trixie", "forky", "sid", "stable", "testing", "unstable")
-"""The suites people ask for, to guess what was meant; the mirror decides which there are."""
+"""Common suites, to correct misspellings; the mirror decides which ones exist."""
 
 _STATUS = re.compile(r"^dlstatus:[^:]*:(?P<percent>[0-9.]+):", re.MULTILINE)
 _UNSIGNED = re.compile(
@@ -238,7 +238,7 @@ Acquire::Retries "2";
 
 
 class Apt:
-    """apt with a private state in `folder`, which must be new and is the caller's to remove."""
+    """apt with a private state in `folder`, which must be new; the caller removes it."""
 
     def __init__(self, folder: Path, sources: str) -> None:
         self.folder = folder
@@ -246,7 +246,7 @@ class Apt:
             (folder / name).mkdir(parents=True)
         (folder / "status").touch()
         (folder / "wanted.sources").write_text(sources, encoding="utf-8")
-        # apt as root would give downloads to another user, who may not enter our folders.
+        # As root, apt would download as a user who may not enter contend's folders.
         user = "root" if os.geteuid() == 0 else ""
         (folder / "apt.conf").write_text(
             _CONFIGURATION.format(folder=folder, architecture=architecture(), user=user),
@@ -254,7 +254,7 @@ class Apt:
         )
 
     def update(self, suite: str) -> None:
-        """Read the package lists. Archives that fail do not matter while one answers."""
+        """Read the package lists. Failing archives do not matter while one answers."""
         done = self._run("apt-get", "update")
         if any((self.folder / "lists").glob("*_Packages*")):
             return
@@ -286,9 +286,9 @@ class Apt:
         return match[1] if match and match[1] != "(none)" else None
 
     def pretend_installed(self, versions: Mapping[str, str]) -> None:
-        """Have apt believe that these packages are here, so that they are not downloaded.
+        """Tell apt that these packages are installed, so that they are not downloaded.
 
-        On hold, or apt would replace a stand-in by the real package of the same version.
+        They are on hold, or apt would replace a stand-in by the real package of the same version.
         """
         stanzas = [
             f"Package: {name}\nStatus: hold ok installed\nVersion: {version}\n"
@@ -299,7 +299,7 @@ class Apt:
         (self.folder / "status").write_text("\n".join(stanzas), encoding="utf-8")
 
     def download(self, packages: Sequence[str], on_progress: OnStep) -> list[Path]:
-        """Download packages and everything they need; the files, in no special order."""
+        """Download packages with all dependencies; returns the files, in no special order."""
         done = self._run("apt-get", "install", *packages, on_progress=on_progress)
         said = done.stdout + done.stderr
         if done.returncode != 0:
@@ -372,7 +372,7 @@ def architecture() -> str:
 
 
 def unpack(package: Path, into: Path) -> None:
-    """Unpack one package file as it is; none of its scripts run."""
+    """Unpack one package file without running its scripts."""
     _ask("dpkg-deb", "--extract", str(package), str(into))
 
 

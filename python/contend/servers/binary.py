@@ -1,7 +1,7 @@
-"""A server program that can be run: how to call it, what it is, whether this machine can run it.
+"""A runnable server program: its command line, its properties, and whether this machine can run it.
 
-Of the ELF format only the header and the program headers are read: the machine the program was
-built for, and the dynamic loader it asks for.
+Only the header and the program headers of an ELF file are read: the machine the program was built
+for, and its dynamic loader.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Elf:
 
 
 def read_elf(path: Path) -> Elf | None:
-    """What the file says of itself, or None if it is no (whole) ELF file."""
+    """Facts in the file's header, or None if it is not a (complete) ELF file."""
     with path.open("rb") as file:
         return parse_elf(file.read(_HEADER_BYTES_MAX))
 
@@ -88,15 +88,15 @@ class ServerBinary:
     Args:
         kind: `mariadb`, `mysql` or `model`.
         version: the server's own, such as `10.11.19`.
-        suite: the Debian suite it was got from; None for a server that was found on the machine.
-        argv: what to run. It holds the loader and its library path if they are needed, the
+        suite: the Debian suite it was downloaded from; None for a server found on the machine.
+        argv: the command to run. It holds the loader and its library path if they are needed, the
             program, `--no-defaults`, and the fixed options; append your own.
         program: the server program itself (not the loader).
         basedir: the root the server looks under.
         share_dir: error messages, character sets and the SQL of the system tables.
         plugin_dir: loadable plugins; None if there are none.
         source: `debian`, `path` or `contend-load`.
-        extras: packages that were asked for in addition to the server, such as `rocksdb`.
+        extras: packages requested in addition to the server, such as `rocksdb`.
         verified: whether the download was verified by signature; None if nothing was downloaded.
     """
 
@@ -127,7 +127,7 @@ def server_name(kind: str, extras: tuple[str, ...], suite: str, version: str) ->
 
 
 def check_runs_here(program: Path) -> None:
-    """Refuse a program that this machine cannot run, with the reason in words."""
+    """Refuse a program that this machine cannot run, with a readable reason."""
     if not program.exists():
         raise UnusableServer(f"there is no server program at {program}.")
     if program.is_dir():

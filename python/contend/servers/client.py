@@ -1,9 +1,9 @@
-"""The control connection to a server, with its errors in words, and which process it leads to;
-names as statements take them; a statement of the user's, run over a connection of its own; the
-error in words for an answer of another shape than its statement has.
+"""The control connection to a server, with readable errors, and the process at its other end;
+quoted names for statements; the user's statements, each on a connection of its own; a readable
+error for answers of an unexpected form.
 
-PyMySQL, because control statements are few and need no speed; the load itself never goes through
-it. See docs/decisions/0005-pymysql-for-control.md.
+It uses PyMySQL, because control statements are few and need no speed; the load itself never goes
+through it. See docs/decisions/0005-pymysql-for-control.md.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from contend.servers.errors import (
 )
 
 CONNECT_TIMEOUT_S = 10
-"""For the login too: a server that stands still is connected to, and never says a word."""
+"""Includes the login: a frozen server accepts a connection, and then never answers."""
 
 ANSWER_S = 600
-"""A control statement that takes longer hangs, unless it is long by nature."""
+"""A control statement that takes longer hangs, unless it is a lengthy one by nature."""
 
 LONG_S = 24 * 3600
 """For a statement that reads or makes a whole table."""
@@ -54,7 +54,7 @@ _UNREACHABLE = frozenset(
     {CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, CR.CR_SERVER_LOST, CR.CR_SERVER_GONE_ERROR}
 )
 ALIVE_S = 4
-"""Each, for a login and a statement of the connection that only asks whether a server lives."""
+"""Limits for a login and for a statement of the connection that checks whether a server lives."""
 
 
 def connect(
@@ -72,15 +72,14 @@ def connect(
     has_own_limits: bool = True,
     **more: Any,
 ) -> Control:
-    """Connect, or raise an error that says why not.
+    """Connect, or raise an error with the reason.
 
     Args:
-        server: how the server is called in an error; never holds a password.
+        server: the server's name in errors; never holds a password.
         socket: a Unix socket; if it is given, host and port are not used.
-        is_doubted: a statement that takes long is waited for only while the server answers on
-            another connection.
-        has_own_limits: statements are ours, and under no limit that the server has for those of
-            its users.
+        is_doubted: a slow statement is awaited only while the server answers on a second
+            connection.
+        has_own_limits: statements are contend's, and exempt from the server's limits for its users.
         more: passed to `pymysql.connect`.
     """
     entered_s = CONNECT_TIMEOUT_S if connect_timeout is None else connect_timeout
@@ -97,7 +96,7 @@ def connect(
             autocommit=True,
             charset="utf8mb4",
             defer_connect=True,
-            # It has its own TLS.
+            # Control does TLS itself.
             ssl_disabled=True,
             **more,
         )
@@ -123,7 +122,7 @@ def connect(
         raise _in_words(error, server, user, database, bool(password)) from error
     except OSError as error:
         raise ConnectionRefused(f"{server} cannot be reached: {error}.") from error
-    except Exception as error:  # Whatever the library raises over what it cannot read.
+    except Exception as error:  # Any error of the library over unreadable data.
         raise _no_server(error, server) from error
 
 
@@ -143,13 +142,13 @@ def _is_alive(**where: Any) -> bool:
     except (ConnectionLost, OSError):
         return False
     except (ConnectionRefused, StatementRefused):
-        # Too many connections, say.
+        # Too many connections, for example.
         return True
     return True
 
 
 def _open(path: Path) -> Socket:
-    # Opened here, because PyMySQL leaves a Unix socket open if nobody listens on it.
+    # Opened here, because PyMySQL leaves a Unix socket open if the connection is refused.
     opened = Socket(AF_UNIX, SOCK_STREAM)
     try:
         opened.settimeout(CONNECT_TIMEOUT_S)
@@ -191,7 +190,7 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 def socket_peer(path: Path) -> int | None:
-    """The process that listens on the socket; None if nobody does, or it is not on this host.
+    """The process that listens on the socket; None if there is none, or it is on a different host.
 
     Connects for a moment without a login.
     """
@@ -213,7 +212,7 @@ def fetch(connection: Connection[Any], statement: str, values: object = None) ->
 
 
 class LazyControl:
-    """Connects when it is first needed, and is kept until it is closed.
+    """Connects when first needed; the connection is kept until it is closed.
 
     Args:
         connect: the server's; takes the timeouts.
@@ -230,7 +229,7 @@ class LazyControl:
 
     @property
     def entered(self) -> str:
-        """How its login went, for a record."""
+        """The course of its login, for a record."""
         return str(getattr(self.connection(), "entered", ""))
 
     def close(self) -> None:
@@ -240,14 +239,14 @@ class LazyControl:
 
 
 def close_quietly(connection: Connection[Any]) -> None:
-    # The other side may be gone already.
+    # The peer may have closed it already.
     with contextlib.suppress(OSError, pymysql.err.MySQLError):
         connection.close()
 
 
 SYSTEM_DATABASES = frozenset({"mysql", "sys", "information_schema", "performance_schema"})
 VERSIONED = "SYSTEM VERSIONED"
-"""The TABLE_TYPE of a table that keeps the rows of earlier times; MariaDB has them."""
+"""The TABLE_TYPE of a table with historical rows; MariaDB has them."""
 
 
 def qualified(database: str, table: str) -> str:
@@ -267,7 +266,7 @@ class StatementFailed(WorkError):
 
 
 def run_statement(connect: Connect, database: str | None, statement: str) -> float:
-    """Run a statement of the user's; seconds that it took.
+    """Run one of the user's statements; returns its duration in seconds.
 
     Raises:
         StatementFailed: the server refused it.
@@ -291,7 +290,7 @@ def run_statement(connect: Connect, database: str | None, statement: str) -> flo
 
 
 def _refusal(cursor: Cursor) -> str | None:
-    """Statements such as ANALYZE TABLE say what went wrong in a row of their result."""
+    """Statements such as ANALYZE TABLE report errors in a row of their result."""
     names = [column[0] for column in cursor.description or ()]
     rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
     wrong = (row for row in rows if str(row.get("Msg_type")).lower() == "error")
@@ -299,18 +298,18 @@ def _refusal(cursor: Cursor) -> str | None:
 
 
 SHAPES = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
-"""What taking an answer apart can raise."""
+"""Errors that reading an answer can raise."""
 
 _ASKS = frozenset({"fetch", "fetchall", "fetchone", "cursor"})
-"""A function that names one of these takes answers apart."""
+"""A function that names one of these reads answers."""
 
 
 class Misread(WorkError):
-    """What a server answered does not look like the answer to what it was asked."""
+    """A server's answer does not have the expected form."""
 
 
 def misread(error: BaseException) -> Misread | None:
-    """The error in words, if a function that asks a server raised it; None if it is another."""
+    """A readable error, if a function that queries a server raised it; else None."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     code = [frame.f_code for frame in frames]
     if not any(_ASKS.intersection(one.co_names + one.co_varnames) for one in code):

@@ -1,10 +1,10 @@
-"""The control connection: PyMySQL's, with limits for what a server may say and how long it may
-take, with its own login, and with every failure in words.
+"""The control connection: PyMySQL's, with limits for the size and duration of answers, its own
+login, and readable errors.
 
-A server may be frozen, broken, not a server at all, or somebody else's. Nothing that it says makes
-memory grow without end, an answer that does not come is waited for as long as the caller says, and
-what the library raises of a statement or a login reaches the caller in words. PyMySQL would send
-a password to whoever asks for it, so the login is here.
+A server may be frozen, broken, not a server at all, or a stranger's. No answer makes memory grow
+without limit, and a missing answer is awaited for the time that the caller sets. The library's
+errors reach the caller as readable ones. PyMySQL would send a password to any server that requests
+it, so the login is here.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ _VERIFY = "ssl_mode=verify_identity and ssl_ca=FILE"
 
 
 class NotUnderstood(ValueError):
-    """The server says what it never should in a login."""
+    """The server sent data that do not belong in a login."""
 
 
 @dataclass(slots=True)
 class PasswordRoute:
-    """What lies between us and the server.
+    """The route from contend to the server.
 
     Args:
-        is_socket: a Unix socket, on which nobody listens.
+        is_socket: a Unix socket, which cannot be overheard.
         tls: the version of TLS; empty without it.
     """
 
@@ -71,7 +71,7 @@ class PasswordRoute:
 
     @property
     def is_safe(self) -> bool:
-        """Nobody can listen, and whoever answers is the server."""
+        """The route cannot be overheard, and leads to the real server."""
         return self.is_socket or (bool(self.tls) and self.security.mode == "verify_identity")
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ class Login:
     """One login, after the greeting.
 
     Args:
-        password: as the server has it, without a NUL at the end.
+        password: as stored by the server, without a NUL at the end.
     """
 
     def __init__(self, way: PasswordRoute, password: bytes) -> None:
@@ -100,19 +100,19 @@ class Login:
         self._shown = ""
 
     def __str__(self) -> str:
-        """How it went, for a record: it never holds a secret."""
+        """Its course, for a record: it never holds a secret."""
         return f"{self._way}; {self._plugin}{self._shown}"
 
     def begin(self, plugin: str, nonce: bytes) -> tuple[str, bytes]:
-        """The plugin and the proof that go with the answer to the greeting."""
+        """The plugin and the proof for the answer to the greeting."""
         # The first question of a dialog comes with a switch only.
         if plugin not in _ANSWERED or plugin == "dialog":
-            # The server will then name another one.
+            # The server will then name a different one.
             plugin = _NATIVE
         return plugin, self._prove(plugin, nonce)
 
     def switch(self, packet: bytes) -> bytes:
-        """The server wants another plugin."""
+        """The server wants a different plugin."""
         name, nul, nonce = packet.partition(b"\0")
         plugin = name.decode("ascii", "replace")[:64]
         if not nul or plugin not in _ANSWERED:
@@ -124,7 +124,7 @@ class Login:
         return self._prove(plugin, nonce)
 
     def more(self, data: bytes) -> bytes | None:
-        """The server wants more; None if there is nothing to say."""
+        """Answer a further request of the server; None if no answer is due."""
         if self._awaits_key:
             self._awaits_key = False
             return self._encrypted(data)
@@ -166,7 +166,7 @@ class Login:
             ) from error
 
     def _answer(self, question: bytes) -> bytes:
-        # The first byte says how to show what is typed.
+        # The first byte controls how typed text is shown.
         if question[1:] not in _PROMPTS:
             raise ConnectionRefused(
                 f"{self._way.server} asks a question at the login that is not 'Password:'.",
@@ -187,14 +187,14 @@ class Login:
         return self._password + b"\0"
 
     def _whole(self, ask: bytes) -> bytes:
-        """The password itself: in clear over a safe way, else under the server's RSA key."""
+        """The password itself: in clear over a safe route, else under the server's RSA key."""
         security = self._way.security
         if not self._password:
             return b"\0"
         if self._way.is_safe:
             return self._in_clear()
         if self._way.tls and security.get_server_public_key:
-            # Inside TLS a server takes no RSA: the key that it sent is that of its certificate.
+            # Inside TLS a server takes no RSA: the key that it sent belongs to its certificate.
             self._shown = ", password under the server's certificate, unverified"
             return self._password + b"\0"
         key = None if self._way.tls else security.public_key()
@@ -226,7 +226,7 @@ _ANSWERED = frozenset({_NATIVE, _SHA2, _SHA256, _ED25519, *_CLEAR, *_BY_SOCKET})
 if TYPE_CHECKING:
 
     class _Connection(Connection[Any]):
-        """With what PyMySQL has for itself."""
+        """Use PyMySQL's own plugin."""
 
         _sock: Socket
         _next_seq_id: int
@@ -248,15 +248,15 @@ else:
     _Connection = pymysql.connections.Connection
 
 LOGIN_BYTES = 64 * 1024
-"""No login says more; a greeting has a hundred bytes."""
+"""Limit for a login; a greeting has a hundred bytes."""
 
 ANSWER_BYTES = 64 * 1024 * 1024
-"""What an answer may cost in memory: its bytes, and what Python adds to each packet and value."""
+"""Memory limit of an answer: its bytes, and Python's overhead per packet and value."""
 
 _PER_PACKET, _PER_VALUE, _PER_COLUMN, _PER_RESULT = 128, 64, 1024, 4096
 
 DOUBT_S = 5.0
-"""After so long without an answer the server is asked over another connection whether it lives."""
+"""Time without an answer after which a second connection checks whether the server lives."""
 
 DOUBT_AGAIN_S = 30.0
 
@@ -266,17 +266,17 @@ _CLOSED = 0
 
 _LOST = frozenset({CR.CR_SERVER_LOST, CR.CR_SERVER_GONE_ERROR, _CLOSED})
 _OF_CLIENTS = 2000, 2999
-"""Codes of errors that clients find, and no server sends."""
+"""Range of error codes that clients generate; servers send none of them."""
 
 _SHOWN = 200
-"""Letters of a statement in an error."""
+"""Number of characters of a statement in an error."""
 
 OWN_LIMITS = (
     "SET SESSION sort_buffer_size = 2097152, sql_big_selects = 1, wait_timeout = 28800, "
     "sql_select_limit = 18446744073709551615"
     "/*M! , max_statement_time = 0 *//*!50708 , max_execution_time = 0 */"
 )
-"""Those of the server under test may be what is compared, and too small for a statement of ours."""
+"""The limits of the server under test may be compared, and too small for contend's statements."""
 
 _PROTOCOL = 10
 _UTF8MB4 = 45
@@ -286,20 +286,20 @@ _NEVER = float("inf")
 
 
 class Control(_Connection):
-    """A connection that tells in words when it breaks: which server, at which statement.
+    """A connection that reports readable errors when it breaks: the server and the statement.
 
-    `read_timeout` is the limit of a statement until its answer has ended, not of a silence.
+    `read_timeout` limits a statement until its answer has ended, not a silence.
     """
 
     server = ""
     security = Security()
     is_alive: Callable[[], bool] | None = None
-    """Asks over another connection; None: nobody is asked, and the limit alone holds."""
+    """Checks on a second connection; None: no check, and the limit alone holds."""
     entered = ""
-    """How the login went, for a record; it never holds a secret."""
+    """The course of the login, for a record; it never holds a secret."""
 
     has_own_limits = True
-    """`OWN_LIMITS` in place of those that the server has for everybody."""
+    """`OWN_LIMITS` in place of the server's general ones."""
 
     _read_timeout: float | None
     _is_entering = False
@@ -314,7 +314,7 @@ class Control(_Connection):
 
     def connect(self, sock: Socket | None = None) -> None:
         self._is_entering = True
-        # For all of the login: a server may say a little now and then, and never end it.
+        # Limits the whole login: a server might send a little now and then, and never end it.
         self._limit_at = time.monotonic() + (self.connect_timeout or 0)
         self._doubt_at, self._left = _NEVER, LOGIN_BYTES
         try:
@@ -329,7 +329,7 @@ class Control(_Connection):
             self.query(OWN_LIMITS)
         except pymysql.err.MySQLError as error:
             code = error.args[0] if error.args else _CLOSED
-            # Who may not set them has those of the server.
+            # An account that may not set them has the server's limits.
             if code in _LOST or _OF_CLIENTS[0] <= code <= _OF_CLIENTS[1]:
                 raise
 
@@ -358,7 +358,7 @@ class Control(_Connection):
             if data[0] == _SWITCH:
                 answer: bytes | None = login.switch(data[1:])
             else:
-                # MySQL marks what is for the plugin, MariaDB only where it must.
+                # MySQL marks data for the plugin, MariaDB only where it must.
                 answer = login.more(data[1:] if data[0] == _MORE else data)
             if answer is not None:
                 self.write_packet(answer)
@@ -369,7 +369,7 @@ class Control(_Connection):
         return self._sock.family == AF_UNIX
 
     def _encrypted(self, flags: int) -> str:
-        """Begin TLS, if there is to be some: its version."""
+        """Begin TLS, if it is to be used; returns its version."""
         mode = self.security.mode
         if mode == "disabled" or (mode == "preferred" and self._is_socket):
             return ""
@@ -404,7 +404,7 @@ class Control(_Connection):
     # --- limits ---
 
     def _execute_command(self, command: int, sql: str | bytes) -> None:
-        # The rest of the last answer is still under that one's limits.
+        # Read the rest of the last answer first, under its own limits.
         while self._result is not None and self._result.has_next:
             self.next_result()
         if not self._is_entering:
@@ -461,7 +461,7 @@ class Control(_Connection):
                 continue
             until = min(self._limit_at, self._doubt_at)
             self._sock.settimeout(None if until == _NEVER else max(until - now, 0.01))
-            # So that PyMySQL sets its own again, for writing.
+            # Makes PyMySQL set its own timeout again, for writing.
             self._current_timeout = -1.0
             try:
                 part = self._sock.recv(_CHUNK)
@@ -478,7 +478,7 @@ class Control(_Connection):
         self._force_close()
         raise pymysql.err.OperationalError(CR.CR_SERVER_LOST, why) from error
 
-    # --- words ---
+    # --- errors ---
 
     def query(self, sql: str | bytes, unbuffered: bool = False) -> int:
         with self._told(sql):
@@ -502,7 +502,7 @@ class Control(_Connection):
             yield
         except ContendError:
             raise
-        except Exception as error:  # Whatever the library raises over what it cannot read.
+        except Exception as error:  # Any error of the library over unreadable data.
             if self._is_entering:
                 raise
             raise self._in_words(error, statement) from error
@@ -516,7 +516,7 @@ class Control(_Connection):
                 return self._broken(error, shown)
             if not _OF_CLIENTS[0] <= code <= _OF_CLIENTS[1]:
                 return StatementRefused(self.server, code, str(error.args[-1]), shown)
-        # What follows in the stream cannot be made sense of.
+        # The rest of the stream is unreadable.
         self._force_close()
         return BrokenProtocol(f"{self.server} {not_understood(error)}.", shown)
 
@@ -530,7 +530,7 @@ class Control(_Connection):
 
 
 def not_understood(error: Exception) -> str:
-    """What is wrong with an answer, after the name of the server."""
+    """The fault of an answer, to follow the name of the server."""
     if isinstance(error, NotUnderstood):
         return f"gives no answer that can be used: {error}"
     return "gives an answer that is not of the protocol of MariaDB and MySQL"

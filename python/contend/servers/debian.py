@@ -1,8 +1,8 @@
-"""The *debian* provider: a server of a named suite, without root, without touching the system.
+"""The *debian* provider: a server of a named suite, without root, without a change to the system.
 
-It asks this machine's own apt for the packages, at the mirror this machine is configured for,
-verified by this machine's keys, and unpacks them under the user's cache. See
-docs/decisions/0004-servers-from-debian.md for why.
+The machine's own apt downloads the packages from its configured mirror and verifies them with its
+keys; contend unpacks them under the user's cache. See docs/decisions/0004-servers-from-debian.md
+for why.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from contend.servers.got import find_layout, keep, list_got, new_folder, prune, 
 from contend.servers.kinds import KINDS, PROGRAMS, ask_version
 
 _SERVICE = "mariadb-server"
-"""The package of the system service has some plugins. What it needs for the service, nobody here
-does, so it is taken by itself."""
+"""The package of the system service has some plugins. contend does not run the service, so the
+package is downloaded without its dependencies."""
 _TOOLS = ("perl", "python3", "rocksdb-tools")
-"""What the packages need only for their scripts, which are never run."""
+"""Packages needed only by scripts of the packages, which are never run."""
 _ANY_VERSION = "99:0"
 _NOT_IN_PATHS = frozenset(':;"')
 KEYRING = Path("usr/share/keyrings/debian-archive-keyring.gpg")
@@ -41,7 +41,7 @@ _SUITE = re.compile(r"[a-z][a-z0-9-]*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What `contend server get` is asked for: `kind[+extra][@suite]`."""
+    """The argument of `contend server get`: `kind[+extra][@suite]`."""
 
     kind: str
     extras: tuple[str, ...]
@@ -93,7 +93,7 @@ def get(
     refresh: bool = False,
     root: Path = Path("/"),
 ) -> ServerBinary:
-    """Get a server into the cache, or find it there.
+    """Download a server into the cache, or find it there.
 
     Args:
         suite: a Debian suite; None is the machine's own.
@@ -124,12 +124,12 @@ def get(
         cache, lambda: on_progress("waiting for another contend process that gets a server", None)
     ) as folder:
         if not refresh and (here := _newest(cache, kind, suite, extras)) is not None:
-            return here  # Whoever held the lock got it meanwhile.
+            return here  # The earlier holder of the lock downloaded it.
         on_progress(f"reading the package lists of {suite}", None)
         apt, verified = _updated_apt(folder, sources, suite, root, unverified)
         packages = [KINDS[kind].package, *(KINDS[kind].extras[extra] for extra in extras)]
         versions = [_candidate(apt, package, suite) for package in packages]
-        # A plugin asks for the package of the system service, of exactly its own version.
+        # A plugin needs the package of the system service, of exactly its own version.
         stand_ins = {_SERVICE: versions[0]} if extras else {}
         apt.pretend_installed(stand_ins | dict.fromkeys(_TOOLS, _ANY_VERSION))
         whole = [package for package in packages if package != _SERVICE]
@@ -188,8 +188,8 @@ def _updated_apt(
 ) -> tuple[Apt, bool]:
     """apt with the lists of the suite read, and whether they were verified.
 
-    First with the keys the machine's entries name; if these do not reach to another suite,
-    with the whole keyring of the distribution; without keys only if that was asked for.
+    First with the keys named in the machine's entries; if these do not cover a different suite,
+    with the whole keyring of the distribution; without keys only if requested.
     """
     attempts = [sources]
     keyring = root / KEYRING
@@ -222,7 +222,7 @@ def read_sources(root: Path) -> list[Source]:
 
 
 def own_suite(sources: list[Source], root: Path) -> str:
-    """The suite this machine itself follows."""
+    """The suite of this machine's own system."""
     codename = _codename(root)
     suites = [source.suite for source in sources if "main" in source.components]
     for name in (codename, "stable", "oldstable", "testing", "unstable", "sid"):

@@ -1,7 +1,7 @@
-"""The private servers that are one level: members with a role each, started, looked after and ended
-together. One server alone is the plain case, and takes nothing more than it did by itself.
+"""The private servers that form one level: members with a role each, started, checked and ended
+together. A single server is the plain case, and needs no additional work.
 
-How members belong together is a topology, one file in `contend.servers.topologies`.
+A topology defines how members belong together: one file in `contend.servers.topologies`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Member:
         name: in records and messages, such as `backend-2`.
         role: a `server` is alone; a `front` reaches all rows, which `backends` have; each `node`
             has all rows.
-        owns: the last of the keys that are its own, which begin behind those of the member before
-            it; None if it owns none.
+        owns: the last of its own keys, which begin after those of the previous member; None if it
+            owns none.
     """
 
     name: str
@@ -40,19 +40,19 @@ class Member:
 
 
 class LineMaker(Protocol):
-    """What stands between the members of a deployment, so that they are apart: a delay line before
-    each of those that others ask."""
+    """Makes the delay lines between the members of a deployment: one in front of each member that
+    others query."""
 
     def before_socket(self, server: Path) -> Path:
-        """Where a server is asked by way of a line, in place of its own socket."""
+        """The socket of a line in front of a server, to use in place of its own."""
 
     def before_port(self, host: str, port: int) -> None:
-        """Put a line at that port of 127.0.0.1, before the server at that port of `host`."""
+        """Put a line at that port of 127.0.0.1, in front of the server at that port of `host`."""
 
 
 class Deployment:
-    """Members, of which the first is where whoever knows of one server only goes. This one has a
-    single member; a topology says how several belong together."""
+    """Members; the first one serves callers that know only one server. This class has a single
+    member; a topology defines several."""
 
     def __init__(self, members: Sequence[Member]) -> None:
         self.members = tuple(members)
@@ -74,31 +74,31 @@ class Deployment:
             member.server.claim()
 
     def data_of(self, member: Member, data: DataSpec) -> DataSpec | None:
-        """The tables that are put into the folder of a member; None if it gets them otherwise."""
+        """The tables to put into the folder of a member; None if it receives them otherwise."""
         del member
         return data
 
     def start(
         self, options: Mapping[str, Value], data: DataSpec, between: LineMaker | None = None
     ) -> list[Truncated]:
-        """Start all of them as one; none runs if that fails. Those of the options that were not
-        taken as requested.
+        """Start all of them as one; none runs if that fails. Returns options that were not accepted
+        as requested.
 
         Args:
-            between: what they ask one another by way of; None if they are not apart.
+            between: the lines through which they query one another; None if they are not apart.
         """
         del data, between
         return self.entry.start(options)
 
     def require_healthy(self, data: DataSpec) -> None:
-        """Raises ServerFailed, which names the member, if they are not as one."""
+        """Raises ServerFailed, which names the member, if they do not work together."""
 
     def unsafe(self) -> str | None:
-        """What a transaction on them may lose if one ends; None if it is whole or not at all."""
+        """The possible loss of a transaction if a member ends; None if transactions are atomic."""
         return None
 
     def stop(self) -> None:
-        # The last of a cluster to stop is the first to start.
+        # The last member of a cluster to stop is the first to start.
         for member in reversed(self.members):
             member.server.stop()
 
@@ -121,7 +121,7 @@ class Deployment:
                 ) from error
 
     def set_global(self, changes: Mapping[str, Value]) -> list[Truncated]:
-        """Those of the first member that were not taken as requested."""
+        """Returns options that the first member did not accept as requested."""
         truncated = [member.server.set_global(changes) for member in self.members]
         return truncated[0]
 
@@ -131,7 +131,7 @@ def alone(server: PrivateServer) -> Deployment:
 
 
 def last_keys(keys: int, owners: int) -> list[int]:
-    """The last key of each of so many owners, which have as many keys as the others, in order."""
+    """The last key of each of the owners, who share the keys evenly, in order."""
     return [keys * place // owners for place in range(1, owners + 1)]
 
 

@@ -1,11 +1,11 @@
-"""How to reach a server that is not ours: `mysql://user@host:port/db?…` or `socket:/path`.
+"""How to reach a server that is not contend's: `mysql://user@host:port/db?…` or `socket:/path`.
 
 A DSN is typed on a command line, which other users of the machine can read. So it holds no
 password; that comes from an option file that it names, or from the environment.
 
-Of the option files of MySQL and MariaDB clients (`~/.my.cnf`) only the groups and keys that a
-client's connection needs are read. `!include` is not followed. What a password may be given away
-for is contend-load's rule too: see docs/decisions/0088-passwords-on-the-wire.md.
+Only the groups and keys for a client's connection are read from option files of MySQL and MariaDB
+clients (`~/.my.cnf`). `!include` is not followed. contend-load has the same rule for giving a
+password away: see docs/decisions/0088-passwords-on-the-wire.md.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ _SWITCHES = ("enable_cleartext_plugin", "get_server_public_key")
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """What a DSN or an option file says of it. What is None was not said."""
+    """Security settings of a DSN or an option file. None means not given."""
 
     ssl_mode: str | None = None
     """Whether to encrypt, and what to verify."""
     ssl_ca: Path | None = None
-    """PEM file with whom to believe that a certificate is the server's."""
+    """PEM file with the certificates that may sign the server's."""
     ssl_cert: Path | None = None
-    """PEM file with a certificate of our own, for a server that asks for one."""
+    """PEM file with a client certificate, for a server that requests one."""
     ssl_key: Path | None = None
     """PEM file with its key."""
     enable_cleartext_plugin: bool | None = None
-    """Send the password as it is, whoever listens, if the server asks for that."""
+    """Send the password in clear, to any server, if it requests that."""
     get_server_public_key: bool | None = None
-    """Believe the RSA key that a server sends, whoever it is."""
+    """Accept the RSA key that a server sends, without verifying it."""
     server_public_key_path: Path | None = None
     """PEM file with the server's RSA key."""
 
@@ -65,7 +65,7 @@ class Security:
 
     @classmethod
     def of_file(cls, said: Mapping[str, str], where: str) -> Security:
-        """Read an option file's, which may say the mode by the switches of older clients too."""
+        """Read an option file's settings; switches of older clients may set the mode too."""
         found = cls.of(said, where)
         if found.ssl_mode is not None:
             return found
@@ -78,13 +78,13 @@ class Security:
         return replace(found, ssl_mode="required") if ssl_is_on and not found.ssl_ca else found
 
     def over(self, other: Security) -> Security:
-        """What this says, and where it says nothing, what the other does."""
+        """These settings, completed with those of `other`."""
         said = {key: getattr(self, key) for key in KEYS if getattr(self, key) is not None}
         return replace(other, **said)
 
     @property
     def mode(self) -> str:
-        """What holds where no mode is named."""
+        """The given mode, or the default."""
         if self.ssl_mode is not None:
             return self.ssl_mode
         if self.ssl_ca is not None:
@@ -101,7 +101,7 @@ class Security:
             raise DsnError(f"{where}: ssl_cert and ssl_key go together; one of them is missing.")
 
     def context(self) -> ssl.SSLContext:
-        """The settings of a connection that is encrypted."""
+        """The settings of an encrypted connection."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = self.mode == "verify_identity"
         is_verified = self.mode.startswith("verify")
@@ -110,7 +110,7 @@ class Security:
             if is_verified:
                 context.load_verify_locations(self.ssl_ca)
             if self.ssl_cert is not None:
-                # Without a password of the key it would be asked for on the terminal.
+                # Without an explicit password Python would prompt for it on the terminal.
                 context.load_cert_chain(self.ssl_cert, self.ssl_key, password="")
         except (OSError, ValueError) as error:
             named = ", ".join(str(p) for p in (self.ssl_ca, self.ssl_cert, self.ssl_key) if p)
@@ -138,7 +138,7 @@ class Security:
         return found
 
     def in_plan(self) -> Server:
-        """As the plan of a run says it; nothing for what nobody asked for."""
+        """The settings for the plan of a run; empty if none were given."""
         server: Server = {}
         if self.ssl_mode or self.ssl_ca or self.ssl_cert:
             server["tls"] = {"mode": cast(TlsMode, self.mode.replace("_", "-"))}
@@ -205,7 +205,7 @@ _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "\\": "\\", "s": " "}
 
 
 def read_option_file(path: Path) -> dict[str, str]:
-    """The connection's options in the file. Later lines win, as the clients have it."""
+    """The connection's options in the file. Later lines win, like in the clients."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -271,9 +271,9 @@ _EXAMPLES = (
 
 @dataclass(frozen=True, slots=True)
 class Dsn:
-    """Where a server is, and which user logs in. What is None was not given.
+    """The address of a server, and the user that logs in. None means not given.
 
-    A socket goes before host and port.
+    A socket takes precedence over host and port.
     """
 
     user: str | None = None
@@ -335,7 +335,7 @@ class Dsn:
         )
 
     def complete(self, environment: Mapping[str, str] | None = None) -> Dsn:
-        """With what the option file and the environment say. What the DSN says goes first."""
+        """Complete the DSN from the option file and the environment. The DSN takes precedence."""
         environment = os.environ if environment is None else environment
         said = (
             read_option_file(self.option_file.expanduser()) if self.option_file is not None else {}
@@ -360,14 +360,14 @@ class Dsn:
 
     @property
     def place(self) -> str:
-        """Where the server is, whoever logs in there."""
+        """The address of the server, without the user."""
         if self.socket is not None:
             return f"socket:{self.socket}"
         host = (self.host or "127.0.0.1").lower().replace("localhost", "127.0.0.1")
         return f"{host}:{self.port or DEFAULT_PORT}"
 
     def __str__(self) -> str:
-        """As it can be typed again, and shown to anyone."""
+        """A text that can be typed again, and shown to anyone."""
         if self.socket is not None and self == Dsn(socket=self.socket, password=self.password):
             return f"socket:{self.socket}"
         user = f"{quote(self.user, safe='')}@" if self.user else ""
@@ -381,7 +381,7 @@ class Dsn:
 
 
 def passwords(*dsns: Dsn, environment: Mapping[str, str] | None = None) -> frozenset[Password]:
-    """All that are known: those of the servers, and the one in the environment."""
+    """All known passwords: those of the servers, and the one in the environment."""
     environment = os.environ if environment is None else environment
     given = Password(environment.get(PASSWORD_VARIABLE, ""))
     return frozenset(filter(None, (given, *(dsn.password for dsn in dsns))))

@@ -1,7 +1,7 @@
-"""Reading what a server wrote before it gave up: the option it rejected, the cause, the end, and
-the error in words that this makes. Pure.
+"""Reads a server's log after a failure: the rejected option, the cause, the last lines, and a
+readable error from these. Pure.
 
-The patterns are the servers' own words, of MariaDB 10.11 to 11.8 and MySQL 8.0 to 9.7.
+The patterns are the servers' own texts, from MariaDB 10.11 to 11.8 and MySQL 8.0 to 9.7.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _REJECTED_BY_VALUE = (
         "character_set_server",
     ),
 )
-"""Values that are refused without a word about their option."""
+"""Values that are refused without naming their option."""
 
 _ADJUSTED = re.compile(
     r"option '(?P<option>[^']+)': (?:un)?signed (?:int )?value (?P<asked>\S+) adjusted to "
@@ -53,7 +53,7 @@ _CALM = re.compile(r"\[(?:Note|System|Warning)\]")
 
 
 class Diagnosis(Enum):
-    """Why a server gave up, if its log tells."""
+    """The reason why a server ended, if its log has it."""
 
     DISK_FULL = "the disk is full"
     PORT_IN_USE = "its TCP port is in use"
@@ -81,7 +81,7 @@ _CAUSES = (
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """An option that the server rejected, and why in its own words."""
+    """An option that the server rejected, with the server's reason."""
 
     option: str
     why: str
@@ -107,7 +107,7 @@ def tail(text: str, lines: int = TAIL_LINES) -> str:
 
 
 def rejected_option(text: str) -> Rejected | None:
-    """The option that the server said it rejects."""
+    """The option that the server rejected."""
     said = "\n".join(line for line in text.splitlines() if not _CALM.search(line))
     for pattern in _REJECTED:
         match = pattern.search(said)
@@ -124,7 +124,7 @@ def rejected_option(text: str) -> Rejected | None:
 
 
 def adjusted_options(text: str) -> list[Truncated]:
-    """Values that the server said at start it changed to fit."""
+    """Values that the server reported as changed to fit at its start."""
     truncated = {}
     for match in _ADJUSTED.finditer(text):
         if match["option"] is not None:
@@ -137,7 +137,7 @@ def adjusted_options(text: str) -> list[Truncated]:
 
 
 def cause(text: str) -> Diagnosis | None:
-    """The cause that the log tells, if it tells one we know."""
+    """The cause in the log, if it is a known one."""
     return next((cause for cause, words in _CAUSES if re.search(words, text)), None)
 
 
@@ -155,10 +155,10 @@ _HINTS = {
 
 
 def start_failure(binary: ServerBinary, code: int, log: str, what: str) -> ContendError:
-    """The error for a server that ended before it was of use.
+    """The error for a server that ended too early.
 
     Args:
-        code: how it ended, as `subprocess` tells.
+        code: its exit code, in the form of `subprocess`.
         what: `start` or `make its data folder`.
     """
     name = f"{binary.kind} {binary.version}"
@@ -182,7 +182,7 @@ def start_failure(binary: ServerBinary, code: int, log: str, what: str) -> Conte
 
 
 def disk_full(binary: ServerBinary, log: str) -> DiskFull:
-    """The error for a server that waits for room on a full disk."""
+    """The error for a server that waits for space on a full disk."""
     return DiskFull(
         f"{binary.kind} {binary.version} cannot write: {Diagnosis.DISK_FULL.value}.",
         hint=_HINTS[Diagnosis.DISK_FULL],

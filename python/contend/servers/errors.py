@@ -1,4 +1,4 @@
-"""What can go wrong with servers, as errors that a user can act on."""
+"""Errors of servers, in a form that a user can act on."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from contend.errors import RequestError, WorkError
 
 
 class NoServer(RequestError):
-    """There is no server of the wanted kind on this machine."""
+    """This machine has no server of the wanted kind."""
 
 
 class UnknownServer(RequestError):
-    """A server name that is not understood, or that nothing on this machine goes by."""
+    """A server name that is malformed, or that no server on this machine has."""
 
 
 class UnusableServer(RequestError):
@@ -20,7 +20,7 @@ class UnusableServer(RequestError):
 
 
 class FolderInUse(RequestError):
-    """A data folder that is not ours, or that a live server uses."""
+    """A data folder that contend did not make, or that a live server uses."""
 
 
 class OptionRejected(RequestError):
@@ -28,7 +28,7 @@ class OptionRejected(RequestError):
 
 
 class ReadOnly(OptionRejected):
-    """The server has the variable, and does not change it while it runs."""
+    """The server has the variable, but cannot change it while it runs."""
 
 
 class DsnError(RequestError):
@@ -36,11 +36,11 @@ class DsnError(RequestError):
 
 
 class TableNotOurs(RequestError):
-    """A table of that name exists on a server that is not ours, and contend did not make it."""
+    """A table of that name is on a server that is not contend's, and contend did not make it."""
 
 
 class TablesReplaced(WorkError):
-    """Somebody has put other tables in place of those that a run asks, or taken them away."""
+    """Others replaced or removed the tables of a run."""
 
 
 class ConnectionRefused(WorkError):
@@ -48,12 +48,11 @@ class ConnectionRefused(WorkError):
 
 
 class ConnectionLost(WorkError):
-    """The server did not answer a statement in time, or broke off the connection. Other than a
-    refusal this is no `MySQLError`: what handles those goes on, and here there is nobody any more.
-    """
+    """The server did not answer a statement in time, or broke off the connection. Unlike a refusal,
+    this is not a `MySQLError`: code that handles those continues, which is impossible here."""
 
     code = 2013
-    """As a client of the server's calls it."""
+    """The name that the server's clients use."""
 
     def __init__(self, message: str, statement: str) -> None:
         super().__init__(
@@ -62,7 +61,7 @@ class ConnectionLost(WorkError):
 
 
 class BrokenProtocol(ConnectionLost):
-    """What answers is no server, or it says what a server never should."""
+    """The peer is not a server, or sends data that a server never should."""
 
     code = 2027
 
@@ -74,8 +73,8 @@ class BrokenProtocol(ConnectionLost):
 class StatementRefused(WorkError, MySQLError):
     """The server answered a statement with an error.
 
-    It is PyMySQL's error too, with the code first and the text last in `args`: whoever handles what
-    a server refuses catches that.
+    It is PyMySQL's error too, with the code first and the text last in `args`, for code that
+    handles refusals of a server.
     """
 
     def __init__(self, server: str, code: int, said: str, statement: str) -> None:
@@ -105,11 +104,11 @@ WHAT_HELPS = {
     1227: _GRANT,
     1370: _GRANT,
 }
-"""Refusals that any statement can meet."""
+"""Refusals that can occur with any statement."""
 
 
 class Silent(ConnectionRefused):
-    """Nobody answers there."""
+    """No server answers there."""
 
 
 class WrongLogin(ConnectionRefused):
@@ -133,7 +132,7 @@ class NotVerified(GetFailed):
 
 
 class PortTaken(ServerFailed):
-    """Somebody took the TCP port between our choice and the server's start."""
+    """Another program took the TCP port between contend's choice and the server's start."""
 
 
 class DiskFull(ServerFailed):

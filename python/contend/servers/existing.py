@@ -1,7 +1,7 @@
-"""A server that is not ours: contend starts and stops nothing, and touches only what it made.
+"""A server that is not contend's own: contend starts and stops nothing, and touches only its own.
 
 A table that contend makes carries a mark in its comment (`contend.servers.marks`). A table of the
-wanted name without that mark is somebody's, and is refused before anything is changed.
+wanted name without that mark belongs to others, and is refused before anything is changed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Ask = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a server says it is."""
+    """The server's description of itself."""
 
     kind: str
     version: str
@@ -35,12 +35,11 @@ class Identity:
 
 
 class ExistingServer:
-    """The server a DSN names.
+    """The server that a DSN names.
 
     Args:
         dsn: completed here with its option file and the environment.
-        ask: asks for a password if the server wants one and none was given; None if nobody
-            can be asked.
+        ask: prompts for a password if the server wants one and none was given; None without a user.
     """
 
     def __init__(self, dsn: Dsn, *, ask: Ask | None = None) -> None:
@@ -81,7 +80,7 @@ class ExistingServer:
         return identify(str(version), str(comment))
 
     def unique_name(self) -> str:
-        """The same by whatever DSN; see `hold.unique_name`."""
+        """The same for every DSN of the server; see `hold.unique_name`."""
         with self.connect() as connection:
             return unique_name(connection)
 
@@ -96,7 +95,7 @@ class ExistingServer:
             return KINDS[kind].differing(connection)
 
     def is_here(self) -> bool:
-        """Whether it runs on this host, as far as its address says."""
+        """Whether it runs on this host, judging by its address."""
         host = self.dsn.host or ""
         return (
             self.dsn.socket is not None or host.startswith("127.") or host in ("localhost", "::1")

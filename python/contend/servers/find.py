@@ -1,8 +1,8 @@
-"""Which server a run uses: the one named, else one on PATH, else one that was got.
+"""Chooses the server of a run: the named one, else one on PATH, else a downloaded one.
 
-Of several that were got, that of the machine's own suite goes first, since it is what
-`contend server get` gets and what the machine would install; a newer one got for a comparison
-does not change what the next run measures. Then the newest.
+Among downloaded servers, that of the machine's own suite comes first: `contend server get`
+downloads it and the machine would install it. A newer one, downloaded for a comparison, does not
+change the server of the next run. Then the newest.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def model_server(program: Path | None = None) -> ServerBinary:
     """The model server of this contend-load.
 
     Raises:
-        UnusableServer: the program does not tell its version.
+        UnusableServer: the program does not report its version.
         RequestError: there is no contend-load.
     """
     program = find_program() if program is None else program
@@ -66,7 +66,7 @@ _PROGRAM_FOLDERS = ("sbin", "bin", "libexec", "usr/sbin", "usr/bin", "usr/libexe
 def on_path(kind: str, search_path: str | None = None) -> ServerBinary | None:
     """The server of a kind on PATH or in the folders of distributions; None if there is none.
 
-    A program of that name that is of another kind, or that does not run, is passed over.
+    A program of that name that is of a different kind, or that does not run, is skipped.
     """
     search = os.environ.get("PATH", os.defpath) if search_path is None else search_path
     folders = [*search.split(os.pathsep), *(() if search_path is not None else _MORE_FOLDERS)]
@@ -152,14 +152,14 @@ def find_server(
     """A server that is on this machine; nothing is downloaded.
 
     Args:
-        kind: `mariadb`, `mysql` or one of `OWN`; None for whichever the one that is wanted is.
-        wanted: which one: a path to a program or its folder, `mariadb@trixie` as for
-            `contend server get`, or a name as `contend server list` shows it.
+        kind: `mariadb`, `mysql` or one of `OWN`; None for the kind of the wanted one.
+        wanted: a path to a program or its folder, `mariadb@trixie` as for `contend server get`, or
+            a name from `contend server list`.
         root: where the machine's own suite is read from.
 
     Raises:
-        NoServer: there is none; its hint says what to type to get one.
-        RequestError: the one that is wanted is there, and is of the other kind.
+        NoServer: there is none; its hint has the command to get one.
+        RequestError: the wanted one exists, and is of a different kind.
     """
     own = next((name for name in (wanted, kind) if name in OWN), None)
     if own is not None:
@@ -247,4 +247,4 @@ def _own_suite(root: Path) -> str | None:
     try:
         return own_suite(read_sources(root), root)
     except GetFailed:
-        return None  # Not a machine that the debian provider can ask.
+        return None  # The debian provider does not support this machine.

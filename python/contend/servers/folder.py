@@ -1,8 +1,8 @@
-"""The folders of a private server: the one of its data, 0700 and used by one server at a time; and
-the short folder of its socket.
+"""The folders of a private server: its data folder, 0700 and used by one server at a time; and the
+short folder of its socket.
 
-A marker file says that contend made a folder. The lock is held by the server process itself, so it
-lasts exactly as long as the server does, however that ends.
+A marker file shows that contend made a folder. The lock is held by the server process itself, so it
+lasts exactly as long as the server, even if that is killed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ServerFolder:
         return self.root / "tmp"
 
     def claim(self, kind: str, version: str) -> None:
-        """Make the folder ours. A folder with something in it that is not ours is refused."""
+        """Claim the folder for contend. A folder with foreign contents is refused."""
         if self.root.is_symlink() or (self.root.exists() and not self.root.is_dir()):
             raise FolderInUse(f"{self.root} is not a folder.")
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -64,7 +64,7 @@ class ServerFolder:
             )
 
     def require_version(self, kind: str, version: str) -> None:
-        """Refuse the data of another server: it would be upgraded, or ruined."""
+        """Refuse the data of a different server: it would be upgraded, or ruined."""
         try:
             marker = json.loads((self.root / MARKER).read_text(encoding="utf-8"))
             made_by = (str(marker["kind"]), str(marker["version"]))
@@ -86,10 +86,10 @@ class ServerFolder:
             ) from None
 
     def move_redo_log(self, away: Path) -> None:
-        """Have InnoDB find its redo log in another folder, by way of symbolic links.
+        """Move InnoDB's redo log to a different folder, through symbolic links.
 
         Raises:
-            UnusableServer: there is no room for it.
+            UnusableServer: there is no disk space for it.
         """
         for path in self._redo_log():
             try:
@@ -122,7 +122,7 @@ _REDO_LOGS = ("ib_logfile*", "#innodb_redo")
 
 SOCKET_NAME = "s"
 KEY_SOCKET_NAMES = ("r", "w")
-"""Those of HandlerSocket, for reading and for writing."""
+"""Socket names of HandlerSocket, for reading and for writing."""
 _LOCK_NAME = "contend-socket.lock"
 _IN_MEMORY = Path("/dev/shm")
 _LOG_LOCK_NAME = "contend-log.lock"
@@ -133,11 +133,11 @@ _PATH_BYTES_MAX = 107
 def new_socket_folder() -> tuple[Path, int]:
     """A new 0700 folder whose path leaves room for a socket's name, and its lock.
 
-    The lock is an open descriptor; the folder counts as used as long as some process has it. What
-    servers left behind that were killed with their lab is removed on the way.
+    The lock is an open descriptor; the folder counts as used while any process has it. Remains of
+    servers that were killed with their lab are removed here.
 
-    A socket's address holds 108 bytes with the closing zero, and data folders may lie deep. So
-    the socket lives under the user's runtime folder, else under the temporary one.
+    A socket's address holds 108 bytes with the closing zero, and data folders may have long paths.
+    So the socket is in the user's runtime folder, else in the temporary one.
     """
     named = os.environ.get("XDG_RUNTIME_DIR", "")
     candidates = [named] if named else []
@@ -150,7 +150,7 @@ def new_socket_folder() -> tuple[Path, int]:
         if len(os.fsencode(longest)) > _PATH_BYTES_MAX:
             continue
         _remove_stale(Path(base), _LOCK_NAME, remove_socket_folder)
-        # A log that nobody needs any more would take memory until somebody asks for another one.
+        # An abandoned log would use memory until the next request for a log folder.
         _remove_stale(_IN_MEMORY, _LOG_LOCK_NAME, remove_log_folder)
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
         return folder, _lock(folder / _LOCK_NAME)
@@ -162,7 +162,7 @@ def new_socket_folder() -> tuple[Path, int]:
 
 
 def remove_socket_folder(folder: Path) -> None:
-    """Remove what a server has there, and nothing else: its parent is everyone's."""
+    """Remove a server's files there, and nothing else: the parent folder is shared."""
     for name in (SOCKET_NAME, f"{SOCKET_NAME}.lock", *KEY_SOCKET_NAMES, _LOCK_NAME):
         (folder / name).unlink(missing_ok=True)
     with contextlib.suppress(OSError):
@@ -170,7 +170,7 @@ def remove_socket_folder(folder: Path) -> None:
 
 
 def new_log_folder(base: Path) -> tuple[Path, int]:
-    """A new folder for a server's redo log, and its lock, which are as those of a socket's."""
+    """A new folder for a server's redo log, and its lock, which work like those of a socket."""
     _remove_stale(base, _LOG_LOCK_NAME, remove_log_folder)
     try:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
@@ -187,7 +187,7 @@ def remove_log_folder(folder: Path) -> None:
 
 
 def _lock(path: Path) -> int:
-    # Locked before it has its name, so that nobody can find it unlocked.
+    # Locked before it has its name, so that it is never visible unlocked.
     descriptor = lock(path.with_suffix(".new"))
     path.with_suffix(".new").rename(path)
     return descriptor
@@ -201,7 +201,7 @@ def _remove_stale(base: Path, lock_name: str, remove: Callable[[Path], None]) ->
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody uses at this moment."""
+    """A port of 127.0.0.1 that is free at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,12 +1,12 @@
-"""The servers that were got: one folder each under the user's cache, with a manifest and a tree of
+"""The downloaded servers: one folder each under the user's cache, with a manifest and a tree of
 unpacked packages.
 
-A server's folder appears by a rename, whole or not at all. `server.json` in it holds paths
+A server's folder appears by a rename, complete or not at all. `server.json` in it holds paths
 relative to the folder, so a cache may be moved.
 
-Nothing in such a tree is where it was built to be: the program is started by the tree's own
-dynamic loader with the tree's own libraries, and told where its files are. Links that point to an
-absolute path would leave the tree, so they are never followed.
+No file in such a tree is in the place it was built for: the tree's own dynamic loader starts the
+program with the tree's own libraries and the paths of its files. Links to an absolute path would
+leave the tree, so they are never followed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MESSAGES = "english/errmsg.sys"
 
 @dataclass(frozen=True, slots=True)
 class ServerTree:
-    """Where a tree keeps what a server needs."""
+    """Where a tree keeps the parts that a server needs."""
 
     loader: Path
     library_dirs: tuple[Path, ...]
@@ -43,7 +43,7 @@ class ServerTree:
     plugin_dir: Path | None
 
     def argv(self, kind: str, extras: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """What to run: loader, program, `--no-defaults` and the options that say where."""
+        """The command to run: loader, program, `--no-defaults` and the options with paths."""
         command = [
             str(self.loader),
             "--library-path",
@@ -118,7 +118,7 @@ def find_layout(root: Path, kind: str) -> ServerTree:
 
 
 def prune(root: Path, program: Path) -> None:
-    """Remove what a server does not run with: other programs, manuals, scripting languages."""
+    """Remove files that a server does not need: other programs, manuals, scripting languages."""
     for folder in ("usr/bin", "usr/share/man", "usr/share/locale", "usr/share/perl", "usr/games"):
         for path in (root / folder).glob("*"):
             if path == program:
@@ -226,10 +226,10 @@ def write_manifest(
 
 @contextlib.contextmanager
 def new_folder(cache: Path, on_wait: Callable[[], None]) -> Iterator[Path]:
-    """A folder to fill, alone: others that get or remove wait. It is gone afterwards.
+    """A folder to fill, exclusively: others that get or remove wait. It is gone afterwards.
 
-    Whatever an interrupted get left behind is removed first; only the holder of the lock may
-    make such folders, so nobody else can be using them.
+    Remains of an interrupted get are removed first. Only the holder of the lock may make such
+    folders, so none of them is in use.
     """
     servers = servers_folder(cache)
     with _locked(servers, on_wait):
@@ -245,8 +245,8 @@ def new_folder(cache: Path, on_wait: Callable[[], None]) -> Iterator[Path]:
 def keep(cache: Path, filled: Path, name: str) -> CachedServer:
     """Make a filled folder the server `name`. Call it within `new_folder`.
 
-    One of that name that is there already stays if it is made of the same packages, since
-    something may run from it.
+    An existing one of that name stays if it is made of the same packages, since a process may be
+    running from it.
     """
     final = servers_folder(cache) / name
     here, new = read(final), read(filled)
@@ -263,7 +263,7 @@ def keep(cache: Path, filled: Path, name: str) -> CachedServer:
 
 
 def find_by_name(cache: Path, name: str) -> CachedServer:
-    """The server that goes by exactly this name; the error names the nearest."""
+    """The server of exactly this name; the error names the nearest."""
     got = list_got(cache)
     for each in got:
         if each.binary.name == name:
@@ -274,7 +274,7 @@ def find_by_name(cache: Path, name: str) -> CachedServer:
 
 
 def remove(cache: Path, name: str) -> CachedServer:
-    """Remove a server from the cache; what was removed."""
+    """Remove a server from the cache; returns the removed one."""
     with _locked(servers_folder(cache), lambda: None):
         got = find_by_name(cache, name)
         require_idle(got.folder)

@@ -1,10 +1,10 @@
-"""Which server it is, by whatever name it is reached; and the lock that a server keeps for whoever
-changes something on it.
+"""Identifies a server under all its names; and the lock on a server for the process that changes
+it.
 
-One contend at a time changes a server, also from another host and by another name of the server;
-where a server has no such lock, one on each host. So the lock is the server's own: `GET_LOCK`, held
-by a connection that does nothing else. It ends with that connection, however contend ends.
-So does the lock of a database that contend-load holds while it loads tables there.
+One contend at a time changes a server, even from different hosts or under different names of the
+server; if the server lacks such locks, one per host. So the lock is the server's own: `GET_LOCK`,
+held by a connection without other work. It ends with that connection, however contend ends.
+contend-load holds a similar lock on a database while it loads tables there.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 LOCK = "contend.changes"
 
 _WAIT_S = 2
-"""A server notices only after a moment that whoever held the lock was killed."""
+"""A server notices only after a moment that the lock's holder was killed."""
 
 _LIMIT_S = 30.0
-"""For each statement here; none has anything to wait for but `_WAIT_S`."""
+"""For each statement here; the only intended wait is `_WAIT_S`."""
 
 _IDLE_S = 365 * 24 * 3600
-"""So long may the connection say nothing, whatever the server allows others. The most there is."""
+"""Allowed silence of this connection, in place of the server's own limit. The maximum."""
 
 _POLL_S, _LOOKS = 0.05, 100
-"""How often and for how long a connection's end is waited for."""
+"""Interval and number of checks for the end of a connection."""
 
 _NO_SUCH_LOCK = frozenset({1235, 1305, 1105})
-"""Not supported, no such function; and how Percona's cluster says that it prohibits the lock. A
+"""Not supported, no such function; and the code with which Percona's cluster prohibits the lock. A
 node of Galera itself has it."""
 
 
@@ -50,14 +50,14 @@ class ServerInUse(RequestError):
 
 
 class AnotherServer(WorkError):
-    """It is not the server any more that was there before."""
+    """A different server answers than before."""
 
 
 def unique_name(connection: Connection[Any]) -> str:
-    """A name of the server that is the same by TCP and by socket; empty if it tells none.
+    """A name of the server that is the same by TCP and by socket; empty if it reports none.
 
-    A data folder that was copied brings the server's own id with it, and on one host all servers of
-    MariaDB that listen on no port have the same. So host and data folder are part of the name.
+    A copied data folder contains the server's own id, and on one host all MariaDB servers without a
+    port have the same id. So host and data folder are part of the name.
     """
     try:
         told = dict(
@@ -77,7 +77,7 @@ class ServerHold:
 
     Args:
         connect: the server's; takes the timeouts.
-        server: how it is called in an error.
+        server: the server's name in errors.
     """
 
     def __init__(self, connect: Callable[..., Connection[Any]], server: str) -> None:
@@ -88,11 +88,11 @@ class ServerHold:
         self.name: str | None = None
 
     def take(self) -> str:
-        """Take the lock; the server's `unique_name`. A server without such locks is not locked.
+        """Take the lock, if the server has such locks; returns the server's `unique_name`.
 
         Raises:
             ServerInUse: another contend has it.
-            AnotherServer: the lock was on another server before.
+            AnotherServer: the lock was on a different server before.
             ContendError: the server does not answer.
         """
         connection = self._connect(read_timeout=_LIMIT_S, write_timeout=_LIMIT_S)
@@ -113,11 +113,11 @@ class ServerHold:
         return name
 
     def require(self) -> None:
-        """See that the lock is held still. If its connection was lost, because the server was
-        restarted or somebody ended it, it is taken again.
+        """Check that the lock is still held. If its connection was lost, by a restart of the server
+        or a KILL, it is taken again.
 
         Raises:
-            ContendError: as of `take`; nothing may be changed then.
+            ContendError: like `take`; nothing may be changed then.
         """
         if self._connection is not None:
             try:
@@ -130,7 +130,7 @@ class ServerHold:
         self.take()
 
     def release(self) -> None:
-        """Give it back, at once: to close the connection alone does it a moment later."""
+        """Release it at once: closing the connection alone does it a moment later."""
         connection, self._connection = self._connection, None
         if connection is None:
             return
@@ -142,7 +142,7 @@ class ServerHold:
     @classmethod
     @contextlib.contextmanager
     def of(cls, connect: Callable[..., Connection[Any]], server: str) -> Iterator[None]:
-        """Hold it for a block; raises as `take` does."""
+        """Hold it for a block; raises like `take`."""
         hold = cls(connect, server)
         hold.take()
         try:
@@ -151,8 +151,8 @@ class ServerHold:
             hold.release()
 
     def end(self, other: Connection[Any]) -> None:
-        """End a connection of ours that may still be at a statement, and wait until it is gone: the
-        statement must not take effect after what it did was put back. As far as can be."""
+        """End one of contend's connections that may still run a statement, and wait until it is
+        gone, if possible. The statement must not take effect after its change was reverted."""
         connection = self._connection
         if connection is None:
             return
@@ -166,7 +166,7 @@ class ServerHold:
                 time.sleep(_POLL_S)
 
     def _lock(self, connection: Connection[Any]) -> bool:
-        """Whether it is held now, and not: there is no such lock."""
+        """Whether the lock was taken; False if the server has no such lock."""
         try:
             rows = fetch(connection, "SELECT GET_LOCK(%s, %s)", (LOCK, _WAIT_S))
         except pymysql.err.MySQLError as error:
@@ -178,7 +178,7 @@ class ServerHold:
             raise self._in_use(connection)
         if got is None:
             raise WorkError(f"{self._server} did not give the lock that contend takes first.")
-        return bool(got == 1)  # Of another answer it is something that plays a server.
+        return bool(got == 1)  # A different answer comes from a program that imitates a server.
 
     def _in_use(self, connection: Connection[Any]) -> ServerInUse:
         holder = _holder(connection)
@@ -202,7 +202,7 @@ def _is_ours(connection: Connection[Any]) -> bool:
 
 
 def _connected(connection: Connection[Any], number: int) -> list[Any]:
-    """User and host of a connection, if it is there and we may see it."""
+    """User and host of a connection, if it exists and is visible."""
     return fetch(
         connection,
         "SELECT USER, HOST FROM information_schema.PROCESSLIST WHERE ID = %s",
@@ -211,7 +211,7 @@ def _connected(connection: Connection[Any], number: int) -> list[Any]:
 
 
 def whose(connection: Connection[Any], number: int) -> str:
-    """Of which user and host a connection is, if the server says it to us; else nothing."""
+    """User and host of a connection, if the server shows them; else empty."""
     try:
         rows = _connected(connection, number)
     except pymysql.err.MySQLError:
@@ -220,27 +220,27 @@ def whose(connection: Connection[Any], number: int) -> str:
 
 
 WAITED_S = 3600.0
-"""How long another load is waited for."""
+"""Limit of the wait for a different load."""
 
 _AT_ONCE_S = 2
-"""So that Ctrl-C is heard soon."""
+"""A short wait, so that Ctrl-C takes effect soon."""
 
 _STORED = "IF(@@lower_case_table_names = 1, LOWER(%s), %s)"
 _NAME = f"CONCAT('contend_fill.', LEFT(SHA2({_STORED}, 256), 40))"
 
 
 class LoadingElsewhere(RequestError):
-    """Somebody else loads tables into the database."""
+    """Another process loads tables into the database."""
 
 
 def wait_for_fill(server: ExistingServer, database: str, on_wait: Callable[[str], None]) -> None:
     """Wait until no contend-load fills the database.
 
     Args:
-        on_wait: told who loads now, before that is waited for.
+        on_wait: called with the current loader, before the wait.
 
     Raises:
-        LoadingElsewhere: it went on for too long.
+        LoadingElsewhere: the load took longer than the limit.
     """
     deadline = time.monotonic() + WAITED_S
     told = False
@@ -260,10 +260,10 @@ def wait_for_fill(server: ExistingServer, database: str, on_wait: Callable[[str]
 
 @contextlib.contextmanager
 def nobody_fills(server: ExistingServer, database: str) -> Iterator[None]:
-    """No contend-load fills the database, and none begins meanwhile.
+    """A context in which no contend-load fills the database.
 
     Raises:
-        LoadingElsewhere: one does.
+        LoadingElsewhere: one is already filling it.
     """
     with server.connect(read_timeout=LONG_S) as connection:
         if not _get(connection, server, database, _AT_ONCE_S):

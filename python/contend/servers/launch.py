@@ -1,13 +1,13 @@
 """Runs a program that must not outlive its parent:
 `launch.py program|group PARENT_PID PROGRAM ARGUMENT…`.
 
-A script of its own rather than a hook between fork and exec, because such a hook may deadlock in
-a program with threads. It asks the kernel for a signal at the death of its parent, and looks once
-whether the parent died before it could ask.
+It is a separate script because a hook between fork and exec may deadlock in a program with threads.
+It requests a signal from the kernel at the death of its parent, and then checks whether the parent
+has already died.
 
 As `program` it becomes the program, and exec keeps SIGKILL as that signal. A wrapper may start the
-server as a child, which the kernel would not kill with the wrapper. So as `group` it stays, is told
-when its parent dies, and kills the whole process group.
+server as a child, which the kernel would not kill with the wrapper. So as `group` it stays,
+receives a signal when its parent dies, and kills the whole process group.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _run_in_group(command: list[str]) -> int:
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
-        # Whoever waits for this one is to see how the program ended.
+        # Pass on how the program ended.
         signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     return code

@@ -1,13 +1,13 @@
-"""Marks: what the comment of a table says of whose it is, and how far its load is.
+"""Marks: the comment of a table names its owner and the progress of its load.
 
-    contend:loading DATABASE.TABLE key=KEY rows=N by=WHO    while rows come
-    contend:KEY DATABASE.TABLE                              when all are there and were counted
+    contend:loading DATABASE.TABLE key=KEY rows=N by=WHO    while rows are loaded
+    contend:KEY DATABASE.TABLE                              when all are loaded and counted
 
-contend-load writes them, and compares them byte by byte as this does; the server would know no
-case. A mark names its table: a copy made by CREATE TABLE … LIKE, a table that was renamed, and one
-of a restored dump in another database carry the mark of another table, and are not contend's. A
-byte of a name that is no letter of ASCII, no digit and none of `_$-` is written as % and two
-digits. A view has no comment: its definition holds a condition with such a text.
+contend-load writes them, and compares them byte by byte like this module; the server would ignore
+case. A mark names its table. So copies by CREATE TABLE … LIKE, renamed tables, and tables of a dump
+restored in a different database carry the mark of another table, and are not contend's. Bytes of a
+name other than ASCII letters, digits and `_$-` are written as % and two digits. A view has no
+comment: its definition holds a condition with such a text.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Mark:
 
     Args:
         key: of the data in it; None while it is loaded.
-        by: who loads it, if somebody does.
+        by: the loading process, if any.
     """
 
     key: str | None
@@ -44,7 +44,7 @@ class Mark:
 
 
 def mark_of(comment: str, database: str, table: str) -> Mark | None:
-    """The mark that a comment is, if it is one of this very table."""
+    """The mark in a comment, if it names this very table."""
     loading, finished = _LOADING.fullmatch(comment), _FINISHED.fullmatch(comment)
     if loading is not None and loading[1] == _named(database, table):
         return Mark(None, by=loading[4])
@@ -54,12 +54,12 @@ def mark_of(comment: str, database: str, table: str) -> Mark | None:
 
 
 def finished(database: str, table: str, key: str) -> str:
-    """The comment of a table whose rows are all there."""
+    """The comment of a completely loaded table."""
     return f"contend:{key} {_named(database, table)}"
 
 
 def of_view(database: str, view: str) -> str:
-    """What the definition of a view of contend's holds."""
+    """The text in the definition of contend's views."""
     return f"'contend:view {_named(database, view)}'"
 
 
@@ -84,7 +84,7 @@ def table_mark(connection: Connection[Any], database: str, table: str) -> Mark |
         " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
         (database, table),
     )
-    # The server may know no case where the names do.
+    # The server may ignore case where the names do.
     same = [tuple(map(str, row)) for row in rows if str(row[1]) == table]
     if not same:
         return None
@@ -128,7 +128,7 @@ def is_our_view(connection: Connection[Any], database: str, view: str) -> bool:
 
 
 def set_key(connection: Connection[Any], database: str, table: str, key: str) -> None:
-    """Mark a finished table otherwise. The caller has checked that it is contend's."""
+    """Change the mark of a finished table. The caller has checked that it is contend's."""
     ((stored, engine),) = fetch(
         connection,
         "SELECT TABLE_SCHEMA, ENGINE FROM information_schema.TABLES"
@@ -136,7 +136,7 @@ def set_key(connection: Connection[Any], database: str, table: str, key: str) ->
         (database, table),
     )
     if str(engine).upper() == "ROCKSDB":
-        # It copies the table, and locks each row but in a bulk load.
+        # It copies the table, and locks each row except in a bulk load.
         fetch(connection, "SET SESSION rocksdb_bulk_load = 1")
     comment = finished(str(stored), table, key)
     fetch(connection, f"ALTER TABLE {qualified(database, table)} COMMENT = %s", (comment,))
@@ -147,7 +147,7 @@ def set_key(connection: Connection[Any], database: str, table: str, key: str) ->
 def identities(
     connection: Connection[Any], database: str, tables: tuple[str, ...]
 ) -> dict[str, tuple[str, str]]:
-    """What tells these tables from others that are put in their place: comment, and when made."""
+    """Distinguishes these tables from replacements: their comments and creation times."""
     found = {}
     for table in tables:
         rows = fetch(

@@ -1,4 +1,4 @@
-"""Server options: from a plan's values to arguments, and whether the server took them whole. Pure.
+"""Server options: converts a plan's values to arguments, and checks the server's values. Pure.
 
 A name may be written with dashes or underscores; inside contend it has underscores.
 """
@@ -44,13 +44,13 @@ RESERVED = frozenset(
 
 _LOOSE = "loose_"
 _LIMIT = "maximum_"
-"""Before the name of a variable it says what sessions may give it at most."""
+"""Prefix of a variable that sets the maximum for sessions."""
 
 _PREFIXES = ("skip_", "disable_", "enable_", _LIMIT)
-"""With one of them before its name an option is another order to the same."""
+"""Prefixes that change the effect of the option after them."""
 
 _PARTS = re.compile(r"[;,=]|(?<!:):(?!:|//)")
-"""Between the parts of a value; a colon of `::1` or `tcp://` is none."""
+"""Separates the parts of a value; the colons of `::1` or `tcp://` do not."""
 
 _FILE = re.compile("file://", re.IGNORECASE)
 _HOME = re.compile(r"~[\w.-]*(/|\Z)")
@@ -68,9 +68,8 @@ def normal_name(name: str) -> str:
 
 
 def readings(name: str) -> tuple[str, ...]:
-    """The options that a server may take a name for: that of the whole name, and with `skip_` or
-    its like that of the rest. `loose_`, which has it ignore a name that it does not know, is off.
-    """
+    """The options that a server may read in a name: the complete name, and for `skip_` and similar
+    prefixes the rest too. `loose_`, which makes it ignore an unknown name, is removed."""
     plain = name.removeprefix(_LOOSE)
     return (plain, *(plain.removeprefix(one) for one in _PREFIXES if plain.startswith(one)))
 
@@ -81,14 +80,14 @@ def is_loose(name: str) -> bool:
 
 
 def refuse_outside(name: str, value: Value) -> None:
-    """Refuse a value that names a place outside the server's data folder, whatever its option is
-    for: files of others would be written to, or read, and stay behind.
+    """Refuse a value that names a place outside the server's data folder, for any option: the
+    server would read or write foreign files, or leave files behind.
 
-    A part of the value, between `:`, `;`, `,` and `=`, is such a place if it begins with `/` (not
-    `/*`, a comment of SQL) or `~`, or leaves the folder by `..`.
+    A part of the value, between `:`, `;`, `,` and `=`, is such a place if it begins with `/`
+    (except `/*`, a comment of SQL) or `~`, or leaves the folder by `..`.
 
     Raises:
-        OptionRejected: it does.
+        OptionRejected: it names such a place.
     """
     if isinstance(value, str) and any(map(_is_outside, _PARTS.split(value))):
         raise OptionRejected(
@@ -135,12 +134,12 @@ def as_arguments(options: Mapping[str, Value], valued: frozenset[str] = frozense
 
 
 def as_text(value: Value) -> str:
-    """A value as an option takes it: true is 1."""
+    """A value as an option accepts it: true is 1."""
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def as_sql(value: Value) -> str:
-    """A value as `SET GLOBAL` takes it: sizes with a suffix are numbers, words are quoted."""
+    """A value as `SET GLOBAL` accepts it: sizes with a suffix are numbers, words are quoted."""
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, int | float):
@@ -155,7 +154,7 @@ def as_sql(value: Value) -> str:
 
 
 def assignment(name: str, value: Value, scope: Literal["GLOBAL", "SESSION"] = "GLOBAL") -> str:
-    """The statement that gives a dynamic variable a value.
+    """The statement that sets a dynamic variable.
 
     Raises:
         OptionRejected: it names a place outside the server's folder.
@@ -165,7 +164,7 @@ def assignment(name: str, value: Value, scope: Literal["GLOBAL", "SESSION"] = "G
 
 
 def size_in_bytes(text: str) -> int | None:
-    """`512M` in bytes as the servers read it; None if the text is no whole number."""
+    """`512M` in bytes as the servers read it; None if the text is not a whole number."""
     match = _SIZE.match(text.strip())
     if match is None:
         return None
@@ -174,10 +173,10 @@ def size_in_bytes(text: str) -> int | None:
 
 
 def truncation(name: str, asked: Value, got: str | None) -> Truncated | None:
-    """What the server made of a value, if it is not what was requested.
+    """The server's value, if it differs from the requested one.
 
-    Only numbers and switches are compared: words have more than one spelling (an enumeration may
-    be asked for by its number), and the servers refuse a wrong word instead of changing it.
+    Only numbers and switches are compared. Words have more than one spelling (an enumeration also
+    has numbers), and the servers refuse a wrong word instead of changing it.
     """
     if got is None:
         return None
@@ -190,10 +189,10 @@ def truncation(name: str, asked: Value, got: str | None) -> Truncated | None:
 def truncations(
     options: Mapping[str, Value], variables: Mapping[str, str], adjusted: Iterable[Truncated]
 ) -> list[Truncated]:
-    """The options that a server did not start with as requested.
+    """The options that a server changed at its start.
 
     Args:
-        adjusted: what its log says that it changed.
+        adjusted: the changes that its log reports.
     """
     by_name = {change.name: change for change in adjusted}
     for name, value in options.items():
@@ -204,7 +203,7 @@ def truncations(
 
 
 def variable_of(name: str, variables: Mapping[str, str]) -> str | None:
-    """The variable that shows what an option did; None if none does."""
+    """The variable that shows the effect of an option; None if there is none."""
     plain = readings(name)[0]
     if plain.startswith(_LIMIT) and plain not in variables:
         return None
@@ -212,11 +211,11 @@ def variable_of(name: str, variables: Mapping[str, str]) -> str | None:
 
 
 def same_value(one: str, other: str) -> bool:
-    """Whether a server takes two values for the same: 256K is 262144, and ON is 1."""
+    """Whether a server considers two values equal: 256K is 262144, and ON is 1."""
     numbers = as_number(one), as_number(other)
     if None not in numbers:
         return numbers[0] == numbers[1]
-    # Paths differ by case; words of a server do not.
+    # Paths differ by case; a server's words do not.
     return one == other if "/" in one + other else one.casefold() == other.casefold()
 
 

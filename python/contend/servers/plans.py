@@ -1,5 +1,4 @@
-"""Which statements a server is asked, as its process list shows them, and by which plan it answers
-each (EXPLAIN)."""
+"""The statements that a server runs, from its process list, and its plan for each (EXPLAIN)."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from contend.servers.errors import ConnectionLost
 
 PERIOD_S = 0.01
 STATEMENT_MAX = 2_000
-"""Bytes of a statement that is explained; a longer one is cut off in no place that makes sense."""
+"""Limit in bytes of a statement to explain; a longer one would be cut off at an arbitrary place."""
 
 _ASKED = (
     "SELECT INFO FROM information_schema.PROCESSLIST WHERE COMMAND IN ('Query', 'Execute') "
@@ -34,14 +33,14 @@ _LIST = re.compile(r"\(\s*\?(?:\s*,\s*\?)+\s*\)")
 
 
 def shape_of(statement: str) -> str:
-    """A statement without what changes from one to the next: numbers, texts, how long a list is."""
+    """A statement without its varying parts: numbers, texts, lengths of lists."""
     plain = " ".join(_LITERAL.sub("?", statement).split())
     return _LIST.sub("(?, ...)", plain)
 
 
 class StatementWatch:
-    """Looks at the process list from entering it to leaving it. The connection is its own
-    meanwhile. Statements of other databases, which may be somebody else's, are not looked at."""
+    """Samples the process list between entry and exit, with exclusive use of the connection.
+    Statements of other databases, which may belong to others, are skipped."""
 
     def __init__(self, connection: Connection[Any], database: str) -> None:
         self._connection = connection
@@ -60,8 +59,8 @@ class StatementWatch:
         self._thread.join()
 
     def seen(self) -> list[tuple[str, str, int]]:
-        """Of each shape: the shape, the first statement of it, how often it was seen; the most
-        seen first."""
+        """For each shape: the shape, its first statement, and how often it was seen; the most
+        frequent first."""
         return [(shape, self._first[shape], n) for shape, n in self._counts.most_common()]
 
     def _watch(self) -> None:
@@ -69,7 +68,7 @@ class StatementWatch:
             try:
                 rows = fetch(self._connection, _ASKED, (self._database,))
             except (ConnectionLost, OSError, pymysql.err.MySQLError):
-                return  # That the server died, others tell.
+                return  # Other code reports the death of the server.
             self.see(str(text) for (text,) in rows)
 
     def see(self, statements: Any) -> None:
@@ -82,11 +81,11 @@ class StatementWatch:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """How a server answers one statement.
+    """A server's plan for one statement.
 
     Args:
-        tables: a row of EXPLAIN each, by lower-case name of its column; empty if `why_not`.
-        why_not: what the server said in place of a plan.
+        tables: one row of EXPLAIN each, by lower-case name of its column; empty if `why_not`.
+        why_not: the server's message in place of a plan.
     """
 
     tables: Sequence[Mapping[str, Any]]
@@ -108,7 +107,7 @@ def explained(connection: Connection[Any], statement: str) -> Explained:
     for row in rows:
         cells = dict(zip(names, row, strict=True))
         kept = {name: cells.get(name) for name in _COLUMNS}
-        # MariaDB may tell it as text.
+        # MariaDB may return it as text.
         rows_read = None if kept["rows"] is None else int(kept["rows"])
         found.append({**kept, "rows": rows_read, "extra": cells.get("extra") or ""})
     return Explained(found)

@@ -64,13 +64,13 @@ class PrivateServer:
     Args:
         folder: the server's own; new, empty, or made by contend.
         log_dir: where `server.log` is written; the folder itself if it is None.
-        arguments: of its command line, beside those of its options.
+        arguments: of its command line, besides those of its options.
 
     Attributes:
         wrap: a program with its arguments that becomes or starts the server: `("setarch", "-R")`.
         environment: variables in addition to the few that every private server gets.
-        placement: where it runs, and how it is scheduled. A real-time server, or one with threads
-            of that kind, is watched: it is killed if this process gives no sign for 10 s.
+        placement: its CPUs and scheduling. A real-time server, or one with threads of that kind, is
+            watched: it is killed if this process gives no sign for 10 s.
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class PrivateServer:
         self.arguments = tuple(arguments)
         self.placement = Placement()
         self.confined = False
-        """Its data hold statements of a stranger: it reaches no file outside of its folder, runs no
-        events unless its options say so, and refuses to run without checking rights."""
+        """Its data hold a stranger's statements: it reaches no file outside of its folder, runs no
+        events unless its options enable them, and refuses to run without checking rights."""
         self.redo_log_folder = ""
-        """Where its redo log lies while it runs; empty for its data folder."""
+        """The folder of its redo log while it runs; empty for its data folder."""
         self.misplaced: tuple[str, ...] = ()
-        """What the kernel made otherwise of the placement, in words."""
+        """Differences between the requested placement and the kernel's, in words."""
         self._alive = contextlib.ExitStack()
         self.options: dict[str, Value] = {}
         self.port: int | None = None
@@ -104,7 +104,7 @@ class PrivateServer:
         self._log_folder: Path | None = None
         self._log_start = 0
 
-    # --- what it is ---
+    # --- properties ---
 
     @property
     def data_folder(self) -> Path:
@@ -113,7 +113,7 @@ class PrivateServer:
 
     @property
     def pid(self) -> int:
-        """The server's own process, also if a wrapper started it."""
+        """The server's own process, even if a wrapper started it."""
         return server_pid(self._pid_file, self._running())
 
     @property
@@ -121,7 +121,7 @@ class PrivateServer:
         return self.folder.root / "pid"
 
     def throttled_s(self) -> float | None:
-        """How long its CPU quota has held it back since it was started; None without a quota."""
+        """Time for which its CPU quota throttled it since its start; None without a quota."""
         return None if self.placement.cpu_quota is None else throttled_s(self.pid)
 
     @property
@@ -142,21 +142,21 @@ class PrivateServer:
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    # --- its life ---
+    # --- life cycle ---
 
     def claim(self) -> None:
-        """Make the folder ours without making data, for data that is put there from a snapshot."""
+        """Claim the folder without making data, for data from a snapshot."""
         check_runs_here(self.binary.program)
         self.folder.claim(self.binary.kind, self.binary.version)
 
     def initialise(
         self, options: Mapping[str, Value] | None = None, *, timeout_s: float = 300
     ) -> None:
-        """Make a new data folder with the system tables; what was in it is gone.
+        """Make a new data folder with the system tables; its old contents are removed.
 
         Args:
-            options: those that shape the data folder, such as `innodb_page_size`. `start` must
-                be given them as well.
+            options: those that shape the data folder, such as `innodb_page_size`. `start` must be
+                given them as well.
         """
         arguments = self.kind.option_arguments(options or {}, self.binary)
         self.claim()
@@ -204,7 +204,7 @@ class PrivateServer:
             tcp: listen on a free port of 127.0.0.1 too; see `port`.
 
         Returns:
-            The options that the server did not take as requested.
+            The options that the server did not accept as requested.
         """
         if self.running:
             raise ServerFailed("the private server is already running.")
@@ -233,7 +233,7 @@ class PrivateServer:
         return truncations(taken, self.variables(), adjusted)
 
     def stop(self, *, timeout_s: float = 300) -> None:
-        """Stop it cleanly: its table files are whole afterwards. Does nothing if none runs."""
+        """Stop it cleanly: its table files are complete afterwards. Does nothing if none runs."""
         if self._process is None:
             return
         try:
@@ -271,11 +271,11 @@ class PrivateServer:
         if error is None:
             self.stop()
         else:
-            # The error that is being raised says more than a failure to stop.
+            # The error on its way is more informative than a failure to stop.
             with contextlib.suppress(ServerFailed):
                 self.stop(timeout_s=30)
 
-    # --- talking to it ---
+    # --- connections ---
 
     def connect(self, database: str | None = None, **more: Any) -> Connection[Any]:
         """A control connection, as root unless another user is named. `more` goes to
@@ -293,13 +293,13 @@ class PrivateServer:
             return self.kind.differing(connection, self.binary)
 
     def set_global(self, changes: Mapping[str, Value]) -> list[Truncated]:
-        """Change dynamic variables; those that the server did not take as requested."""
+        """Change dynamic variables; returns those that the server did not accept as requested."""
         with self.connect() as connection:
             return variables.set_global(connection, changes)
 
     def place_threads(self, asked: Mapping[str, Placement]) -> dict[str, dict[str, str]]:
-        """Place threads by role, which it must tell apart (performance_schema); how they are placed
-        then, by role."""
+        """Place threads by role, which the server must distinguish (performance_schema); returns
+        their placement by role."""
         with self.connect() as connection:
             threads = by_role(variables.threads(connection))
         if any(placement.is_real_time for placement in asked.values()):
@@ -322,7 +322,7 @@ class PrivateServer:
             raise ServerFailed("the private server is not running.")
         code = process.poll()
         if code is not None:
-            # What died may be a wrapper, whose server lives on and has the folder.
+            # The dead process may be a wrapper, whose server lives on and has the folder.
             kill_group(process, self._pid_file)
             self._forget()
             raise ServerDied(
@@ -366,7 +366,7 @@ class PrivateServer:
             self._forget()
             raise
         finally:
-            # The server has them too, and keeps them as long as it lives.
+            # The server inherits them, and keeps them as long as it lives.
             for lock in locks:
                 os.close(lock)
         try:
@@ -419,7 +419,7 @@ class PrivateServer:
         if not self.socket.exists():
             return False
         try:
-            # A whole login, because a connection broken off would count as one that failed.
+            # A complete login, because a connection broken off would count as a failed one.
             self._login().close()
         except ConnectionRefused:
             return False
@@ -431,7 +431,7 @@ class PrivateServer:
         )
 
     def _require_rights(self) -> None:
-        """Asked of the server itself: there are many ways to spell that option."""
+        """The server itself reports it: that option has many spellings."""
         with self.connect() as connection:
             checked = variables.checks_rights(connection)
         if not checked:
@@ -443,7 +443,7 @@ class PrivateServer:
             )
 
     def _give_up_if_hopeless(self, deadline: float, what: str, timeout_s: float) -> None:
-        # On a full disk a server waits for room, for as long as it takes.
+        # On a full disk a server waits for space without a limit.
         if error_log.cause(self.log()) is error_log.Diagnosis.DISK_FULL:
             raise error_log.disk_full(self.binary, self.log())
         if time.monotonic() > deadline:

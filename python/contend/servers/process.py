@@ -1,5 +1,5 @@
-"""Server processes: started so that they die with this process, however it dies, and ended, also if
-a wrapper started the server, whose own process is then not the one that we wait for.
+"""Starts server processes that die with this process, even if it is killed; and ends them, even if
+the process to wait for is not the server's own but that of a wrapper.
 
 The kernel's parent-death signal fires when the *thread* that forked ends, so all children are
 forked by one thread that lives as long as the process.
@@ -37,15 +37,15 @@ def spawn(
 ) -> subprocess.Popen[bytes]:
     """Start a program that gets SIGKILL when this process ends.
 
-    It has a session of its own, so that Ctrl-C in the terminal reaches the lab and not the server,
-    and a small environment, so that no stray variable changes what is measured.
+    It has a session of its own, so that Ctrl-C in the terminal reaches only the lab, and a small
+    environment, so that stray variables do not affect the measurement.
 
     Args:
         argv: an absolute path and its arguments.
         log: where its output and errors go.
         keep_open: descriptors it inherits.
         more_environment: variables in addition to PATH, TZ, HOME, TMPDIR and LC_ALL.
-        group: what the program starts is killed with it.
+        group: kill the program's children with it.
     """
     environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     environment["LC_ALL"] = "C"
@@ -81,13 +81,13 @@ def _spawner() -> ThreadPoolExecutor:
 
 
 WRAPPER_GRACE_S = 20.0
-"""How long a wrapper may take to end after the server did."""
+"""Time that a wrapper may take to end after the server did."""
 
 _POLL_S = 0.02
 
 
 def server_pid(pid_file: Path, process: subprocess.Popen[bytes]) -> int:
-    """The server's own process, as it says itself; that of `process` if it does not."""
+    """The server's own process, as it reports it; that of `process` if it does not."""
     try:
         return int(pid_file.read_text(encoding="ascii"))
     except (OSError, ValueError):
@@ -95,7 +95,7 @@ def server_pid(pid_file: Path, process: subprocess.Popen[bytes]) -> int:
 
 
 def stop_process(process: subprocess.Popen[bytes], pid_file: Path, timeout_s: float) -> int:
-    """Tell the server to stop, whatever its wrapper makes of signals; the wrapper's exit code.
+    """Ask the server itself to stop, bypassing its wrapper; returns the wrapper's exit code.
 
     Raises:
         ServerFailed: the server did not stop; or it did, and its wrapper goes on.
@@ -122,8 +122,8 @@ def stop_process(process: subprocess.Popen[bytes], pid_file: Path, timeout_s: fl
 
 
 def kill_group(process: subprocess.Popen[bytes], pid_file: Path) -> None:
-    """End the server at once, with a wrapper and all that it started, and wait until it ended: a
-    wrapper ends sooner than a server that gives back its memory."""
+    """Kill the server with a wrapper and all its children, and wait until the server ended: a
+    wrapper ends sooner than a server that frees its memory."""
     pid = server_pid(pid_file, process)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -134,8 +134,8 @@ def kill_group(process: subprocess.Popen[bytes], pid_file: Path) -> None:
 
 
 def _has_ended(pid: int) -> bool:
-    """Whether the process has ended with all its threads, also if nobody has read its exit code
-    yet. The first thread may be over while others still hold its files."""
+    """Whether the process has ended with all its threads, even if its exit code is still unread.
+    The first thread may end while others still hold its files."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,9 +1,9 @@
-"""A server's variables: read them, change them, with what the program says of its options; what its
-performance_schema counts of waits for locks.
+"""A server's variables: reads and changes them, with the program's information about its options;
+and reads the counts of lock waits in its performance_schema.
 
-MariaDB tells each variable's default and where its value came from. MySQL tells only where a value
-came from; the defaults are what the program itself prints for `--no-defaults --verbose --help`,
-if we have the program.
+MariaDB reports each variable's default and the origin of its value. MySQL reports only the origin;
+the defaults come from the program's own output for `--no-defaults --verbose --help`, if contend has
+the program.
 """
 
 from __future__ import annotations
@@ -37,23 +37,22 @@ _TIMEOUT_S = 60
 _EXPLAINED = re.compile(r"^ +(?:-\S, )?--([a-z][a-z0-9_-]*)", re.MULTILINE)
 _VALUED = re.compile(rf"{_EXPLAINED.pattern}=", re.MULTILINE)
 _RULE = re.compile(r"^-{5,} -{5,}$", re.MULTILINE)
-# As the server itself spells these in its tables.
+# In the server's own spelling in its tables.
 _SPELLINGS = {"(No default value)": "", "TRUE": "ON", "FALSE": "OFF"}
 
 
 def program_defaults(binary: ServerBinary) -> dict[str, str]:
-    """name -> default; empty if the program does not tell."""
+    """name -> default; empty if the program does not report them."""
     return parse_defaults(_help(binary.argv))
 
 
 def program_options(binary: ServerBinary) -> frozenset[str]:
-    """The name of every option that the program takes; empty if it does not tell."""
+    """The name of every option of the program; empty if it does not report them."""
     return parse_options(_help(binary.argv))
 
 
 def valued_options(binary: ServerBinary) -> frozenset[str]:
-    """The name of every option that the program does not take without a value; empty if it does
-    not tell."""
+    """The name of every option that needs a value; empty if the program does not report them."""
     return frozenset(name.replace("-", "_") for name in _VALUED.findall(_help(binary.argv)))
 
 
@@ -86,7 +85,7 @@ def parse_defaults(text: str) -> dict[str, str]:
 
 
 Differing = dict[str, Variable]
-"""name -> (value, default); the default is None if the server does not tell it."""
+"""name -> (value, default); the default is None if the server does not report it."""
 
 _ER_UNKNOWN_VARIABLE = 1193
 _ER_WRONG_TYPE = 1232
@@ -98,7 +97,7 @@ _REFUSALS = (_ER_UNKNOWN_VARIABLE, _ER_WRONG_TYPE, _ER_WRONG_VALUE, _ER_READ_ONL
 
 
 SECRETS = ("handlersocket_plain_secret", "handlersocket_plain_secret_wr")
-"""Passwords that a server shows to whoever asks for its variables; no record has them."""
+"""Passwords that a server shows to every reader of its variables; no record has them."""
 
 
 def read_all(connection: Connection[Any]) -> dict[str, str]:
@@ -112,7 +111,7 @@ def status(connection: Connection[Any]) -> dict[str, str]:
 
 
 def checks_rights(connection: Connection[Any]) -> bool:
-    """Whether anybody's rights count on the server; with skip_grant_tables they do not."""
+    """Whether the server checks rights; with skip_grant_tables it does not."""
     try:
         fetch(connection, "SHOW GRANTS")
     except pymysql.err.MySQLError as error:
@@ -123,7 +122,7 @@ def checks_rights(connection: Connection[Any]) -> bool:
 
 
 def threads(connection: Connection[Any]) -> list[tuple[str, int]]:
-    """Name and kernel's id of each thread of a server whose performance_schema is on; none if it is
+    """Name and kernel's id of each thread of a server, from its performance_schema; none if that is
     off."""
     rows = fetch(
         connection,
@@ -133,7 +132,7 @@ def threads(connection: Connection[Any]) -> list[tuple[str, int]]:
 
 
 Read = int | float | str | bool | None
-"""A value as a server gives it, which JSON keeps as it is."""
+"""A server's value, which JSON keeps unchanged."""
 
 
 def read_global(connection: Connection[Any], name: str) -> Read:
@@ -156,8 +155,8 @@ def read_global(connection: Connection[Any], name: str) -> Read:
 
 
 def giving_back(name: str, value: Read) -> str:
-    """The statement that gives a variable a value that `read_global` read; a text stays one,
-    whatever it spells."""
+    """The statement that restores a value read by `read_global`; a text stays a text, even one like
+    a number."""
     if value is None:
         literal = "NULL"
     elif isinstance(value, str):
@@ -169,7 +168,7 @@ def giving_back(name: str, value: Read) -> str:
 
 
 def put_global(connection: Connection[Any], name: str, value: Read) -> None:
-    """Give a variable a value that `read_global` read; a text stays one, whatever it spells.
+    """Set a variable to a value read by `read_global`; a text stays a text, even one like a number.
 
     Raises:
         OptionRejected: the server refuses it.
@@ -187,7 +186,7 @@ def put_global(connection: Connection[Any], name: str, value: Read) -> None:
 
 
 def set_global(connection: Connection[Any], changes: Mapping[str, Value]) -> list[Truncated]:
-    """Change dynamic variables and read each back; those that the server did not take as
+    """Change dynamic variables and read each back; returns those that the server did not accept as
     requested."""
     truncated = (set_one(connection, name, value)[0] for name, value in changes.items())
     return [change for change in truncated if change is not None]
@@ -197,8 +196,8 @@ def set_one(connection: Connection[Any], name: str, value: Value) -> tuple[Trunc
     """Change a dynamic variable and read it back.
 
     Returns:
-        What the server made of the value if it did not take it as requested, and whether it warned
-        of something: that, or that it changed another variable with it.
+        The server's value if it differs from the requested one, and whether the server warned of
+        something: that, or a second variable that it changed.
     """
     normal = normal_name(name)
     with connection.cursor() as cursor:
@@ -217,11 +216,11 @@ def set_one(connection: Connection[Any], name: str, value: Value) -> tuple[Trunc
 
 
 def rehearse(connection: Connection[Any], name: str, value: Value) -> bool:
-    """Whether a server would take a value as it is, as far as it tells; nothing is changed.
+    """Whether a server would accept a value unchanged, if it reports that; changes nothing.
 
     A statement that sets several variables sets none of them if one cannot be set, and pid_file
-    never can. MariaDB looks at each variable and its value in turn; MySQL whether all can be set
-    first, so that of a value it says nothing.
+    never can. MariaDB checks each variable and its value in turn; MySQL first checks whether all
+    can be set, so it reports nothing about the value.
 
     Raises:
         OptionRejected: the server refuses it.
@@ -262,8 +261,8 @@ _PS_IN_US = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class LockWaits:
-    """So far, by the name of the lock: how often it was asked for, and for how long, in
-    microseconds. Taking a lock that is free counts too."""
+    """Totals since the start, by the name of the lock: number of requests, and waiting time in
+    microseconds. Taking a free lock counts too."""
 
     queries: int
     counts: Mapping[str, int]

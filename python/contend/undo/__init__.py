@@ -1,9 +1,9 @@
-"""What was changed on a server that is not contend's own, or on the host, and must be put back.
+"""Changes to a server that is not contend's own, or to the host, which must be reverted.
 
-journal     one file a server, one a host; what must be put back is on the disk before a change
-variables   change a variable, put it back as the number or the text that it was
-files       change a file of /proc or /sys, put it back as what it said
-back        puts back all of a journal, or says what could not be; statements, lists of pages
+journal     one file per server and per host; entries are on the disk before a change
+variables   change a variable, and restore the original number or text
+files       change a file of /proc or /sys, and restore its original content
+back        reverts all of a journal, or names the failures; statements, lists of pages
 """
 
 from contend.undo.back import (

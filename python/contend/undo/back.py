@@ -1,8 +1,8 @@
-"""Puts back what a journal holds: everything is tried, and what could not be stays and is named.
+"""Reverts the entries of a journal: tries everything, keeps failures in the journal and names them.
 
-Beside variables a journal may have files of the host; statements, which undo what others did; and
-the server's own list of pages: that is moved aside while another is in its place, under a name that
-says whose it is."""
+Besides variables a journal may have files of the host, statements that undo others, and the
+server's own list of pages, which is moved aside under a name that shows its owner.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class JournalServer(Protocol):
 
 
 class Host:
-    """Stands for the server of the host's journal, whose entries need none."""
+    """Takes the place of a server for the host's journal, whose entries need none."""
 
     def connect(self, database: str | None = None, **more: Any) -> Connection[Any]:
         del database, more
@@ -40,11 +40,11 @@ class Host:
 
 
 ANSWER_S = 60.0
-"""For a variable that is put back; some are set only when caches are written."""
+"""Limit for restoring a variable; some are set only after caches are written."""
 
 
 class NotPutBack(WorkError):
-    """The server or the host did not take back what was changed."""
+    """The server or the host did not accept the original setting."""
 
 
 def put_back(
@@ -55,19 +55,19 @@ def put_back(
     since: int = 0,
     tell: Tell = lambda _words: None,
 ) -> None:
-    """Put back everything, the latest first; no stop interrupts it.
+    """Revert everything, the latest change first; no stop interrupts it.
 
-    What could not be stays in the journal. Each entry goes when it is put back, so whatever ends
-    the process leaves the others.
+    An entry is removed once it is reverted, so failures, and entries not reached before the process
+    ends, stay in the journal.
 
     Args:
-        agree: is asked about what somebody else changed since.
-        since: how many of the first entries are left alone, whose time has not come.
+        agree: asked about settings that were changed since by others.
+        since: number of the first entries that are left alone, because they are not due yet.
 
     Raises:
-        NotPutBack: something could not be.
-        NotAgreed: it could, and nobody agreed.
-        JournalBroken: all is put back, and the journal cannot be written.
+        NotPutBack: some changes could not be reverted.
+        NotAgreed: they could, but the user did not agree.
+        JournalBroken: all is reverted, and the journal cannot be written.
         KeyboardInterrupt: a stop came meanwhile; see `shielded`.
     """
     with shielded():
@@ -82,7 +82,7 @@ def _put_back(
     declined: list[str] = []
     unwritten: JournalBroken | None = None
     with _Line(server, journal.require_held) as line:
-        # One may go back only after another: a lower bound after the upper.
+        # Some depend on others: a lower bound can be restored only after the upper.
         is_moving = True
         while left and is_moving:
             tried, left, failed, is_moving = left, [], [], False
@@ -101,7 +101,7 @@ def _put_back(
                         journal.drop(entry)
                         unwritten = None
                     except JournalBroken as error:
-                        # The disk is full, say; the others go back nevertheless.
+                        # The disk is full, for example; the other entries are still reverted.
                         unwritten = error
     if failed:
         raise NotPutBack(
@@ -121,7 +121,7 @@ def _put_back(
 
 
 def drop_what_is_back(journal: Journal, server: JournalServer) -> None:
-    """Take from the journal what has its value from before already, as after a restart.
+    """Drop journal entries whose original value is already in force, for example after a restart.
 
     Raises:
         ContendError: the server does not answer.
@@ -141,7 +141,7 @@ def drop_what_is_back(journal: Journal, server: JournalServer) -> None:
 
 
 def in_words(entry: Entry) -> str:
-    """What is to be put back."""
+    """A description of the change to revert."""
     try:
         return KINDS[entry["kind"]][1](entry)
     except KeyError:
@@ -150,7 +150,7 @@ def in_words(entry: Entry) -> str:
 
 class _Line:
     """One connection for all entries, made for the first that needs it. A server that does not
-    answer, or that another contend changes by now, is not asked again and again."""
+    answer, or that another contend is changing, is not tried again."""
 
     def __init__(self, server: JournalServer, require_held: Callable[[], None]) -> None:
         self.server = server
@@ -173,7 +173,7 @@ class _Line:
         return self._connection
 
     def is_lost(self) -> None:
-        """The next entry gets another one."""
+        """The next entry gets a new connection."""
         self._connection = None
 
     def __enter__(self) -> _Line:
@@ -189,7 +189,7 @@ def _variable(line: _Line, entry: Entry, agree: Agree) -> str:
         return variables.put_back(line.connection(), entry, agree)
     except ConnectionLost:
         line.is_lost()
-    # Somebody ended it, perhaps; a server that does not answer refuses the new one.
+    # It may have been killed; a server that does not answer refuses the new one.
     try:
         return variables.put_back(line.connection(), entry, agree)
     except ConnectionLost:
@@ -203,7 +203,7 @@ _IS_BACK: dict[str, Callable[[_Line, Entry], bool]] = {
 }
 
 STATEMENT = "statement"
-"""Its entry has `statement`, which undoes, and the `database` that it is run in, if any."""
+"""Its entry has `statement`, which undoes, and the `database` to run it in, if any."""
 
 
 def statement_entry(statement: str, database: str | None) -> Entry:
@@ -219,17 +219,17 @@ def _statement(line: _Line, entry: Entry, _agree: Agree) -> str:
 FILE_NAME = "ib_buffer_pool"
 
 ASIDE = f"{FILE_NAME}.before-contend"
-"""The server's own list while ours is in its place."""
+"""The server's own list while contend's is in its place."""
 
 NONE_BEFORE = f"{FILE_NAME}.none-before-contend"
-"""Stands for a list that was not there."""
+"""Marks a list that did not exist."""
 
 PAGE_LIST = "page_list"
-"""Its entry has `path`, the server's data folder; the names there say what is to be undone."""
+"""Its entry has `path`, the server's data folder; the file names there show the changes to undo."""
 
 
 def move_back(data_folder: Path) -> bool:
-    """Put the server's own list back if it was moved aside; whether it was. Raises OSError."""
+    """Restore the server's own list if moved aside; returns whether it was. Raises OSError."""
     own, kept = data_folder / FILE_NAME, data_folder / ASIDE
     nothing = data_folder / NONE_BEFORE
     if kept.exists():
@@ -257,11 +257,11 @@ KINDS: dict[str, tuple[Callable[[_Line, Entry, Agree], str], Callable[[Entry], s
     files.FILE: (_file, files.in_words),
     PAGE_LIST: (_page_list, lambda entry: f"{FILE_NAME} in {entry['path']}"),
 }
-"""How each kind of change is put back, which says in words what it put back; and what is to be put
-back, in words."""
+"""For each kind of change: a function that reverts it and returns a description, and one that
+describes the pending change."""
 
 _FAILURES = (ContendError, OSError, pymysql.err.MySQLError, KeyError, TypeError, ValueError)
-"""The last three: of an entry that is not as contend writes it."""
+"""The last three: for an entry that contend did not write in this form."""
 
 
 def _name(entry: Entry) -> str:

@@ -1,5 +1,5 @@
-"""A file in which the kernel shows and takes a setting (/proc/sys, /sys, /proc/irq) is changed, and
-put back as what it said. All files of a host are in one journal, `this_host()`."""
+"""Changes a file through which the kernel shows and takes a setting (/proc/sys, /sys, /proc/irq),
+and restores it. All files of a host are in one journal, `this_host()`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from contend.undo.journal import Entry, Journal
 from contend.undo.variables import Agree, NotAgreed, NotTaken
 
 FILE = "file"
-"""Its entry has `path`; `before`, what the file said, of several choices the chosen one; and
-`ours`, what contend made of it, once that is known: of an entry without it contend was killed on
-the way, and what the file says then is contend's."""
+"""Its entry has `path`; `before`, the original content (the chosen one of several choices); and
+`ours`, contend's value, once known. If contend was killed before that, `ours` is missing and the
+present content is contend's."""
 
 _TWINS = {
     "dirty_ratio": "dirty_bytes",
@@ -25,16 +25,16 @@ _TWINS = {
     "dirty_background_ratio": "dirty_background_bytes",
     "dirty_background_bytes": "dirty_background_ratio",
 }
-"""Files of /proc/sys/vm of which one is 0, because the other is in force. No 0 can be written: only
-the other puts it there."""
+"""Pairs of files of /proc/sys/vm: one is 0 because the other is in force. Writing 0 is impossible;
+only writing the other sets it."""
 
 
 class HostRefused(RequestError):
-    """The kernel, or whoever set up this host, does not let contend change it so."""
+    """The kernel, or the setup of this host, does not allow this change."""
 
 
 def read(path: Path) -> str:
-    """What the file says: `none` of `[none] mq-deadline`; raises HostRefused."""
+    """The value in the file: `none` for `[none] mq-deadline`; raises HostRefused."""
     tree = Tree(path.parent)
     text = tree.text(path.name)
     if text is None:
@@ -47,11 +47,11 @@ def read(path: Path) -> str:
 
 
 def require(path: Path, value: str | None) -> None:
-    """Refuse a change before it is tried: of a file that cannot be written, or that says which
-    values it offers, and this is none of them. `value` of None asks for the writing alone.
+    """Check a change before it is tried: refuse a file that cannot be written, or a `value` that is
+    not one of those offered. With `value` None, only writing is checked.
 
     Raises:
-        HostRefused: it cannot be had.
+        HostRefused: the change is not possible.
     """
     if not path.exists():
         raise _refused(path, OSError(errno.ENOENT, ""))
@@ -65,8 +65,8 @@ def require(path: Path, value: str | None) -> None:
 
 
 def _offers(path: Path) -> list[str]:
-    """The values that it takes, if it says them: all of `[none] mq-deadline`; of a governor another
-    file does; that of SMT says why there is none to be set."""
+    """The values that a file offers, if any: both of `[none] mq-deadline`. For a governor a second
+    file lists them; the SMT file may show why it cannot be set."""
     tree = Tree(path.parent)
     if path.name == "scaling_governor":
         return (tree.text("scaling_available_governors") or "").split()
@@ -77,17 +77,17 @@ def _offers(path: Path) -> list[str]:
 
 
 def change(journal: Journal, path: Path, value: str, others: Iterable[Path] = ()) -> str:
-    """Have the file say `value`; what it said is in the journal before.
+    """Write `value` to the file; the journal records the original content before.
 
     Args:
         journal: the host's.
-        others: files that the kernel changes with it, which are put back too.
+        others: files that the kernel changes with it, which are restored too.
 
     Returns:
-        What it says now: the kernel may have rounded the value.
+        The content now: the kernel may have rounded the value.
 
     Raises:
-        HostRefused: it cannot be had; nothing was changed.
+        HostRefused: the change is not possible; nothing was changed.
     """
     before = read(path)
     entry = _noted(journal, path)
@@ -96,7 +96,7 @@ def change(journal: Journal, path: Path, value: str, others: Iterable[Path] = ()
     require(path, value)
     noted: list[Entry] = []
     if entry is None:
-        # The latest goes back first: a twin, which puts the 0 here; the others only after this one.
+        # The latest is reverted first: a twin sets the 0 here; the others follow this one.
         noted += _note_others(journal, others)
         noted.append(entry := journal.note(FILE, path=str(path), before=before))
         noted += _note_others(journal, _twin_of(path))
@@ -116,11 +116,11 @@ def change(journal: Journal, path: Path, value: str, others: Iterable[Path] = ()
 
 
 def put_back(entry: Entry, agree: Agree) -> str:
-    """Have the file say what it said before; says in words what that is.
+    """Restore the original content of the file; returns a description of it.
 
     Raises:
-        NotAgreed: somebody else changed it since, and nobody agreed.
-        HostRefused, NotTaken: it could not be.
+        NotAgreed: it was changed since by others, and the user did not agree.
+        HostRefused, NotTaken: it could not be restored.
     """
     path, before = Path(entry["path"]), str(entry["before"])
     now = read(path)
@@ -138,7 +138,7 @@ def put_back(entry: Entry, agree: Agree) -> str:
 
 
 def is_back(entry: Entry) -> bool:
-    """Whether it says what it said before already, as after a new start of the host."""
+    """Whether the original content is already there, as after a reboot."""
     return read(Path(entry["path"])) == str(entry["before"])
 
 

@@ -1,9 +1,8 @@
-"""What must be put back on a server, or on the host. It outlives the process.
+"""The pending reverts of a server, or of the host. They outlive the process.
 
-One JSON file a server, whatever the DSN that leads there if it tells its name, and one a host. What
-is to be put back is written, and on the disk, before it is changed: so whatever ends the process,
-the next one finds it. A new text is written beside the old one and takes its name, so the file is
-whole at any time.
+There is one JSON file per host, and one per server, by its unique name if it has one and else by
+its DSN. Each entry is on the disk before its change is made, so the next process finds it after any
+crash. New text is written to a second file and then renamed, so the file is always complete.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from contend.servers.hold import ServerHold, ServerInUse
 FORMAT = 3
 
 Entry = dict[str, Any]
-"""What must be put back: its `kind` (see `back.KINDS`), and what that kind needs to know."""
+"""A pending revert: its `kind` (see `back.KINDS`), and the data that this kind needs."""
 
 
 def default_folder() -> Path:
@@ -54,13 +53,13 @@ class LockedServer(Protocol):
 
 @dataclass(slots=True)
 class Journal:
-    """The journal of one server or of the host; `Journal.open` gives it, and keeps it for this
+    """The journal of one server or of the host; `Journal.open` returns it and keeps it for this
     process alone.
 
     Args:
         server: the DSN, as it can be shown and typed again; or `this_host()`.
-        undo: what must be put back, the latest last.
-        work: what a command begun here goes on with later; not looked at in this room.
+        undo: pending reverts, the latest last.
+        work: state that a command begun here continues from later; not read in this package.
         hold: the lock on the server; None for the host, and for a server of contend's own.
     """
 
@@ -73,12 +72,12 @@ class Journal:
 
     @classmethod
     def open(cls, folder: Path, server: str, name: str = "") -> Self:
-        """The journal of a server or of the host, which no other process may use until it is
+        """The journal of a server or of the host, which no second process may use until it is
         closed.
 
         Args:
-            name: the server's, by whatever DSN it is reached (see `unique_name`). Without one its
-                place is its name.
+            name: the server's, the same for every DSN (see `unique_name`). Without one its place is
+                its name.
 
         Raises:
             ServerInUse: another process has it.
@@ -88,7 +87,7 @@ class Journal:
 
     @classmethod
     def at(cls, path: Path, server: str) -> Self:
-        """The journal in this file; raises as `open` does."""
+        """The journal in this file; raises like `open`."""
         journal = cls(path, server, _lock=_locked(path, server))
         try:
             if path.exists():
@@ -103,8 +102,8 @@ class Journal:
         """The journal of a server that is not contend's own, and the lock on that server.
 
         Raises:
-            ServerInUse: another contend has it, on whatever host and by whatever DSN.
-            ContendError: the server does not answer; or as of `open`.
+            ServerInUse: another contend has it, from any host and through any DSN.
+            ContendError: the server does not answer; or like `open`.
         """
         hold = ServerHold(server.connect, str(server.dsn))
         try:
@@ -116,12 +115,12 @@ class Journal:
         return journal
 
     def take(self, server: LockedServer) -> None:
-        """Lock the server that this journal is of; raises as `of_server` does."""
+        """Lock the server of this journal; raises like `of_server`."""
         self.hold = ServerHold(server.connect, str(server.dsn))
         self.hold.take()
 
     def others_here(self) -> list[str]:
-        """For each journal of another server that was at the same place: what tells of it."""
+        """Returns a text about each journal of a different server at the same place."""
         found = []
         for path in journals_in(self.path.parent):
             with contextlib.suppress(JournalBroken):
@@ -131,47 +130,47 @@ class Journal:
         return found
 
     def is_of_held(self) -> bool:
-        """Whether the server that was locked is the one whose journal this is."""
+        """Whether this journal belongs to the server that was locked."""
         assert self.hold is not None
         return self.path == path_of(self.path.parent, self.server, self.hold.name or "")
 
     def require_held(self) -> None:
-        """See that the server is still ours to change; raises ContendError if it is not."""
+        """Check that contend may still change the server; raises ContendError if not."""
         if self.hold is not None:
             self.hold.require()
 
     def note(self, kind: str, **facts: Any) -> Entry:
-        """Before something is changed: what must be put back; the entry, for `drop`."""
+        """Record a pending revert before the change; returns the entry, for `drop`."""
         entry = {"kind": kind, **facts}
         self.undo.append(entry)
         try:
             self.write()
         except JournalBroken:
-            self.undo.pop()  # What cannot be noted is not changed.
+            self.undo.pop()  # If it cannot be recorded, the change is not made.
             raise
         return entry
 
     def drop(self, entry: Entry) -> None:
-        """It was put back, or was not changed after all."""
+        """Remove an entry that was reverted, or whose change was not made."""
         self.undo = [noted for noted in self.undo if noted is not entry]
         self.write()
 
     def replace(self, old: Sequence[Entry], new: Sequence[Entry]) -> None:
-        """These instead of those."""
+        """Replace entries by new ones."""
         gone = set(map(id, old))
         self.undo = [*(noted for noted in self.undo if id(noted) not in gone), *new]
         self.write()
 
     def forget(self) -> None:
-        """Nothing is to be put back any more."""
+        """Drop all entries."""
         self.undo = []
         self.write()
 
     def write(self) -> None:
-        """Bring it to the disk; an empty one goes away.
+        """Write it to the disk; an empty journal is removed.
 
         Raises:
-            JournalBroken: it cannot be written. What was there before still is.
+            JournalBroken: it cannot be written. The earlier file remains.
         """
         said = {"format": FORMAT, "server": self.server, "undo": self.undo, "work": self.work}
         try:
@@ -185,14 +184,14 @@ class Journal:
 
     @property
     def remedy(self) -> str:
-        """The command that puts back what is left."""
+        """The command that reverts the remaining changes."""
         folder = self.path.parent
         more = "" if folder == default_folder() else f" --journal {folder}"
         what = HOST if is_host(self.server) else self.server
         return f"contend restore {what}{more}"
 
     def close(self) -> None:
-        """Leave it to the next process. What it still has is named when the command ends badly."""
+        """Leave it to the next process. Remaining entries are named when the command ends badly."""
         _left.pop(self.path, None)
         if self.undo:
             _left[self.path] = self.remedy
@@ -214,17 +213,17 @@ HOST = "host"
 
 
 def this_host() -> str:
-    """The name of the host's journal. A home folder may be shared, and have those of others."""
+    """The name of the host's journal. A shared home folder may hold journals of other hosts."""
     return f"{HOST} {os.uname().nodename}"
 
 
 def is_host(server: str) -> bool:
-    """Whether a journal is a host's, and no server's."""
+    """Whether a journal belongs to a host, not to a server."""
     return server.startswith(f"{HOST} ")
 
 
 def place_of(server: str) -> str:
-    """Where the server of a DSN is; any other text stands for itself."""
+    """The address of a server's DSN; any other text is returned unchanged."""
     try:
         return Dsn.parse(server).place
     except DsnError:
@@ -232,29 +231,29 @@ def place_of(server: str) -> str:
 
 
 def path_of(folder: Path, server: str, name: str = "") -> Path:
-    """Where the journal of a server is, whether it is there or not; arguments as of `open`."""
+    """The path of a server's journal, which need not exist; arguments like `open`."""
     text = name or place_of(server)
     return folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
 
 
 def journals_in(folder: Path) -> list[Path]:
-    """The journals of all servers that have something left."""
+    """The journals of all servers with pending reverts."""
     return sorted(folder.glob("*.json"))
 
 
 _left: dict[Path, str] = {}
-"""The journals that this command had and that still have something, with their remedies."""
+"""The journals that this command used and that still have entries, with their remedies."""
 
 
 def remedies_left() -> list[str]:
-    """What puts back that which this command found or changed, and left; each is told once."""
+    """Commands that revert the changes left by this command; each is reported once."""
     told = list(_left.values())
     _left.clear()
     return told
 
 
 def server_in(path: Path) -> str:
-    """Of which server a journal is; raises JournalBroken."""
+    """The server of a journal; raises JournalBroken."""
     return _read(path)[0]
 
 
@@ -263,7 +262,7 @@ def _locked(path: Path, server: str) -> int:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = lock(file)
-        with contextlib.suppress(OSError):  # What is to be put back needs no room on a disk.
+        with contextlib.suppress(OSError):  # Reverting must work on a full disk.
             os.ftruncate(descriptor, 0)
             os.write(descriptor, f"process {os.getpid()} of {os.uname().nodename}".encode())
         return descriptor
@@ -278,7 +277,7 @@ def _locked(path: Path, server: str) -> int:
 
 
 def _holder(file: Path) -> str:
-    """Who holds a lock, as it wrote it there."""
+    """The holder of a lock, from the text it wrote there."""
     try:
         return file.read_text(encoding="utf-8") or "one that just began"
     except (OSError, ValueError):
@@ -286,7 +285,7 @@ def _holder(file: Path) -> str:
 
 
 def _read(path: Path) -> tuple[str, list[Entry], dict[str, Any] | None]:
-    """Server, what must be put back, work."""
+    """Server, pending reverts, work."""
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         if said["format"] != FORMAT:

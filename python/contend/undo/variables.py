@@ -1,5 +1,5 @@
-"""A variable is changed, and put back as what it was: a number stays a number. What somebody else
-changed since is asked about first."""
+"""Changes a variable, and restores its original value; a number stays a number. If it was changed
+since by others, the user is asked first."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from contend.servers.variables import Read, put_global, read_all, read_global, s
 from contend.undo.journal import Entry, Journal
 
 Agree = Callable[[str], bool]
-"""Whether to do what the question says."""
+"""Whether to do what the question asks."""
 
 
 def always(_question: str) -> bool:
-    """Nobody is asked: what contend changed it puts back."""
+    """Agree without asking: contend restores its own changes."""
     return True
 
 
 class NotAgreed(RequestError):
-    """Somebody else changed it since, and nobody agreed to put it back."""
+    """It was changed since by others, and the user did not agree to restore it."""
 
 
 VARIABLE = "variable"
-"""Its entry has `name`; `before`, the value as the server gave it, or `text`, as `SHOW` has it;
-`ours`, what contend set it to since, where that is known; and `with`, if the server changed it with
-another."""
+"""Its entry has `name`; `before`, the value as the server reported it, or `text`, as in `SHOW`;
+`ours`, the value that contend set since, if known; and `with`, if the server changed it with
+another variable."""
 
 _NEVER_OURS = "gtid_"
-"""How variables begin that move while the server replicates."""
+"""Prefixes of variables that change while the server replicates."""
 
 
 def change(
@@ -45,20 +45,20 @@ def change(
     value: Value,
     entry: Entry | None = None,
 ) -> tuple[Entry, Truncated | None]:
-    """Change a global variable; what it was is in the journal before.
+    """Change a global variable; the journal records its original value before.
 
-    A server may change another one with it, and warns then: innodb_io_capacity moves
-    innodb_io_capacity_max. That is put back too.
+    A server may change a second variable with it, and warns then: innodb_io_capacity moves
+    innodb_io_capacity_max. That one is restored too.
 
     Args:
-        entry: of an earlier change of the same variable, which one putting back undoes as well.
+        entry: of an earlier change of the same variable; one revert undoes both.
 
     Returns:
-        The entry, and what the server made of the value if it did not take it as requested.
+        The entry, and the server's value if it differs from the requested one.
 
     Raises:
         OptionRejected: the server refused it.
-        ContendError: another contend changes this server by now.
+        ContendError: another contend is now changing this server.
     """
     journal.require_held()
     is_first = entry is None
@@ -69,7 +69,7 @@ def change(
         entry["ours"].append(value)
         journal.write()
     others = read_all(connection)
-    # What the server changed with it is noted only after it: nothing may come between.
+    # The server's side changes are recorded only afterwards: no interruption in between.
     with shielded():
         try:
             truncated, warned = set_one(connection, name, value)
@@ -93,7 +93,7 @@ def change(
 def _note_others(
     journal: Journal, entry: Entry, before: dict[str, str], after: dict[str, str]
 ) -> None:
-    """What the server changed with it. It goes back after the variable that is the reason."""
+    """Record variables that the server changed with it; they are restored after it."""
     for name, now in after.items():
         was = before.get(name)
         if was in (None, now) or name == entry["name"] or name.startswith(_NEVER_OURS):
@@ -111,11 +111,11 @@ def _note_others(
 
 
 def put_back(connection: Connection[Any], entry: Entry, agree: Agree) -> str:
-    """Give the variable its value from before; says in words what it has then.
+    """Restore the variable's original value; returns a description of the present one.
 
     Raises:
-        NotAgreed: somebody else changed it since, and nobody agreed.
-        OptionRejected, NotTaken: the server did not take it.
+        NotAgreed: it was changed since by others, and the user did not agree.
+        OptionRejected, NotTaken: the server did not accept it.
     """
     name = normal_name(str(entry["name"]))
     now = read_global(connection, name)
@@ -134,7 +134,7 @@ def put_back(connection: Connection[Any], entry: Entry, agree: Agree) -> str:
             put_global(connection, name, before)
         except ReadOnly:
             if "with" in entry:
-                # The server alone changes it, and has to change it back.
+                # Only the server changes it, and has to change it back.
                 return f"{name} = {shown(now)}"
             raise
         got = read_global(connection, name)
@@ -144,7 +144,7 @@ def put_back(connection: Connection[Any], entry: Entry, agree: Agree) -> str:
 
 
 def is_back(connection: Connection[Any], entry: Entry) -> bool:
-    """Whether it has its value from before already."""
+    """Whether the original value is already in force."""
     now = read_global(connection, str(entry["name"]))
     return _is_same(_before(entry, now), now)
 
@@ -155,11 +155,11 @@ def in_words(entry: Entry) -> str:
 
 
 class NotTaken(WorkError):
-    """The server made something else of the value."""
+    """The server changed the value to a different one."""
 
 
 def shown(value: Read) -> str:
-    """As one writes it: 90.0 is 90, and nothing is NULL."""
+    """The usual spelling: 90.0 is 90, and nothing is NULL."""
     if value is None:
         return "NULL"
     if value == "":
@@ -170,8 +170,8 @@ def shown(value: Read) -> str:
 
 
 def _before(entry: Entry, now: Read) -> Read:
-    """What it was. A text, of a variable that went with another, gets the type that the server
-    has."""
+    """The original value. The text of a variable that changed with another gets the type that the
+    server has."""
     if "before" in entry:
         before: Read = entry["before"]
         return before
@@ -199,5 +199,5 @@ def _is_same(one: Read, other: Read) -> bool:
 
 
 def _is_among(now: Read, ours: list[Read]) -> bool:
-    """A value that was asked for may be spelled otherwise: 16M, ON."""
+    """A requested value may be spelled differently: 16M, ON."""
     return any(_is_same(now, value) or same_value(shown(now), shown(value)) for value in ours)

@@ -1,8 +1,8 @@
-"""Dumps of mysqldump, mariadb-dump or anybody's own hand, read as a stream.
+"""Dumps of mysqldump or mariadb-dump, or written by hand, read as a stream.
 
 split     the files of a dump, unpacked while they are read, and their statements
-rules     what the client has to do about a statement, and what it is run as, by its words
-load      the statements, one by one, by an account that may do nothing outside the database
+rules     the first words of a statement decide how the client treats it
+load      the statements, one by one, by an account with no rights outside the database
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The statements of a dump, one by one, into a server that was started for it."""
+"""Runs the statements of a dump, one by one, on a server that was started for it."""
 
 from __future__ import annotations
 
@@ -36,35 +36,35 @@ from contend.settings.server import PRODUCTS
 _OF_DATABASE = re.compile(
     rb"^-- (?:Host: .*[ \t])?Database: +`?([^`\r\n]+?)`?[ \t\r]*$", re.MULTILINE
 )
-"""As mysqldump, mariadb-dump and phpMyAdmin begin what they write of one database."""
+"""The first lines of a dump of one database by mysqldump, mariadb-dump and phpMyAdmin."""
 _OF_SERVER = re.compile(rb"^-- Server version[ \t]+(\S+)", re.MULTILINE)
 _SOURCES_MAX = 8
-"""Files that lead to one another; more is a circle."""
+"""Limit of files that name one another; more is a circle."""
 
 _ER_SYNTAX = 1064
 _OTHER = frozenset({1044, 1142, 1143, 1370})
-"""Error codes for what may be of another database."""
+"""Error codes for statements that may be about another database."""
 
 _NO_RIGHT = _OTHER | frozenset(
     {
         *(1045, 1095, 1141, 1227, 1396, 1410, 1419),
-        # An option of the server's, or of this client, is against it.
+        # An option of the server or of this client forbids it.
         *(1148, 1290, 3948, 4166),
     }
 )
-"""Error codes for what an account may not do, or nobody on this server."""
+"""Error codes for statements that the account, or every account of this server, may not run."""
 
 _BEYOND = "beyond the database"
 _MESSAGES = "messages of programs"
 _MESSAGE_WITHIN = re.compile(r"near '\S*(?:mysqldump|mariadb-dump)(?:\.exe)?: ")
-"""What a server says of a statement that such a message stands in."""
+"""A server's text for a statement that it includes in such a message."""
 
 _QUOTES = (
     "SELECT FIND_IN_SET('NO_BACKSLASH_ESCAPES', @@SESSION.sql_mode),"
     " FIND_IN_SET('ANSI_QUOTES', @@SESSION.sql_mode),"
     " @@SESSION.character_set_client IN ('big5', 'cp932', 'gbk', 'gb18030', 'sjis')"
 )
-"""A byte of a character may be that of a quote or a backslash in these character sets."""
+"""In these character sets a byte of a character may equal a quote or a backslash."""
 
 _TELL_S = 0.2
 
@@ -74,9 +74,9 @@ class Rules:
     """How a dump is read.
 
     Args:
-        database: which one of the dump is taken; None if it has one at most.
-        engine: that all tables get; None for those of the dump.
-        skip_refused: what the account may not do is left out.
+        database: the database to load; None if the dump has one at most.
+        engine: the engine of all tables; None for those of the dump.
+        skip_refused: leave out statements that the account may not run.
     """
 
     database: str | None = None
@@ -86,11 +86,11 @@ class Rules:
 
 @dataclass(slots=True)
 class DumpResult:
-    """What came of it.
+    """The result of reading a dump.
 
     Args:
         files: name and SHA-256 of every file that was read, in their order.
-        left_out: statements that were not run, by what they are about.
+        left_out: number of statements that were not run, by subject.
     """
 
     database: str = ""
@@ -110,8 +110,8 @@ def load_into(
 
     Args:
         server: confined.
-        name: of the database, if neither the rules nor the dump name one.
-        on_bytes: is told how many bytes of the files were read so far, now and then.
+        name: the database, if neither the rules nor the dump name one.
+        on_bytes: called now and then with the number of bytes read from the files.
 
     Raises:
         DumpRefused: it is damaged, cut off, or would reach beyond its database.
@@ -159,7 +159,7 @@ class _Loader:
         self._file(path, path.name, ())
         if self._home is None:
             self._refuse_empty(path)
-        # Of a dump that commits by itself, or locks its tables to the end.
+        # For a dump that commits by itself, or locks its tables to the end.
         for text in (b"COMMIT", b"UNLOCK TABLES"):
             self._query(f"{path}, at its end", text, text.decode())
         self._loaded.database = self._home
@@ -196,7 +196,7 @@ class _Loader:
             self._on_bytes(self._bytes)
 
     def _message(self, path: Path, statement: Statement) -> None:
-        """Leave out a line of a program's, and no more than the line, or raise DumpRefused."""
+        """Leave out exactly one line that a program wrote, or raise DumpRefused."""
         if not self._rules.skip_refused:
             raise DumpRefused(
                 f'{path}, line {statement.line}: "{in_words(statement.text)}" is a message of a '
@@ -208,7 +208,7 @@ class _Loader:
     # --- statements ---
 
     def _one(self, path: Path, statement: Statement) -> None:
-        """Do what is due."""
+        """Carry out the action of a statement."""
         verdict = judge(statement.text, self._rules.engine, backslash=self._quotes.backslash)
         where = f"{path}, line {statement.line}"
         match verdict.action:
@@ -258,8 +258,8 @@ class _Loader:
             self._made.discard(name)
 
     def _is_home(self, where: str, name: str, verdict: Verdict) -> bool:
-        """Whether this database is the one that is taken. Raises DumpRefused if it is a second one
-        and nothing was said of which."""
+        """Whether this is the database to load. Raises DumpRefused if it is a second one and the
+        caller named none."""
         wanted = self._rules.database or self._home
         if wanted is None:
             if name.lower() in SYSTEM_DATABASES:
@@ -274,7 +274,7 @@ class _Loader:
         return False
 
     def _refuse_other(self, where: str, name: str, verdict: Verdict) -> None:
-        """Raise DumpRefused unless what is refused is left out."""
+        """Raise DumpRefused unless refused statements are left out."""
         if self._rules.skip_refused:
             self._loaded.left_out[_BEYOND] += 1
             return
@@ -292,8 +292,8 @@ class _Loader:
         )
 
     def _unsaid(self) -> str:
-        """The database of a dump with no statement that names one. What is in it may name it: a
-        trigger, a routine, the default of a column; so it is called as in the dump's head."""
+        """The database of a dump with no statement that names one. Triggers, routines or column
+        defaults may name it, so it gets the name in the dump's head."""
         named = _OF_DATABASE.search(self._origin)
         own = named[1].decode("utf-8", "replace") if named else ""
         if own.lower() in SYSTEM_DATABASES:
@@ -301,7 +301,7 @@ class _Loader:
         return self._rules.database or own or self._name
 
     def _settle(self, where: str, name: str) -> None:
-        """Make the database, if the dump does not, and go there."""
+        """Make the database, if the dump does not, and use it."""
         self._home = name
         if name not in self._made:
             self._own(where, name)
@@ -318,7 +318,7 @@ class _Loader:
             raise self._failed(where, f"the database name {name}", error) from error
 
     def _run(self, where: str, text: bytes, words: str) -> None:
-        """Run a statement of the dump's, or leave it out if that is wanted."""
+        """Run a statement of the dump, or leave it out if requested."""
         try:
             self._query(where, text, words)
             self._loaded.statements += 1
@@ -329,13 +329,13 @@ class _Loader:
 
     def _query(self, where: str, text: bytes, words: str) -> None:
         try:
-            # Bytes go as they are, in whatever character set the dump says.
+            # Send the bytes unchanged, in the character set that the dump declares.
             self._connection.query(text)
         except (ConnectionLost, pymysql.err.MySQLError) as error:
             raise self._failed(where, words, error) from error
 
     def _read_quotes(self, where: str, words: str) -> None:
-        """How quotes are read from here on, as the server says it."""
+        """How quotes are read from here on, as reported by the server."""
         try:
             ((literal, names, unsafe),) = fetch(self._connection, _QUOTES)
         except (ConnectionLost, pymysql.err.MySQLError) as error:
@@ -347,7 +347,7 @@ class _Loader:
             )
         self._quotes = Quotes(backslash=not int(literal), names=bool(int(names)))
 
-    # --- what went wrong ---
+    # --- errors ---
 
     def _failed(
         self, where: str, words: str, error: ConnectionLost | pymysql.err.MySQLError
@@ -382,7 +382,7 @@ class _Loader:
         )
 
     def _made_by(self) -> tuple[str, str]:
-        """The kind and version of the server that the dump says it is of; empty if it does not."""
+        """Kind and version of the server in the dump's head; empty if it has none."""
         server = _OF_SERVER.search(self._origin)
         if server is None:
             return "", ""
@@ -403,14 +403,14 @@ ACCOUNT = "contend_import"
 _WHO = f"'{ACCOUNT}'@'localhost'"
 
 _ALTERED = ("PROCEDURE", "FUNCTION")
-"""Of these the server changes whose rights they have."""
+"""Objects of these kinds run with their definer's rights, which the server can change."""
 
 
 class Account:
-    """The account, made anew and without a right.
+    """Create the account without rights, after dropping an old one.
 
     Args:
-        server: asked as root, and no text of a dump is sent so.
+        server: queried as root; no text of a dump is sent this way.
     """
 
     def __init__(self, server: PrivateServer) -> None:
@@ -419,10 +419,10 @@ class Account:
         self._query(f"CREATE USER {_WHO}")
 
     def own(self, database: str) -> None:
-        """Give it all rights on a database, which there may be or not.
+        """Grant all rights on a database, which need not exist.
 
         Raises:
-            DumpRefused: it is a database of the server's own.
+            DumpRefused: it is a system database of the server.
         """
         if database.lower() in SYSTEM_DATABASES:
             raise DumpRefused(
@@ -430,12 +430,12 @@ class Account:
                 hint="`--database NAME` takes another one of the dump; `--name NAME` names that of "
                 "a dump which says none.",
             )
-        # A grant takes the name for a pattern.
+        # A grant treats the name as a pattern.
         pattern = re.sub(r"[\\_%]", r"\\\g<0>", database)
         self._query(f"GRANT ALL PRIVILEGES ON {quoted(pattern)}.* TO {_WHO}")
 
     def keep_rights(self, database: str) -> None:
-        """Have all routines run with the account's rights, whoever calls them.
+        """Make all routines run with the account's rights, for every caller.
 
         Raises:
             DumpRefused: one cannot be changed.
@@ -460,6 +460,6 @@ class Account:
         return [(str(kind), str(name)) for kind, name in found]
 
     def _query(self, text: str) -> None:
-        # Connected anew, since a load may take longer than a server keeps one who says nothing.
+        # Connect again: a load may take longer than a server keeps an idle connection.
         with self._server.connect() as root:
             root.query(text)

@@ -1,12 +1,11 @@
-"""What becomes of a statement of a dump, by its first words.
+"""The action for a statement of a dump, by its first words.
 
-What a statement may do is no matter of words: the server decides it by the rights of the account
-that loads the dump. The words say what the client has to do itself: which database is meant, what
-is about accounts and replication, which a private server has no use for, whose definer is unknown
-here, and which engine a table gets.
+The words do not limit a statement: the server does, by the rights of the account that loads the
+dump. The words decide the client's part: the database that is meant; accounts and replication,
+which a private server does not need; an unknown definer; and the engine of a table.
 
-What stands in a comment for the servers of some versions (`/*!50003 … */`) is read as if it stood
-outside of it.
+Text in a comment for servers of some versions (`/*!50003 … */`) is read as if it were outside the
+comment.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ USERS = "users and their rights"
 REPLICATION = "replication"
 
 _HEAD = 32
-"""Words that say what a statement is about: what follows may be megabytes of rows."""
+"""The words that name a statement's subject: megabytes of rows may follow."""
 
 _SHOWN = 60
-"""Characters of a statement that a message has."""
+"""Number of characters of a statement in a message."""
 
 _WORD = re.compile(
     rb"""
@@ -48,7 +47,7 @@ _ABOUT = (
         ),
     ),
 )
-"""What a statement is about that a private server has no use for, and how it begins."""
+"""Subjects of statements that a private server does not need, and how they begin."""
 
 _DOES_NOTHING = re.compile(r"FLUSH (\w+ ){0,2}(LOGS|TABLES|TABLE|STATUS) |$")
 _SETS_ENGINE = re.compile(
@@ -64,13 +63,13 @@ _DEFINER = re.compile(
     | \bALGORITHM\s*=\s*\w+ )* ) DEFINER \s* = \s* %b (?:\s*@\s*%b)? (?:\s*\(\s*\))?"""
     % (_NAME, _NAME)
 )
-"""The clause that names a user whom the private server does not know."""
+"""The clause that names a user that the private server does not know."""
 
 
 @functools.cache
 def _engine(*, backslash: bool) -> re.Pattern[bytes]:
-    """Quoted text, or an engine; without a sign it may be a column of that name, but not behind
-    the columns."""
+    """Quoted text, or an engine. Without `=`, it may be a column of that name, but not after the
+    columns."""
     plain, escaped = (rb"\\", rb"\\.|") if backslash else (b"", b"")
     return re.compile(
         rb"""(?is)`(?:[^`]|``)*`|'(?:[^'%b]|%b'')*'|"(?:[^"%b]|%b"")*" """.rstrip()
@@ -81,11 +80,11 @@ def _engine(*, backslash: bool) -> re.Pattern[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What becomes of a statement.
+    """The action for a statement.
 
     Args:
         action: `run` it as `text`; `use` the database `name`; `create`, `drop` or `alter` it;
-            `pass` it over, since it does nothing here; `leave` it out, and say `about` what it is.
+            `pass` it over, since it does nothing here; `leave` it out, with `about` as its subject.
         words: the statement in a few words, for messages.
         sets: it sets variables of the session and does nothing else.
         requotes: it may change how quotes are read.
@@ -101,11 +100,11 @@ class Verdict:
 
 
 def judge(statement: bytes, engine: str | None = None, *, backslash: bool = True) -> Verdict:
-    """What becomes of a statement.
+    """The action for a statement.
 
     Args:
         statement: without its delimiter.
-        engine: that tables are to have; None for that of the dump.
+        engine: the engine for tables; None for that of the dump.
         backslash: it escapes the next character in quotes.
     """
     found = (match for match in _WORD.finditer(statement) if match.lastgroup is not None)
@@ -123,7 +122,7 @@ def judge(statement: bytes, engine: str | None = None, *, backslash: bool = True
     if database is not None:
         after = spelled[database[0].count(" ") :]
         names = [word for word in after if word.upper() not in ("IF", "NOT", "EXISTS")]
-        # ALTER DATABASE without a name is about the present one.
+        # ALTER DATABASE without a name is about the current one.
         name = _unquoted(names[0]) if names and names[0] not in ("=", ",") else ""
         return Verdict(database[1].lower(), words, statement, name)  # type: ignore[arg-type]
     text = statement
@@ -139,7 +138,7 @@ def judge(statement: bytes, engine: str | None = None, *, backslash: bool = True
 
 
 def _unquoted(name: str) -> str:
-    """A name as the dump spells it; in some sql_modes it stands in double quotes."""
+    """A name as spelled in the dump; in some sql_modes it is in double quotes."""
     if name[:1] in ("'", '"'):
         return name[1:-1]
     return name[1:-1].replace("``", "`") if name.startswith("`") else name

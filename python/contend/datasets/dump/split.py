@@ -1,12 +1,12 @@
-"""A dump read: its files unpacked while they are read, counted and hashed; bytes in, statements
-out: the way a client reads it.
+"""Reads a dump as a client does: unpacks its files while reading, counts and hashes the bytes, and
+splits them into statements.
 
-A statement ends at the delimiter, if that stands neither in quotes nor in a comment. Lines such as
-`DELIMITER ;;` and `source FILE` are commands of the client and reach no server.
+A statement ends at a delimiter outside quotes and comments. Lines such as `DELIMITER ;;` and
+`source FILE` are client commands and reach no server.
 
-A dump has statements of many megabytes, so the scan is one pattern that never goes back: it takes
-whole stretches of plain text, quoted text and comments, and stops at a delimiter or at something
-that is not closed in what was read so far. There the scan is taken up again when more is read.
+A dump may have statements of many megabytes, so the scan is one pattern that never backtracks. It
+consumes whole stretches of plain text, quoted text and comments. It stops at a delimiter or at an
+element that is not closed yet, and continues there after more is read.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class _Counted(io.RawIOBase):
-    """The file as it is on the disk; what is read of it is hashed and counted."""
+    """The file on the disk, hashed and counted while it is read."""
 
     def __init__(self, path: Path, on_bytes: OnBytes) -> None:
         self._file = path.open("rb", buffering=0)
@@ -82,10 +82,10 @@ class DumpFile:
     """A file of a dump, read once from its beginning to its end. A context manager.
 
     Args:
-        path: plain, or packed with gzip, bzip2 or xz, whatever its name ends in.
+        path: plain, or packed with gzip, bzip2 or xz, with any suffix.
 
     Raises:
-        DumpRefused: it cannot be read, or is no dump.
+        DumpRefused: it cannot be read, or is not a dump.
     """
 
     def __init__(self, path: Path, on_bytes: OnBytes = lambda _count: None) -> None:
@@ -101,7 +101,7 @@ class DumpFile:
         self._file: Any = buffered
         if unpack is not None:
             self._file = unpack(buffered)
-            # What is wrong with the archive is said when it is read.
+            # Reading the archive reports its error.
             with contextlib.suppress(EOFError, OSError, zlib.error, lzma.LZMAError):
                 head = self._file.peek(32)
         for magic, what in _NOT_TEXT.items():
@@ -132,7 +132,7 @@ class DumpFile:
 
     @property
     def sha256(self) -> str:
-        """Of the file as it is on the disk, as far as it was read."""
+        """SHA-256 of the bytes read from the file on the disk."""
         return self._raw.digest.hexdigest()
 
     def __enter__(self) -> Self:
@@ -157,8 +157,8 @@ _LINE_COMMENT = rb"(?:\#|--(?=[\x00-\x20]))[^\n]*+\n"
 _LAST_LINE_COMMENT = rb"(?:\#|--(?=[\x00-\x20]|\Z))[^\n]*+(?:\n|\Z)"
 _BLOCK_COMMENT = rb"/\*(?>.*?\*/)"
 _NEVER_RUN = rb"/\*(?!M?!(?!999999))(?>.*?\*/)"
-"""A comment that is none for the server is kept: `/*!50003 … */`, `/*M!100616 … */`. mariadb-dump
-writes one of version 999999 for its client alone."""
+"""A comment that the server runs is kept: `/*!50003 … */`, `/*M!100616 … */`. mariadb-dump writes
+one of version 999999 for its client alone."""
 
 _COMMAND = re.compile(rb"(?i)(delimiter|source|\\\.)(?:[ \t]+([^\r\n]*?)[ \t]*)?\r?(?:\n|\Z)")
 _PROGRAM = rb"(?:[a-z]:)?[\w./\\-]{1,60}:[ \t]"
@@ -166,19 +166,19 @@ _MESSAGE = re.compile(
     rb"(?i)(%b[ \t]*+(?!(?:begin|loop|while|repeat|for)\b|/\*)[^\r\n]+)\r?(?:\n|\Z)" % _PROGRAM
 )
 """A line of a program's standard error, which a shell put there (`2>&1`): `mysqldump: [Warning] …`.
-No statement begins so, but one that has a label."""
+Only a statement with a label begins like this."""
 
 _MAYBE_COMMAND = re.compile(rb"(?i)(?:delimiter|source)\b|\\\.|%b" % _PROGRAM)
 _LONGEST_WORD = 64
 
 
 _IS_POSSESSIVE = sys.version_info >= (3, 11, 5)
-"""Python before 3.11.5 forgets a match where a possessive repeat holds alternatives (its issue
+"""Python before 3.11.5 forgets a match if a possessive repeat holds alternatives (its issue
 106052)."""
 
 
 def _repeat(alternatives: bytes) -> bytes:
-    """As many of the alternatives as there are, for good."""
+    """Repeat the alternatives as often as possible, without backtracking."""
     form = rb"(?:%b)*+" if _IS_POSSESSIVE else rb"(?>(?:%b)*)"
     return form % alternatives
 
@@ -195,8 +195,8 @@ class Quotes:
     """How quotes are read.
 
     Args:
-        backslash: it escapes the next character in them.
-        names: double quotes hold a name, in which it does not.
+        backslash: it escapes the next character in quotes.
+        names: double quotes hold a name, in which a backslash does not escape.
     """
 
     backslash: bool = True
@@ -215,10 +215,10 @@ def _quoted(quote: bytes, backslash: bool) -> bytes:
 
 @functools.cache
 def _body(delimiter: bytes, quotes: Quotes, *, last: bool) -> re.Pattern[bytes]:
-    """What belongs to a statement, as far as it is closed.
+    """The closed parts of a statement.
 
     Args:
-        last: no more will be read.
+        last: the file has no more bytes.
     """
     single, double = _quoted(b"'", quotes.backslash), _quoted(b'"', quotes.backslash_in_double)
     line = _LAST_LINE_COMMENT if last else _LINE_COMMENT
@@ -237,13 +237,13 @@ def _body(delimiter: bytes, quotes: Quotes, *, last: bool) -> re.Pattern[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement without its delimiter, one command of the client, or a line that is neither.
+    """One statement without its delimiter, one client command, or a line that is neither.
 
     Args:
         text: from its first word to its last.
         line: of its first word, from 1.
-        command: `source`, and `text` is the file; `message`, and it is a line that a program wrote
-            to its standard error; None for a statement.
+        command: `source`: `text` is the file; `message`: `text` is a line that a program wrote to
+            its standard error; None for a statement.
     """
 
     text: bytes
@@ -255,11 +255,10 @@ class Splitter:
     """The statements of one file, in their order; iterate over it once.
 
     Args:
-        read: gives the next bytes, at most so many; none at the end.
+        read: returns the next bytes, up to the given number; none at the end.
 
     Attributes:
-        quotes: the reader of the statements changes it with the server's sql_mode, between two of
-            them.
+        quotes: the caller changes it with the server's sql_mode, between two statements.
         head: the first bytes of the file.
         tail: comments after the last statement so far.
     """
@@ -277,7 +276,7 @@ class Splitter:
         self.tail = b""
 
     def __iter__(self) -> Iterator[Statement]:
-        """Raises DumpRefused if the last statement is not ended."""
+        """Raises DumpRefused if the last statement is not closed."""
         self._fill()
         self.head = self._buffer[:4096]
         while self._skip_lead():
@@ -290,9 +289,9 @@ class Splitter:
     # --- the buffer ---
 
     def _fill(self) -> None:
-        """Read more, and let go of what is done."""
+        """Read more, and drop the part that is done."""
         kept = self._buffer[self._at :]
-        # What is long already is read in ever larger parts, so that it is not copied too often.
+        # A long buffer is extended in ever larger parts, so that it is copied less often.
         self._buffer = kept + self._next(max(CHUNK_BYTES, len(kept)))
         self._at = 0
 
@@ -302,13 +301,13 @@ class Splitter:
         return data
 
     def _mend(self) -> None:
-        """See that what was read does not end within a delimiter or the beginning of a comment."""
+        """Read on if the buffer ends within a delimiter or the beginning of a comment."""
         torn = b"-/" + self._delimiter
         while not self._ended and self._buffer[-1:] in torn:
             self._buffer += self._next(64)
 
     def _advance(self, to: int) -> bytes:
-        """Go on to a place of the buffer; what was passed."""
+        """Move to a position in the buffer; returns the text passed."""
         passed = self._buffer[self._at : to]
         self._line += passed.count(b"\n")
         self._at = to
@@ -317,7 +316,7 @@ class Splitter:
     # --- parts of a dump ---
 
     def _skip_lead(self) -> bool:
-        """Pass over blanks and comments; whether there is anything behind them."""
+        """Pass blanks and comments; whether text follows them."""
         while True:
             self._mend()
             match = _lead(last=self._ended).match(self._buffer, self._at)
@@ -333,14 +332,14 @@ class Splitter:
             self._fill()
 
     def _is_open_comment(self) -> bool:
-        """A comment that the pattern did not pass is not closed in what was read."""
+        """A comment that the pattern did not pass is not closed in the buffer."""
         head = self._buffer[self._at : self._at + 10]
         if head.startswith(b"/*"):
             return re.match(rb"/\*(?!M?!(?!999999))", head) is not None
         return head.startswith(b"#") or re.match(rb"--[\x00-\x20]", head) is not None
 
     def _command(self) -> Statement | None:
-        """A command of the client, if there is one; that of DELIMITER is empty."""
+        """A client command, if there is one; that of DELIMITER is empty."""
         if _MAYBE_COMMAND.match(self._buffer, self._at) is None:
             return None
         while b"\n" not in self._buffer[self._at :] and not self._ended:
@@ -363,7 +362,7 @@ class Splitter:
             return Statement(b"", line)
         name = rest.removesuffix(self._delimiter).strip()
         if not name:
-            return None  # The server says what is wrong with it.
+            return None  # The server reports its error.
         self._advance(match.end())
         return Statement(name, line, SOURCE)
 
@@ -386,7 +385,7 @@ class Splitter:
             self._fill()
 
     def _refuse_open(self, at: int, what: str | None = None) -> None:
-        """The file ended in the middle of something."""
+        """The file ends inside an element."""
         opened = self._buffer[at : at + 1]
         line = self._line + self._buffer.count(b"\n", self._at, at)
         if what is None:
@@ -412,13 +411,13 @@ _TAIL_BYTES = 4096
 _CUT_OFF = "Copy it again from where it was made, or make it again."
 
 _LIST_BYTES_MAX = 1 << 20
-"""A file that is longer holds rows, and does not only name the files that do."""
+"""A longer file holds rows, and does not only name the files that do."""
 
 _OF_THIS_PROCESS = re.compile(r"/dev/(stdin|fd/\d+)|/proc/.*")
 
 
 def dump_files(path: Path) -> list[Path]:
-    """The files of a dump: the file itself and those that a file without rows names.
+    """The files of a dump: the file itself and the files named by one without rows.
 
     Raises:
         DumpRefused: one is missing, cannot be read again later, is not a dump in SQL, or is cut
@@ -427,7 +426,7 @@ def dump_files(path: Path) -> list[Path]:
     found = [path]
     for file in found:
         _require_file(file)
-        # A list of files may grow while it is gone through; a circle is found when it is loaded.
+        # The list of files may grow during the loop; loading detects a circle.
         found += [other for other in _named_in(file) if other not in found]
     return found
 
@@ -436,7 +435,7 @@ def named_file(path: Path, statement: Statement) -> Path:
     """The file that `source` in a file of a dump reads.
 
     Raises:
-        DumpRefused: it is in another folder, or not there.
+        DumpRefused: it is in a different folder, or does not exist.
     """
     named = Path(statement.text.decode("utf-8", "replace"))
     other = path.parent / named
@@ -482,7 +481,7 @@ def _require_file(path: Path) -> None:
 
 
 def _why_not_again(path: Path, mode: int) -> str | None:
-    """What it is, if a later process cannot read it."""
+    """The type of a path that a later process cannot read."""
     if stat.S_ISFIFO(mode):
         return "a pipe"
     if not stat.S_ISREG(mode):
@@ -508,8 +507,8 @@ def _named_in(path: Path) -> list[Path]:
     if path.stat().st_size > _LIST_BYTES_MAX:
         return []
     sources = []
-    # How quotes are read is known only to the server that loads it: what cannot be split may be
-    # right.
+    # Only the server that loads the dump knows how quotes are read: text that cannot be split may
+    # be right.
     with DumpFile(path) as file, contextlib.suppress(DumpRefused):
         if file.packed:
             return []

@@ -1,7 +1,7 @@
-"""The workers that load comes from: processes of our own on this host, or those of the user's
-scheduler. Each is looked at before it is used.
+"""The workers that generate load: contend's own processes on this host, or those of the user's
+scheduler. Each is checked before it is used.
 
-Dask is imported when several hosts are asked for, and not before.
+Dask is imported only when several hosts are requested.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from contend.outcome import ClockOffset
 CONNECT_S = 20.0
 WORKERS_S = 60.0
 ARRIVE_S = 2.0
-"""How long workers may take to come that are fewer than are wanted: our own, and the user's."""
+"""Time to wait for missing workers: contend's own (WORKERS_S), and the user's (ARRIVE_S)."""
 
 ANSWER_S = 20.0
 """A worker answers at once, or hangs."""
@@ -38,18 +38,18 @@ ARRIVE_HINT = "Start more workers (`dask worker SCHEDULER`), one on each host, o
 
 
 class HostGone(WorkError):
-    """A worker does not answer any more."""
+    """A worker no longer answers."""
 
 
 @dataclass(slots=True)
 class LoadHost:
-    """A worker that was looked at.
+    """A worker that was checked.
 
     Args:
         name: in outcomes and messages.
         address: as its scheduler knows it, `tls://10.0.0.5:40331`.
-        actor: Dask's proxy of a `HostWorker`; every call of it gives a future.
-        facts: what it said of itself.
+        actor: Dask's proxy of a `HostWorker`; every call of it returns a future.
+        facts: its own description.
     """
 
     name: str
@@ -59,14 +59,14 @@ class LoadHost:
     clock: str = ""
 
     def ask(self, what: str, *values: Any, limit_s: float = ANSWER_S) -> Any:
-        """What it answers; raises HostGone."""
+        """Its answer; raises HostGone."""
         try:
             return getattr(self.actor, what)(*values).result(timeout=limit_s)
-        except Exception as error:  # Whatever Dask raises, there is no answer.
+        except Exception as error:  # Any error of Dask means that there is no answer.
             raise HostGone(f"host {self.name} does not answer", detail=repr(error)) from error
 
     def tell(self, what: str, *values: Any) -> None:
-        """As `ask`, without waiting for the answer."""
+        """Like `ask`, without waiting for the answer."""
         try:
             getattr(self.actor, what)(*values)
         except Exception as error:  # Dask knows already that it has gone.
@@ -74,7 +74,7 @@ class LoadHost:
 
     @property
     def is_here(self) -> bool:
-        """It sees the processes that we see, and their sockets."""
+        """Whether it sees the processes and sockets of this host."""
         return bool(self.facts["processes"] == shipped.processes())
 
 
@@ -82,8 +82,8 @@ class Cluster:
     """Workers of one scheduler.
 
     Args:
-        program: contend-load, as it is to run on all of them.
-        scheduler: its address; without one there are as many processes here as are wanted.
+        program: the contend-load for all of them.
+        scheduler: its address; without one, processes start here in the wanted number.
     """
 
     def __init__(self, program: Path, scheduler: str | None) -> None:
@@ -97,15 +97,15 @@ class Cluster:
 
     @property
     def is_private(self) -> bool:
-        """What is sent to its workers is read by nobody else."""
+        """Whether others cannot read the data sent to its workers."""
         return self._own is not None or str(self._scheduler).startswith(("tls://", "wss://"))
 
     def hosts(self, count: int) -> list[LoadHost]:
-        """So many workers that answer, this host's first.
+        """The requested number of answering workers, this host's first.
 
         Raises:
-            RequestError: there are not so many, or one of them cannot run contend-load.
-            WorkError: one of them cannot be reached, or its clock is far away.
+            RequestError: there are too few, or one of them cannot run contend-load.
+            WorkError: one of them cannot be reached, or its clock is far off.
         """
         if self._client is None:
             self._connect(count)
@@ -120,7 +120,7 @@ class Cluster:
         return self._hosts[:count]
 
     def clock_of(self, host: LoadHost) -> ClockOffset:
-        """How its clocks stand to ours; raises WorkError if nobody answers."""
+        """The offset of its clocks from this host's; raises WorkError without an answer."""
         where = host.address.rpartition("/")[2].rpartition(":")[0]
         if not host.clock:
             inside = "127.0.0.1" if where.startswith("127.") else "0.0.0.0"
@@ -135,7 +135,7 @@ class Cluster:
             ) from error
 
     def forget(self, host: LoadHost) -> None:
-        """It is not used again."""
+        """Do not use it again."""
         self._hosts = [each for each in self._hosts if each is not host]
 
     def close(self) -> None:
@@ -145,7 +145,7 @@ class Cluster:
         self._hosts = []
         for each in (self._client, self._own):
             if each is not None:
-                # What is lost already cannot be closed in order.
+                # A lost one cannot be closed cleanly.
                 with contextlib.suppress(Exception):
                     each.close(timeout=5)
         self._client = self._own = None
@@ -173,18 +173,17 @@ class Cluster:
             ) from error
 
     def _addresses(self, count: int) -> list[str]:
-        """Of all workers there are: one of each machine, then a second one of each, and so on."""
+        """Chooses among all workers: one of each machine, then a second one of each, and so on."""
         try:
             if self._own is not None and len(self._own.workers) < count:
                 self._own.scale(count)
             with contextlib.suppress(TimeoutError):
                 limit_s = WORKERS_S if self._own else ARRIVE_S
                 self._client.wait_for_workers(count, timeout=limit_s)
-            # What Dask keeps of its workers (`scheduler_info`) it replaces every two seconds by
-            # what has none.
+            # Every two seconds Dask replaces `scheduler_info` by data without workers.
             workers = list(self._client.nthreads())
-        except Exception as error:  # Whatever Dask raises, nobody answers.
-            # The workers end with their scheduler. If one is there again, the next run finds it.
+        except Exception as error:  # Any error of Dask means that there is no answer.
+            # The workers end with their scheduler. The next run looks for a new one.
             self._hosts = []
             self.close()
             raise WorkError("the Dask scheduler does not answer", detail=repr(error)) from error
@@ -261,15 +260,15 @@ def _dask() -> Any:
         import distributed
     except ImportError as error:
         raise RequestError("load.hosts needs Dask.distributed", hint=INSTALL) from error
-    # What matters is said by contend.
+    # contend reports the important errors.
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     return distributed
 
 
 def _client_class(distributed: Any) -> Any:
-    """Dask's client, which `Cluster.close` closes: one that found no scheduler would try to close
-    itself while Python ends, wait, and fail with a traceback."""
+    """Dask's client, which `Cluster.close` closes. A client that found no scheduler would try to
+    close itself while Python ends, wait, and fail with a traceback."""
 
     class QuietClient(distributed.Client):  # type: ignore[misc]
         def __del__(self) -> None:
@@ -279,8 +278,8 @@ def _client_class(distributed: Any) -> Any:
 
 
 def _local(distributed: Any, count: int) -> Any:
-    """Processes on this host. Whoever could talk to them could run anything as us, so they talk
-    under keys that nobody else has."""
+    """Processes on this host. A client of theirs could run any code as this user, so they require
+    keys that only contend has."""
     import dask
 
     with dask.config.set({"distributed.worker.daemon": True}):
@@ -298,7 +297,7 @@ def _local(distributed: Any, count: int) -> Any:
 
 
 def _by_value() -> bytes:
-    """A `HostWorker` with all that it is made of, for workers that have no contend."""
+    """A serialised `HostWorker` with its whole module, for workers without contend."""
     import cloudpickle
 
     cloudpickle.register_pickle_by_value(shipped)
@@ -310,7 +309,7 @@ def _by_value() -> bytes:
 
 
 def _spread(addresses: Sequence[str], *, known: Sequence[str]) -> list[str]:
-    """Those that are known first, then by machine in turn."""
+    """Known ones first, then by machine in turn."""
     seen: dict[str, int] = {}
     order: list[tuple[bool, int, str]] = []
     for address in sorted(addresses):
@@ -321,7 +320,7 @@ def _spread(addresses: Sequence[str], *, known: Sequence[str]) -> list[str]:
 
 
 def _name_apart(hosts: Sequence[LoadHost]) -> None:
-    """Several on one machine are numbered."""
+    """Number several workers of one machine."""
     names = [host.facts["hostname"] for host in hosts]
     for host in hosts:
         name = host.facts["hostname"]
@@ -331,21 +330,21 @@ def _name_apart(hosts: Sequence[LoadHost]) -> None:
 
 
 WALL_APART_S = 60.0
-"""Whose time of day is so wrong has a clock that nobody sets: it may step at any time, its log
-cannot be read beside another, and certificates are not valid there."""
+"""A larger offset means a clock without time service. It may step at any time, its log cannot be
+compared with others, and certificates are not valid there."""
 
 LEAD_S = 0.5
-"""From agreeing the begin to the begin, and four times as long as the slowest host took to answer:
-enough for the last of them to hear of it."""
+"""Time from choosing the start to the start, plus four times the slowest host's answer time: enough
+for the last host to receive it."""
 
 ASK_S = 30.0
 
 
 def ask_clock(program: Path, address: str) -> ClockOffset:
-    """What to add to our clocks to get those of the host that answers at `address`.
+    """The offsets to add to this host's clocks to get those of the host at `address`.
 
     Raises:
-        LoadFailed: nobody answers there.
+        LoadFailed: no host answers there.
     """
     last = None
     with Child([str(program), "clock", address], {}) as child:
@@ -357,7 +356,7 @@ def ask_clock(program: Path, address: str) -> ClockOffset:
 
 
 def refuse_apart(host: str, offset: ClockOffset) -> None:
-    """Raise if the time of day of a host is another one than ours."""
+    """Raise if a host's time of day differs too much from this host's."""
     apart_s = offset["wall_us"] / 1e6
     if abs(apart_s) > WALL_APART_S:
         raise WorkError(
@@ -368,10 +367,10 @@ def refuse_apart(host: str, offset: ClockOffset) -> None:
 
 
 def begin_ns(slowest_s: float) -> int:
-    """When to begin, by our steady clock."""
+    """The time to begin, by this host's steady clock."""
     return time.monotonic_ns() + int((LEAD_S + 4 * slowest_s) * 1e9)
 
 
 def on_clock(at_ns: int, offset: ClockOffset) -> int:
-    """A moment of our steady clock, by that of another host."""
+    """A time of this host's steady clock, by that of a different host."""
     return at_ns + round(offset["steady_us"] * 1e3)

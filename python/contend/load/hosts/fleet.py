@@ -1,8 +1,8 @@
-"""Drives the load of a plan with `load.hosts`: every host its part, one begin, one outcome.
+"""Drives the load of a plan with `load.hosts`: a part for every host, one start, one outcome.
 
-contend-load divides the plan, keeps to the begin and adds up: here its lines are carried to and
-fro. A thread carries, so that whoever waits for the outcome hears of it as it comes, and Ctrl-C
-reaches it.
+contend-load divides the plan, keeps the start time and adds up; this module carries its lines to
+and from the hosts. A thread carries them, so that the caller receives outcomes as they come, and
+Ctrl-C reaches it.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ from contend.placement import Placed
 from contend.plan import Plan
 
 TICK_S = 0.05
-"""Between two looks at what the hosts have to tell, until the load begins."""
+"""Interval between two polls of the hosts, until the load begins."""
 
 LOADED_TICK_S = 0.5
-"""The same from then on. Each look takes CPU time here and at the worker, which local workers take
+"""The same from then on. Each poll takes CPU time here and at the worker, which local workers take
 from the load: at 50 ms p99 was 11 to 21 % longer on two CPUs, at this pace no difference was
 certain."""
 
 PAUSE_A_HOST_S = 0.01
-"""A question to a host costs some milliseconds of CPU here, whatever the host has to tell. So each
-of N hosts rests N times as long between two of them: all together cost no more than a few do."""
+"""A poll of a host costs some milliseconds of CPU here, even without news. So each of N hosts rests
+N times as long between two polls: all together cost no more than a few do."""
 
 HANG_S = 20.0
-"""A worker that has not answered for so long is lost."""
+"""Time without an answer after which a worker is lost."""
 
 
 class Fleet:
-    """A `LoadDriver` for plans of any number of hosts: those of one are run here.
+    """A `LoadDriver` for plans with any number of hosts: those with one host run here.
 
     Args:
         alone: drives the load of this host.
-        cluster: where the hosts of all others are; nothing is started before they are wanted.
+        cluster: the source of several hosts; nothing is started before they are needed.
     """
 
     def __init__(self, alone: LoadProcess, cluster: Cluster) -> None:
@@ -69,10 +69,10 @@ class Fleet:
         on_event: OnEvent,
         placed: Placed | None = None,
     ) -> Done:
-        """As of `LoadProcess`.
+        """See `LoadProcess`.
 
         Raises:
-            RequestError: there are not so many hosts, or one of them cannot do its part.
+            RequestError: there are too few hosts, or one of them cannot do its part.
         """
         count = int(plan["load"].get("hosts", 1))
         if count == 1:
@@ -90,7 +90,7 @@ class Fleet:
         return run.measure(on_event)
 
     def hosts(self, count: int) -> list[LoadHost]:
-        """So many hosts that can do their part; raises as `Cluster.hosts`."""
+        """The requested number of capable hosts; raises like `Cluster.hosts`."""
         return self._cluster.hosts(count)
 
     def close(self) -> None:
@@ -98,7 +98,7 @@ class Fleet:
 
 
 def refuse_out_of_reach(host: LoadHost, plan: Plan) -> None:
-    """Raise RequestError if a host that is not this one cannot reach a server of the plan."""
+    """Raise RequestError if a remote host cannot reach a server of the plan."""
     for server in _servers(plan):
         socket = server.get("socket")
         local = str(server.get("host") or "").startswith(("127.", "localhost", "::1"))
@@ -120,7 +120,7 @@ def _servers(plan: Plan) -> list[Any]:
 
 
 class FleetRun:
-    """One run on hosts that were looked at."""
+    """One run on hosts that were checked."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class FleetRun:
         """Drive it to its end."""
         last: dict[str, Any] | None = None
         with contextlib.ExitStack() as stack:
-            # It reads the plan as the hosts do, with the password that the plan names.
+            # It reads the plan like the hosts, with the password that the plan names.
             merge = stack.enter_context(Child([str(self._program), "merge"], self._env))
             carrier = threading.Thread(target=self._carry, args=(merge,), daemon=True)
             carrier.start()
@@ -176,7 +176,7 @@ class FleetRun:
                     if ear.lost is None:
                         ear.host.ask("stop")
                     else:
-                        # One that hangs hears of it when it goes on.
+                        # A suspended one receives it when it goes on.
                         ear.host.tell("stop")
             merge.send(b"")
 
@@ -211,7 +211,7 @@ class FleetRun:
         self._tell_clocks(ears, merge)
 
     def _has_failed(self, ears: Sequence[Ear]) -> bool:
-        """A host failed, and the others are not to go on without it."""
+        """Whether a host failed, and the others must not continue without it."""
         failed = any(ear.failed or (ear.lost is not None and not ear.measured) for ear in ears)
         return failed and self._plan["load"].get("host_lost", "fail") == "fail"
 
@@ -222,7 +222,7 @@ class FleetRun:
         merge.tell(f"{ear.number}\t{lost}\n".encode())
 
     def _begin(self, ears: Sequence[Ear]) -> None:
-        """All are connected: agree a moment, on the clock of each."""
+        """All are connected: choose a start time, and send it on the clock of each."""
         slowest_s = 0.0
         there = [ear for ear in ears if not ear.over]
         for ear in there:
@@ -255,18 +255,18 @@ class FleetRun:
 
 
 class Ear:
-    """Listens to one host, and never waits for it.
+    """Polls one host, and never waits for it.
 
     Args:
         pause_s: from an answer to the next question.
 
     Attributes:
         ready: all of its connections are there.
-        over: nothing more comes.
-        failed: it said why it cannot go on.
-        measured: it told what it measured.
+        over: no more lines will come.
+        failed: it reported an error.
+        measured: it reported its results.
         lost: why it is lost.
-        told: that was told.
+        told: the loss was reported.
     """
 
     def __init__(self, number: int, host: LoadHost, pause_s: float) -> None:
@@ -282,12 +282,12 @@ class Ear:
             self.lost, self.over = why, True
 
     def listen(self) -> list[str]:
-        """The lines that have come."""
+        """New lines since the last call."""
         if self.over or time.monotonic() < self._pause_until:
             return []
         try:
             told = self._told()
-        except Exception as error:  # Whatever Dask raises, the worker is gone.
+        except Exception as error:  # Any error of Dask means that the worker is gone.
             self.lose(f"its worker has gone ({error})")
             return []
         if told is None:
@@ -307,7 +307,7 @@ class Ear:
         return lines
 
     def _told(self) -> tuple[list[str], int | None, str] | None:
-        """What it answers to the question that is under way; None if it has not yet."""
+        """The answer to the pending question; None if there is none yet."""
         if self._asked is None:
             self._asked, self._asked_at = self.host.actor.hear(), time.monotonic()
         if not self._asked.done():
@@ -322,7 +322,7 @@ def _how(code: int) -> str:
 
 
 def _unwatched(plan: Plan) -> Plan:
-    """The plan without processes that none of the hosts sees."""
+    """The plan without watched processes, which are invisible to the hosts."""
     plan = deepcopy(plan)
     plan.pop("watch", None)
     for node in plan.get("nodes", ()):
@@ -333,11 +333,11 @@ def _unwatched(plan: Plan) -> Plan:
 def environment_for(
     host: LoadHost, plan: Any, env: Mapping[str, str], *, is_private: bool
 ) -> dict[str, str]:
-    """What contend-load there is to find in its environment beside what it has.
+    """Variables to add to the environment of contend-load on that host.
 
     Args:
-        env: what it would find here.
-        is_private: nobody can read what is sent there.
+        env: the variables for contend-load on this host.
+        is_private: others cannot read the data sent there.
 
     Raises:
         RequestError: the host lacks a secret, and it cannot be sent.
@@ -357,13 +357,13 @@ def environment_for(
 
 
 def sealed(env: dict[str, str]) -> Callable[[], dict[str, str]]:
-    """What is not seen in the message that carries it: Dask's workers log messages as Python prints
-    them if their level is debug. A function that no module knows is sent whole."""
+    """Hide secrets in the message: Dask's workers log messages, as Python prints them, at level
+    debug. A function outside any module is sent as a whole."""
     return lambda: env
 
 
 def _named(plan: Any) -> Iterator[str]:
-    """The variables that a plan says a secret is in."""
+    """The names of variables with secrets in a plan."""
     if isinstance(plan, Mapping):
         for key, value in plan.items():
             if key.endswith("_env") and isinstance(value, str):

@@ -1,8 +1,8 @@
-"""What runs on a worker of a Dask cluster: it keeps contend-load, starts it, hands on its lines.
+"""The code on a worker of a Dask cluster: keeps contend-load, starts it, passes on its lines.
 
-Workers need nothing of contend: this file is sent to them whole, so it imports Python's own modules
-alone. All methods answer at once. Whoever drives the load asks for the lines again and again; if
-nobody does for some time, the load is stopped, so that no connection is left behind.
+Workers do not need contend: this file is sent to them whole, so it imports only Python's own
+modules. All methods return at once. The driver of the load polls for lines; if the polls stop for
+some time, the load is stopped, so that no connection is left behind.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 SILENCE_S = 30.0
-"""Whoever drives the load asks many times a second; who is silent for so long has gone."""
+"""The driver polls many times a second; after this silence it counts as gone."""
 
 END_GRACE_S = 3.0
 STDERR_BYTES_KEPT = 4096
@@ -39,7 +39,7 @@ class HostWorker:
         self._clock: Any = None
 
     def facts(self) -> dict[str, Any]:
-        """What decides whether this host can do its part."""
+        """Facts that decide whether this host can do its part."""
         return {
             "hostname": socket.gethostname(),
             "machine": platform.machine(),
@@ -50,7 +50,7 @@ class HostWorker:
         }
 
     def has(self, path: str, sha256: str) -> bool:
-        """Whether contend-load of that hash is here: at the path that it has elsewhere, or kept."""
+        """Whether contend-load of that hash is here: at the path of the main host, or kept."""
         for candidate in (Path(path), _kept(sha256)):
             if _hash_of(candidate) == sha256:
                 self._program = str(candidate)
@@ -58,7 +58,7 @@ class HostWorker:
         return False
 
     def keep(self, data: bytes, sha256: str) -> str | None:
-        """Keep contend-load; says what is wrong if it is not what it should be."""
+        """Keep contend-load; returns the problem if it differs from the expected one."""
         if hashlib.sha256(data).hexdigest() != sha256:
             return "what arrived is not what was sent"
         path = _kept(sha256)
@@ -71,7 +71,7 @@ class HostWorker:
         return None
 
     def version(self) -> tuple[int, str]:
-        """The exit code and the words of `contend-load --version`."""
+        """The exit code and the output of `contend-load --version`."""
         try:
             ran = subprocess.run(
                 [str(self._program), "--version"], capture_output=True, text=True, timeout=20
@@ -81,14 +81,14 @@ class HostWorker:
         return ran.returncode, (ran.stdout + ran.stderr).strip()
 
     def has_variables(self, names: list[str]) -> list[str]:
-        """Those of these variables that the environment here has."""
+        """The ones of these variables that are set here."""
         return [name for name in names if name in os.environ]
 
     def exists(self, path: str) -> bool:
         return Path(path).exists()
 
     def clock_port(self, address: str) -> int:
-        """Where contend-load here tells its clocks; it is started when first asked."""
+        """The port at which contend-load reports its clocks here; started on the first call."""
         if self._clock is None or self._clock.poll() is not None:
             argv = [str(self._program), f"--die-with={os.getpid()}", "clock"]
             self._clock = _started_by_this_process(
@@ -99,26 +99,26 @@ class HostWorker:
         return self._port
 
     def start(self, plan: str, host: int, env: Callable[[], dict[str, str]]) -> None:
-        """Begin this host's part of a plan: connect, and wait for the begin.
+        """Start this host's part of a plan: connect, and wait for the start of the load.
 
         Args:
-            env: gives what is added to its environment.
+            env: returns additions to its environment.
         """
         self.stop()
         self._load = PartProcess([str(self._program)], plan, host, env())
 
     def begin(self, at_ns: int) -> None:
-        """Say when the load begins, by the steady clock of this host."""
+        """Send the start time of the load, by the steady clock of this host."""
         if self._load is not None:
             self._load.say(f"begin {at_ns}\n")
 
     def hear(self) -> tuple[list[str], int | None, str]:
-        """The lines since the last call; the exit code once it has ended and all lines are told;
-        the end of what it said to people."""
+        """The lines since the last call; the exit code once it has ended and all lines are passed
+        on; the end of its error output."""
         return ([], 1, "nothing was started") if self._load is None else self._load.hear()
 
     def stop(self) -> None:
-        """End the load, if it goes on."""
+        """End the load, if it is running."""
         if self._load is not None:
             self._load.stop()
 
@@ -133,7 +133,7 @@ class HostWorker:
 
 
 class PartProcess:
-    """contend-load at its part of a plan."""
+    """contend-load running its part of a plan."""
 
     def __init__(self, argv: list[str], plan: str, host: int, env: dict[str, str]) -> None:
         self._lines: deque[str] = deque()
@@ -155,7 +155,7 @@ class PartProcess:
             thread.start()
 
     def say(self, text: str) -> None:
-        # A program that has ended says why on its other streams.
+        # A program that has ended gives the reason on its other streams.
         with contextlib.suppress(OSError, ValueError):
             self._child.stdin.write(text.encode())
             self._child.stdin.flush()
@@ -168,7 +168,7 @@ class PartProcess:
         return lines, code, self._stderr.decode(errors="replace").strip()
 
     def stop(self) -> None:
-        """Gently: what was measured is told. What does not end in time is killed."""
+        """Stop it gently, so that it reports its results; kill it after a time."""
         with contextlib.suppress(OSError, ValueError):
             self._child.stdin.close()
         threading.Thread(target=self._kill_in_time, daemon=True).start()
@@ -178,7 +178,7 @@ class PartProcess:
             self._child.wait(END_GRACE_S)
         except subprocess.TimeoutExpired:
             self._child.kill()
-            # One that is held back hears of it when it goes on.
+            # A suspended one receives it when it goes on.
             self._child.send_signal(signal.SIGCONT)
             self._child.wait()
 
@@ -201,7 +201,7 @@ class PartProcess:
 
 
 def _started_by_this_process(argv: list[str], **how: Any) -> Any:
-    """The kernel ends a process with the *thread* that started it, if it was asked to; so one is
+    """On request, the kernel ends a process together with the *thread* that started it. So it is
     started by a thread that lives as long as the worker."""
     done: list[Any] = []
     wake = threading.Event()
@@ -235,6 +235,6 @@ def _hash_of(path: Path) -> str | None:
 
 
 def processes() -> str:
-    """The same for all who see the same processes: the kernel's start and the namespace."""
+    """Equal for all observers of the same processes: the kernel's start and the namespace."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return f"{boot} {Path('/proc/self/ns/pid').readlink()}"

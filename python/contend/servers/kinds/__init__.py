@@ -1,4 +1,4 @@
-"""What differs between kinds of server, and which kind a server is. A kind is a row of `KINDS`."""
+"""Differences between kinds of server; the kind of a given server. A kind is a row of `KINDS`."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ KINDS: dict[str, Kind] = {kind.name: kind for kind in (MariaDb(), MySql(), Model
 """By their names."""
 
 PROGRAMS = {kind.name: kind.programs for kind in KINDS.values() if kind.programs}
-"""Those that are installed on a machine, or got, with the names that each one's program goes by."""
+"""Kinds that can be installed or downloaded, with the names of their programs."""
 
 _VERSION = re.compile(r"\bVer\s+(?P<number>\d+\.\d+\.\d+)(?P<rest>\S*)")
 _VERSION_TIMEOUT_S = 30
 
 _LISTED = 30
-"""Of so few options all are named."""
+"""Up to this number of options, an error lists all."""
 
 _OF_PLUGINS = ("plugin_load", "plugin_load_add", "early_plugin_load")
 
 
 def kind_in(text: str) -> str:
-    """The kind of a server, by what it says of its version."""
+    """The kind of a server, from its version text."""
     return MARIADB if MARIADB in text.lower() else MYSQL
 
 
@@ -64,11 +64,11 @@ def parse_version(text: str) -> tuple[str, str] | None:
 
 
 def refuse_unknown(binary: ServerBinary, names: Iterable[str]) -> None:
-    """Refuse an option that the program does not have, with the nearest that it has. The beginning
-    of a name is none, though MariaDB takes it: contend goes by the whole names.
+    """Refuse an option that the program does not have, with the nearest existing one. The beginning
+    of a name is refused, though MariaDB accepts it: contend uses complete names.
 
-    What a plugin brings along only the server itself knows, once it has loaded it, and what begins
-    with `loose_` it may ignore; see `refuse_ignored`.
+    Options of a plugin are known only to the server that has loaded it, and those with `loose_` may
+    be ignored; see `refuse_ignored`.
 
     Raises:
         OptionRejected: the program has no such option.
@@ -95,8 +95,7 @@ def refuse_unknown(binary: ServerBinary, names: Iterable[str]) -> None:
 
 
 def refuse_ignored(binaries: Sequence[ServerBinary], names: Iterable[str]) -> None:
-    """Refuse an option that begins with `loose_` and that none of the programs has: all of them
-    would ignore it.
+    """Refuse an option with `loose_` that none of the programs has: all of them would ignore it.
 
     Raises:
         OptionRejected: there is one.
@@ -117,10 +116,10 @@ def refuse_ignored(binaries: Sequence[ServerBinary], names: Iterable[str]) -> No
 
 
 def _is_known(name: str, known: frozenset[str]) -> bool:
-    """Whether a program has that option by its whole name; also if it does not tell."""
+    """Whether a program has that option by its complete name; True if it reports no options."""
     return not known or "." in name or any(way in known for way in readings(name))
 
 
 def _has_plugins(binary: ServerBinary, names: Iterable[str]) -> bool:
-    """Whether options may be there that the program does not tell."""
+    """Whether the program may have options that it does not report."""
     return bool(binary.extras) or any(readings(name)[0] in _OF_PLUGINS for name in names)

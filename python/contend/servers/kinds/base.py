@@ -1,4 +1,4 @@
-"""What is asked of a kind of server."""
+"""The interface of a kind of server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Site:
 
     Args:
         pid_file: where it writes its process's number, if it does that itself.
-        log: what it says goes there; beside it is what else is kept of the run.
+        log: its output; other records of the run are in the same folder.
         key_sockets: HandlerSocket's, for reading and for writing; None if it has none.
         port: of 127.0.0.1; None if it listens on its Unix socket alone.
     """
@@ -37,39 +37,38 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Initialisation:
-    """How a program makes a data folder: what is added to its command line, and what it reads
-    from its standard input."""
+    """How a program makes a data folder: additions to its command line, and its standard input."""
 
     arguments: tuple[str, ...]
     sql: bytes
 
 
 class Kind:
-    """What is other about servers of one kind: facts, and what `PrivateServer` does to one.
+    """Properties of servers of one kind, and operations for `PrivateServer`.
 
     Args:
-        programs: that are installed on a machine or got go by these names, the usual one first.
-        package: of Debian, that has the program; `extras` by their names, and `suites` for good by
-            the series that they have.
+        programs: names of its program, whether installed or downloaded, the usual one first.
+        package: Debian's, with the program; `extras` by their names, and permanent `suites` by the
+            series that they have.
         suite: of Debian, that has it, for an error; empty if all have.
-        plugin_options: what has a server load the plugin of an extra.
+        plugin_options: options that load the plugin of an extra.
         share_folders: below `share`, with its error messages.
         plugin_folders: below `usr/lib` of an unpacked package.
-        fixed_options: of a program that lies where it was not built for.
+        fixed_options: of a program outside the folder it was built for.
         computes_rows: its rows are a function of their seed: there is nothing to load and to copy,
-            and of its files only the index is worth warming.
-        confinement: what it is told, before its own options, so that statements reach no file
-            outside of its data folder and none runs by itself.
-        index_caches: its variables that size caches of indexes, beside those of all.
-        patience: the statement after which a session reads a table however long that takes, and
-            passes over one that somebody has locked.
-        connection_threads: the statement that answers the number of each connection with the
+            and only the index of its files is worth warming.
+        confinement: options before its own, so that statements reach no file outside of its data
+            folder and none runs by itself.
+        index_caches: its variables that size caches of indexes, besides those of all.
+        patience: the statement after which a session reads a table without a time limit, and passes
+            over a locked one.
+        connection_threads: the statement that returns the number of each connection with the
             kernel's number of its thread.
-        metrics_on: what tells the metrics of InnoDB that are counted; empty if it has none.
-        innodb_tables: what the names of InnoDB's own tables begin with.
-        tablespace_files: the statement that answers the file of each tablespace.
-        has_key_caches, has_query_cache: it tells of these in tables of its own.
-        counts_cached_pages: it tells how many pages of each index are in memory.
+        metrics_on: the condition for counted metrics of InnoDB; empty if it has none.
+        innodb_tables: prefix of the names of InnoDB's own tables.
+        tablespace_files: the statement that returns the file of each tablespace.
+        has_key_caches, has_query_cache: it reports these in tables of its own.
+        counts_cached_pages: it reports how many pages of each index are in memory.
         frees_pages: it keeps `innodb_lru_scan_depth` pages of each pool free.
     """
 
@@ -98,11 +97,11 @@ class Kind:
 
     @property
     def wanted(self) -> str:
-        """What `contend server get` takes to have one, such as `mysql@sid`."""
+        """The argument of `contend server get` for one, such as `mysql@sid`."""
         return f"{self.name}@{self.suite}" if self.suite else self.name
 
     def base_arguments(self, data: Path, temporary: Path) -> list[str]:
-        """What the program is told whenever it is run."""
+        """Arguments for every run of the program."""
         del data, temporary
         return []
 
@@ -112,23 +111,23 @@ class Kind:
         return None
 
     def start_arguments(self, site: Site) -> list[str]:
-        """What it is told so that it serves there and nowhere else."""
+        """Arguments that make it serve there and nowhere else."""
         raise NotImplementedError
 
     def option_arguments(self, options: Mapping[str, Value], binary: ServerBinary) -> list[str]:
         """The server's options as arguments.
 
         Raises:
-            OptionRejected: one has no such name, or is not for others to set.
+            OptionRejected: an option does not exist, or is reserved for contend.
         """
         raise NotImplementedError
 
     def known_options(self, binary: ServerBinary) -> frozenset[str]:
-        """Every option that it takes; empty if it does not tell."""
+        """Every option of the program; empty if it does not report them."""
         raise NotImplementedError
 
     def without_effect(self, options: Mapping[str, Value]) -> list[str]:
-        """Those of the options that it takes and does nothing with."""
+        """The accepted options without any effect."""
         del options
         return []
 
@@ -138,15 +137,15 @@ class Kind:
         """Its variables whose value is not the default.
 
         Args:
-            binary: None if it is not ours; it may be asked for its defaults.
+            binary: reports its defaults; None if the program is not contend's own.
         """
         raise NotImplementedError
 
     def counted(self, pid: int, log: Path) -> ModelCounters | None:
-        """What it has counted since it started that no statement shows; None for nothing.
+        """Its counters since it started that no statement shows; None if it has none.
 
         Raises:
-            ServerFailed: it did not say.
+            ServerFailed: it did not report them.
         """
         del pid, log
         return None

@@ -1,6 +1,6 @@
-"""The model server: contend-load's own, whose rows are a function of a seed, so that there is
-nothing to make and nothing to copy. It looks at itself where nobody asks over the protocol: at a
-signal it adds a line to a file."""
+"""The model server: contend-load's own. Its rows are a function of a seed, so there is nothing to
+make or copy. Its own counters are not sent over the protocol: on a signal it adds a line to a
+file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from contend.settings.model_server import HAS, WITHOUT_EFFECT
 from contend.settings.server import MODEL
 
 TRUTH_NAME = "truth.jsonl"
-"""What the server counted, a line a look; beside its log."""
+"""The server's counters, one line per signal; next to its log."""
 
 _PATIENCE_S = 10.0
 _POLL_S = 0.002
@@ -82,7 +82,7 @@ class ModelKind(Kind):
 
 
 def truth_beside(log: Path) -> Path:
-    """Where a server with this log writes what it counted."""
+    """The file for the counters of a server with this log."""
     return log.with_name(TRUTH_NAME)
 
 

@@ -1,8 +1,8 @@
-"""MariaDB and MySQL: a data folder that the program makes itself, options of one form.
+"""MariaDB and MySQL: the server program makes its data folder; both use one form of options.
 
-MySQL makes a data folder itself (`--initialize-insecure`). MariaDB leaves it to a shell script
-that expects an installed tree; so we feed the server's own SQL files to `mariadbd --bootstrap`, as
-that script does.
+MySQL makes a data folder itself (`--initialize-insecure`). MariaDB leaves it to a shell script that
+expects an installed tree. So contend feeds the server's own SQL files to `mariadbd --bootstrap`,
+like that script.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from contend.settings.server import MARIADB, MYSQL
 
 
 class _Mysqld(Kind):
-    """What the two have in common."""
+    """The common part of the two."""
 
     def base_arguments(self, data: Path, temporary: Path) -> list[str]:
         arguments = [f"--datadir={data}", f"--tmpdir={temporary}"]
         if os.geteuid() == 0:
-            # Named, because a server refuses to be root by accident. Another user would lose the
-            # signal at our death, which the kernel clears if a process changes its user.
+            # Explicit, because a server refuses to run as root by accident. A different user would
+            # lose the signal at contend's death: the kernel clears it on a change of user.
             arguments.append("--user=root")
         return arguments
 
@@ -60,11 +60,11 @@ class _Mysqld(Kind):
 
 
 _NO_LINKS = "--skip-symbolic-links"
-"""DATA DIRECTORY and INDEX DIRECTORY of a table then lead nowhere."""
+"""Disables DATA DIRECTORY and INDEX DIRECTORY of tables."""
 
 _NO_EVENTS = "--event-scheduler=OFF"
-"""An event of a stranger's writes at a time of its own, also while others are measured; MySQL runs
-them unless it is told not to."""
+"""A stranger's event writes at any time, even during the measurement of others; MySQL runs events
+by default."""
 
 _SYSTEM_TABLES = (
     ("mariadb_system_tables.sql", "mysql_system_tables.sql"),
@@ -92,7 +92,7 @@ class MariaDb(_Mysqld):
         # Its authors never called it more than beta.
         "handlersocket": ("--plugin-maturity=beta", "--plugin-load-add=handlersocket"),
         "spider": ("--plugin-load-add=ha_spider",),
-        # A library that a node of a cluster is told the path of, and no plugin.
+        # A library, not a plugin: a node of a cluster gets its path.
         "galera": (),
     }
     share_folders = ("mariadb", "mysql", "")
@@ -105,16 +105,16 @@ class MariaDb(_Mysqld):
     tablespace_files = "SELECT SPACE, FILENAME FROM information_schema.INNODB_SYS_TABLESPACES"
     has_key_caches = True
     has_query_cache = True
-    # No file is below /dev/null. Its own default lets statements have any.
+    # No file is below /dev/null. MariaDB's default allows statements to read any file.
     confinement = ("--secure-file-priv=/dev/null", _NO_LINKS, _NO_EVENTS)
 
     def initialisation(self, binary: ServerBinary) -> Initialisation:
         parts = [b"CREATE DATABASE IF NOT EXISTS mysql;\nUSE mysql;\n"]
-        # The account root has no password and may enter from this machine only: who may enter the
-        # 0700 folder of the socket is decided by the file system.
+        # The account root has no password and is limited to this machine: the file system controls
+        # access to the 0700 folder of the socket.
         parts.append(b"SET @auth_root_socket = NULL;\n")
         parts += [_sql_file(binary.share_dir, names).read_bytes() for names in _SYSTEM_TABLES]
-        # The settings of the script: a small server that checks nothing it does not need.
+        # The settings of the script: a small server without needless checks.
         arguments = ("--bootstrap", "--enforce-storage-engine=", "--max-allowed-packet=8M")
         return Initialisation(arguments, b"\n".join(parts))
 
@@ -124,7 +124,7 @@ class MariaDb(_Mysqld):
             reads, writes = site.key_sockets
             arguments += ["--handlersocket-address=/", f"--handlersocket-port={reads}"]
             arguments.append(f"--handlersocket-port-wr={writes}")
-            # The folder keeps others out. Left alone the plugin makes up secrets.
+            # The folder keeps others out. Without a value the plugin makes up secrets.
             arguments += ["--handlersocket-plain-secret=", "--handlersocket-plain-secret-wr="]
         return arguments
 
@@ -132,8 +132,8 @@ class MariaDb(_Mysqld):
         self, connection: Connection[Any], binary: ServerBinary | None = None
     ) -> Differing:
         del binary
-        # A variable without a default (host name, version, server uuid) counts only if somebody
-        # set it.
+        # A variable without a default (host name, version, server uuid) counts only if it was set
+        # explicitly.
         rows = fetch(
             connection,
             "SELECT LOWER(VARIABLE_NAME), GLOBAL_VALUE, DEFAULT_VALUE"
@@ -155,7 +155,7 @@ class MySql(_Mysqld):
     suite = "sid"
     share_folders = ("mysql", "mysql-9.7", "mysql-8.4", "")
     plugin_folders = ("mysql/plugin", "mariadb/plugin", "*/mariadb*/plugin")
-    # The folder it was built to import from does not exist outside a system install.
+    # The folder it was built to import from exists only in a system install.
     fixed_options = ("--secure-file-priv=NULL",)
     patience = "SET SESSION max_execution_time = 0, lock_wait_timeout = 300"
     connection_threads = (
@@ -174,7 +174,7 @@ class MySql(_Mysqld):
         return Initialisation(("--initialize-insecure",), b"")
 
     def start_arguments(self, site: Site) -> list[str]:
-        # Only permission to load from a client; MariaDB has it by default.
+        # This only permits loading from a client; MariaDB does by default.
         return [*super().start_arguments(site), "--mysqlx=OFF", "--local-infile=ON"]
 
     def differing(
@@ -186,11 +186,11 @@ class MySql(_Mysqld):
             "SELECT LOWER(i.VARIABLE_NAME), v.VARIABLE_VALUE"
             " FROM performance_schema.variables_info i"
             " JOIN performance_schema.global_variables v USING (VARIABLE_NAME)"
-            # Some variables the server sets itself while it starts: dynamic, but by nobody.
+            # The server sets some variables itself while it starts: DYNAMIC, without a user.
             " WHERE i.VARIABLE_SOURCE <> 'COMPILED'"
             " AND NOT (i.VARIABLE_SOURCE = 'DYNAMIC' AND i.SET_USER IS NULL) ORDER BY 1",
         )
-        # Set to what is the default anyway does not differ; the program may spell it otherwise.
+        # A variable set to its default does not differ; the program may spell it differently.
         return {
             name: {"value": value, "default": defaults.get(name)}
             for name, value in rows

@@ -1,5 +1,5 @@
-"""Topologies: how several private servers belong together, each in one file. `deployment_of` makes
-the members of one."""
+"""Topologies: how several private servers belong together, one file each. `deployment_of` makes the
+members of one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contend.settings.model import Values
 from contend.settings.topology import GALERA, SPIDER, TOPOLOGY
 
 Make = Callable[[str], PrivateServer]
-"""A server that does not run, by the name of its member; without a name the only one."""
+"""A stopped server, by the name of its member; without a name the only one."""
 
 SEVERAL: Mapping[str, Callable[[Values, Make], Deployment]] = {
     SPIDER: spider.deployment,

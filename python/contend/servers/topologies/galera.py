@@ -1,9 +1,9 @@
 """Private nodes of one Galera cluster on this machine: each in its own folder, all on loopback.
 
-The first node begins the cluster with its data; each other one gets them by a whole state transfer.
-Galera's own ways want rsync, which as root gives up its rights, or a tool of backups. The nodes
-here are one user's on one machine, so the node that gives copies its files, at rest, into the
-folder of the one that takes (`wsrep_sst_contend`, which Galera runs on both sides by its name).
+The first node begins the cluster with its data; the others receive them by a whole state transfer.
+Galera's own methods need rsync, which drops its rights as root, or a backup tool. The nodes here
+belong to one user of one machine, so the donor copies its files, at rest, into the folder of the
+joiner (`wsrep_sst_contend`, which Galera runs on both sides by its name).
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from contend.settings.model import Values
 from contend.spec import DataSpec
 
 LIBRARY = Path("lib/galera/libgalera_smm.so")
-"""From the base folder of a server that was got with the extra `galera`."""
+"""Relative to the base folder of a server downloaded with the extra `galera`."""
 
 SYNCED_S = 60.0
 _POLL_S = 0.02
 _PORT_ATTEMPTS = 3
 _CACHE = "64M"
-"""Of write sets, for each node."""
+"""Size of the cache of write sets of each node."""
 
 _HOST = "127.0.0.1"
 _BEHIND_LINE = "127.0.0.2"
-"""Where a node listens that is asked by way of a line, which has its port at the other address."""
+"""Address of a node behind a line, which has the same port at the other address."""
 
 _TRANSFER = "wsrep_sst_contend"
 _TRANSFER_SCRIPT = """\
@@ -100,36 +100,36 @@ echo "done $gtid"
 
 _STATES = ("wsrep_ready", "wsrep_local_state_comment", "wsrep_cluster_size")
 _PART = "wsrep_cluster_status"
-"""`Primary` of nodes that may go on, because they are most of those there were."""
+"""`Primary` for nodes that may continue, because they form the majority."""
 
 
 class Galera(Deployment):
     """Nodes that each have all rows.
 
     Args:
-        patience_s: how long a node may say nothing before the others go on without it. All share
-            one machine: one that has no CPU for some seconds has not gone.
+        patience_s: how long a node may be silent before the others go on without it. All share one
+            machine: a node without CPU for some seconds has not gone.
     """
 
     def __init__(self, members: Sequence[Member], patience_s: float = 15.0) -> None:
         super().__init__(members)
         self._patience_s = patience_s
         self._ports: list[tuple[int, int]] = []
-        """For each node: where it listens for the others, and for what it missed."""
+        """For each node: its ports for the other nodes, and for missed write sets."""
         self._is_apart = False
 
     def data_of(self, member: Member, data: DataSpec) -> DataSpec | None:
-        """The first one's; the others get them from it."""
+        """The tables go to the first node; the others receive them from it."""
         return data if member is self.members[0] else None
 
     def start(
         self, options: Mapping[str, Value], data: DataSpec, between: LineMaker | None = None
     ) -> list[Truncated]:
         """Start them as one cluster, and wait until all of them are synced. The first has its data;
-        what the others have is thrown away.
+        those of the others are discarded.
 
         Args:
-            between: a node listens at another loopback address then, where only its line knocks.
+            between: nodes then listen at a second loopback address, used only by their lines.
 
         Raises:
             ServerFailed: a node did not start or did not sync; none runs then.
@@ -145,21 +145,21 @@ class Galera(Deployment):
                     node.claim()
                     node.folder.empty()
                 else:
-                    # What the data's last cluster left would keep this one from beginning.
+                    # The state of the data's last cluster would keep this one from starting.
                     (node.data_folder / "grastate.dat").unlink(missing_ok=True)
                 told = self._start_new(node, number, options)
                 truncated = truncated or told
                 if between is not None:
-                    # It can only stand before a node that listens; those to come go by it.
+                    # A line needs a listening node; the next nodes connect through it.
                     between.before_port(_BEHIND_LINE, self._ports[number][0])
-                # One after the other: a node that gives its data gives them to one at a time.
+                # One after the other: a donor can serve only one node at a time.
                 require_synced(nodes[: number + 1])
         return truncated
 
     def _start_new(
         self, node: PrivateServer, number: int, options: Mapping[str, Value]
     ) -> list[Truncated]:
-        """Start a node whose ports nobody was told yet; others if somebody took them meanwhile."""
+        """Start a node whose ports no node knows yet; it gets new ones if they are taken."""
         for attempt in range(_PORT_ATTEMPTS):
             if attempt:
                 self._ports[number] = (free_port(), free_port())
@@ -177,7 +177,7 @@ class Galera(Deployment):
             self._require_by_lines()
 
     def _require_by_lines(self) -> None:
-        """See that no node has found a way to another one beside that one's line."""
+        """Check that no node bypasses the line of another node."""
         ports = {group: self.members[number].name for number, (group, _) in enumerate(self._ports)}
         for member in self.members:
             asked = asked_beside_its_line(host_sockets.tcp_peers(member.server.pid), ports)
@@ -214,8 +214,8 @@ class Galera(Deployment):
                 f"gmcast.peer_timeout=PT{self._patience_s:g}S",
             )
         )
-        # A node tells the others its port, and they take the address that they saw it come from:
-        # both together are its line, if there is one, and else its own.
+        # A node sends the others its port, and they combine it with the address that it came from:
+        # that is its line, if there is one, and else its own address.
         addresses = ",".join(f"{_HOST}:{self._ports[place][0]}" for place in others)
         every = {
             **options,
@@ -232,15 +232,14 @@ class Galera(Deployment):
         try:
             return node.start(every)
         except (ConnectionLost, ConnectionRefused):
-            # It answers while it takes the rows of another one, and breaks connections off then,
-            # also while one logs in.
+            # A joiner answers while it receives rows, but breaks connections off, even in a login.
             if not node.running:
                 raise
             return []
 
 
 def asked_beside_its_line(peers: Iterable[tuple[str, int]], names: Mapping[int, str]) -> str | None:
-    """Which node a process asks where only that node's line should; None if it asks none so.
+    """The node that a process queries directly instead of through the node's line; None if none.
 
     Args:
         peers: address and port of the other end of each of its connections.
@@ -252,8 +251,8 @@ def asked_beside_its_line(peers: Iterable[tuple[str, int]], names: Mapping[int, 
 
 
 def deployment(cell: Values, make: Callable[[str], PrivateServer]) -> Deployment:
-    """As many nodes as the cell wants. Each owns as many warehouses as the others; if there are
-    fewer warehouses than nodes, some own none."""
+    """The number of nodes that the cell wants. They share the warehouses evenly; if there are fewer
+    warehouses than nodes, some own none."""
     names = [f"node-{number}" for number in range(1, cell["server.nodes"] + 1)]
     lasts = last_keys(cell["data.warehouses"], len(names))
     before = [0, *lasts]
@@ -277,31 +276,31 @@ def require_synced(nodes: Sequence[PrivateServer], *, within_s: float = SYNCED_S
 
 
 def _not_synced(node: PrivateServer, size: int) -> str | None:
-    """What the node says of itself, if that is not that all is well; raises ServerDied."""
+    """The node's problem by its own report, or None; raises ServerDied."""
     node.check()
     try:
         with node.connect() as connection:
             rows = status_of(connection)
     except (ConnectionLost, ConnectionRefused, pymysql.err.MySQLError) as error:
-        # While it takes the rows of another one it may break connections off.
+        # A joiner may break connections off while it receives rows.
         return f"it does not answer ({error.args[-1]})"
     return why_not_synced(rows, size)
 
 
 def status_of(connection: Connection[Any]) -> Iterable[Sequence[object]]:
-    """What `why_not_synced` reads."""
+    """The input of `why_not_synced`."""
     return fetch(connection, "SHOW GLOBAL STATUS LIKE 'wsrep%'")
 
 
 def why_not_synced(rows: Iterable[Sequence[object]], size: int) -> str | None:
-    """What is wrong with a node of a cluster of so many, by its status; None if nothing is."""
+    """The problem of a node of a cluster of `size`, by its status; None if there is none."""
     told = {str(name): str(value) for name, value in rows}
     state = [told.get(name, "") for name in _STATES]
     if state == ["ON", "Synced", str(size)] and told.get(_PART, "Primary") == "Primary":
         return None
     said = ", ".join(f"{name} = {one}" for name, one in zip(_STATES, state, strict=True))
     if told.get(_PART) not in (None, "Primary"):
-        # One of several that were parted, and not with most of them: it takes no queries.
+        # A node in the minority of a divided cluster: it takes no queries.
         return f"it has no quorum ({_PART} = {told[_PART]}, {said})"
     return said
 

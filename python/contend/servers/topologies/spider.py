@@ -1,9 +1,9 @@
 """Private servers as one database by MariaDB's Spider: fronts whose tables have their rows on
-backends, each backend with a range of keys of its own. All are on this machine, and a front
-reaches the backends by their Unix sockets.
+backends, each backend with a range of keys of its own. All are on this machine, and a front reaches
+the backends by their Unix sockets.
 
 The same tables are on every backend. A front gets their columns and keys, without foreign keys,
-which Spider has none of. Tables that nobody owns are whole on every server.
+which Spider does not have. Tables without an owner are complete on every server.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from contend.spec import DataSpec
 PLUGIN = "ha_spider"
 
 _OPTIONS = "spider_"
-"""Of fronts alone: a backend has no such plugin."""
+"""For fronts alone: a backend has no such plugin."""
 
 
 class Spider(Deployment):
     """Fronts that reach the rows of all backends."""
 
     def data_of(self, member: Member, data: DataSpec) -> DataSpec | None:
-        """A backend's share. A front gets that of the first backend for the tables that nobody
-        owns; the others of it are replaced."""
+        """A backend's share. A front gets that of the first backend, for the tables without an
+        owner; its other tables are replaced."""
         backends = self._of_role("backend")
         place = backends.index(member) if member in backends else 0
         first = (backends[place - 1].owns or 0) + 1 if place else 1
@@ -46,10 +46,10 @@ class Spider(Deployment):
     def start(
         self, options: Mapping[str, Value], data: DataSpec, between: LineMaker | None = None
     ) -> list[Truncated]:
-        """Start the backends, then the fronts, which get their tables anew.
+        """Start the backends, then the fronts, whose tables are made again.
 
         Raises:
-            ServerFailed: a server did not start, or a front did not take the tables; none runs
+            ServerFailed: a server did not start, or a front did not accept the tables; none runs
                 then.
         """
         fronts, backends = (self._of_role(role) for role in ("front", "backend"))
@@ -102,7 +102,7 @@ def _is_atomic(front: PrivateServer) -> bool:
 
 
 def deployment(cell: Values, make: Callable[[str], PrivateServer]) -> Deployment:
-    """As many fronts and backends as the cell wants; backends are without the plugin."""
+    """The number of fronts and backends that the cell wants; backends are without the plugin."""
     fronts = [f"front-{number}" for number in range(1, cell["server.fronts"] + 1)]
     lasts = last_keys(cell["data.warehouses"], cell["server.backends"])
     members = [Member(name, "front", make(name)) for name in fronts]
@@ -115,7 +115,7 @@ def deployment(cell: Values, make: Callable[[str], PrivateServer]) -> Deployment
 
 
 def _forget_share(front: PrivateServer, data: DataSpec) -> None:
-    """The front has all warehouses, whichever share its folder was made of."""
+    """The front has all warehouses, regardless of the share in its folder."""
     for journal in data.known.journal:
         with front.connect(data.database) as connection:
             fetch(connection, f"DELETE FROM `{journal}` WHERE name LIKE '%\\_warehouse'")
@@ -130,16 +130,16 @@ def share_tables(
     lasts: Sequence[int],
     sockets: Sequence[Path] | None = None,
 ) -> None:
-    """Make tables on the front whose rows are on the backends; ones of that name there are dropped.
+    """Make tables on the front whose rows are on the backends; drops existing ones of that name.
 
     Args:
-        front: it has Spider (`mariadb+spider`) and runs, as the backends do.
+        front: it has Spider (`mariadb+spider`) and runs, like the backends.
         columns: the column by which a table is divided, by the table's name.
         lasts: the last key of each backend but the last one, which has all others; they rise.
-        sockets: where the front asks each backend, if that is not the backend's own socket.
+        sockets: where the front queries each backend, if that is not the backend's own socket.
 
     Raises:
-        ServerFailed: a backend has no such table, or the front did not take it.
+        ServerFailed: a backend has no such table, or the front did not accept it.
     """
     if len(lasts) != len(backends) - 1 or list(lasts) != sorted(set(lasts)):
         raise ValueError(f"{len(backends)} backends have {len(backends) - 1} rising last keys")
@@ -164,8 +164,8 @@ def share_tables(
                     f"CREATE OR REPLACE SERVER {name} FOREIGN DATA WRAPPER mysql OPTIONS (SOCKET "
                     f"'{socket}', USER '{USER}', DATABASE '{database}')",
                 )
-            # Members of a two-phase commit are told apart by this key, and with their hosts alone,
-            # which are this one, the second would be taken for the first.
+            # This key identifies members of a two-phase commit. With their hosts alone, which are
+            # all this one, the second would be taken for the first.
             fetch(
                 connection,
                 "ALTER TABLE mysql.spider_xa_member DROP KEY idx1, "
@@ -187,11 +187,11 @@ def share_tables(
 def require_reachable(
     front: PrivateServer, backends: Sequence[PrivateServer], database: str, table: str
 ) -> None:
-    """See that each backend answers through the front; raises ServerFailed, which names the one
+    """Check that each backend answers through the front; raises ServerFailed with the name of one
     that does not."""
     for number, backend in enumerate(backends, 1):
         try:
-            # A connection for each: one that met a failure may remember it.
+            # A connection for each: one that had a failure may remember it.
             with front.connect(database) as connection:
                 fetch(connection, f"SELECT 1 FROM `{table}` PARTITION ({_name(number)}) LIMIT 1")
         except pymysql.err.MySQLError as error:
