@@ -1,5 +1,5 @@
-"""What a run was made with, by name, so that runs can be set side by side: the one list of what may
-be other about two of them. Comparisons of folders and histories both read it.
+"""The conditions of a run, by name, so that runs can be compared: the one list of possible
+differences between two of them. Comparisons of folders and histories both read it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OTHER_EACH_TIME = frozenset(
         *("memory.dirty_bytes", "kernel.uptime_s", "disk.free_bytes"),
     }
 )
-"""Of the host's facts those that say how it was at one moment."""
+"""The host's facts that describe one moment only."""
 
 _NO_CONDITION = frozenset({"load.seed", "load.engine"})
 """Another draw of the same; what the host's kernel gives."""
@@ -41,12 +41,12 @@ _HOST = ("machine", "cpu", "numa", "kernel", "memory", "disk", "os", "network", 
 
 @dataclass(frozen=True, slots=True)
 class RunCondition:
-    """One thing that a run was made with.
+    """One condition of a run.
 
-    kind: `doctor`, `variable`, or whose it is.
-    value: compared with `==`. text: as it is told.
-    otherwise: what it is, in words, in a run that does not name it.
-    measure: the quantity of the host in which it shows, of `metrics.host`; None if in none.
+    kind: `doctor`, `variable`, or its owner.
+    value: compared with `==`. text: the printed form.
+    otherwise: the value, in words, for a run that does not name it.
+    measure: the quantity of the host that shows it, of `metrics.host`; None if none does.
     """
 
     origin: Origin
@@ -59,7 +59,7 @@ class RunCondition:
 
     @property
     def title(self) -> str:
-        """`sort_buffer_size` needs a word beside it, `load.connections` does not."""
+        """`sort_buffer_size` needs its kind as a prefix, `load.connections` does not."""
         return f"{self.kind} {self.name}" if self.kind in ("doctor", "variable") else self.name
 
 
@@ -122,7 +122,7 @@ def _host(study: Study) -> Iterator[RunCondition]:
 
 
 def _experiment(study: Study) -> Iterator[RunCondition]:
-    """What was asked for, as the first cell of the baseline has it; of factors, the levels."""
+    """The settings of the first cell of the baseline; for factors, the levels."""
     roles = study.roles
     context = (roles.table_contexts() or [{}])[0]
     cell = roles.cell(context, roles.column_levels[0], roles.baseline)

@@ -1,4 +1,4 @@
-"""The plans of the optimizer, level beside baseline: which statements are answered otherwise."""
+"""The optimizer's plans, each level next to its baseline: which statements have different plans."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class PlanStep:
 
     @property
     def kind(self) -> tuple[str, str, str | None, str]:
-        """What makes it another plan. A guess of rows is none, and neither is the order in which
-        the extras are told."""
+        """The parts that make a plan different. The estimate of rows and the order of the extras do
+        not count."""
         return (self.table, self.way, self.key, ";".join(sorted(self.extra.split("; "))))
 
 

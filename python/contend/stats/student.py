@@ -16,7 +16,7 @@ _TINY = 1e-300
 
 
 def t_cdf(freedom: float, t: float) -> float:
-    """P(T <= t) for Student's t with so many degrees of freedom; small tails keep their digits."""
+    """P(T <= t) for Student's t; `freedom`: degrees of freedom. Small tails keep their digits."""
     if math.isnan(t):
         return math.nan
     if math.isinf(t):
@@ -94,7 +94,7 @@ def _fraction(a: float, b: float, x: float) -> float:
 
 
 def chi_square_cdf(freedom: float, x: float) -> float:
-    """P(X <= x) for chi² with so many degrees of freedom."""
+    """P(X <= x) for chi² with `freedom` degrees of freedom."""
     return _incomplete_gamma(freedom / 2, x / 2) if x > 0 else 0.0
 
 

@@ -35,9 +35,9 @@ SESSION = "server.session."
 
 @dataclass(frozen=True, slots=True)
 class Treatment:
-    """What is done to both levels of a comparison at once.
+    """A change made to both levels of a comparison at once.
 
-    words: what that is, for a reader: "without flushing the log".
+    words: its description for a reader: "without flushing the log".
     sets: values by the path of their setting.
     voids: other settings, or variables of a server, that do nothing under it.
     """
@@ -57,8 +57,8 @@ def _is_of(name: str, touched: Collection[str]) -> bool:
 
 
 def bare(path: str) -> str:
-    """An option is the same variable whether a server is started with it or given it later, or each
-    connection sets it for itself, and however it is spelled."""
+    """The name of an option's variable, however it is spelled. It is the same variable at server
+    start, when changed later and when set per connection."""
     name = path.removeprefix(GLOBALS).removeprefix(OPTIONS).removeprefix(SESSION)
     return path if name == path else plain_option(name)
 
@@ -77,7 +77,7 @@ _UNUSED = {"lock_wait_timeout": 86_399}
 """How long DDL waits for a lock."""
 
 NOTHING = setting("another variable set in the same way, which nobody asks for", **_UNUSED)
-"""A placebo of what is set while the server runs."""
+"""A placebo of settings changed while the server runs."""
 
 STARTED = started(
     "the server started with another option in its place, which nobody asks for", **_UNUSED
@@ -156,8 +156,8 @@ class Pair:
 
     @property
     def compared_names(self) -> frozenset[str]:
-        """The settings, and the variables of a server, by which the two levels differ because the
-        experiment says so: of a profile those that the other has not, or has otherwise."""
+        """The settings and server variables by which the experiment makes the two levels differ.
+        From a profile: the options that the other level lacks or sets to a different value."""
         names = {bare(self.compared)}
         one, other = (self._profile(side) for side in ("slower", "faster"))
         names |= {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
@@ -289,12 +289,12 @@ def found_at(
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """One thing that runs show if a candidate is at work.
+    """One sign in the runs that a candidate is at work.
 
-    at: the figure of the slower side, of the faster one, of the one that has more of it, or that
-        of the slower over that of the faster.
+    at: the side whose figure counts: the slower, the faster, the one with more of it, or the
+        slower over the faster.
     least, most: its bounds, both included.
-    if_known: of a figure that need not be there: it speaks against the candidate, or not at all.
+    if_known: a missing figure does not count against the candidate.
     """
 
     metric: str | Metric | Seen
@@ -400,9 +400,9 @@ class Candidate:
         return None if None in found else True
 
     def times_over(self, pair: Pair) -> float:
-        """How many times as much of what would slow it the slower side has as the faster one, or as
-        the least that counts if that is more, by the sign that shows it most; 1 if no sign asks for
-        much of something."""
+        """How many times the faster side's cause of slowness the slower side has, by the sign with
+        the largest ratio. The divisor is at least the least that counts; 1 if no sign needs a
+        minimum."""
         counts = {sign.name: sign.least for sign in self.signature if sign.at == "slower"}
         asked = [s for s in self.signature if s.at in ("slower", "over") and s.least > 0]
         times = (pair.times(sign.metric, counts.get(sign.name, 0.0)) for sign in asked)
@@ -410,16 +410,16 @@ class Candidate:
 
 
 def fewer(pair: Pair) -> tuple[Treatment, ...]:
-    """A small dose of whatever comes of many at once: a quarter fewer connections. None among less
-    than four, where a quarter is half or all of it."""
+    """A small dose for causes that need many connections: a quarter fewer. None among less than
+    four, where a quarter is half or all of it."""
     count = pair.connections * 3 // 4
     words = f"{count} connections in place of {pair.connections}"
     return (Treatment(words, {"load.connections": count}),) if pair.connections >= 4 else ()
 
 
 def per_question(run: Run, count: Callable[[Mapping[str, int]], float]) -> float | None:
-    """What is counted in the server's status, for each statement that anybody asked; None if no
-    status was recorded, or nothing asked."""
+    """A count from the server's status, per statement from any client. None if no status was
+    recorded, or no statement was sent."""
     status = run.probes.get("status")
     asked = (status or {}).get("Questions")
     return None if status is None or not asked else count(status) / asked

@@ -21,7 +21,7 @@ from contend.why.candidate import (
 _REDO_USUAL, _REDO_MOST = 96 << 20, 8 << 30
 _LOG_BUFFER = 16 << 20
 _RESIZE_S = 5.0
-"""Of two servers, there and back, as it was seen."""
+"""Measured on two servers, there and back."""
 
 _FOLDER, _IN_MEMORY = "server.redo_log_folder", "/dev/shm"
 _MOST, _EARLY = "innodb_max_dirty_pages_pct", "innodb_max_dirty_pages_pct_lwm"

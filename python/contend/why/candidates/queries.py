@@ -38,9 +38,9 @@ def _read_whole(pair: Pair, side: Side) -> float | None:
 
 
 def _index(pair: Pair) -> Proposal | str:
-    """Which index is missing, EXPLAIN says if somebody looked (`contend run … --budget`): the one
-    by which the faster side reads the table that the slower side reads whole. Without a look all
-    that is known of columns is that k of sbtest is asked for."""
+    """The missing index: the one by which the faster side reads the table that the slower side
+    reads whole. EXPLAIN shows it after a diagnostic pass (`contend run … --budget`). Without one,
+    the only known column is k of sbtest."""
     words = "one more index, on what is asked for"
     if wanted := _wanted(pair):
         listed = "; ".join(f"{table}: {', '.join(columns)}" for table, columns in wanted.items())
@@ -144,7 +144,7 @@ _PLAIN: dict[str, Level] = {
 }
 
 _OTHERS = ("join_buffer_space_limit", "join_cache_level", "max_seeks_for_key")
-"""Variables that plans depend on, beside those that the optimizer gives its name."""
+"""Variables that plans depend on, in addition to those named `optimizer_…`."""
 
 
 def _usual(pair: Pair) -> dict[str, Level]:
@@ -180,14 +180,14 @@ _WAYS = {
     "batch_insert": ("workload.insert_by", "insert", ("pipeline",)),
     "tpcc": ("workload.ask", "each", ("in", "procedure")),
 }
-"""By kind of workload: what says how it asks, the way that waits for each answer, and ways that
-wait for fewer. In a pipeline the statements stay the same, and so does whatever each of them
-costs."""
+"""By kind of workload: the setting for how it queries, the way that waits for each answer, and the
+ways that wait for fewer. In a pipeline the statements stay the same, and so does the cost of each.
+"""
 
 
 def _added_by_cpu(pair: Pair, _: Side) -> float | None:
-    """Of what an event takes longer on the slower side, the server's CPU time. A server that sleeps
-    after each query uses more of it for that alone."""
+    """The server's CPU time as a share of the extra time of an event on the slower side. A server
+    that sleeps after each query uses more CPU time for that alone."""
     slower, faster = _times_us(pair, "slower"), _times_us(pair, "faster")
     if slower is None or faster is None:
         return None

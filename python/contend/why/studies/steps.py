@@ -20,8 +20,8 @@ LATE = "line-late"
 
 @dataclass(frozen=True, slots=True)
 class _Gain:
-    """Of one step at one place, or of all together. `figure` is nothing but its place if a delay
-    line `was_late` there."""
+    """The gain of one step at one place, or of all together. `figure` only names its place if a
+    delay line `was_late` there."""
 
     figure: Figure
     is_whole: bool
