@@ -164,12 +164,12 @@ def _at(metric: Metric, figure: Estimate, cell: Mapping[str, Level]) -> Said:
 
 _CPU = ("server_cpu_us_per_query", "server_cpu_us_per_event")
 PRICED = (*_CPU, "response_us_p99")
-"""Of what every report looks at, what an answer names; of what an experiment compares, all."""
+"""Metrics of every report that an answer names; it names all that an experiment compares."""
 
 
 def price_of(beside: Sequence[Compared], lead: str, level: Level) -> Said:
-    """What a change for the better costs in CPU or response time, or that it saves CPU too; of one
-    for the worse, what it brings. Empty if nothing of it is certain to matter."""
+    """The price of a change for the better in CPU or response time, or its saving in CPU. For a
+    change for the worse, its benefit. Empty if nothing of it certainly matters."""
     found = [
         one for compared in beside for one in compared.wholes if one.level == level and one.is_large
     ]
@@ -195,7 +195,7 @@ def _size_and_noun(one: Finding) -> Said:
 def next_step(
     study: Study, naming: Naming, analysis: Analysis, level: Level, panels: Sequence[Panel]
 ) -> Said:
-    """One sentence. It follows from what is certain of the level that the answer is about."""
+    """One sentence. It follows from the certain results of the level that the answer is about."""
     compared = analysis.compared
     whole = next((one for one in compared.wholes if one.level == level), None)
     if not study.decides or whole is None:
@@ -255,7 +255,7 @@ def _more_cpus(
 
 
 def _choose(study: Study, naming: Naming, analysis: Analysis, level: Level) -> Said:
-    """Which level to take, and which others are no better for certain."""
+    """Which level to take, and which others are not certainly worse."""
     alike = [
         naming.level(one)
         for one in analysis.table.levels

@@ -1,7 +1,7 @@
-"""What the answer rests on: what was compared and how often, by what, where its noise lies, why it
+"""The basis of the answer: the comparison and its repeats, the tools, the sources of noise, why it
 is finished, and what would change it.
 
-How far sessions of this host differ is told too; no verdict goes by that.
+It also reports how far sessions of this host differ, which does not affect the verdicts.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ def _what_would_change_it(study: Study, analysis: Analysis) -> list[str]:
 
 
 def _shown(findings: Sequence[Finding]) -> list[float]:
-    """The changes that would have shown, as far as they are known."""
+    """The changes that the run could have detected, if known."""
     found = [one.change.detectable for one in findings]
     return [one for one in found if math.isfinite(one)]
 

@@ -303,7 +303,7 @@ def _rank_ticks(count: int) -> list[int]:
 def panel_charts(
     metrics: Sequence[Metric], panels: Sequence[Panel], layout: Layout, arrival: str
 ) -> tuple[Chart, ...]:
-    """Every chart of every panel, kind by kind: what is compared, its changes, response times."""
+    """Every chart of every panel, by kind: the compared metrics, their changes, response times."""
     response = {f"response_us_{percentile}" for percentile in PERCENTILES}
     curves = [metric for metric in metrics if metric.name not in response]
     found = [

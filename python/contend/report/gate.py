@@ -28,8 +28,8 @@ def gate_text(gate: ReleaseGate, title: str, *, more: Sequence[str] = ()) -> Gat
     """A gate as rows and a line.
 
     Args:
-        title: what was measured.
-        more: cell by cell, what would make it certain.
+        title: the subject of the measurement.
+        more: cell by cell, the further measurement that would make it certain.
     """
     rows = tuple(
         GateRow(
@@ -67,7 +67,7 @@ def gate_of_study(
 
 
 def percent_text(share: float) -> str:
-    """`3 %`, `0.5 %`: a limit as it was given."""
+    """`3 %`, `0.5 %`: a limit, unchanged."""
     return f"{share * 100:.10g} %"
 
 
@@ -105,8 +105,8 @@ def _line(gate: ReleaseGate, rows: tuple[GateRow, ...]) -> str:
 
 
 def _would_take(study: Study, analysis: Analysis, limit: float, one: Gated) -> str:
-    """How much longer it takes, if what was seen stays: until the interval ends before the limit,
-    or before no change."""
+    """The further time needed if the estimate stays: until the interval ends before the limit, or
+    before no change."""
     found = one.slowdown
     if found is None or one.finding is None or one.why or not math.isfinite(found.high):
         return ""

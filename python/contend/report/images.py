@@ -87,9 +87,9 @@ _DEFAULTS = {
 def compact(drawing: str) -> str:
     """The same picture in a quarter of the size, for the page, whose style gives text its font.
 
-    What cannot be seen goes (groups of nothing, words for screen readers and the title, which the
-    page says itself), coordinates are rounded to a tenth, lines of one look become one path. What a
-    mark says when it is pointed at becomes its `data-said`.
+    Invisible parts go: empty groups, text for screen readers, and the title, which the page
+    prints. Coordinates are rounded to a tenth, and lines that look the same become one path. The
+    tooltip text of a mark becomes its `data-said`.
     """
     ElementTree.register_namespace("", _SVG[1:-1])
     root = ElementTree.fromstring(drawing)

@@ -50,10 +50,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The sentence that answers the question, what it leaves to say, and what it rests on.
+    """The sentence that answers the question, its open points, and its basis.
 
     `others` are further sentences: the pattern over the columns, the other metrics and levels.
-    `basis` says what was compared, how often, by what, and what would change the answer.
+    `basis` gives the comparison, its repeats, its tools, and what would change the answer.
     """
 
     sentence: Said
@@ -68,7 +68,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class CauseText:
-    """Why the curve has its shape, from what was measured; and what would prove it wrong."""
+    """Why the curve has its shape, from the measurements; and what would prove it wrong."""
 
     title: str
     lead: str
@@ -81,10 +81,10 @@ class CauseText:
 
 @dataclass(frozen=True, slots=True)
 class HostNote:
-    """What doctor found on the host before the runs and bears on verdicts.
+    """A problem that doctor found on the host before the runs and that affects verdicts.
 
-    metrics: names of those of which it touches the verdicts. `ignored` is the reason for which the
-    user set it aside; empty if nobody did.
+    metrics: names of the metrics whose verdicts it affects. `ignored` is the user's reason for
+    setting it aside; empty if it was not.
     """
 
     check: str
@@ -107,8 +107,8 @@ class GateRow:
 
 @dataclass(frozen=True, slots=True)
 class GateText:
-    """What a gate says of `title`: its `line` for a log, and a row a cell. `limit` is the slowdown
-    that fails it, as a share."""
+    """The result of a gate for `title`: its `line` for a log, and one row per cell. `limit` is the
+    slowdown that fails it, as a share."""
 
     title: str
     metric: Metric
@@ -120,11 +120,11 @@ class GateText:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything a reader is shown. `wholes` has every metric for each level as a whole, `costs`
-    what each level as a whole costs, `overall` the tables of each metric that is compared, `key`
-    how tables of changes are read, `made` the sections in their order, `charts` all curves that are
-    not the picture; `about_server` says what the server is if it is no database; `lost` says which
-    other parts could not be made."""
+    """Everything that a report shows. `wholes` has every metric for each level as a whole, `costs`
+    the costs of each level as a whole, `overall` the tables of each compared metric. `key` explains
+    tables of changes, `made` has the sections in order, `charts` all curves but the picture.
+    `about_server` describes the server if it is not a database. `lost` lists the parts that could
+    not be made."""
 
     name: str
     question: str
@@ -194,6 +194,6 @@ class Report:
 
     @property
     def cause(self) -> CauseText | None:
-        """Why the levels differ, if that is told."""
+        """Why the levels differ, if the report explains it."""
         cause, _ = self.found("cause") or (None, None)
         return cause

@@ -1,9 +1,9 @@
-"""What went wrong or needs saying, gathered over its cells. Nothing is averaged away.
+"""Problems and remarks, gathered over their cells. Nothing is averaged away.
 
-Whether an arm was at its steady state is told by each cell's slices in order, over all its repeats.
-One block's slices are noisy; the mean of the same round over all blocks is less so. A server that
-still warms up, or writes its log now and then, does so in every block at about the same time. Few
-slices show no trend by themselves; that the first of them differ, the repeats may show together.
+Each cell's slices in order, over all its repeats, show whether an arm was at its steady state. One
+block's slices are noisy; the mean of the same round over all blocks is less so. A server that still
+warms up, or writes its log now and then, does so in every block at about the same time. Few slices
+show no trend by themselves; the repeats together may show that the first of them differ.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _lost_repeats(compared: Sequence[Compared], runs: int) -> list[Notice]:
 
 
 APART = 2.0
-"""Repeats of a cell whose speeds are so many times apart did not measure the same thing."""
+"""Repeats of a cell whose speeds differ by this factor did not measure the same thing."""
 
 
 def _repeats_apart(study: Study, cells: Sequence[CellFigures]) -> list[Notice]:
@@ -280,8 +280,8 @@ def first_slices(
 
 
 def _rise(runs: Sequence[RunRecord]) -> float | None:
-    """Of the logarithm of the speed, from the first third of a block to the rest, over the blocks
-    of a repeat."""
+    """The rise of the logarithm of the speed, from the first third of a block to the rest, over
+    the blocks of a repeat."""
     rises = []
     for logs in filter(None, map(_logs, runs)):
         head = max(1, len(logs) // 3)
@@ -290,7 +290,7 @@ def _rise(runs: Sequence[RunRecord]) -> float | None:
 
 
 def _logs(run: RunRecord) -> list[float]:
-    """Of the speeds in order; empty if there are few, or a slice had no answer."""
+    """Logarithms of the speeds in order; empty if there are few, or a slice had no answer."""
     speeds = [one["qps"] for one in sorted(run.intervals, key=lambda one: one["index"])]
     return [math.log(one) for one in speeds] if len(speeds) > 2 and min(speeds) > 0 else []
 
@@ -383,7 +383,7 @@ def note_text(note: HostNote, compared: int) -> str:
 
 
 def _is_latency(metric: Metric) -> bool:
-    """Of the times in µs those that a client waits for, and not CPU time."""
+    """Whether a metric in µs is a time that a client waits for, and not CPU time."""
     return "_us" in metric.name and "cpu_us" not in metric.name
 
 

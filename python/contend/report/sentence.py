@@ -1,4 +1,4 @@
-"""One level against the baseline, said in one sentence: the widest range of the load first.
+"""One level against the baseline in one sentence: the widest range of the load first.
 
 From 8 connections on, multi-row inserts make 34 % (±12) more new orders a minute than a
 statement for each row; at 1 connection it is not certain.
@@ -14,7 +14,7 @@ from contend.spec import Level, Roles
 
 
 def claim_sentence(naming: Naming, compared: Compared, level: Level) -> Said:
-    """What is certain of a level by a metric, or that nothing is; without its full stop."""
+    """The certain results of a level by a metric, or that there are none; without its full stop."""
     whole = next((one for one in compared.wholes if one.level == level), None)
     if whole is None:
         return Said("{} was not measured beside the baseline yet", as_sentence(naming.noun(level)))
@@ -139,8 +139,7 @@ def _counted(naming: Naming, compared: Compared, claims: Claims, level: Level) -
 
 
 def _contrary(roles: Roles, compared: Compared, claims: Claims, level: Level) -> list[Said]:
-    """What is certain of the contrary of all that the sentence says: tables, or else how many
-    cells."""
+    """The certain results contrary to the whole sentence: tables, or else the number of cells."""
     metric, said = compared.metric, {one.tone for one in claims.findings}
     found = []
     for tone, verdict in (("better", metric.better), ("worse", metric.worse)):

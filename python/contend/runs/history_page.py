@@ -25,7 +25,7 @@ CHARTS_MAX = 12
 
 
 def write(history: History, path: Path) -> str:
-    """Write the page; what its writer should be told, empty if the page has its charts."""
+    """Write the page. Returns a message for the user, empty if the page has its charts."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_output(path, render(history))
     return "" if images.can_draw() else images.WITHOUT_CHARTS

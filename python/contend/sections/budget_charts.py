@@ -50,14 +50,14 @@ _BAR, _STEP = 34, 20
 """Heights of a bar and of a step of a waterfall."""
 
 _FALL_WIDTH = WIDTH - 140
-"""Of a waterfall, beside the names of the parts."""
+"""Width of a waterfall, without the names of the parts."""
 
 _REST = "what is not known"
 _LESS, _MORE, _WHOLE = PALETTE[3], PALETTE[2], PALETTE[0]
 
 
 def parts_of(group: Sequence[Budget]) -> list[str]:
-    """The parts that some cell knows; a place where nobody waited is none."""
+    """The parts known for any cell, without places where no thread waited."""
     known = {name: [one.parts[name].mean for one in group if name in one.parts] for name in PARTS}
     return [name for name, means in known.items() if means and (any(means) or name not in _PLACES)]
 
@@ -66,7 +66,7 @@ _PLACES = frozenset(BLOCKED.values())
 
 
 Bars = Sequence[tuple[str, Estimate, Mapping[str, Estimate]]]
-"""Of each bar: what it is called, the whole, and its parts."""
+"""The name of each bar, the whole, and its parts."""
 
 
 def bars_chart(group: Sequence[Budget], compared: str | None) -> Chart:
@@ -84,7 +84,7 @@ def bars_chart(group: Sequence[Budget], compared: str | None) -> Chart:
 
 
 def slow_chart(group: Sequence[Budget], compared: str | None) -> Chart | None:
-    """The same of the slowest hundredth of events; None if nobody knows."""
+    """The same for the slowest hundredth of events; None if unknown."""
     known = [(head_of(one, compared), one.slow) for one in group if one.slow is not None]
     if not known:
         return None

@@ -1,12 +1,12 @@
-"""The parts of a query's time in one round of a look, in mean microseconds an event, reconciled
-with the response time.
+"""The parts of a query's time in one round of a diagnostic pass, in mean microseconds per event,
+reconciled with the response time.
 
-What a thread did comes from two sources. The scheduler counts how long it ran and waited for a CPU.
-Looks at threads drawn at random say in which share of the time they ran or were about to, waited
-for the next command, or waited elsewhere, and where. The second says how long the server had a
-query (all but waiting for the next command), and with the response time, which contend-load
-measures, how long it was outside. What the looks call running and the scheduler does not count,
-less what the hypervisor stole, is left over: the remainder. It is shown and is in no part.
+Two sources describe a thread. The scheduler counts how long it ran and waited for a CPU. Samples of
+threads drawn at random give the share of the time in which they ran or were about to, waited for
+the next command, or waited elsewhere, and where. The second gives the time that the server had a
+query: all but waiting for the next command. The response time, which contend-load measures, then
+gives the time outside. The remainder is the time that the samples call running and the scheduler
+does not count, less the hypervisor's steal. It is shown and is in no part.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ RESPONSE = "response time"
 SLOW_INSIDE = "on a CPU or waiting for one"
 OUTSIDE = "client, wire and waiting to be read"
 SLOW_PARTS = (TO_BE_SENT, OUTSIDE, SLOW_INSIDE, *BLOCKED.values())
-"""Of slow events, by looks at threads alone: the scheduler's counts are of no single event."""
+"""Parts of slow events, from samples of threads: the scheduler's counts have no single events."""
 
 
 SEATED = 0.9
-"""In a closed loop every connection has a thread of its own if so many of them have."""
+"""In a closed loop, if this share of connections has its own thread, every one does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +121,9 @@ def has_threads(looked: Sequence[Mapping[str, Any]], figures: Mapping[str, Any])
 
 
 def spare_threads(look: Mapping[str, Any], figures: Mapping[str, Any]) -> float:
-    """Threads that have no connection at a time, of a closed loop that opens connections anew: they
-    wait in the server's cache of threads, in turn, for a new one, at a word of memory that is no
-    lock."""
+    """Threads currently without a connection, in a closed loop that reopens connections. They wait
+    in the server's cache of threads, in turn, for a new one. They wait on a word of memory that
+    is not a lock."""
     connections = figures.get("connections")
     if figures.get("arrival") != "closed-loop" or not connections:
         return 0.0
@@ -162,7 +162,7 @@ def parts_of_round(one: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[s
             parts[WIRE] = response - (lag or 0.0) - parts[CLIENT] - inside
     busy, stolen = look.get("host_busy_us"), look.get("host_stolen_us")
     if busy and stolen is not None:
-        # The hypervisor takes from whoever runs.
+        # The hypervisor takes from the running thread.
         parts[STOLEN] = stolen * min(1.0, run_us / busy) / events
     if WIRE in parts and FOR_CPU in parts:
         parts[REMAINDER] = response - sum(parts.values())

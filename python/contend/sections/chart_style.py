@@ -1,6 +1,6 @@
-"""What all charts share: colours in light and dark, rows of data, axes, lines with intervals.
+"""Common parts of all charts: colours in light and dark, rows of data, axes, lines with intervals.
 
-The first colour of the palette is the baseline's and is grey; the others keep apart for readers
+The first colour of the palette is the baseline's and is grey. The others are distinct for readers
 with any kind of colour vision, and reach 3:1 against their background.
 """
 
@@ -74,7 +74,7 @@ def _config(ink: str, muted: str, grid: str, background: str, palette: list[str]
 
 
 PALETTE = _LIGHT_PALETTE
-"""Of the levels, in drawings: the baseline's first."""
+"""Colours of the levels, in drawings: the baseline's first."""
 
 THEMES: dict[str, dict[str, Any]] = {
     "light": _config("#1c1c1a", "#5b5b57", "#e6e5e0", "#ffffff", _LIGHT_PALETTE),
@@ -86,10 +86,10 @@ VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
 """Names the version of the grammar. Nothing is fetched from it."""
 
 WIDTH, HEIGHT = 400, 230
-"""Of a chart in a column of the page, on a phone, and of the files."""
+"""Size of a chart in a column of the page, on a phone, and of the files."""
 
 _WIDE = 760
-"""Of the picture under the answer, if there is room."""
+"""Width of the picture under the answer, if there is room."""
 
 _LEGEND = ((4, 8), (2, 24))
 """Columns of a legend, and the length of the longest name for which there is room."""

@@ -19,7 +19,7 @@ from contend.store import RunRecord
 from contend.units import format_size
 
 PAGE_OUT = "pageout"
-"""What a kernel does that takes out of memory whatever nobody has touched for a while."""
+"""The kernel's activity that moves memory out if it was not used for a while."""
 
 PAGED_OUT_BYTES_MIN = 1_000_000
 

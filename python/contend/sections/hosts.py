@@ -1,8 +1,8 @@
-"""What each host did, if several shared the load: whether it was at its limit, what it asked, how
-its clock stood.
+"""The activity of each host, if several shared the load: whether it was at its limit, its requests,
+the state of its clock.
 
-It appears if runs were asked by several hosts. Hosts are told apart by their names; of a host that
-was lost no figure is known.
+It appears if several hosts sent the load. Hosts are identified by their names; a lost host has no
+figures.
 """
 
 from __future__ import annotations

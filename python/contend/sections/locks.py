@@ -1,7 +1,7 @@
-"""What a model server counted of the locks of its key cache: visits of each segment, how many of
-them waited, how long the lock was held.
+"""A model server's counts for the locks of its key cache: visits of each segment, the number that
+waited, how long the lock was held.
 
-It appears if a model server was measured: no other server says so much of its locks.
+It appears if a model server was measured: servers of other kinds do not report as much.
 """
 
 from __future__ import annotations

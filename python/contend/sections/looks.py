@@ -1,5 +1,5 @@
-"""What sections that rest on a look at a cause have in common: which looks count, what is lost, and
-what looking did to the speed."""
+"""Common parts of the sections that rest on a diagnostic pass: which passes count, the failed ones,
+and the effect of the pass on the speed."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class LooksFound(Generic[Found]):
 
 
 Of = Callable[[LookRecord, LookRecord | None], Found]
-"""What was found of a cell; the second is the look at the baseline beside it, None for itself."""
+"""The result of a cell; the second is the look at the baseline of its group, None for itself."""
 
 
 def looked(inputs: Inputs, name: str, of: Of[Found]) -> LooksFound[Found] | None:
-    """What counts of each cell: its last look that found something. None if nobody looked."""
+    """The last look of each cell with a result; None if there was no look."""
     baseline = inputs.study.roles.baseline
     groups = groups_of(inputs.looks, name, of, inputs.compared_path, baseline)
     last = {cell_key(one.cell): one for one in inputs.looks if one.look == name}
@@ -68,8 +68,8 @@ def groups_of(
 
 
 def last_looks(looks: Sequence[LookRecord], name: str) -> list[list[LookRecord]]:
-    """Of each cell the last look of that name that found something; those that were taken side by
-    side together."""
+    """For each cell the last look of that name with a result; looks taken side by side stay
+    together."""
     last: dict[CellKey, LookRecord] = {}
     for one in looks:
         if one.look == name and one.error is None:
@@ -105,8 +105,8 @@ def effect_of(rounds: Rounds, base: Rounds) -> Estimate:
 
 
 def _logs_of_speed(rounds: Rounds) -> dict[int, float]:
-    """Of each group of four rounds, two of which were looked at, the logarithm of queries a second
-    with the look over without it, by its first round."""
+    """By its first round, each group of four rounds, two of them with the look: the logarithm of
+    queries per second with the look over without it."""
     logs = {}
     for first in range(0, len(rounds) - 3, 4):
         four = rounds[first : first + 4]
@@ -184,8 +184,8 @@ _NAMED = 3
 
 
 def lost_words(failed: Sequence[LookRecord]) -> list[str]:
-    """What is lost, and why: a sentence for each reason. Looks that were taken side by side are
-    lost with one another."""
+    """The lost looks, with one sentence per reason. Looks that were taken side by side are lost
+    together."""
     reasons: dict[str, dict[int, list[LookRecord]]] = {}
     for one in failed:
         reasons.setdefault(str(one.error), {}).setdefault(one.block, []).append(one)

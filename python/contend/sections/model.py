@@ -51,7 +51,7 @@ class ChangeTable:
 
 @dataclass(frozen=True, slots=True)
 class PublishedBlock:
-    """Published gains of another machine that belong beside one table of a metric, by its name."""
+    """Published gains of another machine for one table of a metric, by its name."""
 
     name: str
     machine: str
@@ -118,8 +118,8 @@ class Chart:
 
 
 TableCell = str | Finding | Estimate | Change | None
-"""Text, or a figure: a gain in percent with its verdict, a value, so many times another; None if it
-was not measured."""
+"""Text, or a figure: a gain in percent with its verdict, a value, or a ratio as a multiple. None if
+it was not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +154,12 @@ class FactGroup:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One section as it is read: a sentence or a few, more of them in paragraphs, charts, tables.
-    A table of nothing is left out.
+    """One printed section: a sentence or a few, more of them in paragraphs, charts, tables.
+    An empty table is left out.
 
     Args:
-        is_short: its first sentences are printed without `--full` too: they are why, or somebody
-            asked for them.
+        is_short: its first sentences are printed without `--full` too: they give the cause, or the
+            user asked for them.
         is_open: the page shows it opened.
     """
 
@@ -194,7 +194,7 @@ class Inputs:
 
     @property
     def first(self) -> Analysis | None:
-        """Of the metric that decides."""
+        """The analysis of the metric that decides."""
         return self.analyses[0]
 
     @property

@@ -1,5 +1,5 @@
-"""What the levels of the compared factor are called: by the experiment file, or as they are. And
-places of the table of all cells, in words: `from 8 connections on`.
+"""Names of the levels of the compared factor: by the experiment file, or unchanged. Also the names
+of places in the table of all cells: `from 8 connections on`.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Naming:
         return self.level(self.roles.baseline)
 
     def change(self, level: Level) -> Said:
-        """What is done to get from the baseline to a level, as the subject of a sentence; empty if
-        the names of the two say enough."""
+        """The step from the baseline to a level, as the subject of a sentence. Empty if their
+        names are enough."""
         words = self.words.change or ""
         return Said.written(words.format(level=self.level(level), baseline=self.baseline))
 
@@ -57,7 +57,7 @@ class Naming:
 
 
 def naming_of(experiment: Experiment, servers: Mapping[str, str] | None = None) -> Naming:
-    """`servers` as of `Naming`."""
+    """`servers`: see `Naming`."""
     roles = roles_of(experiment)
     words = experiment.words.get(roles.compared.path if roles.compared else "", Words())
     return Naming(roles, words, servers or {})
@@ -73,7 +73,7 @@ def as_sentence(text: Said) -> Said:
 
 
 _LISTED = 3
-"""Levels without an order are named up to so many."""
+"""Maximum number of levels without an order that are named."""
 
 
 def named(roles: Roles, one: Finding) -> Said:
@@ -106,7 +106,7 @@ def place_of(roles: Roles, one: Finding) -> Said:
 
 
 def _varying(roles: Roles, cell: Mapping[str, Level]) -> dict[str, Level]:
-    """Without what is the same everywhere: the heads of the tables name that."""
+    """Without factors of one level: the headings of the tables name those."""
     factors = {one.path: one for one in (*roles.tables, *filter(None, (roles.columns,)))}
     return {path: level for path, level in cell.items() if len(factors[path].levels) > 1}
 
@@ -152,7 +152,7 @@ def columns_text(roles: Roles, singles: Sequence[Finding]) -> Said:
 
 
 def range_text(roles: Roles, first: int, last: int) -> Said:
-    """`from 8 connections on`, `up to 4 connections`; levels that are no numbers are listed."""
+    """`from 8 connections on`, `up to 4 connections`; levels that are not numbers are listed."""
     assert roles.columns is not None
     path, levels = roles.columns.path, roles.columns.levels
     if first == last:

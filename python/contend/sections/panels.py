@@ -90,8 +90,8 @@ def figure_table(
 
 
 def panel_table(layout: Layout, panel: Panel, at: int) -> TextTable:
-    """The changes in one panel by the metric at that place of those compared; below them what was
-    published of them."""
+    """The changes in one panel by the metric at that place of those compared; below them the
+    published ones."""
     changes = panel.changes[at]
     rows: list[tuple[TableCell, ...]] = [(row.label, *row.gains) for row in changes.rows]
     own = len(rows)

@@ -1,9 +1,9 @@
-"""In which functions two levels spend their CPU time, and what looking at it did: a pair of a run
-once more, with a profiler and without, in a run folder of its own within that of the run.
+"""The functions in which two levels spend their CPU time, and the effect of profiling. It measures
+a pair of a run again, with a profiler and without, in a run folder within that of the run.
 
-A function's time a query is its share of the samples, times what the server's CPU time a query was
-by the kernel's own count. Functions are many, so they are a list to look through, of which 5 % may
-be false, as with counters.
+A function's time per query is its share of the samples times the server's CPU time per query by the
+kernel's own count. Functions are many, so they are a list to look through. As with counters, 5 % of
+it may be false.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PROFILED = "profiled"
 """The treatment with a profiler."""
 
 HZ = 199
-"""Few, so that whoever holds a lock is seldom hit. What it does is measured each time, and told."""
+"""Low, to seldom hit a thread that holds a lock. Its effect is measured each time, and reported."""
 
 MINUTES = 1.5
 REPEATS = 6
@@ -51,7 +51,7 @@ REPEATS = 6
 
 @dataclass(frozen=True, slots=True)
 class ProfilePlan:
-    """What will be measured, and of which two levels."""
+    """The planned measurement, and its two levels."""
 
     experiment: Experiment
     pair: Pair
@@ -113,7 +113,7 @@ def _largest(study: Study, path: Path) -> Finding:
 CPU = "server_cpu_us_per_query"
 
 CONFIDENCE = 0.95
-"""Of each figure of what the profiler did, for itself."""
+"""Confidence of each figure of the profiler's effect, by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +152,9 @@ class LookCost:
 
 @dataclass(frozen=True, slots=True)
 class CpuProfile:
-    """functions: those of either level, the largest change in CPU time first, what is certain
-        before what is not; their times add up to the CPU time of a query.
-    samples: of the baseline and of the level. cpu_us: CPU time a query, of each.
+    """functions: those of either level, the largest change in CPU time first, certain ones before
+        uncertain ones. Their times add up to the CPU time of a query.
+    samples: of the baseline and of the level. cpu_us: CPU time per query, of each.
     tested: functions that could be compared. units: repeats.
     cost: None if it was not measured without a profiler too.
     why_not: why some runs have no samples.
@@ -192,7 +192,7 @@ def profile_of(study: Study) -> CpuProfile | None:
     counts = [np.array([_counted(runs, names) for runs in side]) for side in sides]
     samples = [np.array([sum(map(_samples, runs)) for runs in side], float) for side in sides]
     cpu = [np.array([_mean_cpu(runs) for runs in side]) for side in sides]
-    # So many queries would have had these samples, if a sample is a microsecond.
+    # The number of queries that would have had these samples, if a sample is a microsecond.
     asked = [
         np.repeat((n / us)[:, None], len(names), axis=1) for n, us in zip(samples, cpu, strict=True)
     ]

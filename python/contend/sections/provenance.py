@@ -117,7 +117,7 @@ def _mitigations(found: Mapping[str, str]) -> str:
 
 
 def flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """Nested facts as name and text; what is empty or unknown is left out."""
+    """Nested facts as name and text; empty and unknown ones are left out."""
     found: dict[str, str] = {}
     for key, value in document.items():
         name = f"{prefix}{str(key).removesuffix('_bytes').replace('_', ' ')}"
@@ -146,7 +146,7 @@ def fact_text(value: object, name: str = "") -> str:
 
 
 GENERATOR: Final = "load_generator"
-"""Where runs and sessions keep what is known of contend-load."""
+"""Where runs and sessions keep the facts of contend-load."""
 
 
 def fact_groups(study: Study) -> tuple[FactGroup, ...]:
@@ -172,7 +172,7 @@ def _scripts(study: Study) -> tuple[tuple[str, str], ...]:
 
 
 def summary_of(study: Study) -> tuple[tuple[str, str], ...]:
-    """What was measured, where and when, in a few words each."""
+    """The subject, place and time of the measurement, in a few words each."""
     facts = study.meta.facts
     dataset = dict(_seen(study, "dataset"))
     cpus, memory = fact(facts, "cpu.count"), fact(facts, "memory.total_bytes")
@@ -373,8 +373,8 @@ def _seen(study: Study, key: _Document) -> tuple[tuple[str, str], ...]:
 
 
 def _first_of_each(study: Study, key: _Document, path: str | None = None) -> Sequence[RunRecord]:
-    """The runs whose document no earlier one has, at the same level of a factor if one is named:
-    of thousands of runs, most say the same."""
+    """The runs whose document no earlier run has, at the same level of a factor if one is named.
+    Most of thousands of runs have the same."""
     first: dict[tuple[str, Level | None], RunRecord] = {}
     last: tuple[object, Level | None] | None = None
     for record in study.measured:

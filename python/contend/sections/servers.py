@@ -17,7 +17,7 @@ _TITLE = "What still differs between the servers"
 
 _SCHEMA = "performance_schema"
 _SIZES = f"{_SCHEMA}_"
-"""Of what it records, which says nothing if it is off."""
+"""Prefix of the variables for its records, which mean nothing if it is off."""
 
 _WORDS = {"ON": "1", "YES": "1", "TRUE": "1", "OFF": "0", "NO": "0", "FALSE": "0"}
 _MISSING = "–"

@@ -48,10 +48,10 @@ FIGURES = (
     "rows_per_query",
     "errors_per_query",
 )
-"""Of each statement, by the ends of their metrics' names."""
+"""Metrics of each statement, by the ends of their names."""
 
 _LISTED = 6
-"""More names than these of which nothing is certain are counted."""
+"""Up to this number, inconclusive statements are named; more are counted."""
 
 _MEAN, _TAIL = "service_us_mean", "service_us_p95"
 _ENDS = {_MEAN: "mean, ms", _TAIL: "95th percentile, ms"}
@@ -62,7 +62,7 @@ MOST = 40
 
 @dataclass(frozen=True, slots=True)
 class StatementFigures:
-    """What was measured of one statement in one cell, in so many repeats. Keys are the ends of its
+    """The measurements of one statement in one cell, over its `repeats`. Keys are the ends of its
     metrics' names: `service_us_mean`, `rows_per_query`."""
 
     name: str
@@ -202,7 +202,7 @@ def _figures(names: Sequence[str], cells: Sequence[CellFigures]) -> list[Stateme
 
 
 def _sentences(study: Study, naming: Naming, analyses: Mapping[str, Analysis | None]) -> list[str]:
-    """`InnoDB instead of MyISAM: count_name takes 40 % (±3) less time; …`, one a level."""
+    """`InnoDB instead of MyISAM: count_name takes 40 % (±3) less time; …`, one per level."""
     roles = study.roles
     if roles.baseline is None or not study.decides:
         return []

@@ -25,11 +25,11 @@ _MORE, _LESS, _WHOLE = PALETTE[3], PALETTE[2], PALETTE[0]
 
 
 def steps_chart(metric: str, place: str, steps: Sequence[Bar], whole: Bar | None) -> Chart:
-    """A bar a step with its interval, the whole last.
+    """One bar per step with its interval, the whole last.
 
     Args:
-        metric: whose gains these are.
-        place: of which cells.
+        metric: the metric of these gains.
+        place: the cells that they are for.
     """
     bars = [*steps, *([whole] if whole is not None else [])]
     values = [

@@ -1,7 +1,7 @@
 """Threads of a server that were taken off their CPUs in the middle of their work, and those that
-slept for one of them: how often of a query, and how long.
+slept for one of them: how often per query, and how long.
 
-The kernel traces each switch, which costs: half of the rounds of the look are without it.
+The kernel traces each switch, which is costly. So half of the rounds of the pass are without it.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from contend.outcome import Outcome, Slice
 
 ROUNDS, SLICE_S, SETTLE_S = 1 + 16, 0.1, 0.1
-"""Of all but the first, which may be slow, half are traced. Short, since a busy host has 100,000
-switches a second."""
+"""The first may be slow. Half of the others are traced. Short, since a busy host has 100,000
+switches per second."""
 
 
 def is_traced(round_: int) -> bool:
@@ -146,7 +146,7 @@ SEEN = {
     "by_holder": "asleep for a preempted thread, times",
     "by_holder_us": "asleep while that was off its CPU, us",
 }
-"""What is told of a query, by the name of its figure."""
+"""Reported values per query, by the name of the figure."""
 
 
 @dataclass(frozen=True, slots=True)

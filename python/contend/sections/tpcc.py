@@ -1,7 +1,7 @@
-"""What TPC-C asks of a run beside its speed: limits of response times, the mix, what was rolled
-back; and what each transaction costs in round trips.
+"""TPC-C's requirements for a run in addition to speed: limits of response times, the mix, the
+rollbacks. Also the cost of each transaction in round trips.
 
-It appears if runs asked the transactions of TPC-C. The limits and the minima are those of the
+It appears if runs executed the transactions of TPC-C. The limits and the minima are those of the
 specification, clauses 5.2.5.3 and 5.2.3.
 """
 
@@ -31,7 +31,7 @@ LIMITS_S = {
     "stock_level": 20.0,
     DEFERRED: 80.0,
 }
-"""Within so many seconds 90 of 100 transactions of a kind must have ended."""
+"""Seconds within which 90 of 100 transactions of a kind must have ended."""
 
 MIX_MINIMA_PERCENT = {"payment": 43.0, "order_status": 4.0, "delivery": 4.0, "stock_level": 4.0}
 

@@ -1,5 +1,5 @@
-"""Reading results.sqlite: a connection to it, whether it is ours and whole, and, of a damaged one,
-whatever can still be read, row by row."""
+"""Reading results.sqlite: a connection to it, whether it is ours and whole. From a damaged one, it
+reads all rows that are still readable."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ may fail to decode the complaint."""
 def raw_connection(folder: Path, *, write: bool) -> sqlite3.Connection:
     """An unchecked connection.
 
-    A reader opens the file writable if it may: after a lab was killed in the middle of a
-    commit, the first who comes must roll the half-written commit back. It writes nothing else.
+    A reader opens the file writable if it may. If a lab was killed in the middle of a commit, the
+    first reader must roll the half-written commit back. It writes nothing else.
     """
     file = folder / RESULTS_NAME
     _require_plain(file)
@@ -75,7 +75,7 @@ def _require_plain(file: Path) -> None:
             if journal.read() == _NAMES_ANOTHER:
                 raise sqlite3.DatabaseError(f"{beside.name} was not written by contend")
     with file.open("rb") as database:
-        # Of a file with a write-ahead log, which would be made beside it.
+        # A file with a write-ahead log, which SQLite would create next to it.
         if 2 in database.read(20)[18:]:
             raise sqlite3.DatabaseError("it has a write-ahead log, which contend never uses")
 

@@ -1,8 +1,8 @@
-"""A run folder: created once, appended to run by run, read by anyone at any time; found by its
-name, and rescued if it is damaged.
+"""A run folder: created once, appended to run by run, readable at any time; found by its name, and
+rescued if it is damaged.
 
 A damaged file is read row by row; a row whose pages are gone is left out. A spec that cannot be
-read comes from `spec.json` beside it.
+read comes from `spec.json` in the same folder.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class RunFolder:
             return [RUNS.record(row, read) for row in rows]
 
     def asked(self) -> list[tuple[int, Cell, Plan]]:
-        """Of each cell the first run that was measured, and its plan. Reads no outcome."""
+        """For each cell the first run that was measured, and its plan. Reads no outcome."""
         with self._reading():
             rows = self._connection.execute(
                 "SELECT MIN(run), cell, plan FROM runs WHERE status = 'ok' GROUP BY cell"
@@ -377,7 +377,7 @@ def find_run(name: str, root: Path = RUNS_ROOT) -> Path:
     """The run folder that `name` means.
 
     Raises:
-        NotARunFolder: neither a path nor a name is one; the nearest name is told.
+        NotARunFolder: neither a path nor a name is one; the message has the nearest name.
     """
     given = Path(name)
     if given.name == RESULTS_NAME and given.is_file():
@@ -417,7 +417,7 @@ class Rescued:
 
 
 WITHIN = "why"
-"""A run folder within a run folder: what was tried for the cause of what it found."""
+"""A run folder within a run folder: the tried causes of its result."""
 
 WITHIN_PROFILE = "profile"
 """Another: in which functions its server was."""

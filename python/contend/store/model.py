@@ -1,7 +1,7 @@
-"""What a run folder holds, as plain data, and what can go wrong with one.
+"""The content of a run folder, as plain data, and its possible errors.
 
 The documents inside a record (`plan`, `done`, `intervals`) are contend-load's own, kept whole.
-`probes` is what the lab saw around the run.
+`probes` has the lab's observations around the run.
 
 Errors:
 
@@ -31,7 +31,7 @@ RunStatus = Literal["ok", "failed", "lost"]
 
 
 def _no_plan() -> Plan:
-    """Of a run that ended before it was asked anything."""
+    """The plan of a run that ended before it received one."""
     return cast(Plan, {})
 
 
@@ -76,7 +76,7 @@ class LookRecord:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """That a run ended, and how; what was measured is in its RunRecord. Times are seconds since
+    """That a run ended, and how; the measurements are in its RunRecord. Times are seconds since
     1970."""
 
     run: int
