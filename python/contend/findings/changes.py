@@ -29,7 +29,7 @@ PRICE = (
     "switches_per_query",
     "read_bytes_per_query",
 )
-"""What a level may cost: looked at as a whole, in a family of its own."""
+"""The possible costs of a level: compared as a whole, in a separate family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def compared_of(study: Study) -> list[Analysis | None]:
 
 
 def costs_of(study: Study) -> tuple[Compared, ...]:
-    """What each level as a whole costs."""
+    """The costs of each level as a whole."""
     if study.roles.baseline is None:
         return ()
     compared = set(study.experiment.compare.metric)
@@ -320,7 +320,7 @@ def _growth_table(
 
 
 def log_mean(metric: Metric, runs: Sequence[RunRecord]) -> float:
-    """Mean of the logarithms of the runs' figures; NaN if none has one."""
+    """Mean of the logarithms of the runs' figures; NaN without a figure."""
     values = [value for value in map(metric.value, runs) if value is not None and value > 0]
     return math.fsum(map(math.log, values)) / len(values) if values else math.nan
 

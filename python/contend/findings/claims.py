@@ -77,8 +77,8 @@ def claims_of(compared: Compared, level: Level) -> Claims:
 
 
 def _is_certain_at_its_ends(one: Finding, singles: Mapping[int, Finding]) -> bool:
-    """Whether its first and its last column say the same, each by itself. A mean is certain
-    sooner than that, and would name columns at which nothing is known."""
+    """Whether its first and its last column each give the same result by themselves. A mean is
+    certain sooner, and would name columns whose result is unknown."""
     place = one.change.place
     if place.first_column == place.last_column:
         return True
@@ -123,8 +123,8 @@ def _overlap(one: Finding, other: Finding) -> bool:
 def _longest(
     candidates: Sequence[Finding], others: Sequence[Finding] | None = None
 ) -> tuple[Finding, ...]:
-    """As few as tell most, none over another and none against `others` (or against one another);
-    better, worse, and what makes no difference."""
+    """The fewest findings with the most information. None overlaps another, and none contradicts
+    `others` (or each other); better, worse, and no difference."""
     chosen: list[Finding] = []
     by_length = sorted(candidates, key=lambda one: (one.tone == "equivalent", -_length(one)))
     for one in by_length:

@@ -22,7 +22,7 @@ OF_THE_PLACE = re.compile(
     r"|ssl_.*|tls_.*|have_.*|admin_.*|mysqlx_.*|.*_rsa_.*|log_error|bind_address|secure_file_priv"
     r"|relay_log.*"
 )
-"""Variables that say where a server is and who it is, and not how it works."""
+"""Variables that identify or locate a server, and do not affect how it works."""
 
 _OTHER_EACH_TIME = frozenset(
     {
@@ -33,10 +33,10 @@ _OTHER_EACH_TIME = frozenset(
 """The host's facts that describe one moment only."""
 
 _NO_CONDITION = frozenset({"load.seed", "load.engine"})
-"""Another draw of the same; what the host's kernel gives."""
+"""The seed is a different draw of the same; the engine depends on the host's kernel."""
 
 _HOST = ("machine", "cpu", "numa", "kernel", "memory", "disk", "os", "network", "limits")
-"""What bears most on a server's speed first."""
+"""The conditions with the largest effect on a server's speed first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class RunCondition:
 
 
 def conditions_of(study: Study) -> dict[str, RunCondition]:
-    """By `KIND:NAME`: what doctor found, servers and variables, the host, the experiment, contend;
+    """By `KIND:NAME`: doctor's results, servers and variables, the host, the experiment, contend;
     in this order."""
     found = (
         *_found_by_doctor(study),

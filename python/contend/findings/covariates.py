@@ -35,10 +35,10 @@ def disturbed(names: Sequence[str], run: RunRecord) -> Disturbed:
 
 @dataclass(frozen=True, slots=True)
 class Covariates:
-    """What can be allowed for.
+    """The usable covariates.
 
-    arrays: by name, shaped as the table's log-ratios, NaN if they are.
-    left_out: what cannot be allowed for, with the reason.
+    arrays: by name, shaped like the table's log-ratios, NaN where they are NaN.
+    left_out: the unusable ones, with the reason.
     """
 
     arrays: dict[str, np.ndarray]
@@ -72,7 +72,7 @@ def covariates_of(
             why = f"it is not known in {unknown} of {int(np.count_nonzero(present))} comparisons"
             found.left_out[name] = why
         elif not np.any(np.abs(centred(np.where(present, x, np.nan))) > SAME):
-            # What does not vary from repeat to repeat within a cell has no slope.
+            # A covariate that does not vary from repeat to repeat within a cell has no slope.
             found.left_out[name] = "it was the same in every repeat"
         else:
             found.arrays[name] = x - x[present].mean() if in_slices else x

@@ -59,14 +59,14 @@ def family_of(experiment: Experiment, name: str) -> Family:
 
 
 def described(name: str, experiment: Experiment) -> Family:
-    """Without verdicts, at the confidence that the experiment asks for."""
+    """Without verdicts, at the experiment's confidence."""
     usual = experiment.compare.confidence
     return Family(name, usual, usual, decides=False)
 
 
 def rule_of(experiment: Experiment) -> StoppingRule:
-    """When the experiment is finished, and at which confidence the metric that decides is read:
-    what the lab stops by is what the report prints."""
+    """When the experiment is finished, and the confidence of the metric that decides. The lab stops
+    by the same interval that the report prints."""
     compare = experiment.compare
     return StoppingRule(
         until=compare.width,

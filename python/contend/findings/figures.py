@@ -21,7 +21,7 @@ Read = Callable[[RunRecord], float | None]
 
 
 def means_of_repeats(runs: Iterable[RunRecord], read: Read) -> list[float]:
-    """The mean of each repeat's runs; repeats in which nothing could be read are left out."""
+    """The mean of each repeat's runs; repeats without a readable value are left out."""
     of_repeat: dict[int, list[float]] = defaultdict(list)
     for run in runs:
         value = read(run)
@@ -31,7 +31,7 @@ def means_of_repeats(runs: Iterable[RunRecord], read: Read) -> list[float]:
 
 
 def over_repeats(study: Study, runs: Iterable[RunRecord], read: Read) -> Estimate | None:
-    """The mean over the repeats, and n is their number; None if nothing could be read."""
+    """The mean over the repeats, and n is their number; None without a readable value."""
     means = means_of_repeats(runs, read)
     return estimate(means, study.experiment.compare.confidence) if means else None
 

@@ -29,7 +29,7 @@ from contend.stats.change import detectable_slowdowns
 GateOutcome = Literal["passed", "slower", "uncertain"]
 
 LIMITED = "client-limited"
-"""A client at its limit hides what a server lost."""
+"""A client at its limit hides a server's loss."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +137,8 @@ def gate_over(
 
 
 def gate_of(study: Study, analysis: Analysis | None) -> ReleaseGate | None:
-    """The gate of an experiment that has one, by the metric that decides; None if it has none, or
-    is not finished."""
+    """The gate of an experiment, by the metric that decides; None if it has no gate, or is not
+    finished."""
     limit = study.experiment.compare.fail_if_slower
     if limit is None or not study.decides:
         return None

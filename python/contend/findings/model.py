@@ -18,9 +18,9 @@ from contend.stats import Change, Estimate
 
 Kind = Literal["level", "pair", "lead", "growth", "kinds", "runs", "figure"]
 """level: a level over the baseline. pair: two levels, neither of them the baseline. lead: a cell's
-change over the mean of the others. growth: a column over another. kinds: what a level gains by one
-kind of workload over what it gains by another. runs: a run over another, which shares no unit with
-it. figure: nothing is set against it."""
+change over the mean of the others. growth: a column over another. kinds: a level's gain by one kind
+of workload over its gain by another. runs: a run over another, which shares no unit with it.
+figure: it is not compared with anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Finding:
 
     @property
     def tone(self) -> str:
-        """What the verdict means to a reader: better, worse, equivalent, inconclusive, or open."""
+        """The meaning of the verdict: better, worse, equivalent, inconclusive, or open."""
         if self.change.verdict is None:
             return "open"
         meanings = {self.metric.better: "better", self.metric.worse: "worse"}

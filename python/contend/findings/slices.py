@@ -51,7 +51,7 @@ class SliceRatios:
     _scatter: dict[CellKey, _Scatter] = field(default_factory=lambda: defaultdict(_Scatter))
 
     def add(self, runs: Iterable[RunRecord]) -> None:
-        """Take in measured runs of whole blocks; those that were not in slices have no part."""
+        """Add measured runs of whole blocks; runs without slices are skipped."""
         blocks: dict[int, list[RunRecord]] = defaultdict(list)
         for run in runs:
             if "slices" in run.plan["load"]:
@@ -123,7 +123,7 @@ class SliceRatios:
             levels=self.levels,
             row="block",
         )
-        # A figure of a whole block scatters less the more slices it comes from.
+        # A figure of a whole block scatters less if it comes from more slices.
         return of_blocks.by_rounds(statistics.fmean(self._rounds))
 
     def spreads(self) -> dict[CellKey, float]:

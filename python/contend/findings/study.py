@@ -157,7 +157,7 @@ def study_of(
     experiment = from_dict(meta.experiment)
     compared = tuple(_known(name, folder) for name in metrics or experiment.compare.metric)
     also = (one for one in ALWAYS_SHOWN if percentiles or one.histogram is None)
-    # Of runs of their own, hardly anybody looks at the seconds.
+    # In separate runs, the seconds are rarely needed.
     wanted = intervals and (_is_in_slices(meta) or experiment.explain in by_seconds)
     records = folder.records(intervals=wanted)
     measured = [record for record in records if record.status == "ok" and record.done]
@@ -186,8 +186,8 @@ def study_of(
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a run says of a metric: its value, None if it has none, and of a percentile the
-    histogram that it was read from."""
+    """A run's value of a metric, None if it has none. For a percentile, also the histogram that
+    it was read from."""
 
     value: float | None
     histogram: str | None

@@ -1,4 +1,4 @@
-"""How long a query slept for a thread that was itself off its CPU, as a look traced it."""
+"""How long a query slept for a thread that was off its CPU, from a trace."""
 
 from __future__ import annotations
 

@@ -32,10 +32,10 @@ MISSING = "what sessions of {whose} differ by is not known, and not in the inter
 class Side:
     """One run of two.
 
-    name: what it is called.
+    name: its name.
     logs: ln of the figure, or of a level's gain over its baseline, unit by unit.
-    sessions: what sessions of its host differ by; None if that is not known.
-    of_sessions: a value is that of a whole session, so that their scatter is in the logs.
+    sessions: the difference between sessions of its host; None if unknown.
+    of_sessions: each value is that of a whole session, so that their scatter is in the logs.
     """
 
     name: str
@@ -72,7 +72,7 @@ def run_over_run(
     members: int = 1,
     margin: float = 0.02,
 ) -> Finding:
-    """How `one` differs from `other`, which is what it is compared with.
+    """How `one` differs from `other`, the reference.
 
     Args:
         members: contrasts of the family, fixed beforehand, that hold together (Bonferroni).

@@ -1,10 +1,9 @@
-"""The answer: one sentence a reader can repeat, what it costs, and what to do next.
+"""The answer: one sentence a reader can repeat, its costs, and the next step.
 
-The words follow the verdicts and nothing else, and a verdict is read off the interval that is
-printed. As long as the experiment is not finished there are intervals and no verdicts. What these
-three sentences leave to say stands in tables.
+The words depend only on the verdicts, and a verdict only on the printed interval. Until the
+experiment is finished there are intervals and no verdicts. Tables have all further results.
 
-What to do next is more time, more CPUs, or another level.
+The next step is more time, more CPUs, or another level.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def answer_of(
     cells: Sequence[CellFigures],
     progress: Progress,
 ) -> Answer:
-    """What the experiment says, or that it says nothing yet."""
+    """The experiment's result, or that there is none yet."""
     if not cells:
         return _nothing(study, progress)
     first, *beside = analyses
@@ -80,7 +79,7 @@ def answer_of(
 
 
 def _nothing(study: Study, progress: Progress) -> Answer:
-    """Nothing is measured yet, or nothing was measured, and why."""
+    """No run is measured yet, or all of them failed, and why."""
     without = [run for run in study.records if run.status != "ok"]
     if not without:
         return Answer(Said("Nothing is measured yet."), (f"0 of {progress.planned} planned runs.",))
@@ -126,7 +125,7 @@ def _without_comparison(study: Study, cells: Sequence[CellFigures], progress: Pr
     sentence = Said("{} {}{}.", begin, figure, most)
     others = sweep_sentences(study)
     if len(others) == 1:
-        # A sweep of one thing: where it ends is the answer, the figures stand behind it.
+        # A sweep of one thing: its end is the answer, followed by the figures.
         sentence, others = others[0], [_ends_of(study, metric, measured) or sentence]
     if not study.finished:
         sentence = Said("So far ({}): {}", _so_far(progress), sentence)
@@ -282,10 +281,10 @@ _RISKY: Mapping[str, Mapping[str, str]] = {
     ),
     "redo_log_folder": {"/dev/shm": "the redo log, and maybe the data, is lost if the host fails"},
 }
-"""Levels that are faster because they wait for less, by the name of the variable or setting: what
-that may cost."""
+"""Levels that are faster because they wait for less, by the name of the variable or setting: the
+possible cost."""
 
 
 def risk_of(path: str, level: Level) -> str:
-    """What a level may cost if something fails; empty if nothing is known of that."""
+    """The possible cost of a level after a failure; empty if unknown."""
     return _RISKY.get(path.rpartition(".")[2], {}).get(str(level).lower(), "")

@@ -129,7 +129,7 @@ def _on_which(way: Mapping[str, Any]) -> str:
 
 
 def _laid_out(study: Study) -> str:
-    """What the repeats say of chance that differs from server process to server process."""
+    """What the repeats show about differences between server processes by chance."""
     if not study.way.get("own", True):
         return (
             " The servers were not restarted: how far another start of them would differ is not "
@@ -181,7 +181,7 @@ def _noise(study: Study, analysis: Analysis) -> list[str]:
 
 
 def _adjusted(study: Study, analysis: Analysis) -> list[str]:
-    """What it bought to allow for disturbances."""
+    """The benefit of adjusting for disturbances."""
     allowed = analysis.table.allowed
     lines = [f"Not allowed for {name}: {why}." for name, why in allowed.left_out.items()]
     bought = analysis.answer.adjustment
@@ -253,7 +253,7 @@ def _shown(findings: Sequence[Finding]) -> list[float]:
 
 
 def would_take(study: Study, analysis: Analysis, whole: Finding) -> Said:
-    """What would narrow a level as a whole to the margin, to stand after `Next:`."""
+    """The measurement that would narrow a level as a whole to the margin; follows `Next:`."""
     change, compare = whole.change, study.experiment.compare
     asked = compare.width or compare.margin
     width = Given(asked * 100)
@@ -271,7 +271,7 @@ def would_take(study: Study, analysis: Analysis, whole: Finding) -> Said:
 
 
 def repeat_s(study: Study) -> float:
-    """What a repeat took, without what lies between its blocks."""
+    """The duration of a repeat, without the time between its blocks."""
     spans: dict[int, list[RunRecord]] = defaultdict(list)
     for record in study.measured:
         spans[record.block].append(record)

@@ -194,7 +194,7 @@ WHY = Section(
 
 
 def _sections(inputs: Inputs) -> tuple[MadeSection, ...]:
-    """All that have something to say. One that cannot be made says so in its place."""
+    """All sections with content. One that cannot be made is replaced by a message."""
     every: tuple[Section[Any], ...] = (CAUSE, WHY, *SECTIONS)
     found = []
     for section in every:

@@ -42,7 +42,7 @@ class Rows:
 
 
 def rows_of(folder: RunFolder, table: str, metrics: Sequence[str] = ()) -> Rows:
-    """One of TABLES of a run folder, with what `metrics` compare; see `build`."""
+    """One of TABLES of a run folder, comparing `metrics`; see `build`."""
     report = build(folder, metrics)
     factors = tuple(factor["path"] for factor in folder.meta().experiment["factors"])
     return TABLES[table](folder, report, factors)

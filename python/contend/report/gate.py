@@ -1,6 +1,6 @@
-"""A gate in words: one line for a CI log, JUnit XML for what counts tests, Markdown for a comment.
+"""A gate in words: one line for a CI log, JUnit XML for test counters, Markdown for a comment.
 
-All three are made of the same rows, so that they say the same.
+All three are made from the same rows, so that they agree.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _says(gate: ReleaseGate, one: Gated, more: str) -> str:
 
 
 def _line(gate: ReleaseGate, rows: tuple[GateRow, ...]) -> str:
-    """What decides it, the worst first."""
+    """The cells that decide it, the worst first."""
     at = {id(one): row for one, row in zip(gate.cells, rows, strict=True)}
     deciding = [at[id(one)] for one in gate.deciding]
     if not deciding:
@@ -122,10 +122,10 @@ def _would_take(study: Study, analysis: Analysis, limit: float, one: Gated) -> s
 
 
 def junit_of(text: GateText, *, uncertain: str) -> str:
-    """JUnit XML: a test case a cell.
+    """JUnit XML: one test case per cell.
 
     Args:
-        uncertain: what a cell is that is not certain: skipped, failed or passed.
+        uncertain: the result for an inconclusive cell: skipped, failed or passed.
     """
     suite = ET.Element("testsuite", name=text.title)
     counts = {"failures": 0, "skipped": 0}
@@ -151,7 +151,7 @@ def junit_of(text: GateText, *, uncertain: str) -> str:
 
 
 def markdown_of(text: GateText, notes: tuple[str, ...] = ()) -> str:
-    """A comment: what the gate says, a table of its cells, and what it rests on."""
+    """A comment: the gate's result, a table of its cells, and its basis."""
     rows = [
         ("cell", f"{text.metric.title}, change in %", "n", ""),
         *(

@@ -47,8 +47,8 @@ _MARKS = {"equivalent": "≈", "inconclusive": "?"}
 
 
 def minus(text: object) -> Markup:
-    """A hyphen before a digit is a minus, a number stays on the line with its sign, and what stands
-    in backquotes is code."""
+    """A hyphen before a digit is a minus, a number stays on the line with its sign, and text in
+    backquotes is code."""
     out = []
     words = str(escape(text)).split(" ")
     for word in words:
@@ -73,7 +73,7 @@ def gain_cell(gain: Finding, usual_n: int) -> Markup:
 
 
 def cell(one: TableCell, usual_n: int) -> Markup:
-    """What stands in a cell of a table."""
+    """The content of a cell of a table."""
     if one is None:
         return Markup('<span class="none">not measured</span>')
     if isinstance(one, str):
@@ -87,7 +87,7 @@ def cell(one: TableCell, usual_n: int) -> Markup:
 
 
 def kind(table: TextTable) -> str:
-    """Figures stand in columns of one width; texts take what they need."""
+    """Columns of figures have one width; columns of text take the width they need."""
     cells = (one for row in table.rows for one in row[1:])
     return "words" if all(isinstance(one, str) for one in cells) else "figures"
 
@@ -227,7 +227,7 @@ def render(report: Report, drawings: Mapping[str, str]) -> str:
 
 
 def _standing(part: Callable[[], Markup]) -> Markup:
-    """A part of the page; if it cannot be written, the sentence that says so."""
+    """A part of the page, or an error message if it cannot be written."""
     try:
         return part()
     except Exception as error:  # Any error affects this part alone.

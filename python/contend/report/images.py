@@ -1,7 +1,7 @@
 """Charts drawn without a browser: as files, and as small drawings for the page.
 
-All of it is done by vl-convert, which comes with `contend[images]` and is asked for when a chart
-is drawn.
+vl-convert draws all of them. It comes with `contend[images]` and is imported when a chart is
+drawn.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def compact(drawing: str) -> str:
 
 
 _TITLE = 28
-"""What a title takes at the top of a drawing. The page has it in its own type."""
+"""Height of a title at the top of a drawing. The page sets it in its own type."""
 
 
 def _without_title(root: ElementTree.Element) -> None:

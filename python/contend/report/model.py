@@ -1,6 +1,6 @@
-"""What a report says, as plain data. How it looks is for terminal, html and charts to know.
+"""The content of a report, as plain data. terminal, html and charts decide how it looks.
 
-A number never stands alone: it is an Estimate or a Change, and has its interval and its n.
+A number never comes alone: it is an Estimate or a Change, and has its interval and its n.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Progress:
 
     @property
     def text(self) -> str:
-        """`504 of 504 measured`, and what became of the others."""
+        """`504 of 504 measured`, and the state of the others."""
         parts = [f"{self.measured} of {self.planned} measured"]
         if self.failed:
             parts.append(f"{self.failed} failed")
@@ -96,7 +96,7 @@ class HostNote:
 
 @dataclass(frozen=True, slots=True)
 class GateRow:
-    """One cell of a gate: what changed there (empty if it was not measured), and what that says."""
+    """One cell of a gate: its change (empty if it was not measured), and its result."""
 
     place: str
     outcome: GateOutcome
@@ -175,7 +175,7 @@ class Report:
 
     @property
     def missing(self) -> tuple[Shown, ...]:
-        """What stands for parts that could not be made."""
+        """The messages that replace parts that could not be made."""
         made = (one.shown for one in self.made if one.is_missing)
         return (*filter(None, made), *self.lost)
 
@@ -185,11 +185,11 @@ class Report:
         return (*(one.shown for one in self.made if one.shown), *self.lost)
 
     def shown(self, name: str) -> Shown | None:
-        """A section by its name; None if it has nothing to say."""
+        """A section by its name; None if it has no content."""
         return next((one.shown for one in self.made if one.section.name == name), None)
 
     def found(self, name: str) -> Any:
-        """What a section read; None if it read nothing."""
+        """The data that a section read; None if there are none."""
         return next((one.found for one in self.made if one.section.name == name), None)
 
     @property

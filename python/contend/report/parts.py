@@ -19,13 +19,13 @@ Otherwise = TypeVar("Otherwise")
 
 
 class Parts:
-    """Makes the parts of one report; `missing` has what stands for each that could not be made."""
+    """Makes the parts of one report; `missing` has a message for each that could not be made."""
 
     def __init__(self) -> None:
         self.missing: list[Shown] = []
 
     def make(self, title: str, how: Callable[[], Made], otherwise: Otherwise) -> Made | Otherwise:
-        """What `how` makes; `otherwise` if that fails."""
+        """The result of `how`; `otherwise` if that fails."""
         try:
             return how()
         except Exception as error:  # Any error affects this part alone.

@@ -64,7 +64,7 @@ def _first(naming: Naming, one: Finding, level: Level) -> Said:
 
 
 def _subject(naming: Naming, level: Level) -> tuple[Said, bool]:
-    """What makes the difference, and whether it is plural."""
+    """The cause of the difference, and whether it is plural."""
     change = naming.change(level)
     return (change, False) if change else (naming.noun(level), naming.is_plural(level))
 
@@ -100,7 +100,7 @@ def amount_of(one: Finding, *, with_noun: bool = True) -> Said:
 
 
 def _uncertain(naming: Naming, metric: Metric, level: Level, whole: Finding) -> Said:
-    """Nothing is decided, or nothing can be."""
+    """Nothing is decided, or a decision is impossible."""
     subject, plural = _subject(naming, level)
     beside = "" if naming.change(level) else Said(" compared with {}", naming.baseline)
     place = place_of(naming.roles, whole)

@@ -41,7 +41,7 @@ _GAP = 2
 _NAME_WIDTH = 44
 
 _WARNED, _EXPLAINED = 4, 3
-"""Lines, in short: of what bears on how the answer is read, and of a section with its title."""
+"""Number of lines in the short form: of remarks on the answer, and of a section with its title."""
 
 _OF_HOST = ("host-", "io-", "memory-", "noisy-", "throttled", "files-")
 """Warnings of the host come after those of the measurements."""
@@ -140,7 +140,7 @@ class _Out:
         self.line(text, "bold")
 
     def brief(self, shown: Shown) -> None:
-        """The title, and as many whole sentences as there is room for."""
+        """The title, and as many whole sentences as fit."""
         self.head(shown.title)
         first, *others = re.split(r"(?<=[.!?]) (?=[A-Z])", shown.lead)
         for sentence in others:
@@ -280,7 +280,7 @@ def _answer(report: Report, out: _Out) -> None:
 
 
 def _warned(report: Report, out: _Out) -> None:
-    """What bears most on how the answer is read, a line each."""
+    """The remarks that matter most for reading the answer, one per line."""
     notes = [one for one in report.host_notes if not one.ignored]
     most = sorted(report.warnings, key=lambda one: (one.code.startswith(_OF_HOST), -one.runs))
     said = [

@@ -46,7 +46,7 @@ class ChangePoint:
     series: its place among the series. `at`: the first point after the change, in the series.
     first, last: the points on both sides: from `first` up to `at`, and from there up to `last`,
         which is left out.
-    finding: what lies after it over what lies before; None if either side has too few runs.
+    finding: the part after it over the part before; None if either side has too few runs.
     """
 
     series: int
@@ -131,7 +131,7 @@ def enough_a_side(values: Sequence[float], places: Sequence[int]) -> list[int]:
 def after_over_before(
     series: Series, before: Sequence[float], after: Sequence[float], members: int, margin: float
 ) -> Finding:
-    """What lies after a run over what lies before it; `members` findings hold together."""
+    """The part after a run over the part before it; `members` findings hold together."""
     change = welch(after, before, margin=margin, confidence=1 - (1 - FAMILY.confidence) / members)
     place = dict(series.cell)
     contrast = Contrast("runs", series.metric, place, "after", "before", FAMILY, units="runs")
@@ -217,7 +217,7 @@ def altered_between(before: Sequence[PastRun], after: Sequence[PastRun]) -> list
 
 
 def _only(runs: Sequence[PastRun], name: str) -> tuple[Any] | None:
-    """The value that all of them have, which may be that there is none; None if they differ."""
+    """The value that all of them have, which may be "none"; None if they differ."""
     values = [(one := run.conditions.get(name)) and one.value for run in runs]
     return (values[0],) if values and all(one == values[0] for one in values) else None
 

@@ -92,10 +92,10 @@ change in ns. Each commit changes one of them."""
 
 
 def glances(folder: Path, kept: Kept | None = None) -> list[Glance]:
-    """All run folders that lie in a folder, the newest first; what cannot be read at the end.
+    """All run folders in a folder, the newest first; unreadable ones at the end.
 
     Args:
-        kept: what an earlier call read; it is brought up to date.
+        kept: the result of an earlier call, which is updated.
 
     Raises:
         OSError: the folder cannot be listed.

@@ -37,7 +37,7 @@ def build(
     Args:
         names: run folders, or folders of run folders.
         experiment: which one, if there are several.
-        metrics: what has a series; without them, what the last run compares first.
+        metrics: those with a series; without them, the first one that the last run compares.
 
     Raises:
         RequestError: the folders are not runs of one experiment, or fewer than two.

@@ -21,7 +21,7 @@ from contend.sections.model import Chart
 from contend.sections.words import significant, slug
 
 CHARTS_MAX = 12
-"""Drawn, those that changed first: each takes a tenth of a second."""
+"""Maximum number of drawn series, the changed ones first: each takes a tenth of a second."""
 
 
 def write(history: History, path: Path) -> str:

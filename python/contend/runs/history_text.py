@@ -70,7 +70,7 @@ def value_text(one: Series, logs: Sequence[float]) -> str:
 
 
 def latest_text(one: Series) -> str:
-    """What the last run says, with its own interval."""
+    """The value of the last run, with its own interval."""
     last = one.points[-1]
     bounds = (last.log, last.log - last.half, last.log + last.half)
     mean, low, high = (math.exp(bound) if bound < _LARGE else math.inf for bound in bounds)
@@ -103,7 +103,7 @@ def point_text(history: History, point: ChangePoint) -> str:
 
 
 def open_text(history: History, point: ChangePoint) -> str:
-    """One that is not told, and why."""
+    """A change that is not reported, and why."""
     one = history.series[point.series]
     head = f"{series_name(history, one)}, from {history.runs[one.points[point.at].run].name} on"
     before, after = point.runs_a_side
@@ -124,7 +124,7 @@ def when(began: str) -> str:
 
 
 def altered_lines(one: Break) -> list[str]:
-    """What else changed, a line each: `the server: version 10.11.14 → 11.4.2`."""
+    """The other changes, one per line: `the server: version 10.11.14 → 11.4.2`."""
     lines = [
         f"{_NAMES[each.origin]}: {each.name} {each.before} → {each.after}" for each in one.altered
     ]

@@ -40,7 +40,7 @@ class NotServed(ContendError):
 
 
 def serve(folder: Path, port: int, say: Callable[[str], object]) -> None:
-    """Serve until interrupted; the address, with its token, is said when it can be asked.
+    """Serve until interrupted; prints the address, with its token, when it accepts requests.
 
     Raises:
         RequestError: the folder is none, or the port is in use.
@@ -83,7 +83,7 @@ def _listening(port: int) -> socket.socket:
 
 
 def application(folder: Path, token: str, port: int) -> App:
-    """The whole of it, for a server that listens at `port` of loopback."""
+    """The whole application, for a server that listens at `port` of loopback."""
 
     kept: Kept = {}
 

@@ -24,7 +24,7 @@ PREFIX = "published:"
 
 @dataclass(frozen=True, slots=True)
 class PublishedCell:
-    """One cell: ours in words, theirs in words, and where theirs lies.
+    """One cell: ours in words, theirs in words, and the position of theirs.
 
     low, high: our interval; `value` theirs: percent of a gain, or the figure.
     """

@@ -156,8 +156,8 @@ def _refuse_several(runs: Sequence[PastRun]) -> None:
 
 
 def _each_once(runs: Sequence[PastRun], notices: list[str]) -> list[PastRun]:
-    """Without the copies of a run: what began in the same millisecond and is as long is the
-    same."""
+    """Without the copies of a run: two that began in the same millisecond and are equally long
+    are the same."""
     kept: dict[tuple[str, int], PastRun] = {}
     for run in runs:
         first = kept.setdefault((run.began, len(run.study.measured)), run)
@@ -270,7 +270,7 @@ def _values(study: Study, metric: Metric, common: set[CellKey]) -> Iterator[Valu
         shared = [one for one, cell in contexts.items() if cell_key(cell) in common]
         for at, level in enumerate(table.levels):
             if len(contexts) > 1 and shared:
-                # A repeat that lacks a cell would say something else of the mean.
+                # A repeat without one of the cells would shift the mean.
                 yield "gain", {}, level, np.mean(table.d[:, shared, at], axis=1).tolist()
             for context, cell in contexts.items():
                 yield "gain", cell, level, table.d[:, context, at].tolist()

@@ -55,7 +55,7 @@ class SidesCompared:
     by_gains: whether gains over the baseline are compared, and not the figures.
     cells: those that all sides have, in the order of the first.
     findings: by the name of a side, cell by cell; None where a side has fewer than two units.
-    left_out: what could not be compared, in words.
+    left_out: data that could not be compared, in words.
     """
 
     metric: Metric
@@ -168,7 +168,7 @@ def _share_a_baseline(studies: Sequence[Study]) -> bool:
 
 
 def _values_of(side: RunSide, metric: Metric, *, by_gains: bool) -> Values:
-    """What each cell has that all sessions of the side have."""
+    """The data of each cell that all sessions of the side have."""
     found: Values = {}
     for study in side.studies:
         for cell, logs in (_gains if by_gains else _figures)(study, metric):

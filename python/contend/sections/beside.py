@@ -23,7 +23,7 @@ KIND = "workload.kind"
 
 @dataclass(frozen=True, slots=True)
 class BesideRow:
-    """Gains of one kind of workload, column by column, or what one kind gains over another."""
+    """Gains of one kind of workload, column by column, or its extra gain over another."""
 
     label: str
     gains: tuple[Finding | None, ...]

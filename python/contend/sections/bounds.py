@@ -1,4 +1,4 @@
-"""What the CPUs did where the gain is most certain: does the machine bound it?"""
+"""The use of the CPUs where the gain is most certain: does the machine limit it?"""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def bounds_of(
 
 
 def _is_full(busy: Estimate, cpus: float) -> bool | None:
-    """Whether all CPUs were busy; None if the repeats do not tell it from some idle time."""
+    """Whether all CPUs were busy; None if the repeats cannot exclude some idle time."""
     if busy.low >= _FULL * cpus:
         return True
     return False if busy.high < _FULL * cpus else None
@@ -116,7 +116,7 @@ def is_full_at(
 
 
 def _of_the_server(study: Study, panels: Sequence[Panel], cpus: float) -> tuple[Said, ...]:
-    """What the CPUs did in the cell in which most queries were answered."""
+    """The use of the CPUs in the cell with the most queries answered."""
     found = []
     for panel in panels:
         speeds, busy = panel.metric(THROUGHPUT), panel.metric("cpus_busy")

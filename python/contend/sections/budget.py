@@ -134,7 +134,7 @@ the response time."""
 
 
 def budget_of(record: LookRecord, base: LookRecord | None = None) -> Budget:
-    """The budget of one cell; `base` is that of the baseline, looked at in the same block."""
+    """The budget of one cell; `base` is that of the baseline, from the same block."""
     figures = record.figures
     rounds: Rounds = figures["rounds"]
     looked = _looked(rounds, figures)
@@ -161,7 +161,7 @@ def budget_of(record: LookRecord, base: LookRecord | None = None) -> Budget:
 
 
 def _by_round(record: LookRecord) -> dict[int, dict[str, float]]:
-    """The parts of each round that was looked at."""
+    """The parts of each round with a diagnostic pass."""
     return {
         one["round"]: parts_of_round(one, record.figures)
         for one in _looked(record.figures["rounds"], record.figures)
@@ -237,8 +237,8 @@ def _hot_lock(looked: Rounds, figures: Mapping[str, Any]) -> HotLock | None:
 
 
 def _slow(rounds: Rounds) -> SlowBudget | None:
-    """Rounds in which no look met a slow event say nothing of them. It takes no thread for each
-    connection, and a round in which one did not run has slow events above all."""
+    """Rounds in which no sample met a slow event have no information on them. A thread for each
+    connection is not needed: a round in which one did not run has mostly slow events."""
     looks = [one["look"] for one in rounds if one.get("look")]
     seen = [slow for look in looks if (slow := look.get("slow")) and slow["reads"]]
     if not seen:
@@ -273,7 +273,7 @@ _IN_MS = frozenset({"Innodb_row_lock_time"})
 
 @dataclass(frozen=True, slots=True)
 class ServerCount:
-    """One counter a query, in the cells side by side; None where it was not kept."""
+    """One counter per query, in the cells side by side; None where it was not kept."""
 
     name: str
     figures: tuple[Estimate | None, ...]
@@ -339,7 +339,7 @@ def _show(found: LooksFound[Budget], inputs: Inputs) -> Shown:
 
 
 def _said(one: Budget) -> list[str]:
-    """What stands out in a cell: a hot lock, and what could not be seen."""
+    """The notable results of a cell: a hot lock, and the unknown parts."""
     at = with_cell(one.cell)
     said = []
     if one.hot_lock is not None:
@@ -358,8 +358,8 @@ def _said(one: Budget) -> list[str]:
 def _tables(
     group: Sequence[Budget], counts: Sequence[ServerCount], compared: str | None
 ) -> list[TextTable]:
-    """The parts of the cells side by side, what differs, what the server itself says, and what the
-    look cost."""
+    """The parts of the cells side by side, the differences, the server's own counts, and the cost
+    of the diagnostic pass."""
     where = with_cell(context_of(group[0], compared))
     heads = [head_of(one, compared) for one in group]
     names = [RESPONSE, *parts_of(group)]
@@ -416,7 +416,7 @@ def _tables(
 
 
 def _slow_table(group: Sequence[Budget], where: str, compared: str | None) -> list[TextTable]:
-    """The slowest hundredth of events, by looks at their threads."""
+    """The slowest hundredth of events, from samples of their threads."""
     known = [(head_of(one, compared), one.slow) for one in group if one.slow is not None]
     if not known:
         return []
@@ -454,7 +454,7 @@ def _signed(change: Estimate | None) -> str:
 
 
 def _json(found: LooksFound[Budget], _inputs: Inputs) -> list[dict[str, Any]]:
-    """Each cell that was looked at; microseconds an event, ratios as such."""
+    """Each cell with a diagnostic pass; microseconds per event, ratios unchanged."""
     return [
         {
             "factors": dict(one.cell),

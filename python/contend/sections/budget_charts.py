@@ -1,4 +1,4 @@
-"""The time of a query as pictures: a bar a cell, and a waterfall from the baseline to a level."""
+"""The time of a query as pictures: one bar per cell, a waterfall from the baseline to a level."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _LOOKS: Mapping[str, tuple[str, float]] = {
     STOLEN: (PALETTE[0], 1.0),
     REMAINDER: (PALETTE[0], 0.35),
 }
-"""Colour and strength of each part: who has the time is a colour, what for is its strength."""
+"""Colour and strength of each part: the colour shows who uses the time, the strength how."""
 
 _BAR, _STEP = 34, 20
 """Heights of a bar and of a step of a waterfall."""
@@ -218,7 +218,7 @@ def _colour(change: Estimate) -> str:
 def _step(
     name: str, start: float, end: float, hue: str, told: Estimate, *, signed: bool = False
 ) -> Spec:
-    """One bar of a waterfall, with the interval of what it stands for at its end."""
+    """One bar of a waterfall, with the interval of its value at its end."""
     text = str(estimate_text(told))
     sign = "+" if signed and not text.startswith("-") else ""
     return {

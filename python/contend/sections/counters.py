@@ -36,8 +36,8 @@ class CounterDifference:
     """A counter that differs at one place.
 
     finding: with the ratio, inf or 0 if only one side counted anything at all.
-    baseline, level: means over the repeats, a query or of a gauge; descriptions.
-    by_rate: a second it did not change: it moved as the time a query takes.
+    baseline, level: means over the repeats, per query or of a gauge; descriptions.
+    by_rate: its rate per second did not change: it moved like the time of a query.
     """
 
     finding: Finding
@@ -49,7 +49,7 @@ class CounterDifference:
 
     @property
     def certain(self) -> float:
-        """How large the difference is at least: |ln| of the interval's end that is next to none."""
+        """The least size of the difference: |ln| of the interval's end that is nearest to none."""
         nearest = self.finding.nearest
         return abs(math.log(nearest)) if 0 < nearest < math.inf else 0.0
 

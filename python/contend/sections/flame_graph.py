@@ -29,8 +29,8 @@ MORE, LESS = "more", "less"
 
 @dataclass(frozen=True, slots=True)
 class StackTime:
-    """Functions from the outermost to the innermost; CPU time a query that was spent in the last of
-    them, of each level."""
+    """Functions from the outermost to the innermost, and the CPU time per query spent in the last,
+    of each level."""
 
     functions: tuple[str, ...]
     baseline_us: float

@@ -1,6 +1,6 @@
-"""Which states the host was in while it was measured, and what the kernel took out of memory.
+"""The states of the host during the measurement, and the memory that the kernel moved out.
 
-These are descriptions of blocks and no findings: `compare.adjust` allows for them.
+These are descriptions of blocks and not findings: `compare.adjust` allows for them.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _median(values: Sequence[float]) -> str:
 
 
 def paged_out(study: Study) -> list[Notice]:
-    """That the kernel takes files out of memory although there is room, if some of them had to be
+    """That the kernel removes files from memory although there is room, if some of them had to be
     read again."""
     schemes = [fact(session.facts, "memory.idle_schemes") or () for session in study.meta.sessions]
     if not any(PAGE_OUT in each for each in schemes):

@@ -36,7 +36,7 @@ class _Moved:
 
 
 def _read(inputs: Inputs) -> Shown | None:
-    """None if every run was asked by one host."""
+    """None if one host sent the load of every run."""
     study, cells = inputs.study, inputs.cells
     runs = [run for run in study.measured if _hosts(run)]
     if not runs:

@@ -32,7 +32,7 @@ INSTRUMENTS: Mapping[str, Level] = {
     "server.options.performance_schema": True,
     "server.options.performance_schema_instrument": "wait/synch/%=ON",
 }
-"""With which a private server counts and times every mutex, lock and condition of its own."""
+"""Options with which a private server counts and times all its mutexes, locks and conditions."""
 
 PARTS, ROUNDS, SLICE_S = 4, 3, 0.4
 """The locks are read before and after `ROUNDS` rounds, `PARTS` times."""
@@ -108,7 +108,7 @@ class LocksOfCell:
     """One cell; n counts parts of the look, or rounds of the look at the time.
 
     Args:
-        waits_us: by lock, a query's time to take it, that of taking a free one included.
+        waits_us: by lock, a query's time to take it, including that for a free one.
         counts: by lock, how often a query takes it.
         qps, gain: with the counting; the gain is over the baseline, None for the baseline.
         plain_qps, plain_gain: without it, in the rounds of the look at the time that were without
@@ -219,7 +219,7 @@ def _percent(ratio: Estimate | None) -> str:
 
 
 def _json(found: LooksFound[LocksOfCell], _inputs: Inputs) -> list[dict[str, Any]]:
-    """Each cell; microseconds and counts a query, ratios as such."""
+    """Each cell; microseconds and counts per query, ratios unchanged."""
     return [
         {
             "factors": dict(one.cell),

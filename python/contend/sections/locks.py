@@ -45,7 +45,7 @@ def _read(inputs: Inputs) -> Shown | None:
 
 
 def _hottest(segments: Sequence[TextTable]) -> str:
-    """The first row in words, whose figures have their intervals already."""
+    """The first row in words; its figures already include their intervals."""
     for table in segments:
         number, visits, waited, held = (Said.written(str(cell)) for cell in table.rows[0])
         return Said(
@@ -104,7 +104,7 @@ _Counter = Literal["visits", "waits", "sampled", "held_ns"]
 
 
 def _most_visited(study: Study, cell: Cell) -> list[TextTable]:
-    """The segments of one cell, the most visited first; nothing of a cache that is not split."""
+    """The segments of one cell, the most visited first; empty if the cache is not split."""
     runs = study.runs_of(cell)
     count = max(map(_count, runs))
     if count < 2:

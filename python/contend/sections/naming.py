@@ -25,15 +25,15 @@ class Naming:
     roles: Roles
     words: Words
     servers: Mapping[str, str] = field(default_factory=dict)
-    """Levels that are servers -> what each turned out to be: `MariaDB 11.8.6`."""
+    """Levels that are servers -> the version that each reported: `MariaDB 11.8.6`."""
 
     def level(self, level: Level) -> Said:
-        """What tables and charts call a level."""
+        """The name of a level in tables and charts."""
         name = self.words.name(level) or self.servers.get(str(level)) or level_label(level)
         return Said.written(name)
 
     def noun(self, level: Level) -> Said:
-        """A level as a thing that a sentence speaks of: `multi-row inserts`, `InnoDB`,
+        """A level as a noun in a sentence: `multi-row inserts`, `InnoDB`,
         `innodb_flush_method = fsync`."""
         compared = self.roles.compared
         if compared is None or compared.path in _SPEAK_FOR_THEMSELVES or self.words.name(level):
@@ -42,7 +42,7 @@ class Naming:
 
     @property
     def baseline(self) -> Said:
-        """What the levels are compared with, after `than`: its name is enough."""
+        """The baseline in a sentence, after `than`: its name is enough."""
         assert self.roles.baseline is not None
         return self.level(self.roles.baseline)
 
@@ -64,7 +64,7 @@ def naming_of(experiment: Experiment, servers: Mapping[str, str] | None = None) 
 
 
 def as_sentence(text: Said) -> Said:
-    """With a capital, unless it begins with a name that has none."""
+    """With a capital, unless it begins with a name in lower case."""
     first = re.split(r"[\s,]", text, maxsplit=1)[0]
     is_word = first.isalpha() or bool(re.fullmatch(r"[a-z]+-[a-z-]+", first))
     is_setting = text[len(first) :].startswith(" =")

@@ -130,8 +130,8 @@ def wholes_of(layout: Layout, roles: Roles, compared: Sequence[Compared]) -> Tex
 def overall_of(
     study: Study, layout: Layout, panels: Sequence[Panel], compared: Compared
 ) -> tuple[TextTable, ...]:
-    """Each level along the columns over all tables, then by table over all columns; none if there
-    is one table, which says it all."""
+    """Each level along the columns over all tables, then by table over all columns. None if there
+    is one table, which contains all of this."""
     roles = study.roles
     columns, rows = len(roles.column_levels), len(panels)
     if not compared.wholes or rows < 2:

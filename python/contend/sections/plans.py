@@ -57,7 +57,7 @@ def look_at_plans(block: BlockToLookAt) -> list[LookRecord]:
     with contextlib.ExitStack() as stack:
 
         def on_event(event: Outcome) -> None:
-            # All are connected. What contend-load wants to know of a server it has asked by then.
+            # All are connected: contend-load has finished its own queries about a server.
             if event["type"] == "hello":
                 for watch in watches:
                     stack.enter_context(watch)
@@ -136,7 +136,7 @@ def _show(found: LooksFound[PlansOfCell], inputs: Inputs) -> Shown:
 
 
 def _lead(cells: Sequence[PlansOfCell]) -> str:
-    """Whether plans differ, and which statements have none that is known."""
+    """Whether plans differ, and which statements have no known plan."""
     plans = [plan for one in cells for plan in one.plans.values()]
     unknown = {plan.shape: plan.why_not for plan in plans if not plan.steps}
     differ = {shape for one in cells for shape in one.changed}

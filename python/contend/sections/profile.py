@@ -60,7 +60,7 @@ class ProfilePlan:
 
 
 def plan_of_profile(path: Path, *, hz: int = HZ, minutes: float = MINUTES) -> ProfilePlan:
-    """How the pair of a finished run that differs most is profiled.
+    """How to profile the pair of a finished run that differs most.
 
     Raises:
         NotTried: it is of another host, not finished or compares nothing; its server is elsewhere;
@@ -120,7 +120,7 @@ CONFIDENCE = 0.95
 class FunctionTime:
     """One function.
 
-    baseline_us, level_us: CPU time a query, means over the repeats; 0 if no sample was in it.
+    baseline_us, level_us: CPU time per query, means over the repeats; 0 if no sample was in it.
     finding: the change, if the list has it; None if it may be chance.
     """
 
@@ -136,7 +136,7 @@ class FunctionTime:
 
 @dataclass(frozen=True, slots=True)
 class LookCost:
-    """What the profiler did, as ratios with an interval each.
+    """The effect of the profiler, as ratios with an interval each.
 
     baseline, level: the metric with a profiler over that without, of each level.
     effect, effect_profiled: level over baseline without it and with it. of_effect: the second over
@@ -175,7 +175,7 @@ class CpuProfile:
 
 
 def profile_of(study: Study) -> CpuProfile | None:
-    """What a run of `contend profile` says; None if no sample was kept on both sides."""
+    """The result of a run of `contend profile`; None if no sample was kept on both sides."""
     roles = study.roles
     if roles.compared is None or roles.baseline is None:
         return None
@@ -300,7 +300,7 @@ def _stack_times(
 
 
 def _cost(study: Study) -> LookCost | None:
-    """What the profiler did to both levels and to what they differ by, repeat by repeat."""
+    """The effect of the profiler on both levels and on their difference, repeat by repeat."""
     metric = study.metrics[0]
     compared = study.roles.compared
     assert compared is not None and study.roles.baseline is not None
@@ -334,7 +334,7 @@ LISTED = 15
 
 
 def _profiled(folder: RunFolder) -> tuple[Study, CpuProfile | None] | None:
-    """None if nothing was profiled of this run."""
+    """None if this run was not profiled."""
     try:
         with RunFolder.open(folder.path / WITHIN_PROFILE) as inner:
             study = study_of(inner, percentiles=False)
@@ -344,7 +344,7 @@ def _profiled(folder: RunFolder) -> tuple[Study, CpuProfile | None] | None:
 
 
 def profile_section(folder: RunFolder) -> Shown | None:
-    """What the profiler saw and what it did, a table of functions, and a flame graph."""
+    """The profiler's results and its effect, a table of functions, and a flame graph."""
     found = _profiled(folder)
     if found is None:
         return None
@@ -461,7 +461,7 @@ def _percent(one: Estimate) -> str:
 
 
 def profile_as_json(folder: RunFolder) -> dict[str, Any] | None:
-    """Every function, and what the profiler did; None if nothing was profiled."""
+    """Every function, and the effect of the profiler; None if nothing was profiled."""
     found = _profiled(folder)
     if found is None or found[1] is None:
         return None

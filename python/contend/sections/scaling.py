@@ -194,7 +194,7 @@ def _peak(sweep: Sweep, fit: UslFit) -> Said:
 
 
 def _between(figure: Estimate, last: float) -> Said:
-    """`23 (18 to 31)`; what lies beyond the most that was measured is not told as a number."""
+    """`23 (18 to 31)`; a value beyond the measured maximum is not given as a number."""
     digits = 2 if figure.high > _NEAR * figure.low else 3
     low, mean = (significant(one, digits) for one in (figure.low, figure.mean))
     beyond = f"beyond {last:g}"
@@ -307,7 +307,7 @@ def _chart(
     }
     encoding = {"x": x_axis(layout), "color": colour(layout.levels, layout.rows_label)}
     value = {**encoding, "y": {**y, "field": "value"}}
-    # The curve stands where line and band from point to point stand in other charts.
+    # The curve takes the place of the line and band of other charts.
     between = ("line", "area")
     points = [one for one in lines(layout, y, encoding) if one["mark"]["type"] not in between]
     layers = [_only("measured") | one for one in points]

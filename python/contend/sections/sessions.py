@@ -55,7 +55,7 @@ def in_the_sentence(study: Study, earlier: Sessions | None) -> Said:
 
 
 def in_the_basis(study: Study, earlier: Sessions | None) -> list[str]:
-    """What the interval does not hold, and what earlier sessions say of it."""
+    """The part that the interval omits, and the results of earlier sessions on it."""
     if earlier is None:
         return []
     of_now = f"The intervals are of {_minutes_of(study)}"
@@ -112,7 +112,7 @@ def _read(inputs: Inputs) -> Sessions | None:
 
 
 def _json(found: Sessions, _inputs: Inputs) -> dict[str, Any]:
-    """Logarithms of ratios; null if too few sessions tell."""
+    """Logarithms of ratios; null with too few usable sessions."""
     names = ("tau", "low", "high", "spread", "mean", "half_width")
     together = found.together
     figures = {name: None if together is None else getattr(together, name) for name in names}

@@ -1,8 +1,8 @@
-"""How a figure grows along the columns, in tables and charts: how many times that of the first
-column each is.
+"""How a figure grows along the columns, in tables and charts: each column as a multiple of the
+first.
 
-That is what can be compared with a published sweep of another machine, whose seconds cannot. It is
-also all that a sweep says that compares nothing: from which load on a server gets no more done.
+This can be compared with a published sweep of another machine, whose seconds cannot. If a sweep
+compares nothing, this is its only result: the load from which on throughput stops growing.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def _published_rows(study: Study, panel: Panel, published: Sequence[Published]) 
 
 
 def sweep_sentences(study: Study) -> list[Said]:
-    """From which load on the server gets no more done, for a sweep that compares nothing."""
+    """The load from which on throughput stops growing, for a sweep that compares nothing."""
     roles = study.roles
     metrics = dict.fromkeys((study.metrics[0].name, THROUGHPUT))
     grown = growth_of(study, [metric_of(name) for name in metrics], study.family("first"))

@@ -1,4 +1,4 @@
-"""The steps of a ladder as a picture: what each gains over the one before it, and all together."""
+"""The steps of a ladder as a picture: the gain of each over the one before it, and the total."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contend.sections.words import slug
 from contend.stats import Estimate, finite
 
 Bar = tuple[str, Estimate, str]
-"""What a step is called, its gain as a share, and the same in words."""
+"""The name of a step, its gain as a share, and the same in words."""
 
 _STEP = 24
 """Height of a bar."""

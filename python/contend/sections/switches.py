@@ -45,7 +45,7 @@ switches per second."""
 
 
 def is_traced(round_: int) -> bool:
-    """The middle two of four, so that what changes steadily is in both alike."""
+    """The middle two of four, so that steady changes affect both equally."""
     return round_ % 4 in (2, 3)
 
 
@@ -90,7 +90,7 @@ class _Rounds:
 
         if event["type"] != "slice":
             return
-        # Of all slices the one that was heard of soonest says best when contend-load began.
+        # The slice with the fastest report gives the best estimate of when contend-load began.
         end_s = event["start_s"] + event["duration_s"]
         self._begun_s = min(self._begun_s, clock_s() - end_s)
         arm, round_ = event["arm_index"], event["round"]
@@ -155,9 +155,9 @@ class SwitchesOfCell:
 
     Args:
         of_query: by the names of SEEN, all threads of the server together over the queries.
-        held_share: of the response time, that a query slept for a preempted thread.
-        speed, effect: what tracing did, as in a budget.
-        lost: events of all cells for which there was no room.
+        held_share: share of the response time that a query slept for a preempted thread.
+        speed, effect: the effects of tracing, as in a budget.
+        lost: events of all cells that did not fit.
     """
 
     cell: Mapping[str, Level]
@@ -227,7 +227,7 @@ def _table(group: Sequence[SwitchesOfCell], compared: str | None) -> TextTable:
 
 
 def _json(found: LooksFound[SwitchesOfCell], _inputs: Inputs) -> list[dict[str, Any]]:
-    """Each cell; times and microseconds a query, ratios as such."""
+    """Each cell; times and microseconds per query, ratios unchanged."""
     return [
         {
             "factors": dict(one.cell),

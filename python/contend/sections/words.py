@@ -1,6 +1,6 @@
-"""How things are said: labels of levels and cells, numbers with their intervals, short phrases.
+"""Formatting: labels of levels and cells, numbers with their intervals, short phrases.
 
-A value is rounded where its interval stops saying anything: `23.46 ±0.21`, not `23.4567 ±0.2134`.
+A value is rounded to the precision of its interval: `23.46 ±0.21`, not `23.4567 ±0.2134`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _COUNTED = {
     "workload.batch_rows": ("row a batch", "rows a batch"),
     "data.rows": ("row", "rows"),
 }
-"""What a level of these counts: one of it, and several."""
+"""The unit that a level of these counts: singular and plural."""
 
 
 def factor_label(path: str) -> Said:
-    """The last word of a path: `connections`, `points`, `key_cache_segments`; of a kind inside a
-    section what it is a kind of: `distribution`."""
+    """The last word of a path: `connections`, `points`, `key_cache_segments`; for a kind inside a
+    section, the parent's name: `distribution`."""
     if path == "server.use":
         return Said("server")
     section, *rest = path.split(".")
@@ -87,12 +87,12 @@ def cell_phrase(cell: Mapping[str, Level]) -> Said:
 
 
 def change_noun(metric: Metric, baseline: str | None) -> str:
-    """What a change is called: a gain only if more is better."""
+    """The name of a change: a gain only if more is better."""
     return f"change from {baseline}" if metric.less_is_better else f"gain over {baseline}"
 
 
 def change_of(metric: Metric) -> Said:
-    """What changes, if it is not said for the better or the worse."""
+    """The quantity that changes, without naming a direction."""
     return Said.written("the throughput" if metric.name == THROUGHPUT else metric.subject)
 
 
@@ -108,7 +108,7 @@ def slug(text: str) -> str:
 
 
 UNKNOWN = "±?"
-"""Stands if one run gives no interval, or two or three give one that says nothing."""
+"""Printed if one run gives no interval, or two or three give a meaningless one."""
 
 SAYS_NOTHING = 1000
 """An interval whose upper end is this multiple of its figure says nothing."""
@@ -191,8 +191,8 @@ def times_of(change: Change) -> Estimate:
 
 
 def times_text(change: Change) -> Said:
-    """`2.41 ±0.12`; where ± would hide that the interval ends above 0, its ends: `1.05 to 4.20`;
-    `2.4 ±?` if they say nothing."""
+    """`2.41 ±0.12`. If ± would hide that the interval ends above 0, its ends: `1.05 to 4.20`.
+    `2.4 ±?` if they are meaningless."""
     if math.isfinite(change.high) and 0 < change.ratio * _MUCH_WIDER < change.high:
         if change.high > change.ratio * SAYS_NOTHING:
             return Said.written(f"{significant(change.ratio, 2)} {UNKNOWN}")
@@ -206,7 +206,7 @@ SAYS_LITTLE = 10
 
 
 def figure_text(estimate: Estimate) -> Said:
-    """`23.46 ±0.21` of what cannot be below 0; `194904 ±?` of what two repeats do not tell."""
+    """`23.46 ±0.21` for values that cannot be below 0; `194904 ±?` if two repeats are too few."""
     if 0 < estimate.mean * SAYS_LITTLE < half_of(estimate) < math.inf:
         return Said.written(f"{significant(estimate.mean, 3)} {UNKNOWN}")
     return estimate_text(estimate)
@@ -235,7 +235,7 @@ def share_text(estimate: Estimate) -> Said:
 
 
 def error_text(half: float, places: int) -> str:
-    """`±0.3`; an error that rounds to nothing is not shown as none."""
+    """`±0.3`; an error that rounds to 0 is not shown as 0."""
     least = 10.0**-places
     return f"±<{least:.{places}f}" if 0 < half < least / 2 else f"±{half:.{places}f}"
 
@@ -308,7 +308,7 @@ DEPTHS: dict[str, Callable[[Compared], Sequence[Finding]]] = {
     "rows": lambda compared: compared.rows,
     "comparisons": lambda compared: compared.comparisons,
 }
-"""Changes as documents have them, by the key they stand under."""
+"""Changes in documents, by their key."""
 
 
 def change_json(layout: Layout, one: Finding) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from contend.stats.sessions import Between
 from contend.stats.student import t_cdf, t_quantile
 
 Verdict = Literal["higher", "lower", "equivalent", "inconclusive"]
-"""What the figure is at the level. Whether higher is better, only its metric knows."""
+"""The direction of the change. Only the metric knows whether higher is better."""
 
 _TURNED: dict[Verdict | None, Verdict | None] = {"higher": "lower", "lower": "higher"}
 

@@ -97,7 +97,7 @@ class Components:
 
     @property
     def known(self) -> bool:
-        """Whether the highest tier was repeated, without which nothing can be planned."""
+        """Whether the highest tier was repeated, which planning requires."""
         return self.tiers[0].known
 
     def of_a_level(self, tier: str, contexts: int = 1) -> float:
@@ -186,11 +186,11 @@ def estimate_components(
 
     Args:
         log_ratios: (N,) ln(level / baseline) of one round each. NaN: lost, and left out.
-        tiers: for each tier above the row, (N,) labels of what the row lies in, such as
+        tiers: for each tier above the row, (N,) labels of the groups that contain the rows, such as
             `{"unit": [...], "block": [...]}`. The same label in two contexts or levels means the
             same thing (the same server processes, the same run of the load generator).
         contexts, levels: (N,) labels of the cell and of the level compared. Each pair is a table
-            with a mean of its own. None: all rows are of one.
+            with its own mean. None: all rows are of one.
         row: the tier of a row. "unit" if each row is a whole unit, as with separate runs.
 
     Raises:
@@ -242,8 +242,8 @@ class _Fold:
     def _fold(
         self, tier: int, values: np.ndarray, made_of: np.ndarray, paths: list[tuple[Hashable, ...]]
     ) -> tuple[np.ndarray, np.ndarray, list[tuple[Hashable, ...]]]:
-        """Means of what lies in the same parent; on the way S² of this tier and what it expects."""
-        # Rows have no label of their own: they are shared as far as their parents are.
+        """Means of the values with the same parent; also S² of this tier and its expectation."""
+        # Rows have no labels: they are shared to the extent that their parents are.
         depth = 2 + tier + (tier < len(self.names) - 1)
         shared: dict[tuple[Hashable, ...], set[tuple[Hashable, ...]]] = defaultdict(set)
         children: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)

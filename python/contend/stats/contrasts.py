@@ -72,8 +72,8 @@ class Place:
 
 
 def places(shape: TableShape, levels: int) -> dict[Depth, list[Place]]:
-    """All that a table is asked of each level over the baseline, by depth. A depth that would
-    repeat another is left out: the cells of a table of one row are its columns.
+    """All contrasts of each level over the baseline, by depth. A depth that would repeat another is
+    left out: the cells of a table of one row are its columns.
     """
     rows, columns = shape.rows - 1, shape.columns - 1
     spans: dict[Depth, list[tuple[int, int, int, int]]] = {"whole": [(0, rows, 0, columns)]}

@@ -24,10 +24,10 @@ from contend.stats.estimate import Estimate
 from contend.stats.student import t_cdf, t_quantile
 
 UNITS_MIN = 4
-"""With fewer, nothing can be said of one counter among hundreds."""
+"""With fewer, one counter among hundreds cannot be judged."""
 
 _ABSENT = 0.5
-"""Stands for a count of 0, whose logarithm is none."""
+"""Replaces a count of 0, which has no logarithm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,8 @@ def pair_counts(
 
 
 def _is_still(rate: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """Whether a rate a second moved by less than half of what it did a query, and its own 95 %
-    interval holds no change. (units x counters, counters)"""
+    """Whether a rate per second moved by less than half of its change per query, and its own 95 %
+    interval includes no change. (units x counters, counters)"""
     n = np.isfinite(rate).sum(axis=0)
     middle = np.nansum(rate, axis=0) / n
     se = np.sqrt(np.nansum((rate - middle) ** 2, axis=0) / (n - 1) / n)

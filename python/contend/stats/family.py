@@ -35,8 +35,8 @@ _DF_MAX = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class ContrastFamily:
-    """`m` contrasts, each with what makes its simultaneous interval: the estimate, plus and minus
-    `critical` times `se`. NaN, and 0 for `df`, if the units do not tell. (m each)
+    """`m` contrasts, each with the parts of its simultaneous interval: the estimate, plus and minus
+    `critical` times `se`. NaN, and 0 for `df`, if there are too few units. (m each)
 
     p_each: two-sided chance of error of each. lent_df: see `Moderated`. of_cells: cells of each
     contrast's place, measured or not. (m)
@@ -110,7 +110,7 @@ def chance_each(correlation: np.ndarray, alpha: float) -> float:
 
 @functools.lru_cache(maxsize=256)
 def _drawn(correlation: bytes, m: int, alpha: float) -> float:
-    # The root by eigenvalues bears a matrix without full rank: equal members, or a share of 1.
+    # The root by eigenvalues allows a matrix without full rank: equal members, or a share of 1.
     values, vectors = np.linalg.eigh(np.frombuffer(correlation).reshape(m, m))
     root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
     draw = np.random.default_rng(_SEED)
@@ -123,7 +123,7 @@ def _drawn(correlation: bytes, m: int, alpha: float) -> float:
 
 
 _LEAST = 1e-24
-"""Units that agree to the last digit leave rounding, whose logarithm means nothing."""
+"""Units that agree to the last digit leave rounding errors, whose logarithm is meaningless."""
 
 _WARY = 2
 """The scatter of few members is uncertain: add this number of assumed members, which scatter

@@ -84,14 +84,14 @@ def merge_percentiles(hdr_base64: Iterable[str], quantiles: Sequence[float]) -> 
 
 
 def _values(indexes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The least value of each count, and how many values it stands for."""
+    """The least value of each count, and the number of values in it."""
     doublings = np.maximum((indexes >> (_PART_BITS - 1)) - 1, 0)
     parts = np.where(indexes < 2 * _HALF, indexes, (indexes & (_HALF - 1)) + _HALF)
     return parts << doublings, np.ones_like(parts) << doublings
 
 
 def _add(counts: np.ndarray, encoded: str) -> None:
-    """Add what one histogram counted."""
+    """Add the counts of one histogram."""
     packed = base64.b64decode(encoded, validate=True)
     cookie, length = struct.unpack_from(">ii", packed)
     if cookie != _PACKED or length != len(packed) - 8:

@@ -100,7 +100,7 @@ class Costs:
 
     @property
     def _of_contexts(self) -> str:
-        """The highest tier that each context has of its own; that of separate runs is the unit."""
+        """The highest tier that is separate for each context; for separate runs, the unit."""
         return next((t for t in self.tiers if t in ("block", "round")), self.tiers[-1])
 
 
@@ -150,8 +150,8 @@ def plan_for_width(
 
     Args:
         components: of a pilot; None or not known: the usual counts and the least units.
-        half_width: relative, 0.02 for ±2 %. If UNITS_MAX units do not reach it, the plan is of as
-            many, and its own half-width says what they reach.
+        half_width: relative, 0.02 for ±2 %. If UNITS_MAX units do not reach it, the plan has that
+            number, and its own half-width is the one they reach.
         done: units that are measured already.
         confidence: of one comparison; 1 - the chance that is left to each of a family's.
     """
@@ -179,7 +179,7 @@ def plan_for_time(
 ) -> RepeatPlan | TooShort:
     """The plan with the narrowest answer that fits into a time.
 
-    If time is short, the least repeats give way first, down to one of each, and then the least
+    If time is short, the least repeats are reduced first, down to one of each, and then the least
     units: such a plan is not `enough` for verdicts.
     """
     ones = dict.fromkeys(TIERS, 1)
@@ -307,7 +307,7 @@ def _usual_within(costs: Costs, seconds: float, done: int, units_min: int) -> Re
 
 
 def _critical_over_root(confidence: float) -> np.ndarray:
-    """t quantile over the root of n, for n = 2 to UNITS_MAX: what a half-width is per sd."""
+    """t quantile over the root of n, for n = 2 to UNITS_MAX: the half-width per sd."""
     # The chance left to each member of a family changes slightly with every check.
     return _critical_of_hundred_thousandths(round(1e5 * (1 - confidence)))
 
@@ -334,14 +334,14 @@ Reason = Literal["too few units", "too wide", "width reached", "units measured",
 
 @dataclass(frozen=True, slots=True)
 class StoppingRule:
-    """What a user asked for.
+    """A user's request.
 
     until: relative half-width of each level as a whole, 0.02 for ±2 %; None: time ends it, and
         without a time the least units do.
-    of_cells: it is that of every cell.
-    at_most_s: seconds in all; inf: as long as it takes.
+    of_cells: `until` applies to every cell.
+    at_most_s: seconds in all; inf: no limit.
     units_min: `compare.repeats`; no width counts before.
-    confidence: what the intervals promise.
+    confidence: the confidence that the intervals promise.
     """
 
     until: float | None
@@ -352,7 +352,7 @@ class StoppingRule:
 
     @property
     def interval_confidence(self) -> float:
-        """At what confidence to compute the intervals, so that they hold what they promise."""
+        """The confidence for computing the intervals, so that they keep the promised one."""
         return self.confidence if self.until is None else 1 - TIGHTER * (1 - self.confidence)
 
 

@@ -39,12 +39,12 @@ SESSIONS_MIN = 3
 """Minimum number of sessions for reporting their spread."""
 
 FREEDOM_MIN = 3
-"""Degrees of freedom below which a session says too little of its own error."""
+"""Degrees of freedom below which a session's error is too uncertain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What one session said of one level.
+    """The result of one session for one level.
 
     log_ratio: ln(level / baseline).
     se: standard error of that, from the scatter of its repeats.
@@ -63,10 +63,10 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """What several sessions say together; log-ratios throughout.
+    """The joint result of several sessions; log-ratios throughout.
 
     n: sessions.
-    tau: sd between sessions beyond their own errors; 0 if these explain how far they lie apart.
+    tau: sd between sessions beyond their own errors; 0 if these explain their spread.
     low, high: its interval.
     mean, se: the common mean, and its standard error with n - 1 degrees of freedom.
     """
@@ -91,9 +91,9 @@ class Between:
 
 
 def between(sessions: Sequence[Session], confidence: float = 0.95) -> Between | None:
-    """The sd between sessions, and their common mean; None if fewer than SESSIONS_MIN tell.
+    """The sd between sessions, and their common mean; None with fewer than SESSIONS_MIN usable.
 
-    Those that do not tell are left out.
+    Unusable ones are left out.
 
     Raises:
         ValueError: a log-ratio or an error that counts is not finite.

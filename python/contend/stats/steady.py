@@ -157,7 +157,7 @@ def _changes(logs: np.ndarray, half_width: float, *, doubt: float = 1.0) -> bool
     t = np.abs(steps) / (sd * np.sqrt(1 / count + 1 / (len(y) - count)))
     at = int(np.argmax(t))
     z = abs(_trend(y)) * math.sqrt((1 - phi) / (1 + phi))
-    # Short series know little of their own correlation.
+    # Short series give a poor estimate of their own correlation.
     certain = t[at] > doubt * (3.1 + 40 / n) or z > doubt * (2.4 + 15 / n)
     return bool(certain and abs(math.expm1(steps[at])) > half_width / 2)
 
@@ -202,7 +202,7 @@ def _truncation(logs: np.ndarray) -> int | None:
     count = n // size
     # Leave out the remainder at the end: the question is about the beginning.
     y = logs[: count * size].reshape(count, size).mean(axis=1)
-    # Far in the last half a few alike batches look best by chance: only its edge is looked at.
+    # Far in the last half a few similar batches look best by chance: only its edge is used.
     errors = [float(np.var(y[d:])) / (count - d) for d in range(count // 2 + 2)]
     best = int(np.argmin(errors))
     return best * size if best <= count // 2 else None

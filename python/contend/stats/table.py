@@ -38,13 +38,13 @@ from contend.stats.unit_errors import Adjustment, Units, adjust, paired, units_o
 
 @dataclass(frozen=True, slots=True)
 class DepthFigures:
-    """What the intervals of a depth rest on.
+    """The basis of the intervals of a depth.
 
     alpha: its share of the chance of a false claim.
-    members: how many intervals hold together.
-    p_each: two-sided chance left to each of them; `alpha / members` if they told nothing of each
-        other, more if they are correlated.
-    lent_df: degrees of freedom of what the members' variances have in common; 0 if nothing was
+    members: number of intervals that hold together.
+    p_each: two-sided chance left to each of them; `alpha / members` if they were unrelated, more if
+        they are correlated.
+    lent_df: degrees of freedom of the common part of the members' variances; 0 if nothing was
         lent, inf if they differ by no more than chance.
     """
 
@@ -94,7 +94,7 @@ class TableAnswer:
         """The mean over first to last row and column.
 
         Raises:
-            KeyError: the table is not asked that; of columns it is asked single ones, and ranges
+            KeyError: the table has no such contrast; for columns it has single ones, and ranges
                 that begin at the first or end at the last.
         """
         wanted = (level, *rows, *columns)

@@ -57,7 +57,7 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class UnitErrors:
-    """What the units say about each of `m` contrasts.
+    """The result of the units for each of `m` contrasts.
 
     estimate, variance: of the contrast, and of its estimate; NaN if not known. (m)
     df: degrees of freedom of the variance, 0 if it is not known. (m)
@@ -192,7 +192,7 @@ def _over_measured(weights: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray,
 
 
 def _parts_in_slopes(units: Units, b: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """What each unit adds to a deviation through the slopes of the covariates."""
+    """Each unit's contribution to a deviation through the slopes of the covariates."""
     at = np.moveaxis(units.data.covariates, 3, 1)[:, levels]
     means = np.einsum("kmuc,muc->mk", at, b)
     return np.asarray(means @ units.data.slope_parts)
@@ -201,12 +201,12 @@ def _parts_in_slopes(units: Units, b: np.ndarray, levels: np.ndarray) -> np.ndar
 def _small_sample(
     b: np.ndarray, together: np.ndarray, counts: np.ndarray, share: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What the working model expects of the sum of the squared parts, and its degrees of freedom
+    """The working model's expectation of the sum of the squared parts, and its degrees of freedom
     (twice the squared mean over the variance).
 
     The part of unit u is the sum over contexts of b[u, c] (d[u, c] - mean of d over the units
-    that have c). `own` is its covariance if cells are independent, `shared` is what the process of
-    each unit adds to it if all cells move alike.
+    that have c). `own` is its covariance if cells are independent. `shared` is the addition by each
+    unit's process if all cells move alike.
     """
     of_means = np.divide(1.0, counts, out=np.zeros_like(counts), where=counts > 0)
     units = b.shape[1]
@@ -240,7 +240,7 @@ def _correlation(
 
 @dataclass(frozen=True, slots=True)
 class Adjustment:
-    """What the covariates bought.
+    """The effect of the covariates.
 
     slopes: change of the log-ratio by one unit of each covariate.
     sd_before, sd_after: standard deviation of a cell's log-ratio over the units, pooled over the

@@ -18,7 +18,7 @@ import numpy as np
 from contend.stats.estimate import Estimate
 
 FIT_COLUMNS_MIN = 4
-"""Numbers of connections. The curve has three parameters: three points say nothing against it."""
+"""Numbers of connections. The curve has three parameters: three points cannot contradict it."""
 
 FIT_UNITS_MIN = 3
 """With two, the interval would be useless."""
@@ -32,14 +32,14 @@ _STEPS, _SETTLED = 20, 1e-7
 
 @dataclass(frozen=True, slots=True)
 class UslCurve:
-    """One curve. `rate` is in queries a second; the others have no unit."""
+    """One curve. `rate` is in queries per second; the others have no unit."""
 
     rate: float
     contention: float
     coherency: float
 
     def at(self, connections: float) -> float:
-        """Queries a second."""
+        """Queries per second."""
         cost = 1 + self.contention * (connections - 1)
         cost += self.coherency * connections * (connections - 1)
         return self.rate * connections / cost
@@ -79,7 +79,7 @@ class UslFit:
 
     @property
     def fits(self) -> bool:
-        """Whether nothing that was measured is certainly farther off than `FITS_WITHIN`."""
+        """Whether no measured value is certainly farther off than `FITS_WITHIN`."""
         limit = 1 + FITS_WITHIN
         return all(one.low <= limit and one.high >= 1 / limit for one in self.off)
 
@@ -191,7 +191,7 @@ def _fitted(n: np.ndarray, log_x: np.ndarray) -> np.ndarray:
     terms = np.zeros((len(log_x), 3))
     for _ in range(_STEPS):
         rows = basis / np.exp(log_f)[:, :, None]
-        # A point far below the curve would else ask for less than nothing.
+        # Otherwise, a point far below the curve would give a negative value.
         terms = _least_squares(rows, np.maximum(1 + log_y - log_f, 0.1))
         before, log_f = log_f, np.log(terms @ basis.T)
         if np.max(np.abs(log_f - before)) < _SETTLED:
@@ -202,7 +202,7 @@ def _fitted(n: np.ndarray, log_x: np.ndarray) -> np.ndarray:
 
 
 def _least_squares(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """For each of many: the terms, none below 0, by which rows @ terms is nearest to `wanted`."""
+    """For each of many: the terms, none below 0, for which rows @ terms is nearest to `wanted`."""
     size = np.linalg.norm(rows, axis=1)
     scaled = rows / size[:, None, :]
     # A wild draw may have rows that are alike to the last digit.
@@ -212,7 +212,7 @@ def _least_squares(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     for parts in _PARTS:
         some = products[:, parts][:, :, parts]
         solved = np.linalg.solve(some, towards[:, parts, None])[..., 0]
-        # What least squares leave, but for a constant.
+        # The residual of least squares, up to a constant.
         left = -np.einsum("di,di->d", solved, towards[:, parts])
         better = (solved >= 0).all(axis=1) & (left < least)
         least[better] = left[better]

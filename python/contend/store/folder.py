@@ -128,12 +128,12 @@ class RunFolder:
         )
 
     def add_looks(self, *records: LookRecord) -> None:
-        """Store looks at causes. They are on the disk when this returns."""
+        """Store diagnostic passes. They are on the disk when this returns."""
         self._write(schema.LOOKS_TABLE, (), what="the table of looks")
         self._write(LOOKS.insert, *map(LOOKS.row, records), what="a look")
 
     def looks(self) -> list[LookRecord]:
-        """Every look at a cause, in the order in which they were taken."""
+        """Every diagnostic pass, in the order in which they were taken."""
         with self._reading():
             ask = self._connection.execute
             if ask("SELECT 1 FROM sqlite_master WHERE name = 'looks'").fetchone() is None:
@@ -141,7 +141,7 @@ class RunFolder:
             return [LOOKS.record(row) for row in ask(f"{LOOKS.select()} ORDER BY sequence")]
 
     def add_planned(self, planned: Sequence[Planned]) -> None:
-        """More runs that are to be made; who looks at the plan next finds them there."""
+        """Add runs to the plan; the next reader of the plan finds them there."""
         self._write(PLANNED.insert, *map(PLANNED.row, planned), what="more of the plan")
 
     def drop_planned(self, planned: Sequence[Planned]) -> None:
@@ -161,7 +161,7 @@ class RunFolder:
         )
 
     def add_session(self, facts: Mapping[str, Any]) -> None:
-        """Note that the lab took up this folder again, and on what host."""
+        """Note that the lab resumed this folder, and on which host."""
         self._write(
             "INSERT INTO sessions (started_at, facts) VALUES (?, ?)",
             (_now(), schema.dump_report(facts)),
@@ -171,7 +171,7 @@ class RunFolder:
     def records(self, *, intervals: bool = True) -> list[RunRecord]:
         """Every run that ended, in the order they ended; without their intervals if not wanted.
 
-        What runs say alike of their plan, cell and warnings they share: a record is not changed.
+        Runs with the same plan, cell or warnings share these objects, so do not modify a record.
         """
         query = RUNS.select() if intervals else RUNS.select("intervals")
         with self._reading():

@@ -24,7 +24,7 @@ Record = TypeVar("Record")
 
 _SECRET_KEYS = frozenset({"password", "passwd", "pwd", "secret"})
 _CONNECTION = "server"
-"""The table of a plan that says how a server is reached."""
+"""The table of a plan with a server's connection settings."""
 
 
 def storable(document: Any, *, within: str = "") -> Any:
@@ -107,7 +107,7 @@ def settings(connection: sqlite3.Connection) -> None:
 
 
 def dump(document: Any) -> str:
-    """A document as text. ASCII, because a path of the host may hold what UTF-8 cannot say."""
+    """A document as text. ASCII, because a path of the host may be invalid in UTF-8."""
     return json.dumps(storable(document), allow_nan=False, separators=(",", ":"))
 
 
@@ -155,7 +155,7 @@ _DECODER = json.JSONDecoder(parse_int=_whole, parse_float=_decimal, parse_consta
 class StoredTable(Generic[Record]):
     """A table whose rows are records of one type; columns are fields.
 
-    documents: columns that hold JSON. `check`: what raises WrongShape for wrong values.
+    documents: columns that hold JSON. `check`: raises WrongShape for wrong values.
     """
 
     name: str
@@ -184,11 +184,11 @@ class StoredTable(Generic[Record]):
         return (dump_report if name in _REPORTED else dump)(value)
 
     def record(self, row: tuple[Any, ...], shared: Callable[[str], Any] | None = None) -> Record:
-        """The record of a row; `shared` reads what many rows have alike, and may give all of them
-        the same document.
+        """The record of a row; `shared` reads the parts that many rows have in common, and may give
+        all of them the same document.
 
         Raises:
-            ValueError: the row is not as `row` makes it.
+            ValueError: the row differs from the form that `row` makes.
         """
         values: dict[str, Any] = dict(zip(self.columns, row, strict=True))
         for name in self.documents:

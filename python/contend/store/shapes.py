@@ -110,7 +110,7 @@ LEAST[ThreadTimes] = {"*": 0.0, "host_busy_us": -1e30, "host_stolen_us": -1e30}
 LEAST[CpuPair] = {"handover_ns": 1e-3}
 NULLED.add(Done)
 NEEDED[Done] = frozenset({"qps", "queries"})
-# What the lab saw nothing of may be missing or null.
+# Facts that the lab could not observe may be missing or null.
 NEEDED[Segment] = frozenset({"read_requests"})
 NEEDED[HostUse] = frozenset()
 NEEDED[ServerRecord] = frozenset()

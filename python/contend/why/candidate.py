@@ -47,7 +47,7 @@ class Treatment:
     voids: tuple[str, ...] = ()
 
     def touches(self, compared: Collection[str]) -> str | None:
-        """What it changes, or makes void, of the settings and variables that are compared."""
+        """The compared settings and variables that it changes or makes void."""
         touched = (*map(bare, self.sets), *self.voids)
         return next((name for name in compared if _is_of(name, touched)), None)
 
@@ -64,7 +64,7 @@ def bare(path: str) -> str:
 
 
 def setting(words: str, *voids: str, **values: Level) -> Treatment:
-    """Variables that are set while the server runs; `voids`: others that do nothing then."""
+    """Variables that are set while the server runs; `voids`: others without effect then."""
     return Treatment(words, {f"{GLOBALS}{name}": value for name, value in values.items()}, voids)
 
 
@@ -82,16 +82,16 @@ NOTHING = setting("another variable set in the same way, which nobody asks for",
 STARTED = started(
     "the server started with another option in its place, which nobody asks for", **_UNUSED
 )
-"""A placebo of what takes a start."""
+"""A placebo of changes that need a restart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """How a candidate is tried.
 
-    doses: from the smaller to the whole; one if there is nothing between nothing and all.
-    least: the share of the difference, as a logarithm, that the whole dose takes away at least.
-    dose_s: what it takes to bring both levels under a dose and back, if that is long.
+    doses: from the smaller to the whole; one if there are no steps between nothing and all.
+    least: the least share of the difference, as a logarithm, that the whole dose takes away.
+    dose_s: the time to bring both levels under a dose and back, if that is long.
     """
 
     doses: tuple[Treatment, ...]
@@ -110,12 +110,12 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class HostPowers:
-    """What can be done to this host and to processes on it.
+    """The changes that contend can make to this host and to processes on it.
 
     groups: a control group for a quota can be made.
     nodes: with memory; frequency: that of its CPUs can be chosen.
     files_in_memory: /dev/shm has room for the logs of two servers.
-    caches: CPUs that share their last cache, of those that may be used.
+    caches: the permitted CPUs that share their last cache.
     """
 
     cpus: int = 1
@@ -134,8 +134,8 @@ class Pair:
     place: the levels of the other factors.
     finding: the difference.
     cells, runs: of the side that is slower by the metric that decides, and of the faster one.
-    looks: of each side, what its last look of a name found (`contend run … --budget`).
-    kind: of the server, as its record says; empty if that is not known.
+    looks: for each side, the results of its last look of a name (`contend run … --budget`).
+    kind: of the server, from its record; empty if unknown.
     own: contend starts the server; here: it runs on this host.
     """
 
@@ -151,7 +151,7 @@ class Pair:
     looks: Mapping[Side, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
 
     def looked(self, name: str, side: Side) -> Mapping[str, Any] | None:
-        """What the last look of that name found of a side; None if there was none."""
+        """The results of the last look of that name at a side; None if there was none."""
         return self.looks.get(side, {}).get(name)
 
     @property
@@ -170,7 +170,7 @@ class Pair:
         return {bare(f"{OPTIONS}{name}"): value for name, value in options.items()}
 
     def figure(self, metric: str | Metric | Seen, side: Side) -> float | None:
-        """The mean over the runs of one side, or what a look found; None if it was not recorded. A
+        """The mean over the runs of one side, or the result of a look; None if not recorded. A
         counter that did not change is not recorded, so it is 0 if there were counters at all."""
         if isinstance(metric, Seen):
             return metric.read(self, side)
@@ -190,8 +190,8 @@ class Pair:
         return slower / faster
 
     def option(self, name: str) -> Level | None:
-        """What the experiment or a record says of an option on the slower side; None if it has its
-        default there."""
+        """The value of an option on the slower side, from the experiment or a record; None if it
+        has its default there."""
         cell = self.cells["slower"]
         for table in ("server.session", "server.globals", "server.options"):
             if name in cell[table]:
@@ -230,8 +230,8 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A figure of both sides, or of looks at causes, which no measured run has by itself; None from
-    `read` if it is not known."""
+    """A figure of both sides, or of diagnostic passes, which no measured run has by itself; None
+    from `read` if it is not known."""
 
     name: str
     read: Callable[[Pair, Side], float | None]
@@ -247,7 +247,7 @@ def _read(metric: Metric, run: Run) -> float | None:
 def pair_of(
     study: Study, finding: Finding, host: HostPowers, looks: Sequence[LookRecord] = ()
 ) -> Pair:
-    """The comparison that a finding of a single cell is of, with what looks found there."""
+    """The comparison behind a finding of a single cell, with the results of looks there."""
     roles = study.roles
     assert roles.compared is not None
     place = {path: one for path, one in finding.cell.items() if path != roles.compared.path}
@@ -281,7 +281,7 @@ def pair_of(
 def found_at(
     looks: Sequence[LookRecord], cell: Mapping[str, Level]
 ) -> dict[str, Mapping[str, Any]]:
-    """By name what the last look at a cell found."""
+    """By name, the results of the last look at a cell."""
     key = cell_key(cell)
     theirs = (one for one in looks if one.error is None and cell_key(one.cell) == key)
     return {one.look: one.figures for one in theirs}
@@ -361,10 +361,10 @@ NOT_ROOT = "it takes root"
 class Candidate:
     """A possible cause, as data: an experiment can try it, or the figures of one study show it.
 
-    title: what slows the slower side, to end a sentence: "the server waits for its log"; for a
-        study, the heading of its section.
+    title: the reason why the slower side is slow, to end a sentence: "the server waits for its
+        log"; for a study, the heading of its section.
     refuted_by: the finding that would refute it.
-    limit: which rate it bounds, and by what.
+    limit: which rate it limits, and how.
     signature: signs that all hold if the cause is at work.
     treat: the proposal, a function of the pair that makes it, or the reason why contend cannot try
         this cause.
@@ -392,8 +392,8 @@ class Candidate:
         return self.treat(pair) if callable(self.treat) else self.treat
 
     def fits(self, pair: Pair) -> bool | None:
-        """Whether the signature holds; None if something of it was not recorded and nothing
-        speaks against it."""
+        """Whether the signature holds; None if part of it was not recorded and the rest does not
+        contradict it."""
         found = [sign.holds(pair) for sign in self.signature]
         if False in found:
             return False

@@ -38,7 +38,7 @@ class SentenceWriter(Protocol):
     """Formats figures, levels and places; the report has it."""
 
     def say(self, words: str, /, **places: Place) -> Said:
-        """Fill `{places}` as `str.format` does; a format after the colon chooses how.
+        """Fill `{places}` like `str.format`; a format after the colon chooses the style.
 
         Formats of a figure: none, `share` in percent, `gain` as an increase in percent, `ms` for
         microseconds, `n` for the number of its repeats. Formats of a finding: `gain` and `size` in
@@ -195,7 +195,7 @@ class Evidence:
         return [one for one in found if one is not None]
 
     def last_over_first(self, metric: str) -> Finding | None:
-        """What a metric is at the last column over the first, there."""
+        """A metric at the last column over the first, there."""
         ratios = growth_of(self.study, [metric_of(metric)], self.study.family("causes"))
         return ratios[0].findings[0][-1] if ratios else None
 

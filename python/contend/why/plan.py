@@ -203,7 +203,7 @@ def _surely(found: Finding) -> float:
 
 
 def host_powers() -> HostPowers:
-    """What contend may do to this host."""
+    """The changes that contend may make to this host."""
     facts = host.facts()
     is_root = os.geteuid() == 0
     usable = os.sched_getaffinity(0)
@@ -297,7 +297,7 @@ def _in_time(
             max(second_s, untreated_s + sum(doses_s) + placebo_s),
             max(then_s, untreated_s + doses_s[-1] + placebo_s),
         )
-        # A true cause takes away more than the least that is predicted, and hardly ever all.
+        # A true cause takes away more than the least predicted share, and rarely all.
         goes = min((1 + each.least) / 2 for _, each in (*chosen, (one, proposal)))
         needed = repeats_to_decide(ratios, goes, len(chosen) + 1)
         least = SECOND_LOOK if chosen else REPEATS

@@ -47,11 +47,11 @@ DOSE_SLACK = 0.1
 a standard error for noise."""
 
 OVER_PLACEBO = 0.5
-"""Share of the prediction that must go beyond what the placebo takes, and beyond what each
-contained candidate takes."""
+"""Share of the prediction that must disappear beyond the placebo's effect, and beyond that of each
+contained candidate."""
 
 PART = 0.15
-"""Share of the difference that must go beyond what the placebo takes for a cause to be a part."""
+"""Share of the difference, beyond the placebo's effect, that a cause must take to be a part."""
 
 TriedVerdict = Literal["confirmed", "a part", "refuted", "not certain"]
 """A part: it certainly takes some of the difference away, but apparently less than predicted."""
@@ -127,7 +127,7 @@ def judged_in_turn(
     records: list[TriedRecord], sides: Mapping[str, np.ndarray], *, is_over: bool
 ) -> DifferenceTried | None:
     """The verdicts of all looks so far. A verdict reached at a look stays, with its figures: from
-    then on nothing is measured for that candidate alone.
+    then on contend does not measure that candidate alone.
 
     Args:
         sides: see `judged`.
@@ -162,7 +162,7 @@ def judged_in_turn(
 
 def _behind(looked: DifferenceTried) -> tuple[str, ...]:
     """Undecided candidates that took little of the difference compared with the best one; none if
-    even the best one took nothing."""
+    even the best one had no effect."""
     took = {one.record["candidate"]: one.took for one in looked.candidates}
     best = max(took.values(), default=0.0)
     enough = ASIDE * best if best > 0 else -math.inf

@@ -46,7 +46,7 @@ def _binary_log_flushes(run: Run) -> float | None:
 
 
 def _fullness(run: Run) -> float | None:
-    """How old the oldest change is whose page is not written, of what the log allows."""
+    """Age of the oldest change whose page is not written, as a share of the log's limit."""
     gauges = run.probes.get("gauges") or {}
     age, most = gauges.get("Innodb_checkpoint_age"), gauges.get("Innodb_checkpoint_max_age")
     return None if age is None or not most else age / most

@@ -200,8 +200,8 @@ CANDIDATES = (
             Sign("switches_per_query", "either", most=2.0),
         ),
         needs=(database, walks_to_leave_out),
-        # Of what a query takes the visits are a part, and the two thirds that are left out make
-        # the rest a larger one.
+        # The visits are a part of a query's time, and leaving out two thirds makes the rest a
+        # larger one.
         treat=Proposal((_ONE_WALK,), least=0.3),
         refuted_by="a difference that stays if a query makes a third of the visits",
     ),

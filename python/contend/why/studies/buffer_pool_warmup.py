@@ -212,8 +212,8 @@ def _look(evidence: Evidence) -> Explanation | None:
 
 
 def asked(writer: SentenceWriter, runs: Iterable[RunRecord]) -> Said | None:
-    """Which rows the lookups of the study's table asked for, which is not published of the study;
-    None of other workloads."""
+    """The rows that the study table's lookups use, which the study did not publish. None for other
+    workloads."""
     found: dict[str, None] = {}
     lengths: dict[int, None] = {}
     for run in runs:
@@ -302,7 +302,7 @@ def _reason(fast: Way, slow: Way, slow_name: str, figures: dict[str, Figure]) ->
         )
     if here.mean > there.mean * 1.1 + 0.001:
         return ": reads do not explain a difference that goes the other way."
-    # More of what the pool missed came from the disk; with O_DIRECT all of it does.
+    # More of the pool's misses came from the disk; with O_DIRECT all of them do.
     if (
         fast.disk is None
         or slow.disk is None

@@ -1,4 +1,4 @@
-"""Why one storage engine answers the same statements sooner: what each reads, and from where."""
+"""Why one storage engine answers the same statements sooner: the reads of each and their source."""
 
 from contend.why.candidate import Candidate
 from contend.why.explain import Evidence, EvidenceTable, Explanation, counted

@@ -81,7 +81,7 @@ def levels_of(rows: int) -> int:
 def known_rows(study: Study, record: RunRecord) -> int | None:
     """Rows of the run's table; None if its table or its plan is not the study's."""
     cell = study.spec_of(record.cell)
-    # Asked for every run, so only what counts here is looked at.
+    # Called for every run, so read only the needed parts.
     table = (cell["data.schema"], cell["data.engine"], cell["data.table_options"])
     differ = record.probes.get("variables_that_differ") or {}
     if (
@@ -127,7 +127,7 @@ class Visits:
 
     @property
     def ceiling(self) -> Figure:
-        """What the segments alone can gain, as a share."""
+        """The possible gain from the segments alone, as a share."""
         return self.hottest.mapped(lambda share: 1 / share - 1)
 
 
@@ -310,7 +310,7 @@ def _ceiling(evidence: Evidence, visits: Sequence[Visits]) -> Said:
 
 
 def _waits(evidence: Evidence, first: Visits) -> Said | None:
-    """What a model server counted of its locks, at the gain that is surest to be large."""
+    """A model server's counts of its locks, at the gain that is most certain to be large."""
     if first.best is None:
         return None
     roles = evidence.study.roles
