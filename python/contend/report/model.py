@@ -121,7 +121,7 @@ class GateText:
 @dataclass(frozen=True, slots=True)
 class Report:
     """Everything that a report shows. `wholes` has every metric for each level as a whole, `costs`
-    the costs of each level as a whole, `overall` the tables of each compared metric. `key` explains
+    the costs of each. `overall` has the tables of each compared metric. `key` explains
     tables of changes, `made` has the sections in order, `charts` all curves but the picture.
     `about_server` describes the server if it is not a database. `lost` lists the parts that could
     not be made."""

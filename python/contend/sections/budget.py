@@ -1,6 +1,6 @@
 """Where the time of a query goes, cell by cell: from the response time through its parts to the
 remainder. It also has the differences from the baseline, and the effect of the diagnostic pass on
-the server. Half of the rounds of that pass are without it, on the same servers and connections.
+the server. Half of its rounds are without samples, on the same servers and connections.
 """
 
 from __future__ import annotations

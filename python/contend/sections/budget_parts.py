@@ -2,8 +2,8 @@
 reconciled with the response time.
 
 Two sources describe a thread. The scheduler counts how long it ran and waited for a CPU. Samples of
-threads drawn at random give the share of the time in which they ran or were about to, waited for
-the next command, or waited elsewhere, and where. The second gives the time that the server had a
+threads drawn at random give shares of the time. Threads ran or were about to, waited for the next
+command, or waited elsewhere (and where). The second gives the time that the server had a
 query: all but waiting for the next command. The response time, which contend-load measures, then
 gives the time outside. The remainder is the time that the samples call running and the scheduler
 does not count, less the hypervisor's steal. It is shown and is in no part.

@@ -8,8 +8,8 @@ On average, at most the share `rate` of the picked counters is picked by chance 
 The number of counted events limits how well a counter is known. If a background task is late in all
 units, counts of 1 and 2 are a ratio of 2 in each. So the variance is at least that of counts that
 come by chance, 1/a + 1/b of their log-ratio. A background task may count in some runs only. Then
-its count is on the level's side alone in all n units, or on the baseline's, with a chance of up to
-2 / 4^n, however much it counts. So a counter that was 0 anywhere is never more certain than that.
+its count may be on one side alone in all n units. The chance is up to 2 / 4^n, however much it
+counts. So a counter that was 0 anywhere is never more certain than that.
 """
 
 from __future__ import annotations
