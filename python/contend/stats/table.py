@@ -228,8 +228,8 @@ def answer_tables(
     interim: bool = False,
     only_wholes: bool = False,
 ) -> list[TableAnswer]:
-    """Every change of several tables of one experiment. All their intervals hold together, like those
-    of one table that has the levels of all of them.
+    """Every change of several tables of one experiment. All their intervals hold together, like
+    those of one table that has the levels of all of them.
 
     Arguments and errors are those of `answer_table`. `tables` are of one shape and share the slopes
     of the covariates, each of which holds the levels of all tables in sequence. `only_wholes`
