@@ -1,10 +1,10 @@
-"""What was found, with its evidence: between the statistics and the words.
+"""The findings of an experiment, with their evidence: between the statistics and the text.
 
     study = study_of(folder)                      # a run folder, read
-    first, *beside = compared_of(study)           # changes by each metric that is compared
+    first, *more = compared_of(study)             # changes by each metric that is compared
     first.compared.wholes[0]                      # a Finding: contrast, interval, verdict, n
 
-Whatever a report says is a finding, or words about findings. Which contrasts hold together, and at
+A report contains only findings, and text about findings. Which contrasts hold together, and at
 which share of the error, is fixed before the run (`families`).
 """
 

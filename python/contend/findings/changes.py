@@ -1,6 +1,6 @@
 """Every change of the experiment: log-ratios by repeat, and the model of the whole table over them.
 
-The table has a row for each table of the layout and the layout's columns. What is independent is
+The table has a row for each table of the layout and the layout's columns. The independent unit is
 the repeat: in slices a set of freshly started servers that is taken through all cells.
 """
 
@@ -29,19 +29,19 @@ PRICE = (
     "switches_per_query",
     "read_bytes_per_query",
 )
-"""What a level may cost: looked at as a whole, in a family of its own."""
+"""The possible costs of a level: compared as a whole, in a separate family."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """The table of all cells, and the log-ratios of one metric in it.
 
-    rows: what is the same in each row; columns, levels: of the factors that make them; the levels
+    rows: the levels that each row fixes; columns, levels: of the factors that make them; the levels
         without the baseline.
     d: ln(level / baseline), repeats x contexts (row by row) x levels; NaN if it is not known.
     lost: repeats that a failed run or a missing figure cost, contexts x levels.
-    allowed: what `compare.adjust` takes out, each shaped as `d`.
-    kind: what its changes are, and those between its levels.
+    allowed: the part that `compare.adjust` removes, each shaped like `d`.
+    kind: that of its changes, and of those between its levels.
     """
 
     metric: Metric
@@ -86,8 +86,8 @@ def table_of(study: Study, metric: Metric, family: Family | None = None) -> Tabl
 
 
 def pairs_of(roles: Roles) -> Iterator[tuple[tuple[int, int], dict[str, Level], dict[str, Level]]]:
-    """Every place of a table: its context (row by row) and its level, both counted from 0, the
-    cell of the baseline and that of the level."""
+    """Every place of a table: its context (row by row) and its level, both counted from 0. With it
+    come the cell of the baseline and that of the level."""
     places = itertools.product(roles.table_contexts(), roles.column_levels)
     for context, (row, column) in enumerate(places):
         baseline = roles.cell(row, column, roles.baseline)
@@ -97,7 +97,7 @@ def pairs_of(roles: Roles) -> Iterator[tuple[tuple[int, int], dict[str, Level], 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """One metric: its log-ratios, the model's answer to them, and that answer as it is shown."""
+    """One metric: its log-ratios, the model's answer to them, and that answer as displayed."""
 
     table: Table
     answer: TableAnswer
@@ -112,9 +112,8 @@ def analysis_of(study: Study, metric: Metric) -> Analysis | None:
 def analyses_of(
     study: Study, metrics: Sequence[Metric], family: Family, *, only_wholes: bool = False
 ) -> list[Analysis | None]:
-    """All changes by several metrics of one family, all of which hold together; of
-    `only_wholes`, the levels as a whole. There are no verdicts as long as the experiment is not
-    finished."""
+    """All changes by several metrics of one family, which all hold together. With `only_wholes`,
+    only the levels as a whole. Verdicts begin when the experiment is finished."""
     tables = [table_of(study, metric, family) for metric in metrics]
     known = [one for one in tables if one is not None and one.is_known]
     answers = iter(models_of(study, known, only_wholes=only_wholes))
@@ -125,8 +124,8 @@ def analyses_of(
 
 
 def compared_of(study: Study) -> list[Analysis | None]:
-    """What the report compares, metric by metric: the first decides alone, those beside it hold
-    together, and so do those that were asked for afterwards."""
+    """The metrics that the report compares, in order. The first decides alone. The further ones
+    hold together, and so do those that the user requested afterwards."""
     families = [study.family_of(metric) for metric in study.metrics]
     found: dict[str, Analysis | None] = {}
     for family in dict.fromkeys(families):
@@ -137,7 +136,7 @@ def compared_of(study: Study) -> list[Analysis | None]:
 
 
 def costs_of(study: Study) -> tuple[Compared, ...]:
-    """What each level as a whole costs."""
+    """The costs of each level as a whole."""
     if study.roles.baseline is None:
         return ()
     compared = set(study.experiment.compare.metric)
@@ -180,7 +179,7 @@ def _single_columns(found: Sequence[Finding]) -> tuple[Finding, ...]:
 def models_of(
     study: Study, tables: Sequence[Table], *, only_wholes: bool = False
 ) -> list[TableAnswer]:
-    """The model's answers to tables of one shape and family, all of which hold together."""
+    """The model's answers to tables of one shape and family; all of them hold together."""
     if not tables:
         return []
     first = tables[0]
@@ -229,8 +228,8 @@ def finding(study: Study, table: Table, change: Change) -> Finding:
 
 
 def leading_cell(study: Study, analysis: Analysis, level: Level) -> Finding | None:
-    """The cell with the largest change for the better, if it is certainly larger than the mean of
-    the others; that it leads is its evidence."""
+    """The cell with the largest change for the better, if it certainly exceeds the mean of the
+    others. Its lead is its evidence."""
     table = analysis.table
     if not study.finished or not table.family.decides or table.shape.contexts < 3:
         return None
@@ -265,8 +264,8 @@ def level_over(study: Study, analysis: Analysis, one: Level, other: Level) -> Fi
 class Growth:
     """How one metric grows along the columns, in every row of every table of the layout.
 
-    rows: the table's number and the level of each. findings: of each row one a column but the
-        first, over the first; None if a repeat has not both.
+    rows: the table's number and the level of each. findings: for each row, each column after the
+        first over the first; None if no repeat has both.
     """
 
     metric: Metric
@@ -275,8 +274,8 @@ class Growth:
 
 
 def growth_of(study: Study, metrics: Sequence[Metric], family: Family) -> list[Growth]:
-    """Along the columns, of metrics that hold together; none if there are no two columns, and
-    those without a value at two of them are left out."""
+    """Along the columns, of metrics that hold together; none without two columns. Metrics without
+    a value at two of them are left out."""
     roles = study.roles
     if roles.columns is None or len(roles.columns.levels) < 2:
         return []
@@ -321,7 +320,7 @@ def _growth_table(
 
 
 def log_mean(metric: Metric, runs: Sequence[RunRecord]) -> float:
-    """Mean of the logarithms of the runs' figures; NaN if none has one."""
+    """Mean of the logarithms of the runs' figures; NaN without a figure."""
     values = [value for value in map(metric.value, runs) if value is not None and value > 0]
     return math.fsum(map(math.log, values)) / len(values) if values else math.nan
 
@@ -329,8 +328,8 @@ def log_mean(metric: Metric, runs: Sequence[RunRecord]) -> float:
 def kinds_over_first(
     study: Study, kinds: Factor, places: Sequence[Mapping[str, Level]], table: Table
 ) -> dict[CellKey, Finding]:
-    """What a level gains by each later kind of workload over what it gains by the first: the
-    ratio of the two gains, repeat by repeat, by the cell of the later one. All hold together.
+    """The gain of a level by each later kind of workload over its gain by the first: the ratio of
+    the two gains, repeat by repeat, by the cell of the later kind. All hold together.
 
     Args:
         places: the rows of the table without the kind of workload.

@@ -1,7 +1,7 @@
-"""What is certain of a level: the widest ranges of columns first, then the whole, rows and cells.
+"""The certain results of a level: the widest ranges of columns first, then the whole, rows, cells.
 
-A claim is a change whose interval has spoken (better, worse, or equivalent). An effect that
-crosses, faster here and slower there, is told by its parts although its mean may be certain too.
+A claim is a change whose interval is decided (better, worse, or equivalent). An effect that
+crosses, faster here and slower there, is reported by its parts even if its mean is certain too.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _NAMED_RANGES = 3
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What is said of a level, the widest first. `depth` is whole, columns, row or cell; empty if
-    nothing is certain. `more` counts certain cells that are too many to name, `open` has the
-    columns of which nothing is said because they are not certain. `together` if the columns of a
-    range are certain as a mean only, and not each of its ends."""
+    """The claims about a level, the widest first. `depth` is whole, columns, row or cell; empty if
+    nothing is certain. `more` counts certain cells beyond those that are named. `open` has the
+    columns without a claim, because they are inconclusive. `together`: the columns of a range
+    are certain as a mean only, and not each of its ends."""
 
     findings: tuple[Finding, ...] = ()
     depth: str = ""
@@ -77,8 +77,8 @@ def claims_of(compared: Compared, level: Level) -> Claims:
 
 
 def _is_certain_at_its_ends(one: Finding, singles: Mapping[int, Finding]) -> bool:
-    """Whether its first and its last column say the same, each by itself. A mean is certain
-    sooner than that, and would name columns at which nothing is known."""
+    """Whether its first and its last column each give the same result by themselves. A mean is
+    certain sooner, and would name columns whose result is unknown."""
     place = one.change.place
     if place.first_column == place.last_column:
         return True
@@ -91,8 +91,8 @@ def _certain(findings: Iterable[Finding], level: Level) -> list[Finding]:
 
 
 def _against(one: Finding, others: Sequence[Finding]) -> bool:
-    """Whether any part of its place is certain of something else: of the other direction, or, if
-    this says that nothing changes, of a change beyond the margin."""
+    """Whether any part of its place is certain of the opposite direction. If this finding is "no
+    change": whether a part certainly changes beyond the margin."""
     parts = [other for other in others if _within(other, one)]
     if one.tone == "equivalent":
         return _crosses(parts) or any(other.is_large for other in parts)
@@ -123,8 +123,8 @@ def _overlap(one: Finding, other: Finding) -> bool:
 def _longest(
     candidates: Sequence[Finding], others: Sequence[Finding] | None = None
 ) -> tuple[Finding, ...]:
-    """As few as tell most, none over another and none against `others` (or against one another);
-    better, worse, and what makes no difference."""
+    """The fewest findings with the most information. None overlaps another, and none contradicts
+    `others` (or each other); better, worse, and no difference."""
     chosen: list[Finding] = []
     by_length = sorted(candidates, key=lambda one: (one.tone == "equivalent", -_length(one)))
     for one in by_length:
@@ -154,9 +154,9 @@ def _crosses(findings: Sequence[Finding]) -> bool:
 
 
 def leading_level(compared: Compared) -> Level:
-    """The level that the sentence is about: of those of which something is certain, the one with
-    the best change over all cells; of those that its interval does not tell apart, the first in
-    the file."""
+    """The level that the sentence is about, among those with a certain result: the one with the
+    best change over all cells. If its interval includes several, the first of them in the file.
+    """
     wholes = list(compared.wholes)
     told = [one for one in wholes if claims_of(compared, one.level)] or wholes
     better = [one for one in told if one.tone == "better"] or told

@@ -1,5 +1,5 @@
-"""What a run was made with, by name, so that runs can be set side by side: the one list of what may
-be other about two of them. Comparisons of folders and histories both read it.
+"""The conditions of a run, by name, so that runs can be compared: the one list of possible
+differences between two of them. Comparisons of folders and histories both read it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OF_THE_PLACE = re.compile(
     r"|ssl_.*|tls_.*|have_.*|admin_.*|mysqlx_.*|.*_rsa_.*|log_error|bind_address|secure_file_priv"
     r"|relay_log.*"
 )
-"""Variables that say where a server is and who it is, and not how it works."""
+"""Variables that identify or locate a server, and do not affect how it works."""
 
 _OTHER_EACH_TIME = frozenset(
     {
@@ -30,23 +30,23 @@ _OTHER_EACH_TIME = frozenset(
         *("memory.dirty_bytes", "kernel.uptime_s", "disk.free_bytes"),
     }
 )
-"""Of the host's facts those that say how it was at one moment."""
+"""The host's facts that describe one moment only."""
 
 _NO_CONDITION = frozenset({"load.seed", "load.engine"})
-"""Another draw of the same; what the host's kernel gives."""
+"""The seed is a different draw of the same; the engine depends on the host's kernel."""
 
 _HOST = ("machine", "cpu", "numa", "kernel", "memory", "disk", "os", "network", "limits")
-"""What bears most on a server's speed first."""
+"""The conditions with the largest effect on a server's speed first."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunCondition:
-    """One thing that a run was made with.
+    """One condition of a run.
 
-    kind: `doctor`, `variable`, or whose it is.
-    value: compared with `==`. text: as it is told.
-    otherwise: what it is, in words, in a run that does not name it.
-    measure: the quantity of the host in which it shows, of `metrics.host`; None if in none.
+    kind: `doctor`, `variable`, or its owner.
+    value: compared with `==`. text: the printed form.
+    otherwise: the value, in words, for a run that does not name it.
+    measure: the quantity of the host that shows it, of `metrics.host`; None if none does.
     """
 
     origin: Origin
@@ -59,12 +59,12 @@ class RunCondition:
 
     @property
     def title(self) -> str:
-        """`sort_buffer_size` needs a word beside it, `load.connections` does not."""
+        """`sort_buffer_size` needs its kind as a prefix, `load.connections` does not."""
         return f"{self.kind} {self.name}" if self.kind in ("doctor", "variable") else self.name
 
 
 def conditions_of(study: Study) -> dict[str, RunCondition]:
-    """By `KIND:NAME`: what doctor found, servers and variables, the host, the experiment, contend;
+    """By `KIND:NAME`: doctor's results, servers and variables, the host, the experiment, contend;
     in this order."""
     found = (
         *_found_by_doctor(study),
@@ -122,7 +122,7 @@ def _host(study: Study) -> Iterator[RunCondition]:
 
 
 def _experiment(study: Study) -> Iterator[RunCondition]:
-    """What was asked for, as the first cell of the baseline has it; of factors, the levels."""
+    """The settings of the first cell of the baseline; for factors, the levels."""
     roles = study.roles
     context = (roles.table_contexts() or [{}])[0]
     cell = roles.cell(context, roles.column_levels[0], roles.baseline)

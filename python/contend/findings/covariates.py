@@ -1,9 +1,9 @@
-"""What `compare.adjust` takes out of the log-ratios: disturbances of the runs, place by place.
+"""Disturbances of the runs that `compare.adjust` removes from the log-ratios, place by place.
 
-Runs of their own may have been disturbed unequally, and what counts is by how much more the level
-was than the baseline. In slices all levels of a block have the same host, so that there is nothing
-of this kind; there the state of the block itself may make the gain larger or smaller. It counts
-from its mean, and the answer is that of the usual state.
+In separate runs, the disturbance may be unequal: the level's excess over the baseline counts. In
+slices all levels of a block have the same host, so there is no such excess. There the state of the
+block itself may make the gain larger or smaller. It counts from its mean, and the answer is that of
+the usual state.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def disturbed(names: Sequence[str], run: RunRecord) -> Disturbed:
 
 @dataclass(frozen=True, slots=True)
 class Covariates:
-    """What can be allowed for.
+    """The usable covariates.
 
-    arrays: by name, shaped as the table's log-ratios, NaN if they are.
-    left_out: what cannot be allowed for, with the reason.
+    arrays: by name, shaped like the table's log-ratios, NaN where they are NaN.
+    left_out: the unusable ones, with the reason.
     """
 
     arrays: dict[str, np.ndarray]
@@ -72,7 +72,7 @@ def covariates_of(
             why = f"it is not known in {unknown} of {int(np.count_nonzero(present))} comparisons"
             found.left_out[name] = why
         elif not np.any(np.abs(centred(np.where(present, x, np.nan))) > SAME):
-            # What does not vary from repeat to repeat within a cell has no slope.
+            # A covariate that does not vary from repeat to repeat within a cell has no slope.
             found.left_out[name] = "it was the same in every repeat"
         else:
             found.arrays[name] = x - x[present].mean() if in_slices else x
@@ -80,7 +80,7 @@ def covariates_of(
 
 
 def _of_place(name: str, runs: Pairs, *, in_slices: bool) -> float:
-    """NaN if it is not known of one of the runs: that is another thing than 0."""
+    """NaN if it is not known of one of the runs, which is different from 0."""
     values = []
     for baseline, level in runs:
         one, other = baseline[name], level[name]

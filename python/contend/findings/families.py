@@ -1,13 +1,13 @@
-"""Who shares the chance of a false claim, fixed before the run.
+"""Which claims share the chance of a false claim, fixed before the run.
 
-Of the 5 % that a whole report may err with (at a confidence of 95 %), the metric that decides keeps
-4, whatever is looked at beside it: its verdicts are the same alone and among twenty others. All
-else that a report claims shares the rest among the families that the experiment has: what the
-experiment names itself, further metrics and statements, has 4 parts, each of the others 1. Which
-families it has is read off the experiment and not off what was measured.
+A whole report may err with 5 % (at a confidence of 95 %). The metric that decides keeps 4 of them,
+with or without further metrics: its verdicts are the same alone and among twenty. All further
+claims of a report share the rest among the families of the experiment. Metrics and statements that
+the experiment names have 4 parts, each of the other families 1. The experiment determines its
+families, and the measurements do not.
 
-What somebody asks afterwards (`show --metric`) was chosen with the answer in sight. It has
-intervals and no verdicts, and takes nothing from anybody.
+Metrics requested afterwards (`show --metric`) were chosen with the answer in sight. They have
+intervals and no verdicts, and do not reduce the share of any family.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contend.spec import STATEMENTS, Experiment, roles_of
 from contend.stats import StoppingRule
 
 FIRST_SHARE = 0.8
-"""Of the chance of a false claim, what the metric that decides keeps."""
+"""The share of the chance of a false claim that the metric that decides keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class Family:
 def family_of(experiment: Experiment, name: str) -> Family:
     """One of the families that an experiment has.
 
-    first: the metric that decides. metrics: others that the experiment compares. costs: what each
-    level costs. statements: each statement by itself. leads: the cell that stands out. growth:
-    along the columns. kinds: kinds of workload beside one another. steadiness: whether a cell
-    settled. causes: why. asked: what was not named before the run.
+    first: the metric that decides. metrics: others that the experiment compares. costs: the costs
+    of each level. statements: each statement by itself. leads: the cell that differs most. growth:
+    along the columns. kinds: kinds of workload compared with each other. steadiness: whether a cell
+    settled. causes: why. asked: metrics that were not named before the run.
 
     A family that the experiment does not have decides nothing: no chance of error was set aside for
     its claims.
@@ -59,14 +59,14 @@ def family_of(experiment: Experiment, name: str) -> Family:
 
 
 def described(name: str, experiment: Experiment) -> Family:
-    """Without verdicts, at the confidence that the experiment asks for."""
+    """Without verdicts, at the experiment's confidence."""
     usual = experiment.compare.confidence
     return Family(name, usual, usual, decides=False)
 
 
 def rule_of(experiment: Experiment) -> StoppingRule:
-    """When the experiment is finished, and at which confidence the metric that decides is read:
-    what the lab stops by is what the report prints."""
+    """When the experiment is finished, and the confidence of the metric that decides. The lab stops
+    by the same interval that the report prints."""
     compare = experiment.compare
     return StoppingRule(
         until=compare.width,

@@ -1,7 +1,7 @@
 """The figures of each cell: means over its repeats, percentiles of all its queries together.
 
-What is independent is the repeat: its runs share their servers, whichever columns and blocks they
-are of, and so they count once.
+The independent unit is the repeat. Its runs share their servers, in all columns and blocks, and so
+they count once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Read = Callable[[RunRecord], float | None]
 
 
 def means_of_repeats(runs: Iterable[RunRecord], read: Read) -> list[float]:
-    """The mean of each repeat's runs; repeats in which nothing could be read are left out."""
+    """The mean of each repeat's runs; repeats without a readable value are left out."""
     of_repeat: dict[int, list[float]] = defaultdict(list)
     for run in runs:
         value = read(run)
@@ -31,15 +31,15 @@ def means_of_repeats(runs: Iterable[RunRecord], read: Read) -> list[float]:
 
 
 def over_repeats(study: Study, runs: Iterable[RunRecord], read: Read) -> Estimate | None:
-    """The mean over the repeats, and n is their number; None if nothing could be read."""
+    """The mean over the repeats, and n is their number; None without a readable value."""
     means = means_of_repeats(runs, read)
     return estimate(means, study.experiment.compare.confidence) if means else None
 
 
 @dataclass(frozen=True, slots=True)
 class CellFigures:
-    """What was measured in one cell, in so many repeats. Keys of `figures` are names of metrics;
-    `expected` has what some of them should be, if that is known."""
+    """The measurements of one cell, over its `repeats`. Keys of `figures` are names of metrics;
+    `expected` has the values that some of them should have, if known."""
 
     cell: Mapping[str, Level]
     repeats: int
@@ -49,7 +49,7 @@ class CellFigures:
 
 
 def cell_figures(study: Study, cell: Mapping[str, Level]) -> CellFigures | None:
-    """What was measured in a cell; None if no run of it was."""
+    """The measurements of a cell; None if no run of it was measured."""
     runs = study.runs_of(cell)
     if not runs:
         return None
@@ -72,8 +72,8 @@ def cell_figures(study: Study, cell: Mapping[str, Level]) -> CellFigures | None:
 def _estimate(values: list[float], merged: float | None, confidence: float) -> Estimate:
     if merged is None or merged <= 0 or min(values) <= 0:
         return estimate(values, confidence)
-    # The point is the percentile of all queries together; how far it may be off is told by how
-    # far those of the repeats lie apart, as a ratio.
+    # The point is the percentile of all queries together. Its error comes from the spread of the
+    # repeats' percentiles, as a ratio.
     over = estimate(values, confidence, log_scale=True)
     factor = over.high / over.mean if math.isfinite(over.high) else math.inf
     return Estimate(merged, merged / factor, merged * factor, over.n, confidence)

@@ -1,13 +1,13 @@
-"""Is anything slower by more than may be? One answer for all cells, for whoever stops a release.
+"""Is anything slower than permitted? One answer for all cells, to decide whether to release.
 
-A gate is read off the intervals that are printed, and off nothing else. It has passed if no cell
-can be slower by the limit: the far end of every interval lies within it. It has failed if one cell
-is certainly slower (its interval excludes no change) and its estimate lies at the limit or beyond.
-Everything else is not certain. The intervals hold together for all cells, so a gate of many cells
-fails falsely no more often than one of a single cell.
+A gate depends only on the printed intervals. It has passed if no cell can be slower by the limit:
+the far end of every interval lies within it. It has failed if one cell is certainly slower (its
+interval excludes no change) and its estimate lies at the limit or beyond. All other results are
+inconclusive. The intervals hold together for all cells, so a gate of many cells fails falsely no
+more often than one of a single cell.
 
-It does not wait until the whole interval lies beyond the limit: to find a slowdown of 5 % with a
-limit of 3 % so takes about six times as long.
+It does not wait until the whole interval lies beyond the limit: detecting a slowdown of 5 % with a
+limit of 3 % would take about six times as long.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from contend.stats.change import detectable_slowdowns
 GateOutcome = Literal["passed", "slower", "uncertain"]
 
 LIMITED = "client-limited"
-"""A client at its limit hides what a server lost."""
+"""A client at its limit hides a server's loss."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Gated:
     """One cell of a gate.
 
     finding: None if it was not measured on both sides.
-    why: what is in the way of passing although the interval is not; empty if nothing is.
+    why: the reason against passing although the interval allows it; empty if there is none.
     """
 
     cell: Mapping[str, Level]
@@ -98,7 +98,7 @@ def slowdown_of(finding: Finding) -> Slowdown:
 
 
 def judged(finding: Finding | None, limit: float, why: str = "") -> GateOutcome:
-    """One cell against the limit; `why` is what is in the way of passing."""
+    """One cell against the limit; `why` is the reason against passing."""
     if finding is None or finding.change.df <= 0 or finding.change.verdict is None:
         return "uncertain"
     found = slowdown_of(finding)
@@ -108,8 +108,8 @@ def judged(finding: Finding | None, limit: float, why: str = "") -> GateOutcome:
 
 
 def smallest_slowdown(finding: Finding, limit: float) -> float:
-    """What a gate of such units finds in four of five experiments, as a share; the scatter of these
-    units is taken for that of all."""
+    """The slowdown that a gate of such units detects in four of five experiments, as a share. It
+    assumes that all units scatter like these."""
     change = finding.change
     se = change.sd_log / math.sqrt(change.n)
     if not se > 0 or not change.df > 0:
@@ -125,7 +125,7 @@ def gate_over(
     limit: float,
     cells: Iterable[tuple[Mapping[str, Level], Level, Finding | None, str]],
 ) -> ReleaseGate:
-    """A gate of these cells: where, of what, what was found, and what is in the way of passing."""
+    """A gate of these cells: the place, the level, the finding, and the reason against passing."""
     return ReleaseGate(
         metric,
         limit,
@@ -137,8 +137,8 @@ def gate_over(
 
 
 def gate_of(study: Study, analysis: Analysis | None) -> ReleaseGate | None:
-    """The gate of an experiment that has one, by the metric that decides; None if it has none, or
-    is not finished."""
+    """The gate of an experiment, by the metric that decides; None if it has no gate, or is not
+    finished."""
     limit = study.experiment.compare.fail_if_slower
     if limit is None or not study.decides:
         return None

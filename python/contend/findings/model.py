@@ -1,7 +1,7 @@
-"""What is said of an experiment, as plain data: contrasts, and what was found of each.
+"""The content of a report as plain data: contrasts, and the finding for each.
 
-Words are made from a `Finding` or a `Figure` and from nothing else, so that no number is told
-without its interval, its n and the chance of error that it was given before the run.
+All text is made from a `Finding` or a `Figure`. So every number comes with its interval, its n and
+the chance of error that was assigned before the run.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from contend.stats import Change, Estimate
 
 Kind = Literal["level", "pair", "lead", "growth", "kinds", "runs", "figure"]
 """level: a level over the baseline. pair: two levels, neither of them the baseline. lead: a cell's
-change over the mean of the others. growth: a column over another. kinds: what a level gains by one
-kind of workload over what it gains by another. runs: a run over another, which shares no unit with
-it. figure: nothing is set against it."""
+change over the mean of the others. growth: a column over another. kinds: a level's gain by one kind
+of workload over its gain by another. runs: a run over another, which shares no unit with it.
+figure: it is not compared with anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """What is set against what, in which metric, and with which share of the error.
+    """The two sides of a comparison, the metric, and the share of the error.
 
-    cell: the levels that the place is of, the compared one among them: all factors of a single
-        cell, some of them of a row or a column, of a range of columns none of theirs.
+    cell: the levels of the place, including the compared one: of all factors for a single cell, of
+        some for a row or a column, of none of the column factors for a range of columns.
     level, over: the two sides; None if there is no such side.
-    family: what it holds together with.
-    units: what n counts.
+    family: the contrasts that it holds together with.
+    units: the unit that n counts.
     """
 
     kind: Kind
@@ -45,12 +45,12 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A contrast with what was found: `change` has the ratio, its interval, the verdict and n.
+    """A contrast with its result: `change` has the ratio, its interval, the verdict and n.
 
     margin: relative difference that does not matter.
     lost: repeats that a failed run or a missing figure cost.
     evidence: other findings that it rests on.
-    without: what the interval does not hold, in words; empty if nothing is known to be missing.
+    without: effects that the interval omits, in words; empty if none are known.
     """
 
     contrast: Contrast
@@ -80,7 +80,7 @@ class Finding:
 
     @property
     def word(self) -> str:
-        """The verdict as it is shown: `faster`, `lower`, `equivalent`; empty if nothing is decided
+        """The verdict as displayed: `faster`, `lower`, `equivalent`. Empty if nothing is decided
         yet, or never will be."""
         return self.metric.verdict(self.change.verdict) if self.change.verdict else ""
 
@@ -101,7 +101,7 @@ class Finding:
 
     @property
     def tone(self) -> str:
-        """What the verdict means to a reader: better, worse, equivalent, inconclusive, or open."""
+        """The meaning of the verdict: better, worse, equivalent, inconclusive, or open."""
         if self.change.verdict is None:
             return "open"
         meanings = {self.metric.better: "better", self.metric.worse: "worse"}
@@ -110,7 +110,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What was measured at a place, with an interval of its own: a description, and no verdict."""
+    """The measured figure at a place, with its own interval: a description without a verdict."""
 
     contrast: Contrast
     estimate: Estimate
@@ -135,8 +135,8 @@ class Figure:
 class Compared:
     """All changes by one metric, with intervals that hold for all of them together.
 
-    `comparisons` are the cells, `wholes` each level over all of them, `columns` each column and
-    each range of columns that begins at the first or ends at the last, `rows` each table.
+    `comparisons` are the cells, `wholes` each level over all of them, `rows` each table. `columns`
+    are each column and each range of columns that begins at the first or ends at the last.
     """
 
     metric: Metric

@@ -1,4 +1,4 @@
-"""The plans of the optimizer, level beside baseline: which statements are answered otherwise."""
+"""The optimizer's plans, each level next to its baseline: which statements have different plans."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class PlanStep:
     """One table of a plan.
 
     Args:
-        way: how it is read, as EXPLAIN calls the type of access.
-        key: the index; None: none.
-        rows: as the optimizer guesses; None if it does not say.
-        extra: what it does besides, without numbers.
+        way: how it is read: EXPLAIN's type of access.
+        key: the index, if any.
+        rows: the optimizer's estimate, if any.
+        extra: further operations, without numbers.
     """
 
     table: str
@@ -32,14 +32,14 @@ class PlanStep:
 
     @property
     def kind(self) -> tuple[str, str, str | None, str]:
-        """What makes it another plan. A guess of rows is none, and neither is the order in which
-        the extras are told."""
+        """The parts that make a plan different. The estimate of rows and the order of the extras do
+        not count."""
         return (self.table, self.way, self.key, ";".join(sorted(self.extra.split("; "))))
 
 
 @dataclass(frozen=True, slots=True)
 class StatementPlan:
-    """How one statement is answered in a cell; without steps if the server did not say."""
+    """The plan of one statement in a cell; without steps if the server reported none."""
 
     shape: str
     steps: tuple[PlanStep, ...]
@@ -63,7 +63,7 @@ class StatementPlan:
 def changed(
     plans: Mapping[str, StatementPlan], base: Mapping[str, StatementPlan]
 ) -> tuple[str, ...]:
-    """Shapes of statements that are answered otherwise."""
+    """Shapes of statements that have a different plan."""
     return tuple(
         shape for shape, one in plans.items() if shape in base and one.differs(base[shape])
     )

@@ -1,4 +1,4 @@
-"""Words as they are printed: no number comes into a sentence but as a finding."""
+"""Printed text: a number enters a sentence only as a finding."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A number that nobody measured here: of the machine, of the plan, or of a rule."""
+    """A number that was not measured here: of the machine, of the plan, or of a rule."""
 
     value: float
 
@@ -18,13 +18,13 @@ class Given:
 
 
 class Said(str):
-    """Words as they are printed: `Said("{} is {} slower", name, size)`.
+    """Printed text: `Said("{} is {} slower", name, size)`.
 
-    A place takes what is said already, a number that is `Given`, or a word without a number. The
-    figures of findings are said by `sections.words`, and so are the names of levels.
+    A placeholder takes a `Said`, a number that is `Given`, or a word without a number.
+    `sections.words` formats the figures of findings and the names of levels.
 
     Raises:
-        TypeError: a bare number is to stand in a place, or stands in the words.
+        TypeError: a placeholder would hold a bare number, or the text contains one.
     """
 
     def __new__(cls, words: str, *places: Said | Given | str) -> Said:
@@ -40,7 +40,7 @@ class Said(str):
 
     @classmethod
     def written(cls, text: str) -> Said:
-        """A name, or a figure with its interval, as it was written."""
+        """A name, or a figure with its interval, unchanged."""
         return super().__new__(cls, text)
 
     @classmethod

@@ -30,9 +30,9 @@ class _Scatter:
 
 @dataclass
 class SliceRatios:
-    """ln(level / baseline), with what each value lies in. Of queries or events a second, and of the
-    seconds of work that has an end, there is one for each round of slices; of any other metric,
-    which a block has as a whole, one for each block.
+    """ln(level / baseline), with the units that contain each value. Queries or events per second
+    have one value for each round of slices, and so do the seconds of work that has an end. Any
+    other metric belongs to a block as a whole and has one value for each block.
 
     Args:
         path: of the compared factor.
@@ -51,7 +51,7 @@ class SliceRatios:
     _scatter: dict[CellKey, _Scatter] = field(default_factory=lambda: defaultdict(_Scatter))
 
     def add(self, runs: Iterable[RunRecord]) -> None:
-        """Take in measured runs of whole blocks; those that were not in slices have no part."""
+        """Add measured runs of whole blocks; runs without slices are skipped."""
         blocks: dict[int, list[RunRecord]] = defaultdict(list)
         for run in runs:
             if "slices" in run.plan["load"]:
@@ -102,7 +102,7 @@ class SliceRatios:
         return self.metric.name in (THROUGHPUT, EVENTS, SECONDS)
 
     def context_of(self, run: RunRecord) -> CellKey:
-        """Where a run was made, whatever its level."""
+        """The place of a run, for every level."""
         return cell_key({path: level for path, level in run.cell.items() if path != self.path})
 
     def components(self) -> Components | None:
@@ -123,17 +123,17 @@ class SliceRatios:
             levels=self.levels,
             row="block",
         )
-        # A figure of a whole block scatters less the more slices it comes from.
+        # A figure of a whole block scatters less if it comes from more slices.
         return of_blocks.by_rounds(statistics.fmean(self._rounds))
 
     def spreads(self) -> dict[CellKey, float]:
-        """Standard deviation of the rounds of a block, by context, as far as it is known."""
+        """Standard deviation of the rounds of a block, by context, if it is known."""
         known = {context: each for context, each in self._scatter.items() if each.freedom}
         return {context: math.sqrt(one.squares / one.freedom) for context, one in known.items()}
 
 
 def noise_of(study: Study) -> Components | None:
-    """Of throughput, by slices, sets of connections and repeats; None if nothing was in slices."""
+    """Noise of throughput, by slice, connection set and repeat; None if nothing was in slices."""
     roles = study.roles
     if not study.in_slices or roles.compared is None or roles.baseline is None:
         return None

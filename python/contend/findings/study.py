@@ -1,7 +1,7 @@
-"""A run folder as findings are read off it.
+"""A run folder as the source of findings.
 
-Its records are sorted into cells and repeats; the log-ratio of a level to its baseline in one
-repeat is what every interval rests on, that of a report and that at which a run stops.
+Its records are sorted into cells and repeats. Every interval rests on the log-ratio of a level to
+its baseline in one repeat: those of a report, and the one at which a run stops.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from contend.store import Meta, RunFolder, RunRecord
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """An experiment and what was measured of it.
+    """An experiment and its measurements.
 
-    `metrics` is what is compared: the first decides, the others stand beside it. `shown` is what
-    has a table: first those, then what every report shows.
-    `measured` has the runs that count, one a planned run at most; `records` has everything.
+    `metrics` are compared: the first decides, the others accompany it. `shown` have a table: first
+    those, then the metrics of every report.
+    `measured` has the runs that count, at most one per planned run; `records` has everything.
     `by_cell` has the measured runs of a cell by their repeat, `planned_of` the planned ones.
-    `ended` has the numbers of all runs that ended, however they did; `finished` if nothing more is
-    to be measured.
+    `ended` has the numbers of all runs that ended, in any way. `finished`: nothing more is to be
+    measured.
     """
 
     experiment: Experiment
@@ -71,7 +71,7 @@ class Study:
 
     @property
     def described(self) -> Family:
-        """Of figures, whose intervals hold each for itself."""
+        """The family of figures; each of their intervals holds by itself."""
         return described("described", self.experiment)
 
     @property
@@ -150,14 +150,14 @@ def study_of(
     """Read a run folder into a study that compares `metrics`; without them, the experiment's.
 
     Without `percentiles`, those that are not compared are not shown, and no histogram is read.
-    `by_seconds` has the names of causes that look at a run interval by interval; without
-    `intervals`, nobody does.
+    `by_seconds` has the names of causes that examine a run interval by interval; without
+    `intervals`, none does.
     """
     meta = folder.meta()
     experiment = from_dict(meta.experiment)
     compared = tuple(_known(name, folder) for name in metrics or experiment.compare.metric)
     also = (one for one in ALWAYS_SHOWN if percentiles or one.histogram is None)
-    # Of runs of their own, hardly anybody looks at the seconds.
+    # In separate runs, the seconds are rarely needed.
     wanted = intervals and (_is_in_slices(meta) or experiment.explain in by_seconds)
     records = folder.records(intervals=wanted)
     measured = [record for record in records if record.status == "ok" and record.done]
@@ -186,8 +186,8 @@ def study_of(
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a run says of a metric: its value, None if it has none, and of a percentile the
-    histogram that it was read from."""
+    """A run's value of a metric, None if it has none. For a percentile, also the histogram that
+    it was read from."""
 
     value: float | None
     histogram: str | None
@@ -205,7 +205,7 @@ def log_ratio(metric: Metric, pairs: Sequence[tuple[Reading, Reading]]) -> float
     """ln(level / baseline) from all blocks of one repeat together; NaN if it is not known.
 
     Args:
-        pairs: as of `logs_of_sides`.
+        pairs: see `logs_of_sides`.
     """
     baseline, level = logs_of_sides(metric, pairs)
     return level - baseline
@@ -231,7 +231,7 @@ def _log_of(metric: Metric, runs: Sequence[Reading]) -> float:
 
 
 def _percentile(metric: Metric, runs: Sequence[Reading]) -> float | None:
-    """Of all queries of the runs; there is no average of percentiles."""
+    """The percentile of all queries of the runs; percentiles cannot be averaged."""
     assert metric.quantile is not None
     logs = [run.histogram for run in runs if run.histogram is not None]
     if len(logs) < len(runs):
@@ -277,8 +277,8 @@ def ratios_of(sides: np.ndarray) -> np.ndarray:
 
 
 def _per_event(metric: Metric, run: RunRecord) -> Reading:
-    """What a run says of the metric, of queries a second as of events: a treatment may ask the same
-    in fewer queries."""
+    """A run's value of the metric, with events per second in place of queries per second: a
+    treatment may do the same work in fewer queries."""
     found = reading_of(metric, run)
     queries = QUERIES.value(run) if metric.name == THROUGHPUT else None
     return found if not queries or found.value is None else Reading(found.value / queries, None)

@@ -1,4 +1,4 @@
-"""How long a query slept for a thread that was itself off its CPU, as a look traced it."""
+"""How long a query slept for a thread that was off its CPU, from a trace."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 SWITCHES = "switches"
 
 HELD_SHARE = 0.05
-"""Of the response time, from which on preempted holders are told as what stands out."""
+"""The share of the response time from which on preempted holders are reported as notable."""
 
 
 def held_share(figures: Mapping[str, Any]) -> float | None:
-    """Of the response time, that a query slept for a preempted thread; None if none was traced."""
+    """Share of the response time that a query slept for a preempted thread; None without traces."""
     traced = [one for one in figures["rounds"] if one.get("look")]
     whole_us = float(sum(one["latency_us_mean"] * one["queries"] for one in traced))
     if whole_us <= 0:

@@ -1,13 +1,13 @@
 """Two runs that share no unit: two hosts, two days, two versions of a server.
 
-Whatever was not interleaved may differ by its minute and by its host, and no interval from within
-the runs knows of that. What their units say is Welch's interval (1947): two means with their own
-scatter and their own number of units, degrees of freedom by Satterthwaite. What sessions of a host
-differ by, beyond their own errors, is added to the variance of each side (`stats.sessions`); if it
-is not known, the finding says so, and has no verdict.
+Runs that were not interleaved may differ by minute and by host, which no interval from within the
+runs includes. Their units give Welch's interval (1947): two means with their own scatter and their
+own number of units, degrees of freedom by Satterthwaite. The difference between sessions of a host,
+beyond their own errors, adds to the variance of each side (`stats.sessions`). If it is not known,
+the finding says so, and has no verdict.
 
-Units are of the highest tier that was drawn anew in both (repeats: freshly started servers), so
-slices and sets of connections within them count for nothing more than they narrow a unit's figure.
+Units are of the highest tier that both drew independently (repeats: freshly started servers). So
+slices and sets of connections within them only make a unit's figure more precise.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ MISSING = "what sessions of {whose} differ by is not known, and not in the inter
 class Side:
     """One run of two.
 
-    name: what it is called.
+    name: its name.
     logs: ln of the figure, or of a level's gain over its baseline, unit by unit.
-    sessions: what sessions of its host differ by; None if that is not known.
-    of_sessions: a value is that of a whole session, so that their scatter is in the logs.
+    sessions: the difference between sessions of its host; None if unknown.
+    of_sessions: each value is that of a whole session, so that their scatter is in the logs.
     """
 
     name: str
@@ -47,8 +47,8 @@ class Side:
 def sessions_before(
     study: Study, metric: Metric, level: Level
 ) -> tuple[int, Between | None] | None:
-    """What a run was told of a level when it began: how many earlier sessions of the same on this
-    host tell, and what they say together; None if nobody looked."""
+    """What a run recorded about a level's history when it began: the number of usable earlier
+    sessions of it on this host, and their joint result. None if the run did not look."""
     known: Sequence[EarlierSession] | None = fact(study.meta.facts, "sessions.earlier")
     if known is None:
         return None
@@ -72,7 +72,7 @@ def run_over_run(
     members: int = 1,
     margin: float = 0.02,
 ) -> Finding:
-    """How `one` differs from `other`, which is what it is compared with.
+    """How `one` differs from `other`, the reference.
 
     Args:
         members: contrasts of the family, fixed beforehand, that hold together (Bonferroni).

@@ -1,4 +1,4 @@
-"""What a run folder says, in the terminal, in one HTML file, and as data for other programs.
+"""The report of a run folder: in the terminal, as one HTML file, and as data for other programs.
 
 report = build(folder)              # plain data
 terminal.render(report, console)

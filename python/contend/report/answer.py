@@ -1,10 +1,9 @@
-"""The answer: one sentence a reader can repeat, what it costs, and what to do next.
+"""The answer: one sentence a reader can repeat, its costs, and the next step.
 
-The words follow the verdicts and nothing else, and a verdict is read off the interval that is
-printed. As long as the experiment is not finished there are intervals and no verdicts. What these
-three sentences leave to say stands in tables.
+The words depend only on the verdicts, and a verdict only on the printed interval. Until the
+experiment is finished there are intervals and no verdicts. Tables have all further results.
 
-What to do next is more time, more CPUs, or another level.
+The next step is more time, more CPUs, or another level.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def answer_of(
     cells: Sequence[CellFigures],
     progress: Progress,
 ) -> Answer:
-    """What the experiment says, or that it says nothing yet."""
+    """The experiment's result, or that there is none yet."""
     if not cells:
         return _nothing(study, progress)
     first, *beside = analyses
@@ -80,7 +79,7 @@ def answer_of(
 
 
 def _nothing(study: Study, progress: Progress) -> Answer:
-    """Nothing is measured yet, or nothing was measured, and why."""
+    """No run is measured yet, or all of them failed, and why."""
     without = [run for run in study.records if run.status != "ok"]
     if not without:
         return Answer(Said("Nothing is measured yet."), (f"0 of {progress.planned} planned runs.",))
@@ -126,7 +125,7 @@ def _without_comparison(study: Study, cells: Sequence[CellFigures], progress: Pr
     sentence = Said("{} {}{}.", begin, figure, most)
     others = sweep_sentences(study)
     if len(others) == 1:
-        # A sweep of one thing: where it ends is the answer, the figures stand behind it.
+        # A sweep of one thing: its end is the answer, followed by the figures.
         sentence, others = others[0], [_ends_of(study, metric, measured) or sentence]
     if not study.finished:
         sentence = Said("So far ({}): {}", _so_far(progress), sentence)
@@ -164,12 +163,12 @@ def _at(metric: Metric, figure: Estimate, cell: Mapping[str, Level]) -> Said:
 
 _CPU = ("server_cpu_us_per_query", "server_cpu_us_per_event")
 PRICED = (*_CPU, "response_us_p99")
-"""Of what every report looks at, what an answer names; of what an experiment compares, all."""
+"""Metrics of every report that an answer names; it names all that an experiment compares."""
 
 
 def price_of(beside: Sequence[Compared], lead: str, level: Level) -> Said:
-    """What a change for the better costs in CPU or response time, or that it saves CPU too; of one
-    for the worse, what it brings. Empty if nothing of it is certain to matter."""
+    """The price of a change for the better in CPU or response time, or its saving in CPU. For a
+    change for the worse, its benefit. Empty if nothing of it certainly matters."""
     found = [
         one for compared in beside for one in compared.wholes if one.level == level and one.is_large
     ]
@@ -195,7 +194,7 @@ def _size_and_noun(one: Finding) -> Said:
 def next_step(
     study: Study, naming: Naming, analysis: Analysis, level: Level, panels: Sequence[Panel]
 ) -> Said:
-    """One sentence. It follows from what is certain of the level that the answer is about."""
+    """One sentence. It follows from the certain results of the level that the answer is about."""
     compared = analysis.compared
     whole = next((one for one in compared.wholes if one.level == level), None)
     if not study.decides or whole is None:
@@ -255,7 +254,7 @@ def _more_cpus(
 
 
 def _choose(study: Study, naming: Naming, analysis: Analysis, level: Level) -> Said:
-    """Which level to take, and which others are no better for certain."""
+    """Which level to take, and which others are not certainly worse."""
     alike = [
         naming.level(one)
         for one in analysis.table.levels
@@ -282,10 +281,10 @@ _RISKY: Mapping[str, Mapping[str, str]] = {
     ),
     "redo_log_folder": {"/dev/shm": "the redo log, and maybe the data, is lost if the host fails"},
 }
-"""Levels that are faster because they wait for less, by the name of the variable or setting: what
-that may cost."""
+"""Levels that are faster because they wait for less, by the name of the variable or setting: the
+possible cost."""
 
 
 def risk_of(path: str, level: Level) -> str:
-    """What a level may cost if something fails; empty if nothing is known of that."""
+    """The possible cost of a level after a failure; empty if unknown."""
     return _RISKY.get(path.rpartition(".")[2], {}).get(str(level).lower(), "")

@@ -1,7 +1,7 @@
-"""What the answer rests on: what was compared and how often, by what, where its noise lies, why it
+"""The basis of the answer: the comparison and its repeats, the tools, the sources of noise, why it
 is finished, and what would change it.
 
-How far sessions of this host differ is told too; no verdict goes by that.
+It also reports how far sessions of this host differ, which does not affect the verdicts.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _on_which(way: Mapping[str, Any]) -> str:
 
 
 def _laid_out(study: Study) -> str:
-    """What the repeats say of chance that differs from server process to server process."""
+    """What the repeats show about differences between server processes by chance."""
     if not study.way.get("own", True):
         return (
             " The servers were not restarted: how far another start of them would differ is not "
@@ -181,7 +181,7 @@ def _noise(study: Study, analysis: Analysis) -> list[str]:
 
 
 def _adjusted(study: Study, analysis: Analysis) -> list[str]:
-    """What it bought to allow for disturbances."""
+    """The benefit of adjusting for disturbances."""
     allowed = analysis.table.allowed
     lines = [f"Not allowed for {name}: {why}." for name, why in allowed.left_out.items()]
     bought = analysis.answer.adjustment
@@ -247,13 +247,13 @@ def _what_would_change_it(study: Study, analysis: Analysis) -> list[str]:
 
 
 def _shown(findings: Sequence[Finding]) -> list[float]:
-    """The changes that would have shown, as far as they are known."""
+    """The changes that the run could have detected, if known."""
     found = [one.change.detectable for one in findings]
     return [one for one in found if math.isfinite(one)]
 
 
 def would_take(study: Study, analysis: Analysis, whole: Finding) -> Said:
-    """What would narrow a level as a whole to the margin, to stand after `Next:`."""
+    """The measurement that would narrow a level as a whole to the margin; follows `Next:`."""
     change, compare = whole.change, study.experiment.compare
     asked = compare.width or compare.margin
     width = Given(asked * 100)
@@ -271,7 +271,7 @@ def would_take(study: Study, analysis: Analysis, whole: Finding) -> Said:
 
 
 def repeat_s(study: Study) -> float:
-    """What a repeat took, without what lies between its blocks."""
+    """The duration of a repeat, without the time between its blocks."""
     spans: dict[int, list[RunRecord]] = defaultdict(list)
     for record in study.measured:
         spans[record.block].append(record)

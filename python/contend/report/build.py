@@ -59,9 +59,9 @@ def build(folder: RunFolder, metrics: Sequence[str] = (), *, percentiles: bool =
     """The report of a run folder, whole or not.
 
     Args:
-        folder: what was measured.
-        metrics: what to compare, by name; if there are none, what the experiment names.
-        percentiles: have those of response times in it even if they are not compared. They are
+        folder: the measurements.
+        metrics: names of the metrics to compare; by default those of the experiment.
+        percentiles: include those of response times even if they are not compared. They are
             read from the histograms of all runs, which takes long.
 
     Raises:
@@ -194,14 +194,14 @@ WHY = Section(
 
 
 def _sections(inputs: Inputs) -> tuple[MadeSection, ...]:
-    """All that have something to say. One that cannot be made says so in its place."""
+    """All sections with content. One that cannot be made is replaced by a message."""
     every: tuple[Section[Any], ...] = (CAUSE, WHY, *SECTIONS)
     found = []
     for section in every:
         try:
             read = section.read(inputs)
             shown = None if read is None else section.show(read, inputs)
-        except Exception as error:  # Whatever it is, it is of this section alone.
+        except Exception as error:  # Any error affects this section alone.
             lost = Shown(section.title, missing_text(error))
             found.append(MadeSection(section, lost, is_missing=True))
             continue
@@ -244,8 +244,8 @@ def _overall(
 
 
 def _comparable(costs: Sequence[Compared], study: Study) -> tuple[Compared, ...]:
-    """Without those of a query if the experiment looks at whole events: then its levels ask by
-    other queries, and what one of them costs says nothing."""
+    """Drop the costs per query if the experiment uses whole events: its levels then send different
+    queries, whose single costs mean nothing."""
     by_event = any(metric.name.endswith("_per_event") for metric in study.metrics)
     return tuple(one for one in costs if not (by_event and one.metric.name.endswith("_per_query")))
 
@@ -335,7 +335,7 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
 
 
 def _unit(study: Study, seed: str) -> str:
-    """What is repeated, and for how long."""
+    """The unit of repetition, and its duration."""
     base = study.experiment.base
     if study.in_slices:
         return (

@@ -128,7 +128,7 @@ def picture_of(
     compared: Compared,
     others: Sequence[Chart],
 ) -> Chart | None:
-    """What a reader looks at first: the changes by the metric that decides, along the columns and
+    """The first chart for a reader: the changes by the metric that decides, along the columns and
     over all tables. If nothing is compared, the first of the other charts."""
     if not compared.wholes:
         return next(iter(others), None)
@@ -175,7 +175,7 @@ def _dashed(x: Spec, y: Spec, hue: Spec, sources: list[str]) -> Spec:
 
 def _measured(layout: Layout, column: int, label: str, gain: Finding) -> Spec:
     c = gain.change
-    # As in the tables: an interval that says nothing is not drawn, or it alone would be seen.
+    # Like in the tables: a meaningless interval is not drawn, because it would hide the others.
     tells = c.high <= c.ratio * SAYS_NOTHING
     figures = {change_noun(gain.metric, layout.baseline): f"{gain_text(c)} %", "n": str(c.n)}
     return {
@@ -258,7 +258,7 @@ def shares_chart(
     noun: str,
     caption: str,
 ) -> Chart:
-    """`shares` are names with their share of the whole, 0 to 1."""
+    """`shares`: names with their share of the total, 0 to 1."""
     ordered = sorted(shares, key=lambda share: -share[1])
     values = [
         {"rank": rank, "percent": share * 100, "said": f"{noun}: {name}; share: {share:.1%}"}
@@ -303,7 +303,7 @@ def _rank_ticks(count: int) -> list[int]:
 def panel_charts(
     metrics: Sequence[Metric], panels: Sequence[Panel], layout: Layout, arrival: str
 ) -> tuple[Chart, ...]:
-    """Every chart of every panel, kind by kind: what is compared, its changes, response times."""
+    """Every chart of every panel, by kind: the compared metrics, their changes, response times."""
     response = {f"response_us_{percentile}" for percentile in PERCENTILES}
     curves = [metric for metric in metrics if metric.name not in response]
     found = [

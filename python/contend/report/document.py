@@ -22,7 +22,7 @@ def as_json(report: Report) -> dict[str, Any]:
     for made in report.made:
         try:
             document = made.document()
-        except Exception as error:  # Whatever it is, it is of this section alone.
+        except Exception as error:  # Any error affects this section alone.
             missing[made.section.title] = missing_text(error)
             continue
         if document:
@@ -64,7 +64,7 @@ def as_json(report: Report) -> dict[str, Any]:
 
 
 def _cell(report: Report, cell: CellFigures) -> dict[str, Any]:
-    """A cell's figures as plain numbers, and beside them the interval of each by the same name."""
+    """A cell's figures as plain numbers, and the interval of each by the same name."""
     figures = cell.figures
     response = {p: mean_json(figures.get(f"response_us_{p}")) for p in PERCENTILES}
     return {

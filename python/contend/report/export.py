@@ -1,8 +1,8 @@
 """A run folder for other programs: tables as CSV or Parquet, all as JSON.
 
-Tables: `runs` (one row a run that ended), `cells`, `comparisons`, `statements` (one row a statement
-and cell), `intervals` (one row an interval of a run).
-The columns are stable: first what identifies a row, then a column a factor named by
+Tables: `runs` (one row per run that ended), `cells`, `comparisons`, `statements` (one row per
+statement and cell), `intervals` (one row per interval of a run).
+The columns are stable: first those that identify a row, then one column per factor named by
 its path, then the figures.
 """
 
@@ -42,14 +42,14 @@ class Rows:
 
 
 def rows_of(folder: RunFolder, table: str, metrics: Sequence[str] = ()) -> Rows:
-    """One of TABLES of a run folder, with what `metrics` compare; see `build`."""
+    """One of TABLES of a run folder, comparing `metrics`; see `build`."""
     report = build(folder, metrics)
     factors = tuple(factor["path"] for factor in folder.meta().experiment["factors"])
     return TABLES[table](folder, report, factors)
 
 
 def write_csv(table: Rows, stream: TextIO) -> None:
-    """With a head; what is not known is empty."""
+    """With a header; unknown values are empty."""
     writer = csv.DictWriter(stream, table.columns, lineterminator="\n")
     writer.writeheader()
     for row in table.rows:
@@ -133,7 +133,7 @@ _CHANGE = ("ratio", "low", "high", "n", "df", "sd_log", "detectable", "p_sign_fl
 
 
 def _comparisons(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
-    """Every change, the level as a whole first; a factor is empty if a change is over all of its
+    """Every change, the level as a whole first. A factor is empty if a change is over all of its
     levels, or over the columns from `first_column` to `last_column`."""
     del folder
     columns, statements = report.layout.column_values, report.found("statements")
@@ -165,7 +165,7 @@ def _comparisons(folder: RunFolder, report: Report, factors: tuple[str, ...]) ->
 
 
 def _statements(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
-    """One row a statement and cell; none if the workload is not of the user's own statements."""
+    """One row per statement and cell; none if the workload has no statements of the user."""
     del folder
     statements = report.found("statements")
     found = statements.figures if statements else ()

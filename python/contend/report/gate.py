@@ -1,6 +1,6 @@
-"""A gate in words: one line for a CI log, JUnit XML for what counts tests, Markdown for a comment.
+"""A gate in words: one line for a CI log, JUnit XML for test counters, Markdown for a comment.
 
-All three are made of the same rows, so that they say the same.
+All three are made from the same rows, so that they agree.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def gate_text(gate: ReleaseGate, title: str, *, more: Sequence[str] = ()) -> Gat
     """A gate as rows and a line.
 
     Args:
-        title: what was measured.
-        more: cell by cell, what would make it certain.
+        title: the subject of the measurement.
+        more: cell by cell, the further measurement that would make it certain.
     """
     rows = tuple(
         GateRow(
@@ -67,7 +67,7 @@ def gate_of_study(
 
 
 def percent_text(share: float) -> str:
-    """`3 %`, `0.5 %`: a limit as it was given."""
+    """`3 %`, `0.5 %`: a limit, unchanged."""
     return f"{share * 100:.10g} %"
 
 
@@ -89,7 +89,7 @@ def _says(gate: ReleaseGate, one: Gated, more: str) -> str:
 
 
 def _line(gate: ReleaseGate, rows: tuple[GateRow, ...]) -> str:
-    """What decides it, the worst first."""
+    """The cells that decide it, the worst first."""
     at = {id(one): row for one, row in zip(gate.cells, rows, strict=True)}
     deciding = [at[id(one)] for one in gate.deciding]
     if not deciding:
@@ -105,8 +105,8 @@ def _line(gate: ReleaseGate, rows: tuple[GateRow, ...]) -> str:
 
 
 def _would_take(study: Study, analysis: Analysis, limit: float, one: Gated) -> str:
-    """How much longer it takes, if what was seen stays: until the interval ends before the limit,
-    or before no change."""
+    """The further time needed if the estimate stays: until the interval ends before the limit, or
+    before no change."""
     found = one.slowdown
     if found is None or one.finding is None or one.why or not math.isfinite(found.high):
         return ""
@@ -122,10 +122,10 @@ def _would_take(study: Study, analysis: Analysis, limit: float, one: Gated) -> s
 
 
 def junit_of(text: GateText, *, uncertain: str) -> str:
-    """JUnit XML: a test case a cell.
+    """JUnit XML: one test case per cell.
 
     Args:
-        uncertain: what a cell is that is not certain: skipped, failed or passed.
+        uncertain: the result for an inconclusive cell: skipped, failed or passed.
     """
     suite = ET.Element("testsuite", name=text.title)
     counts = {"failures": 0, "skipped": 0}
@@ -151,7 +151,7 @@ def junit_of(text: GateText, *, uncertain: str) -> str:
 
 
 def markdown_of(text: GateText, notes: tuple[str, ...] = ()) -> str:
-    """A comment: what the gate says, a table of its cells, and what it rests on."""
+    """A comment: the gate's result, a table of its cells, and its basis."""
     rows = [
         ("cell", f"{text.metric.title}, change in %", "n", ""),
         *(

@@ -1,4 +1,4 @@
-"""The report as one HTML file that fetches nothing, with its charts as files beside it."""
+"""The report as one HTML file that fetches nothing, with its charts as files next to it."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ _MARKS = {"equivalent": "≈", "inconclusive": "?"}
 
 
 def minus(text: object) -> Markup:
-    """A hyphen before a digit is a minus, a number stays on the line with its sign, and what stands
-    in backquotes is code."""
+    """A hyphen before a digit is a minus, a number stays on the line with its sign, and text in
+    backquotes is code."""
     out = []
     words = str(escape(text)).split(" ")
     for word in words:
@@ -60,7 +60,7 @@ def minus(text: object) -> Markup:
 
 
 def gain_cell(gain: Finding, usual_n: int) -> Markup:
-    """A gain; its n is told if it is not the usual one."""
+    """A gain, with its n if it is not the usual one."""
     value, _, error = gain_text(gain.change).partition(" ")
     mark = f' <span class="verdict">{_MARKS[gain.tone]}</span>' if gain.tone in _MARKS else ""
     n = gain.change.n
@@ -73,7 +73,7 @@ def gain_cell(gain: Finding, usual_n: int) -> Markup:
 
 
 def cell(one: TableCell, usual_n: int) -> Markup:
-    """What stands in a cell of a table."""
+    """The content of a cell of a table."""
     if one is None:
         return Markup('<span class="none">not measured</span>')
     if isinstance(one, str):
@@ -87,7 +87,7 @@ def cell(one: TableCell, usual_n: int) -> Markup:
 
 
 def kind(table: TextTable) -> str:
-    """Figures stand in columns of one width; texts take what they need."""
+    """Columns of figures have one width; columns of text take the width they need."""
     cells = (one for row in table.rows for one in row[1:])
     return "words" if all(isinstance(one, str) for one in cells) else "figures"
 
@@ -167,7 +167,7 @@ class _FactSection:
 def write(
     report: Report, path: Path, put: Callable[[Path, str], None] = replace_file
 ) -> list[Path]:
-    """Write the page to `path` and each chart beside it; returns all paths, the page first.
+    """Write the page to `path` and each chart next to it; returns all paths, the page first.
 
     Without the package that draws charts the page has none, and says what to install.
 
@@ -184,12 +184,12 @@ def write(
 
 
 def note(report: Report) -> str:
-    """What its writer should be told; empty if the page has its charts."""
+    """A message for the user; empty if the page has its charts."""
     return "" if images.can_draw() or not all_charts(report) else images.WITHOUT_CHARTS
 
 
 def charts_folder(page: Path) -> Path:
-    """`charts` beside a report.html; a page of another name has a folder of its own."""
+    """`charts` next to a report.html; a page with a different name has its own folder."""
     return page.with_name("charts" if page.stem == "report" else f"{page.stem}-charts")
 
 
@@ -227,10 +227,10 @@ def render(report: Report, drawings: Mapping[str, str]) -> str:
 
 
 def _standing(part: Callable[[], Markup]) -> Markup:
-    """A part of the page; if it cannot be written, the sentence that says so."""
+    """A part of the page, or an error message if it cannot be written."""
     try:
         return part()
-    except Exception as error:  # Whatever it is, it is of this part alone.
+    except Exception as error:  # Any error affects this part alone.
         return Markup("<p>{}</p>").format(missing_text(error))
 
 

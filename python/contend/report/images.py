@@ -1,7 +1,7 @@
 """Charts drawn without a browser: as files, and as small drawings for the page.
 
-All of it is done by vl-convert, which comes with `contend[images]` and is asked for when a chart
-is drawn.
+vl-convert draws all of them. It comes with `contend[images]` and is imported when a chart is
+drawn.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ _DEFAULTS = {
 def compact(drawing: str) -> str:
     """The same picture in a quarter of the size, for the page, whose style gives text its font.
 
-    What cannot be seen goes (groups of nothing, words for screen readers and the title, which the
-    page says itself), coordinates are rounded to a tenth, lines of one look become one path. What a
-    mark says when it is pointed at becomes its `data-said`.
+    Invisible parts go: empty groups, text for screen readers, and the title, which the page
+    prints. Coordinates are rounded to a tenth, and lines that look the same become one path. The
+    tooltip text of a mark becomes its `data-said`.
     """
     ElementTree.register_namespace("", _SVG[1:-1])
     root = ElementTree.fromstring(drawing)
@@ -101,7 +101,7 @@ def compact(drawing: str) -> str:
 
 
 _TITLE = 28
-"""What a title takes at the top of a drawing. The page has it in its own type."""
+"""Height of a title at the top of a drawing. The page sets it in its own type."""
 
 
 def _without_title(root: ElementTree.Element) -> None:

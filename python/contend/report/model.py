@@ -1,6 +1,6 @@
-"""What a report says, as plain data. How it looks is for terminal, html and charts to know.
+"""The content of a report, as plain data. terminal, html and charts decide how it looks.
 
-A number never stands alone: it is an Estimate or a Change, and has its interval and its n.
+A number never comes alone: it is an Estimate or a Change, and has its interval and its n.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Progress:
 
     @property
     def text(self) -> str:
-        """`504 of 504 measured`, and what became of the others."""
+        """`504 of 504 measured`, and the state of the others."""
         parts = [f"{self.measured} of {self.planned} measured"]
         if self.failed:
             parts.append(f"{self.failed} failed")
@@ -50,10 +50,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The sentence that answers the question, what it leaves to say, and what it rests on.
+    """The sentence that answers the question, its open points, and its basis.
 
     `others` are further sentences: the pattern over the columns, the other metrics and levels.
-    `basis` says what was compared, how often, by what, and what would change the answer.
+    `basis` gives the comparison, its repeats, its tools, and what would change the answer.
     """
 
     sentence: Said
@@ -68,7 +68,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class CauseText:
-    """Why the curve has its shape, from what was measured; and what would prove it wrong."""
+    """Why the curve has its shape, from the measurements; and what would prove it wrong."""
 
     title: str
     lead: str
@@ -81,10 +81,10 @@ class CauseText:
 
 @dataclass(frozen=True, slots=True)
 class HostNote:
-    """What doctor found on the host before the runs and bears on verdicts.
+    """A problem that doctor found on the host before the runs and that affects verdicts.
 
-    metrics: names of those of which it touches the verdicts. `ignored` is the reason for which the
-    user set it aside; empty if nobody did.
+    metrics: names of the metrics whose verdicts it affects. `ignored` is the user's reason for
+    setting it aside; empty if it was not.
     """
 
     check: str
@@ -96,7 +96,7 @@ class HostNote:
 
 @dataclass(frozen=True, slots=True)
 class GateRow:
-    """One cell of a gate: what changed there (empty if it was not measured), and what that says."""
+    """One cell of a gate: its change (empty if it was not measured), and its result."""
 
     place: str
     outcome: GateOutcome
@@ -107,8 +107,8 @@ class GateRow:
 
 @dataclass(frozen=True, slots=True)
 class GateText:
-    """What a gate says of `title`: its `line` for a log, and a row a cell. `limit` is the slowdown
-    that fails it, as a share."""
+    """The result of a gate for `title`: its `line` for a log, and one row per cell. `limit` is the
+    slowdown that fails it, as a share."""
 
     title: str
     metric: Metric
@@ -120,11 +120,11 @@ class GateText:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything a reader is shown. `wholes` has every metric for each level as a whole, `costs`
-    what each level as a whole costs, `overall` the tables of each metric that is compared, `key`
-    how tables of changes are read, `made` the sections in their order, `charts` all curves that are
-    not the picture; `about_server` says what the server is if it is no database; `lost` says which
-    other parts could not be made."""
+    """Everything that a report shows. `wholes` has every metric for each level as a whole, `costs`
+    the costs of each. `overall` has the tables of each compared metric. `key` explains
+    tables of changes, `made` has the sections in order, `charts` all curves but the picture.
+    `about_server` describes the server if it is not a database. `lost` lists the parts that could
+    not be made."""
 
     name: str
     question: str
@@ -175,7 +175,7 @@ class Report:
 
     @property
     def missing(self) -> tuple[Shown, ...]:
-        """What stands for parts that could not be made."""
+        """The messages that replace parts that could not be made."""
         made = (one.shown for one in self.made if one.is_missing)
         return (*filter(None, made), *self.lost)
 
@@ -185,15 +185,15 @@ class Report:
         return (*(one.shown for one in self.made if one.shown), *self.lost)
 
     def shown(self, name: str) -> Shown | None:
-        """A section by its name; None if it has nothing to say."""
+        """A section by its name; None if it has no content."""
         return next((one.shown for one in self.made if one.section.name == name), None)
 
     def found(self, name: str) -> Any:
-        """What a section read; None if it read nothing."""
+        """The data that a section read; None if there are none."""
         return next((one.found for one in self.made if one.section.name == name), None)
 
     @property
     def cause(self) -> CauseText | None:
-        """Why the levels differ, if that is told."""
+        """Why the levels differ, if the report explains it."""
         cause, _ = self.found("cause") or (None, None)
         return cause

@@ -1,9 +1,9 @@
-"""What went wrong or needs saying, gathered over its cells. Nothing is averaged away.
+"""Problems and remarks, gathered over their cells. Nothing is averaged away.
 
-Whether an arm was at its steady state is told by each cell's slices in order, over all its repeats.
-One block's slices are noisy; the mean of the same round over all blocks is less so. A server that
-still warms up, or writes its log now and then, does so in every block at about the same time. Few
-slices show no trend by themselves; that the first of them differ, the repeats may show together.
+Each cell's slices in order, over all its repeats, show whether an arm was at its steady state. One
+block's slices are noisy; the mean of the same round over all blocks is less so. A server that still
+warms up, or writes its log now and then, does so in every block at about the same time. Few slices
+show no trend by themselves; the repeats together may show that the first of them differ.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from contend.stats import Steadiness, estimate, look_for_trend
 from contend.store import RunRecord
 
 _COUNTED_HERE = "queries-failed"
-"""Runs warn of their own failed queries; here they are counted over all runs, by their error."""
+"""Runs warn of their own failed queries; this counts them over all runs, by their error."""
 
 
 def warnings_of(
     study: Study, compared: Sequence[Compared], cells: Sequence[CellFigures]
 ) -> tuple[Notice, ...]:
-    """Warnings of the measured runs by code, then what the report itself has to warn of."""
+    """Warnings of the measured runs by code, then those of the report itself."""
     gathered: dict[str, list[tuple[RunRecord, str]]] = defaultdict(list)
     for record in study.measured:
         for warning in record.warnings:
@@ -64,7 +64,7 @@ def warnings_of(
 
 
 def failures_of(study: Study) -> tuple[Notice, ...]:
-    """Runs that failed or were lost, by what their errors say."""
+    """Runs that failed or were lost, by the text of their errors."""
     gathered: dict[tuple[str, str], list[RunRecord]] = defaultdict(list)
     measured = {record.run for record in study.measured}
     for record in study.records:
@@ -73,7 +73,7 @@ def failures_of(study: Study) -> tuple[Notice, ...]:
         error = record.error or {}
         message = str(error.get("message") or "no reason was recorded")
         if error.get("code") is not None and error.get("hint"):
-            # What helps against the server's error.
+            # The remedy for the server's error.
             message += f"; {error['hint']}"
         if record.run in measured:
             message += " (measured at a later attempt)"
@@ -172,7 +172,7 @@ def _lost_repeats(compared: Sequence[Compared], runs: int) -> list[Notice]:
 
 
 APART = 2.0
-"""Repeats of a cell whose speeds are so many times apart did not measure the same thing."""
+"""Repeats of a cell whose speeds differ by this factor did not measure the same thing."""
 
 
 def _repeats_apart(study: Study, cells: Sequence[CellFigures]) -> list[Notice]:
@@ -212,13 +212,13 @@ def _hosts(study: Study, runs: int) -> list[Notice]:
 
 
 def _one_of(messages: Sequence[str]) -> str:
-    """What the runs say, or an example of it where they say it with different figures."""
+    """The text of the runs, or one example if it differs only in its figures."""
     return messages[0] if len(set(messages)) == 1 else f"for example, {messages[0]}"
 
 
 def _cells(study: Study, records: Iterable[RunRecord]) -> tuple[str, ...]:
-    """The cells of some runs in words; all of them are not listed one by one."""
-    # A cell that is the only one has no words, and needs none.
+    """The cells of some runs in words; if it is all cells, they are not listed."""
+    # The only cell has no words, and needs none.
     cells = tuple(dict.fromkeys(filter(None, (cell_phrase(record.cell) for record in records))))
     return ("every cell measured",) if len(cells) == len(study.by_cell) > 1 else cells
 
@@ -230,7 +230,7 @@ _MESSAGES = {
     "none": "its speed changes, and neither settles nor repeats",
 }
 DRIFT_MATTERS = 0.05
-"""A change of speed below this share is not worth a mark: what levels have in common cancels in
+"""A change of speed below this share gets no mark: effects that levels have in common cancel in
 their ratio."""
 
 _EVIDENCE = {
@@ -240,7 +240,7 @@ _EVIDENCE = {
 
 
 def unsteady(study: Study, cells: Sequence[CellFigures]) -> list[Notice]:
-    """The cells that were not steady, by what they were instead."""
+    """The cells that were not steady, by their state."""
     if not study.in_slices:
         return []
     half_width = max(study.experiment.compare.width or 0.0, DRIFT_MATTERS)
@@ -260,12 +260,12 @@ def unsteady(study: Study, cells: Sequence[CellFigures]) -> list[Notice]:
 def first_slices(
     repeats: Sequence[Sequence[RunRecord]], half_width: float, doubt: float
 ) -> Steadiness | None:
-    """What the first third of the slices say against the rest, repeat by repeat; None if that is
-    nothing certain, or too little to matter.
+    """The first third of the slices against the rest, repeat by repeat. None if the difference is
+    uncertain, or too small to matter.
 
     Args:
-        half_width: relative half-width that the experiment is after.
-        doubt: chance of seeing something in a cell that is steady.
+        half_width: relative half-width that the experiment requests.
+        doubt: chance of a false detection in a cell that is steady.
     """
     rises = [one for one in map(_rise, repeats) if one is not None]
     if len(rises) < 2:
@@ -280,8 +280,8 @@ def first_slices(
 
 
 def _rise(runs: Sequence[RunRecord]) -> float | None:
-    """Of the logarithm of the speed, from the first third of a block to the rest, over the blocks
-    of a repeat."""
+    """The rise of the logarithm of the speed, from the first third of a block to the rest, over
+    the blocks of a repeat."""
     rises = []
     for logs in filter(None, map(_logs, runs)):
         head = max(1, len(logs) // 3)
@@ -290,7 +290,7 @@ def _rise(runs: Sequence[RunRecord]) -> float | None:
 
 
 def _logs(run: RunRecord) -> list[float]:
-    """Of the speeds in order; empty if there are few, or a slice had no answer."""
+    """Logarithms of the speeds in order; empty if there are few, or a slice had no answer."""
     speeds = [one["qps"] for one in sorted(run.intervals, key=lambda one: one["index"])]
     return [math.log(one) for one in speeds] if len(speeds) > 2 and min(speeds) > 0 else []
 
@@ -326,7 +326,7 @@ def _notice(study: Study, state: str, found: Sequence[tuple[CellFigures, Steadin
 
 
 def _evidence(cell: CellFigures) -> str:
-    """What a cold cache would show in."""
+    """The figures in which a cold cache would show."""
     seen = [
         f"{significant(cell.figures[name].mean, 2)} {called}"
         for name, called in _EVIDENCE.items()
@@ -383,7 +383,7 @@ def note_text(note: HostNote, compared: int) -> str:
 
 
 def _is_latency(metric: Metric) -> bool:
-    """Of the times in µs those that a client waits for, and not CPU time."""
+    """Whether a metric in µs is a time that a client waits for, and not CPU time."""
     return "_us" in metric.name and "cpu_us" not in metric.name
 
 

@@ -1,7 +1,7 @@
-"""A report is made part by part: an error costs the part in which it is, which says so in a
-sentence, and the other parts stand.
+"""A report is made part by part. An error costs only its own part, which reports it in a sentence;
+the other parts remain.
 
-What every other part needs (the cells, what is compared, the gate) is no such part.
+Data that every other part needs (the cells, the compared metrics, the gate) is not such a part.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ Otherwise = TypeVar("Otherwise")
 
 
 class Parts:
-    """Makes the parts of one report; `missing` has what stands for each that could not be made."""
+    """Makes the parts of one report; `missing` has a message for each that could not be made."""
 
     def __init__(self) -> None:
         self.missing: list[Shown] = []
 
     def make(self, title: str, how: Callable[[], Made], otherwise: Otherwise) -> Made | Otherwise:
-        """What `how` makes; `otherwise` if that fails."""
+        """The result of `how`; `otherwise` if that fails."""
         try:
             return how()
-        except Exception as error:  # Whatever it is, it is of this part alone.
+        except Exception as error:  # Any error affects this part alone.
             self.missing.append(Shown(title, missing_text(error)))
             return otherwise
 

@@ -1,4 +1,4 @@
-"""One level against the baseline, said in one sentence: the widest range of the load first.
+"""One level against the baseline in one sentence: the widest range of the load first.
 
 From 8 connections on, multi-row inserts make 34 % (±12) more new orders a minute than a
 statement for each row; at 1 connection it is not certain.
@@ -14,7 +14,7 @@ from contend.spec import Level, Roles
 
 
 def claim_sentence(naming: Naming, compared: Compared, level: Level) -> Said:
-    """What is certain of a level by a metric, or that nothing is; without its full stop."""
+    """The certain results of a level by a metric, or that there are none; without its full stop."""
     whole = next((one for one in compared.wholes if one.level == level), None)
     if whole is None:
         return Said("{} was not measured beside the baseline yet", as_sentence(naming.noun(level)))
@@ -64,7 +64,7 @@ def _first(naming: Naming, one: Finding, level: Level) -> Said:
 
 
 def _subject(naming: Naming, level: Level) -> tuple[Said, bool]:
-    """What makes the difference, and whether it is plural."""
+    """The cause of the difference, and whether it is plural."""
     change = naming.change(level)
     return (change, False) if change else (naming.noun(level), naming.is_plural(level))
 
@@ -100,7 +100,7 @@ def amount_of(one: Finding, *, with_noun: bool = True) -> Said:
 
 
 def _uncertain(naming: Naming, metric: Metric, level: Level, whole: Finding) -> Said:
-    """Nothing is decided, or nothing can be."""
+    """Nothing is decided, or a decision is impossible."""
     subject, plural = _subject(naming, level)
     beside = "" if naming.change(level) else Said(" compared with {}", naming.baseline)
     place = place_of(naming.roles, whole)
@@ -139,8 +139,7 @@ def _counted(naming: Naming, compared: Compared, claims: Claims, level: Level) -
 
 
 def _contrary(roles: Roles, compared: Compared, claims: Claims, level: Level) -> list[Said]:
-    """What is certain of the contrary of all that the sentence says: tables, or else how many
-    cells."""
+    """The certain results contrary to the whole sentence: tables, or else the number of cells."""
     metric, said = compared.metric, {one.tone for one in claims.findings}
     found = []
     for tone, verdict in (("better", metric.better), ("worse", metric.worse)):

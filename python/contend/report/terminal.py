@@ -1,7 +1,7 @@
 """The report in a terminal: 80 columns are enough, and colour only repeats what marks say.
 
-In short it is the answer: what was measured, the sentence, what bears on how it is read, the
-changes by the metric that decides, every metric over all cells, and the cause. `full` has it all.
+The short form is the answer: the subject, the sentence, the remarks that affect its reading, the
+changes by the metric that decides, every metric over all cells, the cause. `full` has everything.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _GAP = 2
 _NAME_WIDTH = 44
 
 _WARNED, _EXPLAINED = 4, 3
-"""Lines, in short: of what bears on how the answer is read, and of a section with its title."""
+"""Number of lines in the short form: of remarks on the answer, and of a section with its title."""
 
 _OF_HOST = ("host-", "io-", "memory-", "noisy-", "throttled", "files-")
-"""Warnings of the host come after those of what was measured."""
+"""Warnings of the host come after those of the measurements."""
 
 
 def render(report: Report, console: Console, *, full: bool = False) -> None:
@@ -54,8 +54,8 @@ def render(report: Report, console: Console, *, full: bool = False) -> None:
         try:
             part()
         except OSError:
-            raise  # Of the terminal, and of no part.
-        except Exception as error:  # Whatever it is, it is of this part alone.
+            raise  # From the terminal, not from a part.
+        except Exception as error:  # Any error affects this part alone.
             out.line(missing_text(error))
 
 
@@ -140,7 +140,7 @@ class _Out:
         self.line(text, "bold")
 
     def brief(self, shown: Shown) -> None:
-        """The title, and as many whole sentences as there is room for."""
+        """The title, and as many whole sentences as fit."""
         self.head(shown.title)
         first, *others = re.split(r"(?<=[.!?]) (?=[A-Z])", shown.lead)
         for sentence in others:
@@ -280,7 +280,7 @@ def _answer(report: Report, out: _Out) -> None:
 
 
 def _warned(report: Report, out: _Out) -> None:
-    """What bears most on how the answer is read, a line each."""
+    """The remarks that matter most for reading the answer, one per line."""
     notes = [one for one in report.host_notes if not one.ignored]
     most = sorted(report.warnings, key=lambda one: (one.code.startswith(_OF_HOST), -one.runs))
     said = [
@@ -304,8 +304,8 @@ def _host(report: Report, out: _Out) -> None:
 
 
 def _changes(report: Report, out: _Out, *, full: bool) -> None:
-    """Along the load, as a whole by every metric, then place by place, metric by metric; in short
-    the first table of the metric that decides, and the whole."""
+    """Along the load, as a whole by every metric, then place by place, metric by metric. The short
+    form has the first table of the metric that decides, and the whole."""
     for at, (compared, overall) in enumerate(zip(report.compared, report.overall, strict=True)):
         if not compared.comparisons or (at and not full):
             continue

@@ -1,5 +1,5 @@
-"""Why the levels differ, in words: the cause that the experiment names, and what became of the
-difference under treatments (the run folder in the run folder)."""
+"""Why the levels differ, in words: the cause that the experiment names, and the difference that
+remained under treatments (the run folder in the run folder)."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ from contend.why.tried import (
 def cause_of(
     study: Study, naming: Naming, compared: Compared
 ) -> tuple[CauseText | None, Shown | None]:
-    """Why, if there is a difference that is certain; else what a cause would go by. A cause from a
-    newer contend is no reason to fail."""
+    """Why, if a difference is certain; else the evidence that a cause would use. An unknown cause,
+    from a newer contend, does not cause a failure."""
     candidate = STUDIES.get(study.experiment.explain or "")
     if candidate is None or candidate.look is None:
         return None, None
@@ -123,7 +123,7 @@ class Writer:
     level_name: Callable[[Level], str]
 
     def say(self, words: str, /, **places: Place) -> Said:
-        """As of `contend.why.explain.SentenceWriter`."""
+        """See `contend.why.explain.SentenceWriter`."""
         for name, one in places.items():
             if not isinstance(one, Figure | Finding | Given | str):
                 raise TypeError(
@@ -220,7 +220,7 @@ _FIGURES: dict[str, Callable[[Estimate], str]] = {
 
 
 def why_of(folder: RunFolder) -> tuple[WhyFacts, DifferenceTried | None] | None:
-    """What was to be tried, and what came of it; None if nothing was tried of this run."""
+    """The planned treatments and their results; None if nothing was tried for this run."""
     try:
         with RunFolder.open(folder.path / WITHIN) as inner:
             study = study_of(inner, percentiles=False)
@@ -231,7 +231,7 @@ def why_of(folder: RunFolder) -> tuple[WhyFacts, DifferenceTried | None] | None:
 
 
 def why_section(folder: RunFolder) -> Shown | None:
-    """The sentence, and a table of what was tried and what was not."""
+    """The sentence, and a table of the tried and untried candidates."""
     found = why_of(folder)
     if found is None:
         return None
@@ -257,7 +257,7 @@ def why_section(folder: RunFolder) -> Shown | None:
 
 
 def sentence_of(tried: DifferenceTried | None) -> str:
-    """What was found, in a sentence with its evidence."""
+    """The result, in a sentence with its evidence."""
     if tried is None:
         return "The cause is unknown: nothing was measured yet."
     if not tried.candidates and (over := why_decided(tried)) is not None:

@@ -1,8 +1,8 @@
 """Where a series changed for certain, and what else changed there.
 
 A search proposes places; the finding across a place decides: Welch's interval, the runs as units.
-Places are chosen with the series in sight, so the findings of a page share its chance of a false
-claim among all places of all series at which a change could be told (Bonferroni).
+Places are chosen with the series in sight. So the findings of a page share its chance of a false
+claim among all places of all series at which a change could be reported (Bonferroni).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ NEAR = 2
 """Runs by which change points of one break may lie apart: a search is off by one or two."""
 
 MOVED_MIN = 0.1
-"""Relative change of the distance between the CPUs that is told; looks differ by some percent."""
+"""Minimum reported relative change of the CPU distance; passes differ by some percent."""
 
 FAMILY = Family("history", 0.95, 0.95)
-"""All series of a page, at all places at which a change could be told."""
+"""All series of a page, at all places at which a change could be reported."""
 
 _ORDER: tuple[Origin, ...] = ("server", "experiment", "contend", "host")
 
@@ -46,7 +46,7 @@ class ChangePoint:
     series: its place among the series. `at`: the first point after the change, in the series.
     first, last: the points on both sides: from `first` up to `at`, and from there up to `last`,
         which is left out.
-    finding: what lies after it over what lies before; None if either side has too few runs.
+    finding: the part after it over the part before; None if either side has too few runs.
     """
 
     series: int
@@ -66,11 +66,11 @@ class ChangePoint:
 
 
 def split(values: Sequence[float], least: int) -> list[int]:
-    """The first value of each segment but the first, of the segments of `least` values or more
-    whose means explain most of the scatter (least squares, a price for each change).
+    """The first value of each segment but the first. The segments have `least` values or more, and
+    their means explain most of the scatter (least squares, a price for each change).
 
     The scatter of a value itself comes from the differences of neighbours, which steps hardly
-    touch.
+    affect.
     """
     x = np.asarray(values, dtype=float)
     n = len(x)
@@ -113,8 +113,8 @@ def change_points(series: Sequence[Series], margin: float) -> list[ChangePoint]:
 
 
 def enough_a_side(values: Sequence[float], places: Sequence[int]) -> list[int]:
-    """The places that leave RUNS_A_SIDE values between any two and at both ends: of those that are
-    too near to one another the weakest goes first, so that an outlier does not hide a step."""
+    """The places that leave RUNS_A_SIDE values between any two and at both ends. If places are too
+    close, the weakest is dropped first, so that an outlier does not hide a step."""
     kept = [at for at in places if RUNS_A_SIDE <= at <= len(values) - RUNS_A_SIDE]
     while near := {at for pair in pairwise(kept) if pair[1] - pair[0] < RUNS_A_SIDE for at in pair}:
         explained = {
@@ -131,7 +131,7 @@ def enough_a_side(values: Sequence[float], places: Sequence[int]) -> list[int]:
 def after_over_before(
     series: Series, before: Sequence[float], after: Sequence[float], members: int, margin: float
 ) -> Finding:
-    """What lies after a run over what lies before it; `members` findings hold together."""
+    """The part after a run over the part before it; `members` findings hold together."""
     change = welch(after, before, margin=margin, confidence=1 - (1 - FAMILY.confidence) / members)
     place = dict(series.cell)
     contrast = Contrast("runs", series.metric, place, "after", "before", FAMILY, units="runs")
@@ -154,12 +154,12 @@ class Altered:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """What changed at one run.
+    """The changes at one run.
 
     run: the first after it. `points`: of the series that are certain to have changed there.
-    altered: what else changed, in the order in which it is told.
+    altered: the other changes, in the order of the report.
     moved: how the distance of the host's CPUs changed, in ns, if that is certain by itself;
-        `known` if it was looked at on both sides.
+        `known` if it was measured on both sides.
     """
 
     run: int
@@ -170,7 +170,7 @@ class Break:
 
     @property
     def of_host(self) -> bool:
-        """Whether the host is another, or is in another state."""
+        """Whether the host, or its state, is different."""
         return self.moved is not None or any(one.origin == "host" for one in self.altered)
 
     @property
@@ -203,7 +203,7 @@ def _size(point: ChangePoint) -> float:
 
 
 def altered_between(before: Sequence[PastRun], after: Sequence[PastRun]) -> list[Altered]:
-    """What was one thing in all runs before, and another in all runs after: the server first."""
+    """Conditions with one value in all runs before and a different one after: the server first."""
     found = []
     for name in dict.fromkeys(name for run in (*before, *after) for name in run.conditions):
         one, other = _only(before, name), _only(after, name)
@@ -217,7 +217,7 @@ def altered_between(before: Sequence[PastRun], after: Sequence[PastRun]) -> list
 
 
 def _only(runs: Sequence[PastRun], name: str) -> tuple[Any] | None:
-    """The value that all of them have, which may be that there is none; None if they differ."""
+    """The value that all of them have, which may be "none"; None if they differ."""
     values = [(one := run.conditions.get(name)) and one.value for run in runs]
     return (values[0],) if values and all(one == values[0] for one in values) else None
 

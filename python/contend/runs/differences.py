@@ -1,5 +1,5 @@
-"""What is other about two run folders, the dearest first as far as that was measured beside their
-runs; what was not measured after it, what bears on a verdict first."""
+"""The differences between two run folders. Those with a cost measured near their runs come first,
+the most costly on top; then the others, those that affect a verdict first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DifferenceRow:
     """One thing that differs.
 
     about: doctor, server, variable, host, experiment, contend; measured, if no setting explains it.
-    cost: what was measured of it on both, in words; empty if nothing was.
+    cost: its measured cost on both, in words; empty if it was not measured.
     """
 
     about: str
@@ -35,7 +35,7 @@ class DifferenceRow:
 
 
 def differences_between(one: Study, other: Study) -> tuple[DifferenceRow, ...]:
-    """Of the first sessions of two folders."""
+    """The differences between the first sessions of two folders."""
     measured = [measured_beside(study.measured) for study in (one, other)]
     found = [
         (cost_between(measure, *measured), measure, row)

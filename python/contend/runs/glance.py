@@ -1,8 +1,8 @@
-"""What a list says of a run folder, without reading what was measured.
+"""The entry of a run folder in a list, made without reading the measurements.
 
-Opening a folder checks the whole of its file, which a list of a thousand cannot wait for. Here one
-connection asks for a few values, and of a file that has not changed since nothing is asked again.
-What cannot be read is listed with the reason.
+Opening a folder checks the whole of its file, which takes too long for a list of a thousand. Here
+one connection reads a few values; a file that has not changed since is not read again.
+An unreadable folder is listed with the reason.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from contend.store.folder import LOCK_NAME
 class Glance:
     """A run folder in a list.
 
-    state: complete, under way, unfinished, or unreadable; `why` says what is wrong with the last.
+    state: complete, under way, unfinished, or unreadable; `why` gives the problem of the last.
     began: when it was made, ISO 8601 in UTC.
     planned, measured: runs.
     """
@@ -47,7 +47,7 @@ _ASKED = """SELECT
 
 
 def glance(path: Path) -> Glance:
-    """Look at one run folder; never raises for what is in it."""
+    """Look at one run folder; its content never raises an error."""
     return _with_lock(_read(path))
 
 
@@ -80,22 +80,22 @@ def _unreadable(path: Path, why: str) -> Glance:
 
 
 def _with_lock(one: Glance) -> Glance:
-    """Whether a lab writes to it is no matter of its file."""
+    """Whether a lab writes to it, which its file does not show."""
     if one.why or not is_locked(one.path / LOCK_NAME):
         return one
     return replace(one, state="under way")
 
 
 Kept = dict[str, tuple[tuple[int, int, int], Glance]]
-"""By the name of the folder what was read of its file, and the file's inode, size, and time of its
-last change in ns: each commit changes one of them."""
+"""By folder name, the entry read from its file, and the file's inode, size, and time of its last
+change in ns. Each commit changes one of them."""
 
 
 def glances(folder: Path, kept: Kept | None = None) -> list[Glance]:
-    """All run folders that lie in a folder, the newest first; what cannot be read at the end.
+    """All run folders in a folder, the newest first; unreadable ones at the end.
 
     Args:
-        kept: what an earlier call read; it is brought up to date.
+        kept: the result of an earlier call, which is updated.
 
     Raises:
         OSError: the folder cannot be listed.

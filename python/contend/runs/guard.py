@@ -1,9 +1,9 @@
-"""Who may ask: whoever has the token, of a page that is on this host, and only to read.
+"""Access rules: a request needs the token, comes to a page on this host, and can only read.
 
-A page on loopback can be asked by every user of the host, and by every web site that the user's
-browser has open. So a request needs the token (given once in the address, then a cookie), and its
+Every user of the host can send requests to a page on loopback, and so can every web site open in
+the user's browser. So a request needs the token (given once in the address, then a cookie). Its
 Host header must be loopback's own: a name that a foreign site points at 127.0.0.1 is refused before
-anything is read. What is refused learns nothing but that.
+anything is read. A refused request learns only that it was refused.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from contend.runs.series import PastRun, Series, read_runs, series_of
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Runs of one experiment over time. `notices` say what was left out, and why."""
+    """Runs of one experiment over time. `notices` list what is left out, and why."""
 
     experiment: str
     question: str
@@ -25,7 +25,7 @@ class History:
 
     @property
     def can_tell(self) -> bool:
-        """Whether any series has enough runs for a change to be told."""
+        """Whether any series has enough runs to report a change."""
         return any(one.places for one in self.series)
 
 
@@ -37,7 +37,7 @@ def build(
     Args:
         names: run folders, or folders of run folders.
         experiment: which one, if there are several.
-        metrics: what has a series; without them, what the last run compares first.
+        metrics: those with a series; without them, the first one that the last run compares.
 
     Raises:
         RequestError: the folders are not runs of one experiment, or fewer than two.

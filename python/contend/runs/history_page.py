@@ -21,11 +21,11 @@ from contend.sections.model import Chart
 from contend.sections.words import significant, slug
 
 CHARTS_MAX = 12
-"""Drawn, those that changed first: each takes a tenth of a second."""
+"""Maximum number of drawn series, the changed ones first: each takes a tenth of a second."""
 
 
 def write(history: History, path: Path) -> str:
-    """Write the page; what its writer should be told, empty if the page has its charts."""
+    """Write the page. Returns a message for the user, empty if the page has its charts."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_output(path, render(history))
     return "" if images.can_draw() else images.WITHOUT_CHARTS

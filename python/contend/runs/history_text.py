@@ -70,7 +70,7 @@ def value_text(one: Series, logs: Sequence[float]) -> str:
 
 
 def latest_text(one: Series) -> str:
-    """What the last run says, with its own interval."""
+    """The value of the last run, with its own interval."""
     last = one.points[-1]
     bounds = (last.log, last.log - last.half, last.log + last.half)
     mean, low, high = (math.exp(bound) if bound < _LARGE else math.inf for bound in bounds)
@@ -87,7 +87,7 @@ def _value(one: Series, found: Estimate) -> str:
 
 
 def point_text(history: History, point: ChangePoint) -> str:
-    """A change that is told: the series, both sides, and the change with its interval."""
+    """A reported change: the series, both sides, and the change with its interval."""
     one = history.series[point.series]
     assert point.finding is not None
     change = point.finding.change
@@ -103,7 +103,7 @@ def point_text(history: History, point: ChangePoint) -> str:
 
 
 def open_text(history: History, point: ChangePoint) -> str:
-    """One that is not told, and why."""
+    """A change that is not reported, and why."""
     one = history.series[point.series]
     head = f"{series_name(history, one)}, from {history.runs[one.points[point.at].run].name} on"
     before, after = point.runs_a_side
@@ -124,7 +124,7 @@ def when(began: str) -> str:
 
 
 def altered_lines(one: Break) -> list[str]:
-    """What else changed, a line each: `the server: version 10.11.14 → 11.4.2`."""
+    """The other changes, one per line: `the server: version 10.11.14 → 11.4.2`."""
     lines = [
         f"{_NAMES[each.origin]}: {each.name} {each.before} → {each.after}" for each in one.altered
     ]
@@ -135,7 +135,7 @@ def altered_lines(one: Break) -> list[str]:
 
 
 def blame_text(one: Break) -> str:
-    """Whose change it is, as far as that can be told."""
+    """The cause of the change, host or other, if it is known."""
     if one.of_host:
         return BOTH if one.of_other else HOST_ONLY
     if not one.of_other:
@@ -158,7 +158,7 @@ def lead_text(history: History) -> str:
 
 
 def basis_text(history: History) -> str:
-    """What the changes rest on; empty if none could be told."""
+    """The basis of the changes; empty if none could be reported."""
     if not history.can_tell:
         return ""
     places = sum(one.places for one in history.series)
@@ -180,8 +180,8 @@ def hosts_text(history: History) -> str:
 
 
 def lines_of(history: History, width: int = _WIDTH, *, full: bool = False) -> Iterator[str]:
-    """For a terminal: the answer, each break with what else changed, what is not certain, and the
-    series."""
+    """For a terminal: the answer, each break with the other changes there, the inconclusive
+    changes, and the series."""
     width = min(width, _WIDTH)
     shown = None if full else _SHOWN
     head = f"{when(history.runs[0].began)} to {when(history.runs[-1].began)}"

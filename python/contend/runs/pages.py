@@ -1,5 +1,5 @@
 """One local page over a folder of runs: a list, each report, two side by side, one experiment over
-time, the progress of a run under way. Nothing here writes: each answer is read off the store.
+time, the progress of a run under way. Nothing here writes: each answer comes from the store.
 
     serve(Path("contend-runs"), 0, print)     # loopback, any free port, a token in the address
 
@@ -36,11 +36,11 @@ LOOPBACK = "127.0.0.1"
 
 
 class NotServed(ContendError):
-    """What was asked for is not in the folder, or the folder is not there any more."""
+    """The requested run or page is not in the folder, or the folder is gone."""
 
 
 def serve(folder: Path, port: int, say: Callable[[str], object]) -> None:
-    """Serve until interrupted; the address, with its token, is said when it can be asked.
+    """Serve until interrupted; prints the address, with its token, when it accepts requests.
 
     Raises:
         RequestError: the folder is none, or the port is in use.
@@ -83,7 +83,7 @@ def _listening(port: int) -> socket.socket:
 
 
 def application(folder: Path, token: str, port: int) -> App:
-    """The whole of it, for a server that listens at `port` of loopback."""
+    """The whole application, for a server that listens at `port` of loopback."""
 
     kept: Kept = {}
 
@@ -166,7 +166,7 @@ def _listed(folder: Path, kept: Kept) -> list[Glance]:
 
 
 def _run(folder: Path, name: str) -> Path:
-    """A run folder by the name that the list has; no path is ever made of what was asked."""
+    """A run folder by its name in the list; a request never becomes a path."""
     try:
         found = {child.name: child for child in folder.iterdir()}.get(name)
     except OSError:

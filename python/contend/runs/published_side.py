@@ -1,7 +1,7 @@
 """Published figures as a side of a comparison: ours with its interval, theirs as a bare number.
 
-A publication is a single run of another machine without an interval, so there is no verdict: what
-is told is whether its number lies within our interval, above it or below.
+A publication is a single run of another machine without an interval, so there is no verdict. The
+report says whether its number lies within our interval, above it or below.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PREFIX = "published:"
 
 @dataclass(frozen=True, slots=True)
 class PublishedCell:
-    """One cell: ours in words, theirs in words, and where theirs lies.
+    """One cell: ours in words, theirs in words, and the position of theirs.
 
     low, high: our interval; `value` theirs: percent of a gain, or the figure.
     """
@@ -54,7 +54,7 @@ class PublishedSide:
 
 
 def published_side(study: Study, name: str) -> PublishedSide:
-    """Figures that the experiment of a run brings with it, beside that run.
+    """The published figures that a run's experiment contains, compared with that run.
 
     Raises:
         RequestError: it has none of this name, or none of a cell that was measured.
@@ -115,7 +115,7 @@ def _figures(study: Study, published: Published, metric: Metric) -> Iterator[Pub
 
 
 def _published(study: Study, published: Published) -> Iterator[tuple[Mapping[str, Level], float]]:
-    """Our cells of which there is a number."""
+    """Our cells that have a published number."""
     for cell in cells(study.experiment):
         rest = {path: level for path, level in cell.items() if path != published.columns_path}
         if len(rest) == len(cell):

@@ -1,9 +1,9 @@
-"""The past runs of an experiment: their folders found, read and put in the order of time, and the
-series that they make, run by run: what each level gains in each cell and over all of them, and how
-much there is of the metric in each cell.
+"""The past runs of an experiment and the series that they make. Their folders are found, read and
+sorted by time. The series have, run by run, the gain of each level in each cell and over all of
+them, and the metric's figure in each cell.
 
-A folder that is named is read or refused. One that is found inside a named folder is left out if
-it cannot be read, or is not of the experiment, and that is told.
+A named folder is read or refused. One that is found inside a named folder is left out, and
+reported, if it cannot be read or is not of the experiment.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class PastRun:
     """One run folder of a history.
 
     began: when its first measured run began, ISO 8601 in UTC.
-    conditions: what it was made with, by name (`server:version`).
-    distance: ln of the nanoseconds in which a line of cache goes over between its host's CPUs,
-        mean of all looks; None if nobody looked.
+    conditions: those of the run, by name (`server:version`).
+    distance: ln of the nanoseconds in which a cache line goes over between its host's CPUs,
+        mean of all measurements; None if there are none.
     state: near or far if all blocks were, changed if there were both; empty if it is not known.
     """
 
@@ -56,11 +56,11 @@ def folders_of(name: str) -> list[Path]:
 def read_runs(
     names: Sequence[str], experiment: str | None = None, metrics: Sequence[str] = ()
 ) -> tuple[list[PastRun], list[str]]:
-    """The runs, the oldest first, and what was left out.
+    """The runs, the oldest first, and what is left out.
 
     Args:
         names: run folders, folders of run folders, or names under ./contend-runs.
-        experiment: the name of the one that is wanted, if there are several.
+        experiment: the name of the wanted one, if there are several.
 
     Raises:
         RequestError: there are fewer than two runs, or they are of different experiments.
@@ -156,8 +156,8 @@ def _refuse_several(runs: Sequence[PastRun]) -> None:
 
 
 def _each_once(runs: Sequence[PastRun], notices: list[str]) -> list[PastRun]:
-    """Without the copies of a run: what began in the same millisecond and is as long is the
-    same."""
+    """Without the copies of a run: two that began in the same millisecond and are equally long
+    are the same."""
     kept: dict[tuple[str, int], PastRun] = {}
     for run in runs:
         first = kept.setdefault((run.began, len(run.study.measured)), run)
@@ -193,18 +193,18 @@ def _too_few(
 
 
 RUNS_A_SIDE = 8
-"""Runs on each side of a change, below which nothing is told of it."""
+"""Runs needed on each side of a change to report it."""
 
 Kind = Literal["gain", "figure"]
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesPoint:
-    """What one run says of a series.
+    """The value of one run in a series.
 
     run: its place among the runs, counted from 0.
-    log: ln of the gain or of the figure, mean of its repeats; `half` of its own 95 % interval in
-        logarithms, inf if `n` repeats give none.
+    log: ln of the gain or of the figure, mean of its repeats. `half` is half of its own 95 %
+        interval in logarithms, inf if `n` repeats give none.
     """
 
     run: int
@@ -231,12 +231,12 @@ class Series:
 
     @property
     def places(self) -> int:
-        """How many of its runs could be the first after a change that is told."""
+        """How many of its runs could be the first after a reported change."""
         return max(0, len(self.points) - 2 * RUNS_A_SIDE + 1)
 
 
 Value = tuple[Kind, Mapping[str, Level], Level | None, Sequence[float]]
-"""Of one run: kind, cell and level of a series, and logarithms, one a repeat."""
+"""A run's value: kind, cell and level of a series, and logarithms, one per repeat."""
 
 
 def series_of(runs: Sequence[PastRun], metric: Metric) -> list[Series]:
@@ -270,7 +270,7 @@ def _values(study: Study, metric: Metric, common: set[CellKey]) -> Iterator[Valu
         shared = [one for one, cell in contexts.items() if cell_key(cell) in common]
         for at, level in enumerate(table.levels):
             if len(contexts) > 1 and shared:
-                # A repeat that lacks a cell would say something else of the mean.
+                # A repeat without one of the cells would shift the mean.
                 yield "gain", {}, level, np.mean(table.d[:, shared, at], axis=1).tolist()
             for context, cell in contexts.items():
                 yield "gain", cell, level, table.d[:, context, at].tolist()

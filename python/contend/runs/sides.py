@@ -1,10 +1,10 @@
-"""Run folders beside one another: two hosts, two versions, two days.
+"""Run folders compared with each other: two hosts, two versions, two days.
 
 Each side is one run of an experiment or several of them, its sessions. Cells that all sides have
-are compared with the first side's; by the gains over the baseline if all sides share one, since
-what a host and an hour do to both levels is not in those, else by the figures themselves. With two
-sessions a side or more, the session is the unit and its scatter is in the interval. With one, what
-sessions of its host differ by must be known from earlier ones, or nothing is decided.
+are compared with the first side's. If all sides share a baseline, the gains over it are compared,
+since the effect of a host and an hour on both levels cancels in them; else the figures themselves.
+With two sessions a side or more, the session is the unit and its scatter is in the interval. With
+one, the spread of its host's sessions must be known from earlier ones, or nothing is decided.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class SidesCompared:
     by_gains: whether gains over the baseline are compared, and not the figures.
     cells: those that all sides have, in the order of the first.
     findings: by the name of a side, cell by cell; None where a side has fewer than two units.
-    left_out: what could not be compared, in words.
+    left_out: data that could not be compared, in words.
     """
 
     metric: Metric
@@ -95,7 +95,7 @@ def _study(path: Path, metrics: tuple[str, ...]) -> Study:
 
 
 def refuse_twice(named: Iterable[tuple[str, Study]]) -> None:
-    """Raises RequestError if two of them are one run: beside itself nothing differs."""
+    """Raises RequestError if two of them are one run, which cannot differ from itself."""
     seen: dict[tuple[str, str], str] = {}
     for name, study in named:
         began = study.measured[0].started_at if study.measured else ""
@@ -168,7 +168,7 @@ def _share_a_baseline(studies: Sequence[Study]) -> bool:
 
 
 def _values_of(side: RunSide, metric: Metric, *, by_gains: bool) -> Values:
-    """What each cell has that all sessions of the side have."""
+    """The data of each cell that all sessions of the side have."""
     found: Values = {}
     for study in side.studies:
         for cell, logs in (_gains if by_gains else _figures)(study, metric):
@@ -201,7 +201,7 @@ def _units(
     study = side.studies[0]
     earlier = None
     roles = study.roles
-    # What is known of earlier sessions is of the level as a whole; that of one cell is it.
+    # Earlier sessions are known for the level as a whole; with one cell, that is the cell.
     is_whole = len(roles.table_contexts()) * len(roles.column_levels) == 1
     if by_gains and roles.compared is not None and is_whole:
         earlier = sessions_before(study, metric, cell[roles.compared.path])

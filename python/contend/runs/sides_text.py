@@ -1,4 +1,4 @@
-"""Run folders beside one another, in words: the sentence, the table of cells, what differs; in the
+"""Compared run folders, in words: the sentence, the table of cells, the differences. For the
 terminal, as JSON and as one page that fetches nothing."""
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _FEW = 3
 _NOT_MEASURED = "What these cost was not measured"
 
 Row = tuple[str, Finding | None]
-"""A cell in words, and what was found there; None where a side has fewer than two units."""
+"""A cell in words, and its finding; None where a side has fewer than two units."""
 
 
 @dataclass(frozen=True, slots=True)
 class SideTable:
-    """One side over the first: what is said of it, a row a cell, and what else differs."""
+    """One side over the first: its sentence, one row per cell, and the other differences."""
 
     name: str
     sentence: str
@@ -67,7 +67,7 @@ def report_of_sides(
     *,
     limit: float | None = None,
 ) -> SidesReport:
-    """Sides over the first of them, which may stand alone beside published figures.
+    """Sides over the first of them, which may be compared with published figures alone.
 
     Args:
         limit: the slowdown that fails the gate, as a share; None if there is no gate.
@@ -134,7 +134,7 @@ def _sentence(
 
 
 def _turn(name: str, first: str, rows: Sequence[Row]) -> str:
-    """Where the order turns along the cells: by what is certain, else by the estimates."""
+    """Where the order reverses along the cells: by the certain results, else by the estimates."""
     found = [(place, one) for place, one in rows if one is not None]
     signs = [(place, one.change.ratio > 1) for place, one in found if one.is_certain]
     how = ""
@@ -153,7 +153,7 @@ def _turn(name: str, first: str, rows: Sequence[Row]) -> str:
 
 
 def _carries(tables: Sequence[SideTable], *, by_gains: bool) -> str:
-    """What was not interleaved, and what that means."""
+    """The sides that were not interleaved, and the consequence."""
     hosts = any(one.about == "host" for table in tables for one in table.differences)
     of = "their hosts and of their hours" if hosts else "their hours"
     if by_gains:
@@ -218,7 +218,7 @@ def lines_of_sides(report: SidesReport) -> Iterator[str]:
 
 
 def _difference_lines(differences: Sequence[DifferenceRow]) -> Iterator[str]:
-    """What was measured first; over the others it stands that they were not."""
+    """The measured differences first; a heading marks the others as not measured."""
     cheap = [one for one in differences if not one.is_measured]
     for one in differences:
         if one.is_measured:

@@ -1,8 +1,8 @@
-"""The kinds of workload beside one another, if that is a factor: the gains of each at the same
-place, and what the later kinds gain over the first.
+"""The kinds of workload compared with each other, if they are a factor. It has the gains of each at
+the same place, and the gains of the later kinds over the first.
 
-A difference is the ratio of two gains, repeat by repeat, in a table of its own: its intervals hold
-together as those of the gains do.
+A difference is the ratio of two gains, repeat by repeat, in its own table. Its intervals hold
+together, like those of the gains.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KIND = "workload.kind"
 
 @dataclass(frozen=True, slots=True)
 class BesideRow:
-    """Gains of one kind of workload, column by column, or what one kind gains over another."""
+    """Gains of one kind of workload, column by column, or its extra gain over another."""
 
     label: str
     gains: tuple[Finding | None, ...]

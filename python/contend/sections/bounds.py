@@ -1,4 +1,4 @@
-"""What the CPUs did where the gain is most certain: does the machine bound it?"""
+"""The use of the CPUs where the gain is most certain: does the machine limit it?"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FULL = 0.95
 """Share of the CPUs in use from which a machine counts as full."""
 
 _OF_THEIR_OWN = 0.85
-"""Of the speed that one CPU has alone; with less they do not have a core each."""
+"""Share of the speed of one CPU alone; with less, the CPUs do not have a core each."""
 
 
 _TITLE = "What the machine allows"
@@ -42,9 +42,9 @@ def bounds_of(
     *,
     cause_told: bool,
 ) -> tuple[Said, ...]:
-    """Where a gain of throughput, or of the time for the work, is certain: what it was bound by
-    there. If no cause is told either: what bounds the server where it does most. Nothing if the
-    CPUs were not measured."""
+    """What limits the server where a gain of throughput, or of the time for the work, is certain.
+    If the report explains no cause either: what limits it at its highest throughput. Nothing if
+    the CPUs were not measured."""
     cpus = cpu_count(study.meta.facts)
     best = surest(comparisons)
     if cpus is None or study.metrics[0].name not in (THROUGHPUT, EVENTS, SECONDS):
@@ -88,7 +88,7 @@ def bounds_of(
 
 
 def _is_full(busy: Estimate, cpus: float) -> bool | None:
-    """Whether all CPUs were busy; None if the repeats do not tell it from some idle time."""
+    """Whether all CPUs were busy; None if the repeats cannot exclude some idle time."""
     if busy.low >= _FULL * cpus:
         return True
     return False if busy.high < _FULL * cpus else None
@@ -116,7 +116,7 @@ def is_full_at(
 
 
 def _of_the_server(study: Study, panels: Sequence[Panel], cpus: float) -> tuple[Said, ...]:
-    """What the CPUs did in the cell in which most queries were answered."""
+    """The use of the CPUs in the cell with the most queries answered."""
     found = []
     for panel in panels:
         speeds, busy = panel.metric(THROUGHPUT), panel.metric("cpus_busy")
@@ -161,7 +161,7 @@ def _verdict(used: Estimate, cpus: float) -> Said:
 
 
 def _together(study: Study, cpus: float) -> list[Said]:
-    """What the CPUs are worth if they are no cores of their own."""
+    """The speed of the CPUs together if they do not have a core each."""
     together = fact(study.meta.facts, "cpu.together")
     if not isinstance(together, int | float) or together >= _OF_THEIR_OWN * cpus:
         return []

@@ -1,7 +1,6 @@
 """Where the time of a query goes, cell by cell: from the response time through its parts to the
-remainder, what differs from the baseline, and what the look at the threads of the server did.
-
-Half of the rounds of the look are without it, on the same servers and connections.
+remainder. It also has the differences from the baseline, and the effect of the diagnostic pass on
+the server. Half of its rounds are without samples, on the same servers and connections.
 """
 
 from __future__ import annotations
@@ -58,20 +57,20 @@ if TYPE_CHECKING:
 BUDGET = "budget"
 
 ROUNDS = 1 + 16
-"""Of all but the first, which may be slow, half are looked at: four groups of two with a look
-between two without one."""
+"""The first may be slow. Half of the others have the diagnostic pass: four groups of two with it
+between two without."""
 
 SLICE_S = 0.4
 SETTLE_S = 0.1
 """Longer than those of a comparison: the threads are counted at both ends of a slice."""
 
 THREAD_S, SLICE_MOST_S = 0.0039, 2.0
-"""A slice has so much for each connection, and no more in all: to read the time of a thread at both
-ends costs 4 us of CPU, which is a tenth of a percent of it."""
+"""Slice time per connection, and its maximum. Reading the time of a thread at both ends costs 4 us
+of CPU, which is a tenth of a percent of it."""
 
 READS_PER_S = 250
-"""Looks at a thread, fewer a second in longer slices: about 760 in a cell, by which a tenth of the
-response time is known to 2.1 points."""
+"""Samples of threads, fewer per second in longer slices. About 760 in a cell give a tenth of the
+response time to 2.1 points."""
 
 
 def look_at_threads(block: BlockToLookAt) -> list[LookRecord]:
@@ -135,7 +134,7 @@ the response time."""
 
 
 def budget_of(record: LookRecord, base: LookRecord | None = None) -> Budget:
-    """The budget of one cell; `base` is that of the baseline, looked at in the same block."""
+    """The budget of one cell; `base` is that of the baseline, from the same block."""
     figures = record.figures
     rounds: Rounds = figures["rounds"]
     looked = _looked(rounds, figures)
@@ -162,7 +161,7 @@ def budget_of(record: LookRecord, base: LookRecord | None = None) -> Budget:
 
 
 def _by_round(record: LookRecord) -> dict[int, dict[str, float]]:
-    """The parts of each round that was looked at."""
+    """The parts of each round with a diagnostic pass."""
     return {
         one["round"]: parts_of_round(one, record.figures)
         for one in _looked(record.figures["rounds"], record.figures)
@@ -170,9 +169,9 @@ def _by_round(record: LookRecord) -> dict[int, dict[str, float]]:
 
 
 def _looked(rounds: Rounds, figures: Mapping[str, Any]) -> Rounds:
-    """The rounds that were looked at. On a busy host the thread that looks, or one of those that
-    are looked at, can be without a CPU for all of a short round: such rounds are left out, unless
-    most are so."""
+    """The rounds with a diagnostic pass. On a busy host the sampling thread, or a sampled one, can
+    be without a CPU for all of a short round. Such rounds are left out, unless they are the
+    majority."""
     looked = [one for one in rounds if one.get("look") and one["begun"] > 0]
     met = [one for one in looked if one["look"]["reads"]]
     whole = [one for one in met if has_threads([one], figures)]
@@ -238,8 +237,8 @@ def _hot_lock(looked: Rounds, figures: Mapping[str, Any]) -> HotLock | None:
 
 
 def _slow(rounds: Rounds) -> SlowBudget | None:
-    """Rounds in which no look met a slow event say nothing of them. It takes no thread for each
-    connection, and a round in which one did not run has slow events above all."""
+    """Rounds in which no sample met a slow event have no information on them. A thread for each
+    connection is not needed: a round in which one did not run has mostly slow events."""
     looks = [one["look"] for one in rounds if one.get("look")]
     seen = [slow for look in looks if (slow := look.get("slow")) and slow["reads"]]
     if not seen:
@@ -269,20 +268,20 @@ _ASKED: Mapping[str, str] = {
 """Which counters, by their source."""
 
 _IN_MS = frozenset({"Innodb_row_lock_time"})
-"""Those are told in microseconds, like all times of a query."""
+"""Reported in microseconds, like all times of a query."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerCount:
-    """One counter a query, in the cells side by side; None where it was not kept."""
+    """One counter per query, in the cells side by side; None where it was not kept."""
 
     name: str
     figures: tuple[Estimate | None, ...]
 
 
 def server_says(study: Study, cells: Sequence[Mapping[str, Level]]) -> list[ServerCount]:
-    """What was counted in these cells, in the order of the sources; what nobody counted is left
-    out. n counts repeats."""
+    """The counts in these cells, in the order of the sources; missing counts are left out. n
+    counts repeats."""
     runs = [run for cell in cells for run in study.runs_of(cell)]
     found = {(source.name, name) for run in runs for source, name in counters_in(run)}
     asked = [
@@ -340,7 +339,7 @@ def _show(found: LooksFound[Budget], inputs: Inputs) -> Shown:
 
 
 def _said(one: Budget) -> list[str]:
-    """What stands out in a cell: a hot lock, and what could not be seen."""
+    """The notable results of a cell: a hot lock, and the unknown parts."""
     at = with_cell(one.cell)
     said = []
     if one.hot_lock is not None:
@@ -359,8 +358,8 @@ def _said(one: Budget) -> list[str]:
 def _tables(
     group: Sequence[Budget], counts: Sequence[ServerCount], compared: str | None
 ) -> list[TextTable]:
-    """The parts of the cells side by side, what differs, what the server itself says, and what the
-    look cost."""
+    """The parts of the cells side by side, the differences, the server's own counts, and the cost
+    of the diagnostic pass."""
     where = with_cell(context_of(group[0], compared))
     heads = [head_of(one, compared) for one in group]
     names = [RESPONSE, *parts_of(group)]
@@ -417,7 +416,7 @@ def _tables(
 
 
 def _slow_table(group: Sequence[Budget], where: str, compared: str | None) -> list[TextTable]:
-    """The slowest hundredth of events, by looks at their threads."""
+    """The slowest hundredth of events, from samples of their threads."""
     known = [(head_of(one, compared), one.slow) for one in group if one.slow is not None]
     if not known:
         return []
@@ -430,7 +429,7 @@ def _slow_table(group: Sequence[Budget], where: str, compared: str | None) -> li
             (
                 (RESPONSE, *(known_text(slow.response_us) for _, slow in known)),
                 *(
-                    # A place where nobody was seen to wait.
+                    # A place where no thread was seen to wait.
                     (
                         name,
                         *(
@@ -455,7 +454,7 @@ def _signed(change: Estimate | None) -> str:
 
 
 def _json(found: LooksFound[Budget], _inputs: Inputs) -> list[dict[str, Any]]:
-    """Each cell that was looked at; microseconds an event, ratios as such."""
+    """Each cell with a diagnostic pass; microseconds per event, ratios unchanged."""
     return [
         {
             "factors": dict(one.cell),

@@ -1,4 +1,4 @@
-"""The time of a query as pictures: a bar a cell, and a waterfall from the baseline to a level."""
+"""The time of a query as pictures: one bar per cell, a waterfall from the baseline to a level."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ _LOOKS: Mapping[str, tuple[str, float]] = {
     STOLEN: (PALETTE[0], 1.0),
     REMAINDER: (PALETTE[0], 0.35),
 }
-"""Colour and strength of each part: who has the time is a colour, what for is its strength."""
+"""Colour and strength of each part: the colour shows who uses the time, the strength how."""
 
 _BAR, _STEP = 34, 20
 """Heights of a bar and of a step of a waterfall."""
 
 _FALL_WIDTH = WIDTH - 140
-"""Of a waterfall, beside the names of the parts."""
+"""Width of a waterfall, without the names of the parts."""
 
 _REST = "what is not known"
 _LESS, _MORE, _WHOLE = PALETTE[3], PALETTE[2], PALETTE[0]
 
 
 def parts_of(group: Sequence[Budget]) -> list[str]:
-    """The parts that some cell knows; a place where nobody waited is none."""
+    """The parts known for any cell, without places where no thread waited."""
     known = {name: [one.parts[name].mean for one in group if name in one.parts] for name in PARTS}
     return [name for name, means in known.items() if means and (any(means) or name not in _PLACES)]
 
@@ -66,7 +66,7 @@ _PLACES = frozenset(BLOCKED.values())
 
 
 Bars = Sequence[tuple[str, Estimate, Mapping[str, Estimate]]]
-"""Of each bar: what it is called, the whole, and its parts."""
+"""The name of each bar, the whole, and its parts."""
 
 
 def bars_chart(group: Sequence[Budget], compared: str | None) -> Chart:
@@ -84,7 +84,7 @@ def bars_chart(group: Sequence[Budget], compared: str | None) -> Chart:
 
 
 def slow_chart(group: Sequence[Budget], compared: str | None) -> Chart | None:
-    """The same of the slowest hundredth of events; None if nobody knows."""
+    """The same for the slowest hundredth of events; None if unknown."""
     known = [(head_of(one, compared), one.slow) for one in group if one.slow is not None]
     if not known:
         return None
@@ -218,7 +218,7 @@ def _colour(change: Estimate) -> str:
 def _step(
     name: str, start: float, end: float, hue: str, told: Estimate, *, signed: bool = False
 ) -> Spec:
-    """One bar of a waterfall, with the interval of what it stands for at its end."""
+    """One bar of a waterfall, with the interval of its value at its end."""
     text = str(estimate_text(told))
     sign = "+" if signed and not text.startswith("-") else ""
     return {

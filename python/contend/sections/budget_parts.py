@@ -1,12 +1,12 @@
-"""The parts of a query's time in one round of a look, in mean microseconds an event, reconciled
-with the response time.
+"""The parts of a query's time in one round of a diagnostic pass, in mean microseconds per event,
+reconciled with the response time.
 
-What a thread did comes from two sources. The scheduler counts how long it ran and waited for a CPU.
-Looks at threads drawn at random say in which share of the time they ran or were about to, waited
-for the next command, or waited elsewhere, and where. The second says how long the server had a
-query (all but waiting for the next command), and with the response time, which contend-load
-measures, how long it was outside. What the looks call running and the scheduler does not count,
-less what the hypervisor stole, is left over: the remainder. It is shown and is in no part.
+Two sources describe a thread. The scheduler counts how long it ran and waited for a CPU. Samples of
+threads drawn at random give shares of the time. Threads ran or were about to, waited for the next
+command, or waited elsewhere (and where). The second gives the time that the server had a
+query: all but waiting for the next command. The response time, which contend-load measures, then
+gives the time outside. The remainder is the time that the samples call running and the scheduler
+does not count, less the hypervisor's steal. It is shown and is in no part.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ RESPONSE = "response time"
 SLOW_INSIDE = "on a CPU or waiting for one"
 OUTSIDE = "client, wire and waiting to be read"
 SLOW_PARTS = (TO_BE_SENT, OUTSIDE, SLOW_INSIDE, *BLOCKED.values())
-"""Of slow events, by looks at threads alone: the scheduler's counts are of no single event."""
+"""Parts of slow events, from samples of threads: the scheduler's counts have no single events."""
 
 
 SEATED = 0.9
-"""In a closed loop every connection has a thread of its own if so many of them have."""
+"""In a closed loop, if this share of connections has its own thread, every one does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class HotLock:
 
     Args:
         share: of all waits for such words.
-        of_response: of the response time that these waits take together.
-        reads: looks that found a thread waiting for a word of memory.
+        of_response: share of the response time that these waits take together.
+        reads: samples that found a thread waiting for a word of memory.
     """
 
     address: str
@@ -70,7 +70,7 @@ class SlowBudget:
     Args:
         parts: by name, in the order of SLOW_PARTS.
         over_us: an event is slow if it takes longer; of the last round.
-        events, reads: how many there were, and looks at their threads meanwhile.
+        events, reads: numbers of them, and of samples of their threads meanwhile.
     """
 
     response_us: Estimate
@@ -82,20 +82,20 @@ class SlowBudget:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The time of an event in one cell, in microseconds; n counts rounds that were looked at.
+    """The time of an event in one cell, in microseconds; n counts rounds with a diagnostic pass.
 
     Args:
-        parts: by name, in the order of PARTS; one that is not known is missing.
-        unknown: what could not be seen, and why.
-        speed: what the look did to queries a second: with it over without it.
-        effect: what it did to the ratio of this level to the baseline; None for the baseline.
+        parts: by name, in the order of PARTS; unknown ones are missing.
+        unknown: the parts that could not be seen, and why.
+        speed: the effect of the pass on queries per second: with it over without it.
+        effect: its effect on the ratio of this level to the baseline; None for the baseline.
         changes: from the baseline to this level, by name, RESPONSE among them: a difference of
             neighbours in each round. Empty for the baseline.
         slow: of the slowest hundredth of events; None if it is not known which thread works for
             which connection.
-        left_out: rounds that were looked at and are in no part: see `_looked`.
-        reads: looks at threads.
-        look_cpu_share: of one CPU that the look took.
+        left_out: rounds with a diagnostic pass that are in no part: see `_looked`.
+        reads: samples of threads.
+        look_cpu_share: share of one CPU that the pass took.
     """
 
     cell: Mapping[str, Level]
@@ -113,7 +113,7 @@ class Budget:
 
 
 def has_threads(looked: Sequence[Mapping[str, Any]], figures: Mapping[str, Any]) -> bool:
-    """Whether every connection has a thread of its own; of an open loop some may rest."""
+    """Whether every connection has its own thread; in an open loop some may rest."""
     if figures.get("arrival") != "closed-loop":
         return all(one["look"]["threads"] > 0 for one in looked)
     wanted = SEATED * float(figures.get("connections") or 1)
@@ -121,9 +121,9 @@ def has_threads(looked: Sequence[Mapping[str, Any]], figures: Mapping[str, Any])
 
 
 def spare_threads(look: Mapping[str, Any], figures: Mapping[str, Any]) -> float:
-    """Threads that have no connection at a time, of a closed loop that opens connections anew: they
-    wait in the server's cache of threads, in turn, for a new one, at a word of memory that is no
-    lock."""
+    """Threads currently without a connection, in a closed loop that reopens connections. They wait
+    in the server's cache of threads, in turn, for a new one. They wait on a word of memory that
+    is not a lock."""
     connections = figures.get("connections")
     if figures.get("arrival") != "closed-loop" or not connections:
         return 0.0
@@ -131,7 +131,7 @@ def spare_threads(look: Mapping[str, Any], figures: Mapping[str, Any]) -> float:
 
 
 def parts_of_round(one: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, float]:
-    """The parts of one round that was looked at, in microseconds an event."""
+    """The parts of one round with a diagnostic pass, in microseconds per event."""
     look = one["look"]
     # As many events as fell into the look, which is a little shorter than the round.
     events = one["begun"] / one["duration_s"] * look["duration_s"]
@@ -139,7 +139,7 @@ def parts_of_round(one: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[s
     lag = figures.get("lag_us_mean")
     parts = {} if lag is None else {TO_BE_SENT: float(lag)}
     parts[CLIENT] = max(0.0, one["client_cpu_us"] - look["look_cpu_us"]) / one["begun"]
-    # Who may not look at threads does not know which of them serve: it is all of them then.
+    # Without permission to sample threads, the serving ones are unknown: count all of them.
     unseen = look.get("refused") is not None and not look["threads"]
     run_us, wait_us = (
         look[f"{'other_' if unseen else ''}{name}"] for name in ("run_us", "wait_us")
@@ -162,7 +162,7 @@ def parts_of_round(one: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[s
             parts[WIRE] = response - (lag or 0.0) - parts[CLIENT] - inside
     busy, stolen = look.get("host_busy_us"), look.get("host_stolen_us")
     if busy and stolen is not None:
-        # The hypervisor takes from whoever runs.
+        # The hypervisor takes from the running thread.
         parts[STOLEN] = stolen * min(1.0, run_us / busy) / events
     if WIRE in parts and FOR_CPU in parts:
         parts[REMAINDER] = response - sum(parts.values())

@@ -1,6 +1,6 @@
-"""What all charts share: colours in light and dark, rows of data, axes, lines with intervals.
+"""Common parts of all charts: colours in light and dark, rows of data, axes, lines with intervals.
 
-The first colour of the palette is the baseline's and is grey; the others keep apart for readers
+The first colour of the palette is the baseline's and is grey. The others are distinct for readers
 with any kind of colour vision, and reach 3:1 against their background.
 """
 
@@ -74,7 +74,7 @@ def _config(ink: str, muted: str, grid: str, background: str, palette: list[str]
 
 
 PALETTE = _LIGHT_PALETTE
-"""Of the levels, in drawings: the baseline's first."""
+"""Colours of the levels, in drawings: the baseline's first."""
 
 THEMES: dict[str, dict[str, Any]] = {
     "light": _config("#1c1c1a", "#5b5b57", "#e6e5e0", "#ffffff", _LIGHT_PALETTE),
@@ -86,16 +86,16 @@ VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
 """Names the version of the grammar. Nothing is fetched from it."""
 
 WIDTH, HEIGHT = 400, 230
-"""Of a chart in a column of the page, on a phone, and of the files."""
+"""Size of a chart in a column of the page, on a phone, and of the files."""
 
 _WIDE = 760
-"""Of the picture under the answer, if there is room."""
+"""Width of the picture under the answer, if there is room."""
 
 _LEGEND = ((4, 8), (2, 24))
 """Columns of a legend, and the length of the longest name for which there is room."""
 
 DOT = 44
-"""Size of a point that shows. Its shape tells the levels apart where their lines lie together."""
+"""Size of a visible point. Its shape distinguishes levels whose lines overlap."""
 
 Spec = dict[str, Any]
 
@@ -103,8 +103,8 @@ Spec = dict[str, Any]
 def data_row(
     layout: Layout, column: int, level: str, estimate: Estimate, what: str, scale: float = 1.0
 ) -> Spec:
-    """One point of a line with its interval; an interval that is not known is left out. `what` is
-    what it is called when it is pointed at."""
+    """One point of a line with its interval; an unknown interval is left out. `what` is its name in
+    the tooltip."""
     told = replace(
         estimate,
         mean=estimate.mean / scale,
@@ -122,7 +122,7 @@ def data_row(
 
 
 def said(layout: Layout, column: int, level: str, figures: Mapping[str, str]) -> str:
-    """What a point says when it is pointed at: `name: figure`, divided by semicolons."""
+    """The tooltip text of a point: `name: figure`, separated by semicolons."""
     place = {layout.rows_label: level, layout.columns_label: str(column_value(layout, column))}
     rows = {**place, **figures}
     return "; ".join(f"{name}: {text}" for name, text in rows.items() if name)
@@ -142,7 +142,7 @@ def numeric_columns(layout: Layout) -> bool:
 
 
 def x_axis(layout: Layout) -> Spec:
-    """The columns: powers of two are evenly spaced; names stand in their order."""
+    """The columns: powers of two are evenly spaced; names keep their order."""
     if not layout.columns_label:
         levels = list(layout.levels)
         return {
@@ -183,10 +183,10 @@ def colour(levels: Iterable[str], title: str, *, skip_baseline: bool = False) ->
 
 
 def lines(layout: Layout, y: Spec, encoding: Spec) -> list[Spec]:
-    """Layers: the interval as a band and as bars, the line, its points, and what the pointer
-    finds."""
+    """Layers: the interval as a band and as bars, the line, its points, and the targets of the
+    pointer."""
     if layout.columns_label and not numeric_columns(layout):
-        # Levels stand side by side in a named column.
+        # Levels are side by side in a named column.
         beside = {"field": "level", "type": "nominal", "sort": list(layout.levels)}
         encoding = {**encoding, "xOffset": beside}
     interval = {**encoding, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
@@ -260,7 +260,7 @@ def frame(
     width: int = WIDTH,
     height: int = HEIGHT,
 ) -> Spec:
-    """A whole specification. A point without words of its own has none."""
+    """A whole specification. A point without its own tooltip text has none."""
     return {
         "$schema": VEGA_LITE,
         "title": title,

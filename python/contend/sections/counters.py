@@ -1,8 +1,8 @@
 """What else differs: every counter of every run, level against baseline, at every place.
 
-It is a list to look through and no claim of the report: of what stands in it 5 % may be false, and
-the 5 % by which the report's claims may err are not touched. Whether a counter is a cause or a
-consequence it cannot say.
+It is a list to look through and makes no claims: 5 % of its entries may be false. They do not use
+the 5 % by which the report's claims may err. The list does not show whether a counter is a cause or
+a consequence.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from contend.stats import discover, finite, pair_counts, picked_change
 from contend.store import RunRecord
 
 FALSE_SHARE = 0.05
-"""Of the list, what may be in it by chance, on average."""
+"""Share of the list that may be in it by chance, on average."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class CounterDifference:
     """A counter that differs at one place.
 
     finding: with the ratio, inf or 0 if only one side counted anything at all.
-    baseline, level: means over the repeats, a query or of a gauge; descriptions.
-    by_rate: a second it did not change: it moved as the time a query takes.
+    baseline, level: means over the repeats, per query or of a gauge; descriptions.
+    by_rate: its rate per second did not change: it moved like the time of a query.
     """
 
     finding: Finding
@@ -49,7 +49,7 @@ class CounterDifference:
 
     @property
     def certain(self) -> float:
-        """How large the difference is at least: |ln| of the interval's end that is next to none."""
+        """The least size of the difference: |ln| of the interval's end that is nearest to none."""
         nearest = self.finding.nearest
         return abs(math.log(nearest)) if 0 < nearest < math.inf else 0.0
 
@@ -58,11 +58,11 @@ class CounterDifference:
 class CounterList:
     """All counters, compared.
 
-    found: what differs by more than the margin, the largest certain difference first.
-    counters, tested, picked: counters that were kept, comparisons that could be made, and how many
-        of them differ, however little. units: the most that a comparison had.
-    per_level, per_block: titles of the sources that tell of a level, and of those that were left
-        out because here they tell of a whole block alone.
+    found: counters that differ by more than the margin, the largest certain difference first.
+    counters, tested, picked: counters that were kept, comparisons that could be made, and the
+        number that differ, however little. units: the most that a comparison had.
+    per_level, per_block: titles of the sources that have values per level, and of those left out
+        because here they describe a whole block only.
     """
 
     found: tuple[CounterDifference, ...]
@@ -274,7 +274,7 @@ def _notes(found: CounterList) -> str:
 def _table(
     study: Study, naming: Naming, level: Level, baseline: Level, of_level: list[CounterDifference]
 ) -> TextTable:
-    """A row a counter, where it differs most certainly; the first rows are the largest."""
+    """One row per counter, where it differs most certainly; the first rows are the largest."""
     places: dict[str, list[CounterDifference]] = {}
     for one in of_level:
         places.setdefault(one.finding.metric.name, []).append(one)
@@ -301,7 +301,7 @@ def _table(
 
 
 def change_text(one: CounterDifference) -> Said:
-    """`+82 ±6`; what only one side has is no share of anything."""
+    """`+82 ±6`; a counter that only one side has cannot have a percentage."""
     change = one.finding.change
     if change.ratio == float("inf"):
         return Said("only here (n = {})", Given(change.n))
@@ -320,7 +320,7 @@ _TITLE = "What else differs"
 
 
 def _show(found: CounterList, inputs: Inputs) -> Shown | None:
-    """None if the repeats are too few to tell any difference among so many from chance."""
+    """None if the repeats are too few to separate any difference from chance."""
     if found.units < UNITS_MIN:
         return None
     study, naming = inputs.study, inputs.naming

@@ -1,8 +1,8 @@
-"""A differential flame graph: who calls whom, how long, and where the level takes more or less.
+"""A differential flame graph: the callers, their times, and where the level takes more or less.
 
-A box is a function, as called by the one below it. Its width is the CPU time of a query that was
-spent in it and in what it calls, the mean of both levels, so that what either of them does is
-there; its colour is what the level takes more.
+A box is a function, as called by the one below it. Its width is the CPU time of a query spent in it
+and in its callees. It is the mean of both levels, so that functions of either level appear. Its
+colour is the extra time of the level.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contend.sections.words import significant
 WIDTH = 900
 ROW = 17
 _LEAST_SHARE = 0.004
-"""Boxes that are narrower are left out: nobody could read or point at them."""
+"""Boxes that are narrower are left out: they are too small to read or point at."""
 
 _LETTER = 6.2
 """Width of one."""
@@ -29,8 +29,8 @@ MORE, LESS = "more", "less"
 
 @dataclass(frozen=True, slots=True)
 class StackTime:
-    """Functions from the outermost to the innermost; CPU time a query that was spent in the last of
-    them, of each level."""
+    """Functions from the outermost to the innermost, and the CPU time per query spent in the last,
+    of each level."""
 
     functions: tuple[str, ...]
     baseline_us: float
@@ -56,7 +56,7 @@ class _Box:
 
 
 def flame_graph(stacks: Sequence[StackTime], names: tuple[str, str]) -> Chart:
-    """Of the samples of a baseline and a level."""
+    """Flame graph of the samples of a baseline and a level."""
     root = _Box()
     for one in stacks:
         root.add(one.functions, one.baseline_us, one.level_us)

@@ -1,6 +1,6 @@
-"""Which states the host was in while it was measured, and what the kernel took out of memory.
+"""The states of the host during the measurement, and the memory that the kernel moved out.
 
-These are descriptions of blocks and no findings: `compare.adjust` allows for them.
+These are descriptions of blocks and not findings: `compare.adjust` allows for them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contend.store import RunRecord
 from contend.units import format_size
 
 PAGE_OUT = "pageout"
-"""What a kernel does that takes out of memory whatever nobody has touched for a while."""
+"""The kernel's activity that moves memory out if it was not used for a while."""
 
 PAGED_OUT_BYTES_MIN = 1_000_000
 
@@ -107,7 +107,7 @@ def _median(values: Sequence[float]) -> str:
 
 
 def paged_out(study: Study) -> list[Notice]:
-    """That the kernel takes files out of memory although there is room, if some of them had to be
+    """That the kernel removes files from memory although there is room, if some of them had to be
     read again."""
     schemes = [fact(session.facts, "memory.idle_schemes") or () for session in study.meta.sessions]
     if not any(PAGE_OUT in each for each in schemes):

@@ -1,8 +1,8 @@
-"""What each host did, if several shared the load: whether it was at its limit, what it asked, how
-its clock stood.
+"""The activity of each host, if several shared the load: whether it was at its limit, its requests,
+the state of its clock.
 
-It appears if runs were asked by several hosts. Hosts are told apart by their names; of a host that
-was lost no figure is known.
+It appears if several hosts sent the load. Hosts are identified by their names; a lost host has no
+figures.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Moved:
 
 
 def _read(inputs: Inputs) -> Shown | None:
-    """None if every run was asked by one host."""
+    """None if one host sent the load of every run."""
     study, cells = inputs.study, inputs.cells
     runs = [run for run in study.measured if _hosts(run)]
     if not runs:

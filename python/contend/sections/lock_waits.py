@@ -1,8 +1,8 @@
-"""The locks inside servers, as their performance_schema counts them: how long a query waits for
-each, how often it takes it, and what counting did to the speed.
+"""The locks inside servers, as their performance_schema counts them: the wait per query for each
+lock, how often a query takes it, and the effect of counting on the speed.
 
-Counting slows a server down, so the same load is put on servers that are started with it for this
-look alone, and nothing of it is in a measured run.
+Counting slows a server down. So the same load is put on servers started with it only for this
+diagnostic pass, and no measured run includes it.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ INSTRUMENTS: Mapping[str, Level] = {
     "server.options.performance_schema": True,
     "server.options.performance_schema_instrument": "wait/synch/%=ON",
 }
-"""With which a private server counts and times every mutex, lock and condition of its own."""
+"""Options with which a private server counts and times all its mutexes, locks and conditions."""
 
 PARTS, ROUNDS, SLICE_S = 4, 3, 0.4
-"""So many times the locks are read before and after so many rounds."""
+"""The locks are read before and after `ROUNDS` rounds, `PARTS` times."""
 
 _KEPT = 12
-"""Locks of which most is known."""
+"""Number of locks that are kept: those with most waiting."""
 
 
 def look_at_locks(block: BlockToLookAt) -> list[LookRecord]:
@@ -76,7 +76,7 @@ def _read(ready: Ready) -> LockWaits:
 
 
 def _part(before: LockWaits, after: LockWaits, rates: Sequence[float]) -> dict[str, Any]:
-    """Per query of that server, whoever asked it: of the locks with most waiting."""
+    """Per query of that server, from any client: the locks with most waiting."""
     queries = max(1, after.queries - before.queries)
     waits = _risen(before.waits_us, after.waits_us)
     counts = _risen(before.counts, after.counts)
@@ -99,7 +99,7 @@ def _risen(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str,
 
 
 _TOLD = 8
-"""Locks that are told of a cell, and how long a query waits for one at least, in microseconds."""
+"""Maximum number of locks per cell, and the minimum wait per query, in microseconds."""
 _LEAST_US = 0.1
 
 
@@ -108,7 +108,7 @@ class LocksOfCell:
     """One cell; n counts parts of the look, or rounds of the look at the time.
 
     Args:
-        waits_us: by lock, a query's time to take it, that of taking a free one included.
+        waits_us: by lock, a query's time to take it, including that for a free one.
         counts: by lock, how often a query takes it.
         qps, gain: with the counting; the gain is over the baseline, None for the baseline.
         plain_qps, plain_gain: without it, in the rounds of the look at the time that were without
@@ -219,7 +219,7 @@ def _percent(ratio: Estimate | None) -> str:
 
 
 def _json(found: LooksFound[LocksOfCell], _inputs: Inputs) -> list[dict[str, Any]]:
-    """Each cell; microseconds and counts a query, ratios as such."""
+    """Each cell; microseconds and counts per query, ratios unchanged."""
     return [
         {
             "factors": dict(one.cell),

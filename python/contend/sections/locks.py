@@ -1,7 +1,7 @@
-"""What a model server counted of the locks of its key cache: visits of each segment, how many of
-them waited, how long the lock was held.
+"""A model server's counts for the locks of its key cache: visits of each segment, the number that
+waited, how long the lock was held.
 
-It appears if a model server was measured: no other server says so much of its locks.
+It appears if a model server was measured: servers of other kinds do not report as much.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _read(inputs: Inputs) -> Shown | None:
 
 
 def _hottest(segments: Sequence[TextTable]) -> str:
-    """The first row in words, whose figures have their intervals already."""
+    """The first row in words; its figures already include their intervals."""
     for table in segments:
         number, visits, waited, held = (Said.written(str(cell)) for cell in table.rows[0])
         return Said(
@@ -104,7 +104,7 @@ _Counter = Literal["visits", "waits", "sampled", "held_ns"]
 
 
 def _most_visited(study: Study, cell: Cell) -> list[TextTable]:
-    """The segments of one cell, the most visited first; nothing of a cache that is not split."""
+    """The segments of one cell, the most visited first; empty if the cache is not split."""
     runs = study.runs_of(cell)
     count = max(map(_count, runs))
     if count < 2:

@@ -1,5 +1,5 @@
-"""What sections that rest on a look at a cause have in common: which looks count, what is lost, and
-what looking did to the speed."""
+"""Common parts of the sections that rest on a diagnostic pass: which passes count, the failed ones,
+and the effect of the pass on the speed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from contend.store import LookRecord
 
 
 class OfCell(Protocol):
-    """What a look found in one cell."""
+    """The result of a look in one cell."""
 
     @property
     def cell(self) -> Mapping[str, Level]: ...
@@ -28,8 +28,7 @@ Found = TypeVar("Found", bound=OfCell)
 
 @dataclass(frozen=True, slots=True)
 class LooksFound(Generic[Found]):
-    """What the looks of one name found: cells side by side together, and the looks that are
-    lost."""
+    """The results of the looks of one name: cells side by side together, and the lost looks."""
 
     groups: tuple[tuple[Found, ...], ...]
     failed: tuple[LookRecord, ...]
@@ -40,11 +39,11 @@ class LooksFound(Generic[Found]):
 
 
 Of = Callable[[LookRecord, LookRecord | None], Found]
-"""What was found of a cell; the second is the look at the baseline beside it, None for itself."""
+"""The result of a cell; the second is the look at the baseline of its group, None for itself."""
 
 
 def looked(inputs: Inputs, name: str, of: Of[Found]) -> LooksFound[Found] | None:
-    """What counts of each cell: its last look that found something. None if nobody looked."""
+    """The last look of each cell with a result; None if there was no look."""
     baseline = inputs.study.roles.baseline
     groups = groups_of(inputs.looks, name, of, inputs.compared_path, baseline)
     last = {cell_key(one.cell): one for one in inputs.looks if one.look == name}
@@ -68,8 +67,8 @@ def groups_of(
 
 
 def last_looks(looks: Sequence[LookRecord], name: str) -> list[list[LookRecord]]:
-    """Of each cell the last look of that name that found something; those that were taken side by
-    side together."""
+    """For each cell the last look of that name with a result; looks taken side by side stay
+    together."""
     last: dict[CellKey, LookRecord] = {}
     for one in looks:
         if one.look == name and one.error is None:
@@ -90,23 +89,23 @@ def baseline_of(
 
 
 Rounds = Sequence[Mapping[str, Any]]
-"""Each with its `qps`, and with `look` if it was looked at: two of every four."""
+"""Each with its `qps`, and with `look` if it was examined: two of every four."""
 
 
 def speed_of(rounds: Rounds) -> Estimate:
-    """Queries a second with the look over those without it."""
+    """Queries per second with the look over those without it."""
     return _ratio([*_logs_of_speed(rounds).values()])
 
 
 def effect_of(rounds: Rounds, base: Rounds) -> Estimate:
-    """What the look did to the ratio of the two."""
+    """The effect of the look on the ratio of the two."""
     logs, others = _logs_of_speed(rounds), _logs_of_speed(base)
     return _ratio([log - others[first] for first, log in logs.items() if first in others])
 
 
 def _logs_of_speed(rounds: Rounds) -> dict[int, float]:
-    """Of each group of four rounds, two of which were looked at, the logarithm of queries a second
-    with the look over without it, by its first round."""
+    """By its first round, each group of four rounds, two of them with the look: the logarithm of
+    queries per second with the look over without it."""
     logs = {}
     for first in range(0, len(rounds) - 3, 4):
         four = rounds[first : first + 4]
@@ -133,7 +132,7 @@ def context_of(one: OfCell, compared: str | None) -> dict[str, Level]:
 
 
 def head_of(one: OfCell, compared: str | None) -> str:
-    """What a cell is called among those side by side."""
+    """The name of a cell among those side by side."""
     return "all" if compared is None else str(one.cell[compared])
 
 
@@ -144,7 +143,7 @@ def side_by_side(
     rows: Iterable[tuple[str, Callable[[Found], str]]],
     corner: str = "",
 ) -> TextTable:
-    """A table of the cells side by side: of each row its name, and what it says of a cell."""
+    """A table of the cells side by side: for each row its name, and its text for a cell."""
     heads = (head_of(one, compared) for one in group)
     return TextTable(
         caption, (corner, *heads), tuple((name, *map(text, group)) for name, text in rows)
@@ -156,7 +155,7 @@ def known_text(one: Estimate | None) -> str:
 
 
 class Costly(OfCell, Protocol):
-    """What a look found in one cell, and what looking did to its speed and to its gain."""
+    """The result of a look in one cell, and its effect on the cell's speed and gain."""
 
     @property
     def speed(self) -> Estimate: ...
@@ -166,7 +165,7 @@ class Costly(OfCell, Protocol):
 
 
 def cost_rows(what: str) -> list[tuple[str, Callable[[Costly], str]]]:
-    """What looking did to the speed of each cell, and to its gain over the baseline."""
+    """The effect of the look on the speed of each cell, and on its gain over the baseline."""
     return [
         (f"queries a second, {what}", lambda one: ratio_text(one.speed)),
         (
@@ -184,8 +183,8 @@ _NAMED = 3
 
 
 def lost_words(failed: Sequence[LookRecord]) -> list[str]:
-    """What is lost, and why: a sentence for each reason. Looks that were taken side by side are
-    lost with one another."""
+    """The lost looks, with one sentence per reason. Looks that were taken side by side are lost
+    together."""
     reasons: dict[str, dict[int, list[LookRecord]]] = {}
     for one in failed:
         reasons.setdefault(str(one.error), {}).setdefault(one.block, []).append(one)
@@ -200,7 +199,7 @@ def lost_words(failed: Sequence[LookRecord]) -> list[str]:
 
 
 def _place(records: Sequence[LookRecord]) -> str:
-    """What they have in common."""
+    """Their common part."""
     first, *others = records
     same = {
         path: level

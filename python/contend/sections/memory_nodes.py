@@ -15,7 +15,7 @@ from contend.units import format_size
 
 TITLE = "The memory of each node"
 _CACHES_MAX = 0.5
-"""Of what was read, caches may hold so much: beyond, it was read from them in part."""
+"""Caches may hold this share of the data; above it, part of the reads came from caches."""
 
 Read = Callable[[NodePair], float | None]
 
@@ -29,7 +29,7 @@ def _bandwidth(pair: NodePair) -> float | None:
 
 
 def _read(inputs: Inputs) -> Shown | None:
-    """Of the session that measured first; None if none did, or the host has one node."""
+    """From the session that measured first; None if none did, or the host has one node."""
     known = (session.facts.get("memory_nodes") for session in inputs.study.meta.sessions)
     found = next(filter(None, known), None)
     if found is None or len(found["nodes"]) == 1:

@@ -1,6 +1,6 @@
-"""What a section is made from, and the few things it is shown by: text, tables, charts, notices.
+"""The input of a section, and its few output types: text, tables, charts, notices.
 
-A number never stands alone: it is a finding, an estimate or a change, and has its interval and n.
+A number never comes alone: it is a finding, an estimate or a change, and has its interval and n.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Heads of the panels: what the rows and the columns are."""
+    """Headings of the panels: the meaning of the rows and the columns."""
 
     rows_label: str
     columns_label: str
@@ -51,7 +51,7 @@ class ChangeTable:
 
 @dataclass(frozen=True, slots=True)
 class PublishedBlock:
-    """Published gains of another machine that belong beside one table of a metric, by its name."""
+    """Published gains of another machine for one table of a metric, by its name."""
 
     name: str
     machine: str
@@ -102,9 +102,9 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One chart: a Vega-Lite specification and the words that stand for it.
+    """One chart: a Vega-Lite specification and its text alternative.
 
-    Charts of one `kind` share its name and its caption; `label` tells them apart.
+    Charts of one `kind` share its name and its caption; `label` distinguishes them.
     is_broad: it takes the whole width of the page.
     """
 
@@ -118,13 +118,13 @@ class Chart:
 
 
 TableCell = str | Finding | Estimate | Change | None
-"""Text, or a figure: a gain in percent with its verdict, a value, so many times another; None if it
-was not measured."""
+"""Text, or a figure: a gain in percent with its verdict, a value, or a ratio as a multiple. None if
+it was not measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A table: the first of `columns` stands over the labels of its rows, which may be empty.
+    """A table: the first of `columns` heads the labels of its rows, which may be empty.
     `quiet` has the numbers of rows that are not of this machine, or not of its figures."""
 
     caption: str
@@ -154,12 +154,12 @@ class FactGroup:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One section as it is read: a sentence or a few, more of them in paragraphs, charts, tables.
-    A table of nothing is left out.
+    """One printed section: a sentence or a few, more of them in paragraphs, charts, tables.
+    An empty table is left out.
 
     Args:
-        is_short: its first sentences are printed without `--full` too: they are why, or somebody
-            asked for them.
+        is_short: its first sentences are printed without `--full` too: they give the cause, or the
+            user asked for them.
         is_open: the page shows it opened.
     """
 
@@ -178,8 +178,8 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What sections read: the run folder, the study in it, its table of cells, and what looks at
-    causes found."""
+    """The input of sections: the run folder, the study in it, its table of cells, and the results
+    of diagnostic passes."""
 
     folder: RunFolder
     study: Study
@@ -194,7 +194,7 @@ class Inputs:
 
     @property
     def first(self) -> Analysis | None:
-        """Of the metric that decides."""
+        """The analysis of the metric that decides."""
         return self.analyses[0]
 
     @property
@@ -212,11 +212,11 @@ class Section(Generic[Read]):
 
     Args:
         name: its place on the page, and its key in the JSON.
-        title: what stands there if it cannot be made.
-        read: what it found; None if it has nothing to say.
+        title: the heading of the error message if it cannot be made.
+        read: reads its data; None if there are none.
         show: how that is shown; None if it is in the JSON alone.
         json: plain JSON values of it; None if it has none.
-        look: the extra measurement that it rests on.
+        look: the diagnostic pass that it rests on.
         on_paper: opened when the page is printed.
     """
 
@@ -231,8 +231,8 @@ class Section(Generic[Read]):
 
 @dataclass(frozen=True, slots=True)
 class MadeSection:
-    """A section of one report: what it read and how that is shown. `is_missing` if it could not be
-    made, which `shown` says then."""
+    """A section of one report: its data and how they are shown. `is_missing` if it could not be
+    made; `shown` then has the error message."""
 
     section: Section[Any]
     shown: Shown | None

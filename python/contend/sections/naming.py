@@ -1,5 +1,5 @@
-"""What the levels of the compared factor are called: by the experiment file, or as they are. And
-places of the table of all cells, in words: `from 8 connections on`.
+"""Names of the levels of the compared factor: by the experiment file, or unchanged. Also the names
+of places in the table of all cells: `from 8 connections on`.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class Naming:
     roles: Roles
     words: Words
     servers: Mapping[str, str] = field(default_factory=dict)
-    """Levels that are servers -> what each turned out to be: `MariaDB 11.8.6`."""
+    """Levels that are servers -> the version that each reported: `MariaDB 11.8.6`."""
 
     def level(self, level: Level) -> Said:
-        """What tables and charts call a level."""
+        """The name of a level in tables and charts."""
         name = self.words.name(level) or self.servers.get(str(level)) or level_label(level)
         return Said.written(name)
 
     def noun(self, level: Level) -> Said:
-        """A level as a thing that a sentence speaks of: `multi-row inserts`, `InnoDB`,
+        """A level as a noun in a sentence: `multi-row inserts`, `InnoDB`,
         `innodb_flush_method = fsync`."""
         compared = self.roles.compared
         if compared is None or compared.path in _SPEAK_FOR_THEMSELVES or self.words.name(level):
@@ -42,13 +42,13 @@ class Naming:
 
     @property
     def baseline(self) -> Said:
-        """What the levels are compared with, after `than`: its name is enough."""
+        """The baseline in a sentence, after `than`: its name is enough."""
         assert self.roles.baseline is not None
         return self.level(self.roles.baseline)
 
     def change(self, level: Level) -> Said:
-        """What is done to get from the baseline to a level, as the subject of a sentence; empty if
-        the names of the two say enough."""
+        """The step from the baseline to a level, as the subject of a sentence. Empty if their
+        names are enough."""
         words = self.words.change or ""
         return Said.written(words.format(level=self.level(level), baseline=self.baseline))
 
@@ -57,14 +57,14 @@ class Naming:
 
 
 def naming_of(experiment: Experiment, servers: Mapping[str, str] | None = None) -> Naming:
-    """`servers` as of `Naming`."""
+    """`servers`: see `Naming`."""
     roles = roles_of(experiment)
     words = experiment.words.get(roles.compared.path if roles.compared else "", Words())
     return Naming(roles, words, servers or {})
 
 
 def as_sentence(text: Said) -> Said:
-    """With a capital, unless it begins with a name that has none."""
+    """With a capital, unless it begins with a name in lower case."""
     first = re.split(r"[\s,]", text, maxsplit=1)[0]
     is_word = first.isalpha() or bool(re.fullmatch(r"[a-z]+-[a-z-]+", first))
     is_setting = text[len(first) :].startswith(" =")
@@ -73,7 +73,7 @@ def as_sentence(text: Said) -> Said:
 
 
 _LISTED = 3
-"""Levels without an order are named up to so many."""
+"""Maximum number of levels without an order that are named."""
 
 
 def named(roles: Roles, one: Finding) -> Said:
@@ -106,7 +106,7 @@ def place_of(roles: Roles, one: Finding) -> Said:
 
 
 def _varying(roles: Roles, cell: Mapping[str, Level]) -> dict[str, Level]:
-    """Without what is the same everywhere: the heads of the tables name that."""
+    """Without factors of one level: the headings of the tables name those."""
     factors = {one.path: one for one in (*roles.tables, *filter(None, (roles.columns,)))}
     return {path: level for path, level in cell.items() if len(factors[path].levels) > 1}
 
@@ -152,7 +152,7 @@ def columns_text(roles: Roles, singles: Sequence[Finding]) -> Said:
 
 
 def range_text(roles: Roles, first: int, last: int) -> Said:
-    """`from 8 connections on`, `up to 4 connections`; levels that are no numbers are listed."""
+    """`from 8 connections on`, `up to 4 connections`; levels that are not numbers are listed."""
     assert roles.columns is not None
     path, levels = roles.columns.path, roles.columns.levels
     if first == last:

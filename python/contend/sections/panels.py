@@ -90,8 +90,8 @@ def figure_table(
 
 
 def panel_table(layout: Layout, panel: Panel, at: int) -> TextTable:
-    """The changes in one panel by the metric at that place of those compared; below them what was
-    published of them."""
+    """The changes in one panel by the metric at that place of those compared; below them the
+    published ones."""
     changes = panel.changes[at]
     rows: list[tuple[TableCell, ...]] = [(row.label, *row.gains) for row in changes.rows]
     own = len(rows)
@@ -130,8 +130,8 @@ def wholes_of(layout: Layout, roles: Roles, compared: Sequence[Compared]) -> Tex
 def overall_of(
     study: Study, layout: Layout, panels: Sequence[Panel], compared: Compared
 ) -> tuple[TextTable, ...]:
-    """Each level along the columns over all tables, then by table over all columns; none if there
-    is one table, which says it all."""
+    """Each level along the columns over all tables, then by table over all columns. None if there
+    is one table, which contains all of this."""
     roles = study.roles
     columns, rows = len(roles.column_levels), len(panels)
     if not compared.wholes or rows < 2:

@@ -1,8 +1,8 @@
-"""By which plans of the optimizer statements are answered, and which are answered otherwise than at
-the baseline.
+"""The optimizer's plans for the statements, and the statements whose plan differs from the
+baseline's.
 
-What is asked under the load is explained on the server of each level. A level that asks other
-statements than another one is explained all of them, so that plans stand beside one another.
+The server of each level explains the statements of the load. If a level sends statements that
+another level does not, it explains all of them, so that their plans can be compared.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KEPT = 12
 
 
 def look_at_plans(block: BlockToLookAt) -> list[LookRecord]:
-    """See in the process lists what is asked in one round of slices, and have it explained.
+    """Find the statements of one round of slices in the process lists, and explain them.
 
     Raises:
         WorkError: a server has no plans, one server has several levels in turn, or no statement
@@ -57,7 +57,7 @@ def look_at_plans(block: BlockToLookAt) -> list[LookRecord]:
     with contextlib.ExitStack() as stack:
 
         def on_event(event: Outcome) -> None:
-            # All are connected. What contend-load wants to know of a server it has asked by then.
+            # All are connected: contend-load has finished its own queries about a server.
             if event["type"] == "hello":
                 for watch in watches:
                     stack.enter_context(watch)
@@ -111,7 +111,7 @@ class PlansOfCell:
 
     Args:
         plans: by the statement's shape.
-        changed: shapes whose plan is another one than the baseline's; empty for the baseline.
+        changed: shapes whose plan differs from the baseline's; empty for the baseline.
     """
 
     cell: Mapping[str, Level]
@@ -136,7 +136,7 @@ def _show(found: LooksFound[PlansOfCell], inputs: Inputs) -> Shown:
 
 
 def _lead(cells: Sequence[PlansOfCell]) -> str:
-    """Whether plans differ, and which statements have none that is known."""
+    """Whether plans differ, and which statements have no known plan."""
     plans = [plan for one in cells for plan in one.plans.values()]
     unknown = {plan.shape: plan.why_not for plan in plans if not plan.steps}
     differ = {shape for one in cells for shape in one.changed}
@@ -154,7 +154,7 @@ def _lead(cells: Sequence[PlansOfCell]) -> str:
 
 
 def _tables(group: Sequence[PlansOfCell], compared: str | None) -> list[TextTable]:
-    """A table for each statement whose plan is another one, with the cells side by side in it."""
+    """A table for each statement whose plan differs, with the cells side by side in it."""
     shapes = list(dict.fromkeys(shape for one in group for shape in one.changed))
     phrase = str(cell_phrase(context_of(group[0], compared)))
     return [
@@ -185,7 +185,7 @@ def _step(step: PlanStep) -> tuple[str, ...]:
 
 
 def _json(found: LooksFound[PlansOfCell], _inputs: Inputs) -> list[dict[str, Any]]:
-    """Each cell: the plan of each statement, and which of them are other than the baseline's."""
+    """Each cell: the plan of each statement, and which of them differ from the baseline's."""
     return [
         {
             "factors": dict(one.cell),

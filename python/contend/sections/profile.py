@@ -1,9 +1,9 @@
-"""In which functions two levels spend their CPU time, and what looking at it did: a pair of a run
-once more, with a profiler and without, in a run folder of its own within that of the run.
+"""The functions in which two levels spend their CPU time, and the effect of profiling. It measures
+a pair of a run again, with a profiler and without, in a run folder within that of the run.
 
-A function's time a query is its share of the samples, times what the server's CPU time a query was
-by the kernel's own count. Functions are many, so they are a list to look through, of which 5 % may
-be false, as with counters.
+A function's time per query is its share of the samples times the server's CPU time per query by the
+kernel's own count. Functions are many, so they are a list to look through. As with counters, 5 % of
+it may be false.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PROFILED = "profiled"
 """The treatment with a profiler."""
 
 HZ = 199
-"""Few, so that whoever holds a lock is seldom hit. What it does is measured each time, and told."""
+"""Low, to seldom hit a thread that holds a lock. Its effect is measured each time, and reported."""
 
 MINUTES = 1.5
 REPEATS = 6
@@ -51,7 +51,7 @@ REPEATS = 6
 
 @dataclass(frozen=True, slots=True)
 class ProfilePlan:
-    """What will be measured, and of which two levels."""
+    """The planned measurement, and its two levels."""
 
     experiment: Experiment
     pair: Pair
@@ -60,7 +60,7 @@ class ProfilePlan:
 
 
 def plan_of_profile(path: Path, *, hz: int = HZ, minutes: float = MINUTES) -> ProfilePlan:
-    """How the pair of a finished run that differs most is profiled.
+    """How to profile the pair of a finished run that differs most.
 
     Raises:
         NotTried: it is of another host, not finished or compares nothing; its server is elsewhere;
@@ -113,14 +113,14 @@ def _largest(study: Study, path: Path) -> Finding:
 CPU = "server_cpu_us_per_query"
 
 CONFIDENCE = 0.95
-"""Of each figure of what the profiler did, for itself."""
+"""Confidence of each figure of the profiler's effect, by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionTime:
     """One function.
 
-    baseline_us, level_us: CPU time a query, means over the repeats; 0 if no sample was in it.
+    baseline_us, level_us: CPU time per query, means over the repeats; 0 if no sample was in it.
     finding: the change, if the list has it; None if it may be chance.
     """
 
@@ -136,7 +136,7 @@ class FunctionTime:
 
 @dataclass(frozen=True, slots=True)
 class LookCost:
-    """What the profiler did, as ratios with an interval each.
+    """The effect of the profiler, as ratios with an interval each.
 
     baseline, level: the metric with a profiler over that without, of each level.
     effect, effect_profiled: level over baseline without it and with it. of_effect: the second over
@@ -152,9 +152,9 @@ class LookCost:
 
 @dataclass(frozen=True, slots=True)
 class CpuProfile:
-    """functions: those of either level, the largest change in CPU time first, what is certain
-        before what is not; their times add up to the CPU time of a query.
-    samples: of the baseline and of the level. cpu_us: CPU time a query, of each.
+    """functions: those of either level, the largest change in CPU time first, certain ones before
+        uncertain ones. Their times add up to the CPU time of a query.
+    samples: of the baseline and of the level. cpu_us: CPU time per query, of each.
     tested: functions that could be compared. units: repeats.
     cost: None if it was not measured without a profiler too.
     why_not: why some runs have no samples.
@@ -175,7 +175,7 @@ class CpuProfile:
 
 
 def profile_of(study: Study) -> CpuProfile | None:
-    """What a run of `contend profile` says; None if no sample was kept on both sides."""
+    """The result of a run of `contend profile`; None if no sample was kept on both sides."""
     roles = study.roles
     if roles.compared is None or roles.baseline is None:
         return None
@@ -192,7 +192,7 @@ def profile_of(study: Study) -> CpuProfile | None:
     counts = [np.array([_counted(runs, names) for runs in side]) for side in sides]
     samples = [np.array([sum(map(_samples, runs)) for runs in side], float) for side in sides]
     cpu = [np.array([_mean_cpu(runs) for runs in side]) for side in sides]
-    # So many queries would have had these samples, if a sample is a microsecond.
+    # The number of queries that would have had these samples, if a sample is a microsecond.
     asked = [
         np.repeat((n / us)[:, None], len(names), axis=1) for n, us in zip(samples, cpu, strict=True)
     ]
@@ -300,7 +300,7 @@ def _stack_times(
 
 
 def _cost(study: Study) -> LookCost | None:
-    """What the profiler did to both levels and to what they differ by, repeat by repeat."""
+    """The effect of the profiler on both levels and on their difference, repeat by repeat."""
     metric = study.metrics[0]
     compared = study.roles.compared
     assert compared is not None and study.roles.baseline is not None
@@ -334,7 +334,7 @@ LISTED = 15
 
 
 def _profiled(folder: RunFolder) -> tuple[Study, CpuProfile | None] | None:
-    """None if nothing was profiled of this run."""
+    """None if this run was not profiled."""
     try:
         with RunFolder.open(folder.path / WITHIN_PROFILE) as inner:
             study = study_of(inner, percentiles=False)
@@ -344,7 +344,7 @@ def _profiled(folder: RunFolder) -> tuple[Study, CpuProfile | None] | None:
 
 
 def profile_section(folder: RunFolder) -> Shown | None:
-    """What the profiler saw and what it did, a table of functions, and a flame graph."""
+    """The profiler's results and its effect, a table of functions, and a flame graph."""
     found = _profiled(folder)
     if found is None:
         return None
@@ -461,7 +461,7 @@ def _percent(one: Estimate) -> str:
 
 
 def profile_as_json(folder: RunFolder) -> dict[str, Any] | None:
-    """Every function, and what the profiler did; None if nothing was profiled."""
+    """Every function, and the effect of the profiler; None if nothing was profiled."""
     found = _profiled(folder)
     if found is None or found[1] is None:
         return None

@@ -1,4 +1,4 @@
-"""What made the figures: server, dataset, host, and the variables read back from the server."""
+"""The origin of the figures: server, dataset, host, and the variables read back from the server."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _NOT_OF_THE_HOST = ("missing", "load_generator", "sessions", "memory_nodes")
 
 
 def host_groups(facts: Mapping[str, Any]) -> tuple[FactGroup, ...]:
-    """The host's headlines, then each group of its facts whole."""
+    """The host's headlines, then each group of its facts in full."""
     groups = [FactGroup("Host", _headlines(facts))]
     for name, group in facts.items():
         if name not in _NOT_OF_THE_HOST and isinstance(group, Mapping):
@@ -105,7 +105,7 @@ def _headlines(facts: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _mitigations(found: Mapping[str, str]) -> str:
-    """What costs or is open; the flaws that the CPU does not have are only counted."""
+    """CPU flaws with a cost or without a fix; flaws that the CPU does not have are only counted."""
     affected = {name: text for name, text in found.items() if text != "Not affected"}
     parts = [f"{name}: {text}" for name, text in affected.items()]
     harmless = len(found) - len(affected)
@@ -117,7 +117,7 @@ def _mitigations(found: Mapping[str, str]) -> str:
 
 
 def flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """Nested facts as name and text; what is empty or unknown is left out."""
+    """Nested facts as name and text; empty and unknown ones are left out."""
     found: dict[str, str] = {}
     for key, value in document.items():
         name = f"{prefix}{str(key).removesuffix('_bytes').replace('_', ' ')}"
@@ -146,11 +146,11 @@ def fact_text(value: object, name: str = "") -> str:
 
 
 GENERATOR: Final = "load_generator"
-"""Where runs and sessions keep what is known of contend-load."""
+"""Where runs and sessions keep the facts of contend-load."""
 
 
 def fact_groups(study: Study) -> tuple[FactGroup, ...]:
-    """Server, dataset and host; what a reader asks of a host first, and the rest by group."""
+    """Server, dataset and host: the main facts of a host first, and the rest by group."""
     groups = [
         FactGroup("Server", _seen(study, "server")),
         FactGroup("Dataset", _seen(study, "dataset")),
@@ -172,7 +172,7 @@ def _scripts(study: Study) -> tuple[tuple[str, str], ...]:
 
 
 def summary_of(study: Study) -> tuple[tuple[str, str], ...]:
-    """What was measured, where and when, in a few words each."""
+    """The subject, place and time of the measurement, in a few words each."""
     facts = study.meta.facts
     dataset = dict(_seen(study, "dataset"))
     cpus, memory = fact(facts, "cpu.count"), fact(facts, "memory.total_bytes")
@@ -192,7 +192,7 @@ def summary_of(study: Study) -> tuple[tuple[str, str], ...]:
 
 
 def about_server(study: Study) -> str:
-    """That the server is a model, if it is one, and what it does not have; else empty."""
+    """That the server is a model, if it is one, and its missing features; else empty."""
     kinds: list[str] = []
     idle: list[str] = []
     for record in _first_of_each(study, "server", USED):
@@ -236,7 +236,7 @@ def _rows_of(dataset: Mapping[str, str]) -> str:
 
 
 def _load(study: Study) -> str:
-    """`driven over io_uring`; empty if the runs did not say it."""
+    """`driven over io_uring`; empty if the runs did not record it."""
     generators = (record.probes.get(GENERATOR) for record in study.measured)
     engines = {one.get("engine") for one in generators if one}
     named = sorted(str(engine) for engine in engines if engine)
@@ -256,15 +256,15 @@ def _servers(study: Study) -> str:
 
 
 def naming_in(study: Study) -> Naming:
-    """What a study's levels are called; servers that are compared by what they turned out to be."""
+    """Names of a study's levels; compared servers are named by the version they reported."""
     compared = study.roles.compared
     is_server = compared is not None and compared.path == USED
     return naming_of(study.experiment, _servers_by_name(study) if is_server else None)
 
 
 def _servers_by_name(study: Study) -> dict[str, str]:
-    """`mariadb@trixie` -> `MariaDB 11.8.6`; none if two of them are the same by that. A DSN or a
-    path says more than a version."""
+    """`mariadb@trixie` -> `MariaDB 11.8.6`; none if two servers then have the same name. A DSN or a
+    path is more informative than a version."""
     found: dict[str, str] = {}
     for record in _first_of_each(study, "server", USED):
         server: Mapping[str, Any] = record.probes.get("server") or {}
@@ -274,7 +274,7 @@ def _servers_by_name(study: Study) -> dict[str, str]:
 
 
 def _server_name(server: Mapping[str, Any], planned_kind: str) -> str:
-    """`MariaDB 10.11.19`, whether or not the version says so itself."""
+    """`MariaDB 10.11.19`, whether or not the version includes the name."""
     kind = str(server.get("kind") or planned_kind)
     name = PRODUCTS.get(kind, kind)
     version = str(server.get("version") or "").removesuffix(f"-{name}")
@@ -320,7 +320,7 @@ def variables_table(study: Study, naming: Naming) -> TextTable | None:
 
 
 def _generator(study: Study) -> tuple[tuple[str, str], ...]:
-    """contend-load as it named itself in the runs, and what the host did not let it have."""
+    """contend-load's name and version in the runs, and the features that the host denied it."""
     refused = {
         str(session.facts.get(GENERATOR, {}).get("io_uring_refused") or "")
         for session in study.meta.sessions
@@ -330,7 +330,7 @@ def _generator(study: Study) -> tuple[tuple[str, str], ...]:
 
 
 def client_text(runs: Sequence[RunRecord]) -> str:
-    """What vouches for the client: a calibration of this host, or its own CPU share alone."""
+    """The evidence that the client is fast enough: a calibration of this host, or its CPU share."""
     found = [one for one in (run.probes.get("calibration") for run in runs) if one]
     if not found:
         return (
@@ -373,8 +373,8 @@ def _seen(study: Study, key: _Document) -> tuple[tuple[str, str], ...]:
 
 
 def _first_of_each(study: Study, key: _Document, path: str | None = None) -> Sequence[RunRecord]:
-    """The runs whose document no earlier one has, at the same level of a factor if one is named:
-    of thousands of runs, most say the same."""
+    """The runs whose document no earlier run has, at the same level of a factor if one is named.
+    Most of thousands of runs have the same."""
     first: dict[tuple[str, Level | None], RunRecord] = {}
     last: tuple[object, Level | None] | None = None
     for record in study.measured:

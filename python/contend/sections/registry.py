@@ -49,4 +49,4 @@ SECTIONS: tuple[Section[Any], ...] = (
 )
 
 LOOKS: tuple[LookAtCause, ...] = tuple(one.look for one in SECTIONS if one.look is not None)
-"""What is taken if a run is asked where time goes, in this order."""
+"""The diagnostic passes of a run that is to find where time goes, in this order."""

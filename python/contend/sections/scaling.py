@@ -1,5 +1,5 @@
-"""Where a server stops getting more done with more connections: knee and peak of each sweep over
-connections, by the universal scalability law; or that it does not fit."""
+"""Where a server gains no more from more connections: knee and peak of each sweep over connections,
+by the universal scalability law. Or that the law does not fit."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Sweep:
 
 
 def sweeps_of(study: Study) -> tuple[Sweep, ...]:
-    """Every sweep over connections; none if the columns are something else, or if events begin by
-    the clock: then the throughput is what was asked for."""
+    """Every sweep over connections; none if the columns are something else. Also none if events
+    begin by the clock, because the throughput is then the requested one."""
     columns = study.roles.columns
     if columns is None or columns.path != CONNECTIONS or len(columns.levels) < 2:
         return ()
@@ -69,7 +69,7 @@ def _arrival(run: RunRecord) -> str:
 
 
 def _sweep(study: Study, context: Mapping[str, Level], level: Level | None) -> Sweep:
-    """Of the numbers of connections that were measured, and the repeats that have all of them."""
+    """The sweep over the measured numbers of connections, from the repeats that have all."""
     roles = study.roles
     counts, figures = [], []
     for count in sorted(int(one) for one in roles.column_levels if one is not None):
@@ -104,15 +104,15 @@ def _show(sweeps: Sequence[Sweep], inputs: Inputs) -> Shown | None:
 
 
 _TOLD = 4
-"""Sweeps that have a sentence each. Of more, the first and the last by their knees."""
+"""Maximum number of sweeps with a sentence each. With more: the first and the last by knee."""
 
 _NEAR = 1.2
-"""Ends of an interval nearer than that need a third digit to be told apart."""
+"""Ends of an interval nearer than this factor need a third digit to look different."""
 
 
 def _lead(study: Study, sweeps: Sequence[Sweep], fitted: Fitted) -> Said:
     if len(sweeps) <= _TOLD or not fitted:
-        # What is the same of all is said once.
+        # A sentence that is the same for several is printed once.
         told = dict.fromkeys(_sentence(study, one) for one in sweeps)
         return Said.joined(" ", told)
     fitting = [(one, fit) for one, fit in fitted if fit.fits]
@@ -194,7 +194,7 @@ def _peak(sweep: Sweep, fit: UslFit) -> Said:
 
 
 def _between(figure: Estimate, last: float) -> Said:
-    """`23 (18 to 31)`; what lies beyond the most that was measured is not told as a number."""
+    """`23 (18 to 31)`; a value beyond the measured maximum is not given as a number."""
     digits = 2 if figure.high > _NEAR * figure.low else 3
     low, mean = (significant(one, digits) for one in (figure.low, figure.mean))
     beyond = f"beyond {last:g}"
@@ -232,7 +232,7 @@ def _row(study: Study, sweep: Sweep, fit: UslFit) -> tuple[str, ...]:
 
 
 def _small(figure: Estimate) -> str:
-    """Of the order of a thousandth, or of a millionth."""
+    """A number of the order of a thousandth, or of a millionth."""
     half = (figure.high - figure.low) / 2
     return f"{figure.mean:.2g} ±{half:.1g}" if math.isfinite(half) else UNKNOWN
 
@@ -268,7 +268,7 @@ def _interval(one: Estimate) -> dict[str, Any]:
 
 
 _POINTS = 80
-"""Of a drawn curve."""
+"""Points of a drawn curve."""
 
 _CHART = "Throughput with the fitted curve"
 
@@ -307,7 +307,7 @@ def _chart(
     }
     encoding = {"x": x_axis(layout), "color": colour(layout.levels, layout.rows_label)}
     value = {**encoding, "y": {**y, "field": "value"}}
-    # The curve stands where line and band from point to point stand in other charts.
+    # The curve takes the place of the line and band of other charts.
     between = ("line", "area")
     points = [one for one in lines(layout, y, encoding) if one["mark"]["type"] not in between]
     layers = [_only("measured") | one for one in points]
@@ -338,7 +338,7 @@ def _chart(
 
 
 def _drawn(label: str, last: int, first: int, fit: UslFit) -> Iterator[Spec]:
-    """The curve; if it fits, its knee and its peak, where they lie within what was measured."""
+    """The curve; if it fits, also its knee and its peak if they are within the measured range."""
     source = "curve" if fit.fits else "no fit"
     for x in np.geomspace(first, last, _POINTS):
         yield {"x": float(x), "level": label, "value": fit.curve.at(float(x)), "source": source}

@@ -1,4 +1,4 @@
-"""What still differs between servers that are compared: their variables, side by side."""
+"""The remaining differences between compared servers: their variables, side by side."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _TITLE = "What still differs between the servers"
 
 _SCHEMA = "performance_schema"
 _SIZES = f"{_SCHEMA}_"
-"""Of what it records, which says nothing if it is off."""
+"""Prefix of the variables for its records, which mean nothing if it is off."""
 
 _WORDS = {"ON": "1", "YES": "1", "TRUE": "1", "OFF": "0", "NO": "0", "FALSE": "0"}
 _MISSING = "–"
 
 
 def differences_of(study: Study) -> Shown | None:
-    """The variables whose values differ; None unless several servers told theirs."""
+    """The variables whose values differ; None unless several servers reported theirs."""
     found = _variables(study)
     tables, leads = [], []
     for profile, servers in found.items():
@@ -95,7 +95,7 @@ def _normal(value: str) -> str:
 
 
 def _shown(values: Sequence[str | None]) -> list[str]:
-    """The values; of lists (optimizer_switch, sql_mode) what the others do not have."""
+    """The values; for lists (optimizer_switch, sql_mode), the items that the others lack."""
     parts = [value.split(",") if value is not None else None for value in values]
     if not any(part is not None and len(part) > 3 for part in parts):
         return [_MISSING if value is None else value or '""' for value in values]

@@ -1,7 +1,7 @@
-"""What earlier sessions of the same experiment on this host say: how far they differ.
+"""How far earlier sessions of the same experiment on this host differ.
 
-An interval is of the minutes in which it was measured. This stands beside the answer and in what it
-rests on; no verdict goes by it, and it has no place of its own.
+An interval is of the minutes in which it was measured. This section is part of the answer and of
+its basis; it does not affect a verdict, and has no separate place.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from contend.units import format_duration
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """What earlier sessions of the same on this host say of a level as a whole.
+    """Earlier sessions of the same experiment on this host, for a level as a whole.
 
-    n: how many tell; together: what they say together, None if they are too few. `beside` stands
-    beside the intervals; empty if nothing is known.
+    n: number of usable sessions; together: their joint result, None if they are too few. `beside`
+    is printed with the intervals; empty if nothing is known.
     """
 
     level: Level
@@ -37,7 +37,7 @@ _MINUTE_S = (45, 90)
 
 
 def sessions_of(study: Study, analysis: Analysis, level: Level) -> Sessions | None:
-    """What this run was told of a level when it began; None if nobody looked."""
+    """The history of a level that the run recorded when it began; None if it did not look."""
     known = sessions_before(study, analysis.table.metric, level)
     if known is None:
         return None
@@ -55,7 +55,7 @@ def in_the_sentence(study: Study, earlier: Sessions | None) -> Said:
 
 
 def in_the_basis(study: Study, earlier: Sessions | None) -> list[str]:
-    """What the interval does not hold, and what earlier sessions say of it."""
+    """The part that the interval omits, and the results of earlier sessions on it."""
     if earlier is None:
         return []
     of_now = f"The intervals are of {_minutes_of(study)}"
@@ -112,7 +112,7 @@ def _read(inputs: Inputs) -> Sessions | None:
 
 
 def _json(found: Sessions, _inputs: Inputs) -> dict[str, Any]:
-    """Logarithms of ratios; null if too few sessions tell."""
+    """Logarithms of ratios; null with too few usable sessions."""
     names = ("tau", "low", "high", "spread", "mean", "half_width")
     together = found.together
     figures = {name: None if together is None else getattr(together, name) for name in names}

@@ -1,8 +1,8 @@
-"""How a figure grows along the columns, in tables and charts: how many times that of the first
-column each is.
+"""How a figure grows along the columns, in tables and charts: each column as a multiple of the
+first.
 
-That is what can be compared with a published sweep of another machine, whose seconds cannot. It is
-also all that a sweep says that compares nothing: from which load on a server gets no more done.
+This can be compared with a published sweep of another machine, whose seconds cannot. If a sweep
+compares nothing, this is its only result: the load from which on throughput stops growing.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from contend.stats import Change, finite
 
 @dataclass(frozen=True, slots=True)
 class ShapeRow:
-    """How many times the figure of the first column each column's is: with intervals if it was
-    measured here, as plain numbers if it was published.
+    """Each column's figure as a multiple of the first column's. Measured ones have intervals,
+    published ones are plain numbers.
 
-    Of one machine over another, column by column, `is_growth` is false.
+    If the ratio is one machine over another, column by column, `is_growth` is false.
     """
 
     label: str
@@ -48,7 +48,7 @@ class ShapeRow:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a figure grows along the columns, ours beside the published: rows by panel."""
+    """How a figure grows along the columns, ours and the published: rows by panel."""
 
     metric: Metric
     title: str
@@ -127,8 +127,8 @@ SECTION = Section("shapes", "Growth along the columns", _read, _show, _json)
 
 
 def shapes_of(study: Study, layout: Layout, panels: Sequence[Panel]) -> tuple[Shape, ...]:
-    """Of the metric that decides, if nothing is compared or figures of it were published; beside
-    times, of the throughput too."""
+    """The shape of the metric that decides, if nothing is compared or its figures were published;
+    for times, also of the throughput."""
     metric = study.metrics[0]
     published = [one for one in study.experiment.published if any(r.figures for r in one.rows)]
     if study.roles.columns is None or not (published or study.roles.baseline is None):
@@ -202,7 +202,7 @@ def _published_rows(study: Study, panel: Panel, published: Sequence[Published]) 
 
 
 def sweep_sentences(study: Study) -> list[Said]:
-    """From which load on the server gets no more done, for a sweep that compares nothing."""
+    """The load from which on throughput stops growing, for a sweep that compares nothing."""
     roles = study.roles
     metrics = dict.fromkeys((study.metrics[0].name, THROUGHPUT))
     grown = growth_of(study, [metric_of(name) for name in metrics], study.family("first"))
@@ -252,7 +252,7 @@ _HERE = "this machine"
 
 
 def shape_charts(shapes: Sequence[Shape], layout: Layout) -> tuple[Chart, ...]:
-    """One a panel of each; none if the columns are no numbers."""
+    """One chart per panel of each; none if the columns are not numbers."""
     if not numeric_columns(layout):
         return ()
     found = (_chart(shape, panel, rows, layout) for shape in shapes for panel, rows in shape.panels)

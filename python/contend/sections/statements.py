@@ -1,8 +1,8 @@
-"""Each of the workload's own statements by itself: its service time, and how that changed.
+"""Each of the workload's own statements by itself: its service time, and its change.
 
-A list of statements, or a script of them, gets better as a whole while one of its statements gets
-worse. They are tables of one family: one sentence speaks of all statements, so the intervals of
-all their changes hold together.
+A list of statements, or a script of them, may get better as a whole while one statement gets worse.
+All statements are tables of one family: one sentence covers them, so the intervals of all their
+changes hold together.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ FIGURES = (
     "rows_per_query",
     "errors_per_query",
 )
-"""Of each statement, by the ends of their metrics' names."""
+"""Metrics of each statement, by the ends of their names."""
 
 _LISTED = 6
-"""More names than these of which nothing is certain are counted."""
+"""Up to this number, inconclusive statements are named; more are counted."""
 
 _MEAN, _TAIL = "service_us_mean", "service_us_p95"
 _ENDS = {_MEAN: "mean, ms", _TAIL: "95th percentile, ms"}
 
 MOST = 40
-"""Statements that are looked at one by one: those that took most time."""
+"""Maximum number of statements analysed one by one: those that took most time."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatementFigures:
-    """What was measured of one statement in one cell, in so many repeats. Keys are the ends of its
+    """The measurements of one statement in one cell, over its `repeats`. Keys are the ends of its
     metrics' names: `service_us_mean`, `rows_per_query`."""
 
     name: str
@@ -74,7 +74,7 @@ class StatementFigures:
 @dataclass(frozen=True, slots=True)
 class Statements:
     """Each of the workload's own statements by itself: `tables` by its mean service time and by the
-    95th percentile. `texts` are name and statement; `sentences` say which changed how."""
+    95th percentile. `texts` are name and statement; `sentences` describe the changes."""
 
     lead: str
     sentences: tuple[str, ...]
@@ -126,7 +126,7 @@ def _metric(name: str, end: str) -> Metric:
 
 
 def _time_of_each(study: Study) -> dict[str, float]:
-    """Microseconds by the name of the statement; nothing of other workloads than statements."""
+    """Microseconds by the name of the statement; empty for workloads without statements."""
     taken: dict[str, float] = defaultdict(float)
     for run in study.measured:
         workload = run.plan.get("workload")
@@ -147,7 +147,7 @@ def _tables(
     cells: Sequence[CellFigures],
     end: str,
 ) -> list[TextTable]:
-    """One a panel; changes stand under the means."""
+    """One table per panel; changes are under the means."""
     figures = {cell_key(one.cell): one for one in cells}
     tables = []
     for panel in panels:
@@ -178,7 +178,7 @@ def _in_ms(row: MetricRow) -> MetricRow:
 
 
 def _texts(study: Study, names: Sequence[str]) -> list[tuple[str, str]]:
-    """What each statement is, where the plan has them one by one."""
+    """The text of each statement, if the plan lists them one by one."""
     workload = study.measured[0].plan.get("workload")
     statements = list(workload.get("statements") or ()) if workload else []
     called = list(workload.get("names") or ()) if workload else []
@@ -202,7 +202,7 @@ def _figures(names: Sequence[str], cells: Sequence[CellFigures]) -> list[Stateme
 
 
 def _sentences(study: Study, naming: Naming, analyses: Mapping[str, Analysis | None]) -> list[str]:
-    """`InnoDB instead of MyISAM: count_name takes 40 % (±3) less time; …`, one a level."""
+    """`InnoDB instead of MyISAM: count_name takes 40 % (±3) less time; …`, one per level."""
     roles = study.roles
     if roles.baseline is None or not study.decides:
         return []

@@ -1,4 +1,4 @@
-"""The steps of a ladder as a picture: what each gains over the one before it, and all together."""
+"""The steps of a ladder as a picture: the gain of each over the one before it, and the total."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contend.sections.words import slug
 from contend.stats import Estimate, finite
 
 Bar = tuple[str, Estimate, str]
-"""What a step is called, its gain as a share, and the same in words."""
+"""The name of a step, its gain as a share, and the same in words."""
 
 _STEP = 24
 """Height of a bar."""
@@ -25,11 +25,11 @@ _MORE, _LESS, _WHOLE = PALETTE[3], PALETTE[2], PALETTE[0]
 
 
 def steps_chart(metric: str, place: str, steps: Sequence[Bar], whole: Bar | None) -> Chart:
-    """A bar a step with its interval, the whole last.
+    """One bar per step with its interval, the whole last.
 
     Args:
-        metric: whose gains these are.
-        place: of which cells.
+        metric: the metric of these gains.
+        place: the cells that they are for.
     """
     bars = [*steps, *([whole] if whole is not None else [])]
     values = [

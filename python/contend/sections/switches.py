@@ -1,7 +1,7 @@
 """Threads of a server that were taken off their CPUs in the middle of their work, and those that
-slept for one of them: how often of a query, and how long.
+slept for one of them: how often per query, and how long.
 
-The kernel traces each switch, which costs: half of the rounds of the look are without it.
+The kernel traces each switch, which is costly. So half of the rounds of the pass are without it.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from contend.outcome import Outcome, Slice
 
 ROUNDS, SLICE_S, SETTLE_S = 1 + 16, 0.1, 0.1
-"""Of all but the first, which may be slow, half are traced. Short, since a busy host has 100,000
-switches a second."""
+"""The first may be slow. Half of the others are traced. Short, since a busy host has 100,000
+switches per second."""
 
 
 def is_traced(round_: int) -> bool:
-    """The middle two of four, so that what changes steadily is in both alike."""
+    """The middle two of four, so that steady changes affect both equally."""
     return round_ % 4 in (2, 3)
 
 
@@ -90,7 +90,7 @@ class _Rounds:
 
         if event["type"] != "slice":
             return
-        # Of all slices the one that was heard of soonest says best when contend-load began.
+        # The slice with the fastest report gives the best estimate of when contend-load began.
         end_s = event["start_s"] + event["duration_s"]
         self._begun_s = min(self._begun_s, clock_s() - end_s)
         arm, round_ = event["arm_index"], event["round"]
@@ -146,7 +146,7 @@ SEEN = {
     "by_holder": "asleep for a preempted thread, times",
     "by_holder_us": "asleep while that was off its CPU, us",
 }
-"""What is told of a query, by the name of its figure."""
+"""Reported values per query, by the name of the figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +155,9 @@ class SwitchesOfCell:
 
     Args:
         of_query: by the names of SEEN, all threads of the server together over the queries.
-        held_share: of the response time, that a query slept for a preempted thread.
-        speed, effect: what tracing did, as in a budget.
-        lost: events of all cells for which there was no room.
+        held_share: share of the response time that a query slept for a preempted thread.
+        speed, effect: the effects of tracing, as in a budget.
+        lost: events of all cells that did not fit.
     """
 
     cell: Mapping[str, Level]
@@ -227,7 +227,7 @@ def _table(group: Sequence[SwitchesOfCell], compared: str | None) -> TextTable:
 
 
 def _json(found: LooksFound[SwitchesOfCell], _inputs: Inputs) -> list[dict[str, Any]]:
-    """Each cell; times and microseconds a query, ratios as such."""
+    """Each cell; times and microseconds per query, ratios unchanged."""
     return [
         {
             "factors": dict(one.cell),

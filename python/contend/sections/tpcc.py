@@ -1,7 +1,7 @@
-"""What TPC-C asks of a run beside its speed: limits of response times, the mix, what was rolled
-back; and what each transaction costs in round trips.
+"""TPC-C's requirements for a run in addition to speed: limits of response times, the mix, the
+rollbacks. Also the cost of each transaction in round trips.
 
-It appears if runs asked the transactions of TPC-C. The limits and the minima are those of the
+It appears if runs executed the transactions of TPC-C. The limits and the minima are those of the
 specification, clauses 5.2.5.3 and 5.2.3.
 """
 
@@ -31,7 +31,7 @@ LIMITS_S = {
     "stock_level": 20.0,
     DEFERRED: 80.0,
 }
-"""Within so many seconds 90 of 100 transactions of a kind must have ended."""
+"""Seconds within which 90 of 100 transactions of a kind must have ended."""
 
 MIX_MINIMA_PERCENT = {"payment": 43.0, "order_status": 4.0, "delivery": 4.0, "stock_level": 4.0}
 
@@ -48,11 +48,11 @@ _FIGURES = (
 _PERCENTILES = ("p50", "p90", "p99")
 
 Found = Mapping[str, tuple[Mapping[str, Level], Mapping[str, Estimate]]]
-"""Each cell and its figures by the words for the cell."""
+"""Each cell and its figures, by the cell's label."""
 
 
 def _read(inputs: Inputs) -> Shown | None:
-    """None if no run asked these transactions."""
+    """None if no run executed these transactions."""
     study, cells = inputs.study, inputs.cells
     asked = [cell.cell for cell in cells if any(map(is_tpcc, study.runs_of(cell.cell)))]
     if not asked:
@@ -79,7 +79,7 @@ def _read(inputs: Inputs) -> Shown | None:
 
 
 def _lead(waits: set[int], *, is_shrunk: bool) -> str:
-    """What the figures may be called."""
+    """The permitted names for the figures."""
     audited = "This is not an audited result and cannot be compared with one."
     if is_shrunk:
         audited += " The tables are smaller than the specification wants them (data.shrink)."
@@ -162,7 +162,7 @@ def _mix(study: Study, found: Found) -> TextTable:
 def mix_texts(events: Mapping[str, int]) -> list[str]:
     """The share of each transaction, in percent.
 
-    A deck that is not used up may be short of a card: up to one event of a hundred is none.
+    A deck that is not used up may lack a card: up to one event of a hundred is ignored.
     """
     total = sum(events.values())
     if not total:

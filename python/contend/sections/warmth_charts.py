@@ -1,5 +1,5 @@
-"""Warm-up curves: how fast a server answers after each way to warm it, and how many queries it has
-answered since it was started, the warming counted."""
+"""Warm-up curves: how fast a server answers after each way to warm it, and the number of queries
+answered since its start, the warming counted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Name = Callable[[Level], str]
 
 
 def curves(place: str, name: Name, runs: Runs) -> list[Chart]:
-    """Of the first run of each way, because second by second runs are not the same."""
+    """Curves of the first run of each way, because second by second runs differ."""
     first = {name(level): own for level, own in runs.items()}
     found = [
         _chart(

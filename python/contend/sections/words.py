@@ -1,6 +1,6 @@
-"""How things are said: labels of levels and cells, numbers with their intervals, short phrases.
+"""Formatting: labels of levels and cells, numbers with their intervals, short phrases.
 
-A value is rounded where its interval stops saying anything: `23.46 ±0.21`, not `23.4567 ±0.2134`.
+A value is rounded to the precision of its interval: `23.46 ±0.21`, not `23.4567 ±0.2134`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _COUNTED = {
     "workload.batch_rows": ("row a batch", "rows a batch"),
     "data.rows": ("row", "rows"),
 }
-"""What a level of these counts: one of it, and several."""
+"""The unit that a level of these counts: singular and plural."""
 
 
 def factor_label(path: str) -> Said:
-    """The last word of a path: `connections`, `points`, `key_cache_segments`; of a kind inside a
-    section what it is a kind of: `distribution`."""
+    """The last word of a path: `connections`, `points`, `key_cache_segments`; for a kind inside a
+    section, the parent's name: `distribution`."""
     if path == "server.use":
         return Said("server")
     section, *rest = path.split(".")
@@ -38,13 +38,13 @@ def factor_label(path: str) -> Said:
 
 
 SCRIPT_WIDTH = 40
-"""A script's path that is longer is told by its end: tables have room for no more."""
+"""A longer path of a script is cut to its end: tables have room for no more."""
 
 
 def level_label(level: Level) -> Said:
-    """A level as a reader writes it: `on`, `512M`, `20,000,000`; `''` if it is empty; a long path
-    of a script from some folder on: `…/queues/skip_locked.lua`. No number and text have the same:
-    text that reads like a number is in quotes."""
+    """A level as a reader writes it: `on`, `512M`, `20,000,000`; `''` if it is empty. A long path
+    of a script is cut at the front: `…/queues/skip_locked.lua`. Text that reads like a number is
+    in quotes, so that it differs from the number."""
     if isinstance(level, bool) or level == "":
         return Said.written(level_word(level))
     if isinstance(level, str) and level.endswith(".lua") and len(level) > SCRIPT_WIDTH:
@@ -58,8 +58,8 @@ _NUMBER = re.compile(r"[-+]?[\d,]+(\.\d+)?([eE][-+]?\d+)?")
 
 
 def _end_of_path(path: str) -> str:
-    """The file with as many of its folders as there is room for, and one at least: of two scripts
-    that are compared, both may have the same name."""
+    """The file with as many of its folders as fit, and one at least: two compared scripts may have
+    the same file name."""
     *folders, end = path.split("/")
     end = "/".join([*folders[-1:], end])
     folders = folders[:-1]
@@ -87,12 +87,12 @@ def cell_phrase(cell: Mapping[str, Level]) -> Said:
 
 
 def change_noun(metric: Metric, baseline: str | None) -> str:
-    """What a change is called: a gain only if more is better."""
+    """The name of a change: a gain only if more is better."""
     return f"change from {baseline}" if metric.less_is_better else f"gain over {baseline}"
 
 
 def change_of(metric: Metric) -> Said:
-    """What changes, if it is not said for the better or the worse."""
+    """The quantity that changes, without naming a direction."""
     return Said.written("the throughput" if metric.name == THROUGHPUT else metric.subject)
 
 
@@ -108,10 +108,10 @@ def slug(text: str) -> str:
 
 
 UNKNOWN = "±?"
-"""Stands if one run gives no interval, or two or three give one that says nothing."""
+"""Printed if one run gives no interval, or two or three give a meaningless one."""
 
 SAYS_NOTHING = 1000
-"""An interval that reaches so many times as far up as the figure itself."""
+"""An interval whose upper end is this multiple of its figure says nothing."""
 
 
 def gain_text(change: Change) -> Said:
@@ -140,9 +140,9 @@ def _bounds(change: Change) -> tuple[float, float]:
 
 
 def _rounded(change: Change) -> tuple[int, str | None]:
-    """Decimals of a gain, and its error as ±; None if ± would say of 0 something else than the
-    interval does. Intervals are even on the scale of logarithms, so a wide one reaches much
-    farther up than down; and of one that ends just before 0, rounding may hide it."""
+    """Decimals of a gain, and its error as ±; None if ± would place 0 differently from the
+    interval. Intervals are even on the scale of logarithms, so a wide one reaches much farther up
+    than down. If it ends just before 0, rounding may hide that."""
     gain, half = percent(change), gain_half(change)
     places = _gain_places(gain, half)
     if not math.isfinite(half) or change.high > change.ratio * SAYS_NOTHING:
@@ -168,7 +168,7 @@ _SHOWN_AS_NOTHING = 0.1
 """Percent; an error below it that no few decimals show."""
 
 _MUCH_WIDER = 1.5
-"""How much farther an interval may reach up than down and still be told as ±."""
+"""How much farther an interval may reach up than down and still be printed as ±."""
 
 
 def percent(change: Change) -> float:
@@ -186,13 +186,13 @@ def detectable_text(change: float) -> str:
 
 
 def times_of(change: Change) -> Estimate:
-    """A ratio as a figure with its interval, to be told as so many times another."""
+    """A ratio as a figure with its interval, for printing as a multiple."""
     return Estimate(change.ratio, change.low, change.high, change.n, 0.0)
 
 
 def times_text(change: Change) -> Said:
-    """`2.41 ±0.12`; where ± would hide that the interval ends above 0, its ends: `1.05 to 4.20`;
-    `2.4 ±?` if they say nothing."""
+    """`2.41 ±0.12`. If ± would hide that the interval ends above 0, its ends: `1.05 to 4.20`.
+    `2.4 ±?` if they are meaningless."""
     if math.isfinite(change.high) and 0 < change.ratio * _MUCH_WIDER < change.high:
         if change.high > change.ratio * SAYS_NOTHING:
             return Said.written(f"{significant(change.ratio, 2)} {UNKNOWN}")
@@ -202,11 +202,11 @@ def times_text(change: Change) -> Said:
 
 
 SAYS_LITTLE = 10
-"""Half of an interval that is so many times its figure tells nothing of the figure."""
+"""If half of an interval is this multiple of its figure, it says little about the figure."""
 
 
 def figure_text(estimate: Estimate) -> Said:
-    """`23.46 ±0.21` of what cannot be below 0; `194904 ±?` of what two repeats do not tell."""
+    """`23.46 ±0.21` for values that cannot be below 0; `194904 ±?` if two repeats are too few."""
     if 0 < estimate.mean * SAYS_LITTLE < half_of(estimate) < math.inf:
         return Said.written(f"{significant(estimate.mean, 3)} {UNKNOWN}")
     return estimate_text(estimate)
@@ -235,7 +235,7 @@ def share_text(estimate: Estimate) -> Said:
 
 
 def error_text(half: float, places: int) -> str:
-    """`±0.3`; an error that rounds to nothing is not shown as none."""
+    """`±0.3`; an error that rounds to 0 is not shown as 0."""
     least = 10.0**-places
     return f"±<{least:.{places}f}" if 0 < half < least / 2 else f"±{half:.{places}f}"
 
@@ -245,7 +245,7 @@ def half_of(estimate: Estimate) -> float:
 
 
 def significant(value: float, digits: int) -> str:
-    """A value without an interval of its own, to so many digits, never with an exponent."""
+    """A value without its own interval, to `digits` digits, never with an exponent."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else "n/a"
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
@@ -308,7 +308,7 @@ DEPTHS: dict[str, Callable[[Compared], Sequence[Finding]]] = {
     "rows": lambda compared: compared.rows,
     "comparisons": lambda compared: compared.comparisons,
 }
-"""Changes as documents have them, by the key they stand under."""
+"""Changes in documents, by their key."""
 
 
 def change_json(layout: Layout, one: Finding) -> dict[str, Any]:

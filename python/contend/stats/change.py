@@ -1,5 +1,5 @@
-"""A change at one place of a table: its figures, and the verdict that its interval speaks;
-and what units like these would have shown, judged as they were judged."""
+"""A change at one place of a table: its figures and the verdict read off its interval. Also the
+same figures, judged in the same way, for units like these."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from contend.stats.sessions import Between
 from contend.stats.student import t_cdf, t_quantile
 
 Verdict = Literal["higher", "lower", "equivalent", "inconclusive"]
-"""What the figure is at the level. Whether higher is better, only its metric knows."""
+"""The direction of the change. Only the metric knows whether higher is better."""
 
 _TURNED: dict[Verdict | None, Verdict | None] = {"higher": "lower", "lower": "higher"}
 
@@ -28,22 +28,22 @@ class Change:
     """How much higher the metric is at a level than at the baseline, at one place of the table.
 
     ratio: geometric mean over the units, and over the place's cells; 1.25 is +25 %.
-    low, high: simultaneous interval of the ratio: all of a table's intervals hold together with
+    low, high: simultaneous interval of the ratio: all intervals of a table hold together with
         its confidence.
     verdict: read off `low` and `high`; None in an interim answer.
     n: units that have at least one of the place's cells.
     df: degrees of freedom of the interval; more than n - 1 if other members of the depth lent
         theirs, less if units miss cells.
     sd_log: standard deviation over the units of the log-ratio, of this place alone.
-    detectable: the smallest relative change that such units show (verdict higher) in 4 of 5
-        experiments, with the same simultaneous interval; inf if none is known.
-    cells, of_cells: cells of the place that were measured, of those it has. The change is that
-        of the measured ones.
-    alone: the interval that would hold for this place alone, from its own units, unadjusted.
+    detectable: the smallest relative change that such units detect (verdict higher) in 4 of 5
+        experiments, with the same simultaneous interval; inf if unknown.
+    cells, of_cells: number of the place's cells that were measured, and number of its cells. The
+        change is that of the measured ones.
+    alone: the interval for this place alone, from its own units, unadjusted.
     p_sign_flip, robust: twins of `alone` that assume less, see `sign_flip_p`, `hodges_lehmann`.
 
-    If fewer than two units tell, no interval exists: low is 0, high and detectable are inf, df is
-    0 and the verdict is inconclusive; ratio is that of the one unit, or NaN.
+    With data from fewer than two units there is no interval: low is 0, high and detectable are
+    inf, df is 0, the verdict is inconclusive. ratio is that of the one unit, or NaN.
     """
 
     place: Place
@@ -88,8 +88,8 @@ class Change:
 
     @property
     def twins_disagree(self) -> bool:
-        """Whether a twin that can tell (from six units on) doubts what `alone` says about "the
-        ratio is 1", or the other way round: a wild unit, most often.
+        """Whether a usable twin (from six units on) disagrees with `alone` about "the ratio is 1".
+        The usual cause is an outlying unit.
         """
         alpha = 1 - self.alone.confidence
         if 2.0 ** (1 - self.n) >= alpha:
@@ -196,8 +196,8 @@ def detectable_changes(
 ) -> np.ndarray:
     """The smallest relative change that is called higher with probability `power`.
 
-    It is called higher if its interval excludes 1 and does not lie within the margin, that is if
-    the estimate is above both `critical` standard errors and the margin's edge less as many.
+    A change is called higher if its interval excludes 1 and does not lie within the margin. So
+    the estimate must exceed `critical` standard errors, and the margin's edge minus as many.
 
     Args:
         se: standard error of the log-ratio. (m)
@@ -219,7 +219,7 @@ def detectable_slowdowns(
     """The smallest slowdown for which a gate fails with probability `power`: the interval excludes
     no change, and the estimate is at the limit or beyond.
 
-    Arguments as of `detectable_changes`, and the limit as a share of the baseline.
+    Arguments are those of `detectable_changes`, and the limit as a share of the baseline.
 
     Returns:
         -ln(1 - slowdown), as long as throughput is what gets less. (m)
@@ -230,7 +230,7 @@ def detectable_slowdowns(
 
 
 def _found_in(needed: np.ndarray, weight: np.ndarray, power: float) -> np.ndarray:
-    """The effect, in standard errors, whose estimate is above `needed` so often."""
+    """The effect, in standard errors, whose estimate exceeds `needed` with probability `power`."""
     low, high = np.zeros(needed.shape[1]), np.max(needed, axis=0) + 10
     for _ in range(40):
         middle = (low + high) / 2
@@ -281,18 +281,18 @@ def welch(
     """The ratio of `one` to `other`, which share no unit, with its interval and verdict.
 
     Each side has its own scatter and its own number of units (Welch 1947), and the degrees of
-    freedom are Satterthwaite's. What `sessions` differ by is one more part of the variance, with
-    the degrees of freedom that it was estimated with.
+    freedom are Satterthwaite's. The difference between `sessions` adds to the variance, with
+    the degrees of freedom of its estimate.
 
     Args:
-        one, other: logarithms, a value a unit; units are independent.
-        sessions: what each side's units have in common and others have not.
-        margin, confidence: as of `answer_table`.
+        one, other: logarithms, one value per unit; units are independent.
+        sessions: the difference that each side's units share and other units do not.
+        margin, confidence: see `answer_table`.
         decides: without it there is no verdict.
 
     Returns:
         `n` is that of the smaller side, `alone` the interval without `sessions`. The twins of a
-        paired change do not exist here, and stand for what `alone` says.
+        paired change do not exist here; their fields repeat `alone`.
 
     Raises:
         ValueError: a side has fewer than two values, or one that is not finite.

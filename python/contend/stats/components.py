@@ -1,20 +1,20 @@
 """Where does the noise lie? The variance of each tier of repetition, from slices in nested tiers.
 
-A *tier* is a level of repetition (the word level is taken by what is compared): a log ratio of one
-round of slices lies in a block (one run of the load generator, a set of connections), the block in
-a unit (a set of freshly started server processes), and that, if copies are used again, on a copy
-of the data. What differs between units of a comparison stays in it however many slices are taken.
+A *tier* is a level of repetition ("level" already means a compared setting). A log ratio of one
+round of slices lies in a block: one run of the load generator, a set of connections. The block lies
+in a unit, a set of freshly started server processes; the unit, if copies are reused, on a copy of
+the data. More slices do not remove the differences between units of a comparison.
 
 Unweighted means: the mean of a block is that of its rounds, of a unit that of its blocks. S² of a
-tier is the variance of its means, pooled over their parents and over the tables; its expectation is
-T² of the tier plus known parts of those below, so T² follows without bias from counts however
-unequal. With equal counts these are the S_i² and T_i² of Kalibera & Jones, Rigorous benchmarking in
-reasonable time, 2013. Intervals are generalized ones (Weerahandi 1995): each S² is divided by draws
-of chi²/df. The chance of no variance among these draws is the F test's p.
+tier is the variance of its means, pooled over their parents and over the tables. Its expectation is
+T² of the tier plus known parts of those below, so T² is unbiased even with unequal counts. With
+equal counts these are the S_i² and T_i² of Kalibera & Jones, Rigorous benchmarking in reasonable
+time, 2013. Intervals are generalized ones (Weerahandi 1995): each S² is divided by draws of
+chi²/df. The chance of no variance among these draws is the F test's p.
 
-Processes that are alike in everything may differ for life by where their memory happens to lie
-(Mytkowicz et al. 2009; Curtsinger & Berger 2013). Whether they do here, and whether it is worth
-matching them, is read off the variance between units.
+Identical processes may differ for life because of their memory layout (Mytkowicz et al. 2009;
+Curtsinger & Berger 2013). The variance between units shows whether they do here, and whether
+matching the layouts is worthwhile.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class Component:
 
     tier: one of TIERS.
     variance: T², the variance of log ratios that this tier alone makes; the unbiased estimate, or 0
-        if that is negative. NaN: not known, because nothing was repeated at this tier; what it adds
-        is then part of the tier above.
+        if that is negative. NaN: not known, because nothing was repeated at this tier; the tier
+        above then includes it.
     unbiased: the estimate itself, which chance may make negative.
-    low, high: interval of the variance at the confidence asked; 0 and inf if not known.
-    freedom: degrees of freedom behind it. What several tables share is counted once.
+    low, high: interval of the variance at the requested confidence; 0 and inf if not known.
+    freedom: degrees of freedom behind it. Values that several tables share count once.
     p_none: p of "this tier adds nothing" (F test); 1 if not known.
     in_mean: the part of the variance that is left in the mean of a table: 1 / units for units,
         1 / (units x blocks) for blocks, and so on.
@@ -80,8 +80,8 @@ class Component:
 class Components:
     """The tiers of one experiment, the highest first.
 
-    common: the share of the units' variance, 0 to 1, that all contexts of a unit have in common,
-        so that it does not average out over contexts. 1 if not known.
+    common: the share of the units' variance, 0 to 1, that all contexts of a unit have in common.
+        This share does not average out over contexts. 1 if not known.
     tables: pairs of a context and a level that the estimates are pooled over.
     confidence: of the intervals.
     """
@@ -97,14 +97,14 @@ class Components:
 
     @property
     def known(self) -> bool:
-        """Whether the highest tier was repeated, without which nothing can be planned."""
+        """Whether the highest tier was repeated, which planning requires."""
         return self.tiers[0].known
 
     def of_a_level(self, tier: str, contexts: int = 1) -> float:
-        """What is left of a tier's variance in a mean over so many contexts, counted once each.
+        """The part of a tier's variance left in a mean over `contexts`, each counted once.
 
-        Blocks and rounds are each context's own. Of the units' variance only a part is; 0 for a
-        tier that is not known or not there.
+        Each context has its own blocks and rounds, and shares part of the units' variance. 0 for a
+        tier that is not known or absent.
         """
         component = self.get(tier)
         if component is None or not component.known:
@@ -116,7 +116,7 @@ class Components:
         """The share of each known tier in the variance of the answer; they add up to 1.
 
         Args:
-            contexts: 1 for the answer of one cell, else that of a level as a whole over so many.
+            contexts: 1 for the answer of one cell, else the number averaged in a level as a whole.
 
         Empty if the highest tier is not known, or if there is no noise at all.
         """
@@ -129,8 +129,8 @@ class Components:
         return {c.tier: parts[c.tier] / total for c in self.tiers if c.known}
 
     def by_rounds(self, rounds: float) -> Components:
-        """If the lowest tier is the block: its variance as that of its rounds, of which it has so
-        many in the mean."""
+        """If the lowest tier is the block: its variance expressed as that of its rounds, given
+        their number in the mean."""
         *above, block = self.tiers
         assert block.tier == "block"
         of_rounds = replace(
@@ -163,7 +163,7 @@ class Components:
         return f"of the noise {', '.join(parts)}"
 
     def _place(self, tier: str) -> str:
-        """A tier with those below it that it cannot be told from."""
+        """A tier with those below it that are indistinguishable from it."""
         names = [c.tier for c in self.tiers]
         places = [PLACES[tier]]
         for component in self.tiers[names.index(tier) + 1 :]:
@@ -186,11 +186,11 @@ def estimate_components(
 
     Args:
         log_ratios: (N,) ln(level / baseline) of one round each. NaN: lost, and left out.
-        tiers: for each tier above the row, (N,) labels of what the row lies in, such as
+        tiers: for each tier above the row, (N,) labels of the groups that contain the rows, such as
             `{"unit": [...], "block": [...]}`. The same label in two contexts or levels means the
             same thing (the same server processes, the same run of the load generator).
         contexts, levels: (N,) labels of the cell and of the level compared. Each pair is a table
-            with a mean of its own. None: all rows are of one.
+            with its own mean. None: all rows are of one.
         row: the tier of a row. "unit" if each row is a whole unit, as with separate runs.
 
     Raises:
@@ -218,8 +218,8 @@ def estimate_components(
 class _Fold:
     """Rows folded into the means of their blocks, these into the means of their units, …
 
-    A path is (context, level, highest tier, …) of what a mean lies in. Beside each mean stands
-    what its variance is made of: so much of T² of each tier.
+    A path (context, level, highest tier, …) locates a mean. Each mean comes with the
+    composition of its variance: the multiple of each tier's T².
     """
 
     def __init__(self, values: np.ndarray, paths: list[tuple[Hashable, ...]], names: list[str]):
@@ -242,8 +242,8 @@ class _Fold:
     def _fold(
         self, tier: int, values: np.ndarray, made_of: np.ndarray, paths: list[tuple[Hashable, ...]]
     ) -> tuple[np.ndarray, np.ndarray, list[tuple[Hashable, ...]]]:
-        """Means of what lies in the same parent; on the way S² of this tier and what it expects."""
-        # Rows have no label of their own: they are shared as far as their parents are.
+        """Means of the values with the same parent; also S² of this tier and its expectation."""
+        # Rows have no labels: they are shared to the extent that their parents are.
         depth = 2 + tier + (tier < len(self.names) - 1)
         shared: dict[tuple[Hashable, ...], set[tuple[Hashable, ...]]] = defaultdict(set)
         children: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)
@@ -356,8 +356,8 @@ Layout = Literal["matched", "system"]
 class LayoutSpread:
     """How much an answer varies over server processes, beyond the noise of their slices.
 
-    advice: "matched" if the processes differ (p below 1 - confidence) and that makes at least a
-        third of the noise; otherwise "system", as the system starts them.
+    advice: "matched" if the processes differ (p below 1 - confidence) and cause at least a third
+        of the noise; otherwise "system", the layout that the system gives.
     sd: standard deviation of log ratios between units beyond the noise; NaN if not known.
     low, high: its interval; 0 and inf if not known.
     p_none: p of "processes differ by no more than their slices"; 1 if not known.

@@ -1,11 +1,11 @@
-"""What a table of changes is asked: the level as a whole, its columns, its rows, its cells, which
-cell stands out, and how two levels differ from each other.
+"""The questions put to a table of changes: the level as a whole, its columns, rows and cells,
+which cell differs most, and how two levels differ from each other.
 
-Each question is a mean of cells, and has a depth. The chance of a false claim that a table may
-have is divided over the depths before anything is measured: 2 for the whole, 1 each for columns,
-rows, cells and pairs of levels. No depth has to pass before another may speak, so an effect that
-crosses (faster here, slower there) is found although its mean is nil. Which cell stands out is a
-question of its own, with a chance of its own (`advantages`).
+Each question is a mean of cells, and has a depth. The table's permitted chance of a false claim is
+divided over the depths before measuring: 2 for the whole, 1 each for columns, rows, cells and pairs
+of levels. No depth has to pass before another is answered. So an effect that crosses (faster here,
+slower there) is found although its mean is nil. Which cell differs most is a separate question,
+with its own chance (`advantages`).
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class TableShape:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a change is of: the mean over the cells of `level` in rows `first_row` to `last_row`
-    and columns `first_column` to `last_column`, all counted from 0, the last ones included.
+    """Where a change applies: the mean over the cells of `level` in rows `first_row` to `last_row`
+    and columns `first_column` to `last_column`. All count from 0 and include the last ones.
 
-    depth: "whole" has all cells, "columns" all rows of one column or of a range of neighbouring
-        ones that begins at the first column or ends at the last, "row" all columns of one row,
-        "pair" all cells of a level over another, "advantage" one cell over the mean of the others.
+    depth: "whole" has all cells, "row" all columns of one row. "columns" has all rows of one
+        column, or of neighbouring columns that include the first or the last column.
+        "pair" has all cells of a level over another, "advantage" one cell over the others' mean.
     level: index of the level among those that are compared with the baseline.
     over: index of the level that it is compared with; None for the baseline.
     """
@@ -72,8 +72,8 @@ class Place:
 
 
 def places(shape: TableShape, levels: int) -> dict[Depth, list[Place]]:
-    """All that a table is asked of each level over the baseline, by depth. A depth that would
-    repeat another is left out: the cells of a table of one row are its columns.
+    """All contrasts of each level over the baseline, by depth. A depth that would repeat another is
+    left out: the cells of a table of one row are its columns.
     """
     rows, columns = shape.rows - 1, shape.columns - 1
     spans: dict[Depth, list[tuple[int, int, int, int]]] = {"whole": [(0, rows, 0, columns)]}
@@ -100,7 +100,7 @@ def pairs(shape: TableShape, of: Sequence[tuple[int, int]]) -> list[Place]:
 
 
 def advantage_cells(shape: TableShape, levels: int) -> list[Place]:
-    """Each cell of each level, for its change over the mean change of the others; none in a table
+    """Each cell of each level, for its change over the mean change of the others. None in a table
     of two cells, which have one difference.
     """
     if shape.contexts < 3:
@@ -114,8 +114,8 @@ def advantage_cells(shape: TableShape, levels: int) -> list[Place]:
 
 
 def chances(shape: TableShape, levels: int, confidence: float) -> dict[Depth, float]:
-    """The chance of a false claim that each depth of a table may have; what the table does not
-    have leaves its share to the others.
+    """The chance of a false claim that each depth of a table may have. Depths that the table lacks
+    leave their share to the others.
     """
     depths: list[Depth] = list(places(shape, levels))
     depths += ["pair"] * (levels > 1)

@@ -1,17 +1,15 @@
 """Hundreds of counters at once: which of them differ, with a bound on the share of false ones.
 
 Each counter is a paired comparison of its own: the mean log-ratio over the units, by Student's t.
-Of those that are called different no more than `rate` are so by chance, on average (Benjamini,
-Hochberg 1995, J. R. Statist. Soc. B 57:289), and their intervals are made for having been picked
-(Benjamini, Yekutieli 2005, J. Am. Statist. Assoc. 100:71): an interval excludes 1 if and only if
-its counter was picked.
+On average, at most the share `rate` of the picked counters is picked by chance (Benjamini, Hochberg
+1995, J. R. Statist. Soc. B 57:289). The intervals account for the picking (Benjamini, Yekutieli
+2005, J. Am. Statist. Assoc. 100:71): an interval excludes 1 if and only if its counter was picked.
 
-A counter cannot be known better than by how often it was counted. Two counts of 1 and 2 are a
-ratio of 2 in every unit as soon as a background task is late in all of them; so the variance is
-never below that of counts that come by chance, 1/a + 1/b of their log-ratio. What a background
-task counts in one run and not in the next is on the level's side alone in all n units, or on the
-baseline's, with a chance of up to 2 / 4^n, however much it counts; so nothing that was 0 anywhere
-is held for surer than that.
+The number of counted events limits how well a counter is known. If a background task is late in all
+units, counts of 1 and 2 are a ratio of 2 in each. So the variance is at least that of counts that
+come by chance, 1/a + 1/b of their log-ratio. A background task may count in some runs only. Then
+its count may be on one side alone in all n units. The chance is up to 2 / 4^n, however much it
+counts. So a counter that was 0 anywhere is never more certain than that.
 """
 
 from __future__ import annotations
@@ -26,21 +24,21 @@ from contend.stats.estimate import Estimate
 from contend.stats.student import t_cdf, t_quantile
 
 UNITS_MIN = 4
-"""With fewer, nothing can be said of one counter among hundreds."""
+"""With fewer, one counter among hundreds cannot be judged."""
 
 _ABSENT = 0.5
-"""Stands for a count of 0, whose logarithm is none."""
+"""Replaces a count of 0, which has no logarithm."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairedCounts:
     """Counters of one comparison, each over its units.
 
-    mean, se: of ln(level / baseline); NaN if it cannot be told. (counters)
-    p: two-sided, of no difference; 1 if it is above 0.05, NaN of what is not tested. (counters)
+    mean, se: of ln(level / baseline); NaN if unknown. (counters)
+    p: two-sided, of no difference; 1 if it is above 0.05, NaN if not tested. (counters)
     n: units that have both sides. (counters)
     only: 1 if it was counted at the level alone, in all units, -1 at the baseline alone. (counters)
-    by_rate: the same difference a second is none: it moved as the time a query takes. (counters)
+    by_rate: the rate per second does not differ: it moved like the time of a query. (counters)
     """
 
     mean: np.ndarray
@@ -58,19 +56,19 @@ def pair_counts(
 ) -> PairedCounts:
     """Compare counters of a level with those of its baseline.
 
-    What is 0 on both sides, or the same in every unit, is a constant and is not tested.
+    A counter that is 0 on both sides, or the same in every unit, is a constant and not tested.
 
     Args:
         counts: of the baseline and of the level, units x counters; NaN if it was not counted.
-        queries: what they are divided by; 1 of gauges. (the same shape)
-        seconds: how long was counted; NaN if that does not matter. (the same shape)
+        queries: the divisors; 1 for gauges. (the same shape)
+        seconds: duration of the counting; NaN if it does not matter. (the same shape)
     """
     one, other = counts
     known = np.isfinite(one) & np.isfinite(other) & (queries[0] > 0) & (queries[1] > 0)
     one, other = (np.where(known, side, np.nan) for side in counts)
     n = known.sum(axis=0)
     with np.errstate(all="ignore"):
-        # Only where one of them was 0 in a unit, so that what is the same stays the same.
+        # Only where one of them was 0 in a unit, so that equal counts stay equal.
         has_none = np.any(known & ((one <= 0) | (other <= 0)), axis=0)
         a, b = one + _ABSENT * has_none, other + _ABSENT * has_none
         d = np.log(b / queries[1]) - np.log(a / queries[0])
@@ -92,8 +90,8 @@ def pair_counts(
 
 
 def _is_still(rate: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """Whether a rate a second moved by less than half of what it did a query, and its own 95 %
-    interval holds no change. (units x counters, counters)"""
+    """Whether a rate per second moved by less than half of its change per query, and its own 95 %
+    interval includes no change. (units x counters, counters)"""
     n = np.isfinite(rate).sum(axis=0)
     middle = np.nansum(rate, axis=0) / n
     se = np.sqrt(np.nansum((rate - middle) ** 2, axis=0) / (n - 1) / n)
@@ -126,7 +124,7 @@ def discover(p: np.ndarray, rate: float = 0.05) -> Discovered:
     """Pick those that differ, so that of all picked at most `rate` are false, on average.
 
     Args:
-        p: two-sided chance of each if nothing differs; NaN of what is not tested. (m)
+        p: two-sided chance of each if nothing differs; NaN if not tested. (m)
     """
     known = np.flatnonzero(np.isfinite(p))
     picked, tested = np.zeros(len(p), dtype=bool), len(known)
@@ -144,8 +142,8 @@ def discover(p: np.ndarray, rate: float = 0.05) -> Discovered:
 def picked_change(
     mean: float, se: float, n: int, only: int, confidence: float, margin: float
 ) -> Change:
-    """A picked comparison as a change. What only one side has is infinitely many times as much, or
-    none; the bound that is next to no change is that of 1/2 in place of 0."""
+    """A picked comparison as a change. A counter that only one side has is an infinite ratio, or
+    0; its bound nearer to no change comes from 1/2 in place of 0."""
     half = min(t_quantile(float(n - 1), 0.5 + confidence / 2) * se, 600.0)
     low, high = math.exp(mean - half), math.exp(mean + half)
     ratio = math.exp(mean)

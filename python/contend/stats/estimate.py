@@ -1,5 +1,5 @@
-"""A mean with its interval and n: no number goes without them; twins of the paired t that assume
-less; and means of several treatments, which lend each other degrees of freedom."""
+"""A mean with its interval and n, always together; twins of the paired t that assume less; and
+means of several treatments, which lend each other degrees of freedom."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Estimate:
     confidence: float
 
     def turned(self) -> Estimate:
-        """Of the ratio turned over: of b to a, if this is of a to b."""
+        """The inverse ratio: of b to a, if this is of a to b."""
         mean, low, high = map(reciprocal, (self.mean, self.high, self.low))
         return Estimate(mean, low, high, self.n, self.confidence)
 
@@ -40,7 +40,7 @@ def estimate(
     """Student's t interval of the mean of independent runs.
 
     Args:
-        values: one value a run, any unit. Values inside one run (seconds, queries) are not
+        values: one value per run, any unit. Values inside one run (seconds, queries) are not
             independent of each other and would make the interval far too narrow.
         confidence: 0.95 for a 95 % interval.
         log_scale: take the geometric mean, with an interval that is symmetric as a ratio. For
@@ -93,12 +93,12 @@ _ADDED_AT_ONCE = 10_000
 def sign_flip_p(
     baseline: Sequence[float] | np.ndarray, level: Sequence[float] | np.ndarray
 ) -> float:
-    """Two-sided p of "the ratio is 1" that assumes symmetry of the log-ratios and no more.
+    """Two-sided p of "the ratio is 1" that assumes only that the log-ratios are symmetric.
 
     If neither side is faster, each pair's log-ratio could as well have had the other sign. p is
     the share of all 2^n choices of signs whose mean is at least as far from 0 as the seen one.
-    It is exact to 20 pairs and sampled (with the seen choice counted, so never 0) above, where a p
-    of 5 % is known to 0.1. With n pairs it cannot be below 2 / 2^n, so five pairs never reach 5 %.
+    It is exact up to 20 pairs. Above, it is sampled (the seen choice counts, so p is never 0), and
+    a p of 5 % is known to 0.1. With n pairs p is at least 2 / 2^n: five pairs never reach 5 %.
     """
     d = log_ratios(baseline, level)
     if len(d) == 0:
@@ -123,8 +123,8 @@ def hodges_lehmann(
 ) -> Estimate:
     """Median of the pairs' averages (Hodges & Lehmann 1963) as a ratio, with Wilcoxon's interval.
 
-    One wild pair moves it little. The interval comes from the exact distribution of the signed
-    rank sum; below six pairs no 95 % interval exists, and it is 0 to inf.
+    An outlying pair moves it little. The interval comes from the exact distribution of the signed
+    rank sum. Below six pairs no 95 % interval exists, and it is 0 to inf.
     """
     d = log_ratios(baseline, level)
     n = len(d)
@@ -175,8 +175,8 @@ def _sampled_p(d: np.ndarray, seen: float) -> float:
 
 @functools.lru_cache(maxsize=8)
 def _choices(n: int) -> tuple[np.ndarray, ...]:
-    """The signs of n pairs in each sample, several pairs at once: which one of all the sums that
-    they can have. The same for all comparisons of so many pairs, most of which have equally many.
+    """The signs of n pairs in each sample, as an index among their possible sums for several pairs
+    at once. The same for all comparisons with n pairs; most comparisons have equally many pairs.
     """
     chance = np.random.default_rng(20_130_917)
     together = (min(_FLIPPED_AT_ONCE, n - start) for start in range(0, n, _FLIPPED_AT_ONCE))
@@ -205,8 +205,8 @@ def _signed_rank_cut(n: int, tail: float) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """The mean of `n` repeats, the variance of that mean, and the degrees of freedom behind it: 0,
-    and an infinite variance, if the repeats do not tell."""
+    """The mean of `n` repeats, its variance and the degrees of freedom of that variance. With too
+    few repeats these are infinite and 0."""
 
     mean: float
     variance: float
@@ -217,10 +217,10 @@ class Mean:
 def means_of(values: Mapping[str, np.ndarray]) -> dict[str, Mean]:
     """The means by name; `values` by repeat, NaN if it was not measured in one.
 
-    What is measured in blocks one after the other scatters about alike, and each block for itself,
-    so a few repeats of several treatments tell more of the scatter than those of one (`moderate`).
-    What a slow drift gives all of a repeat in common counts as scatter of each: a difference
-    between two of them is then known better than its interval says.
+    Treatments measured in consecutive blocks scatter about alike and independently. So a few
+    repeats of several treatments estimate the scatter better than those of one (`moderate`).
+    A slow drift that all treatments of a repeat share counts as scatter of each. A difference
+    between two of them is then known better than its interval indicates.
     """
     found, known = {}, []
     for name, of_repeats in values.items():
@@ -247,7 +247,7 @@ def weighted(
 
     Args:
         chance: two-sided, that the interval misses the true one.
-        confidence: that is written beside it, of all intervals with which it holds.
+        confidence: printed with it: that of all intervals that hold together with it.
     """
     mean = sum(weight * means[name].mean for name, weight in weights.items())
     of = [means[name] for name in weights]
@@ -259,14 +259,14 @@ def weighted(
 
 
 def ratio_of(above: Mean, below: Mean, chance: float, confidence: float) -> Estimate:
-    """mean(above) / mean(below), and all ratios r with which above - r · below may have the mean 0;
-    everything if the mean below may be 0.
+    """mean(above) / mean(below), and all ratios r for which above - r · below may have the mean 0.
+    The interval is unbounded if the mean below may be 0.
 
     Source: E. C. Fieller, "Some problems in interval estimation", Journal of the Royal Statistical
     Society B 16 (1954), for independent means.
 
     Args:
-        chance, confidence: as of `weighted`.
+        chance, confidence: see `weighted`.
     """
     n = min(above.n, below.n)
     mean = above.mean / below.mean if below.mean else math.nan

@@ -1,21 +1,20 @@
 """Contrasts of a table whose intervals hold together, and what chance of error each may have.
 
-If `m` members told nothing of each other, each could have `alpha / m`. Members of a table share
-the baseline, the processes and cells, so the largest of their errors is smaller than that of `m`
-independent ones. How much is drawn by lot: the largest of `m` normal errors with the members'
-correlation (max-t, Hothorn, Bretz, Westfall 2008, Biometrical Journal 50:346). The chance that
-is left to each is then spent on Student's t with the member's own degrees of freedom.
+If `m` members were unrelated, each could have `alpha / m`. Members of a table share the baseline,
+the processes and cells, so the largest of their errors is smaller than that of `m` independent
+ones. Simulation gives the amount: the largest of `m` normal errors with the members' correlation
+(max-t, Hothorn, Bretz, Westfall 2008, Biometrical Journal 50:346). Student's t with the member's
+own degrees of freedom then uses the chance that is left to each.
 
-Eight units give each member seven of these, which makes an interval wide if many must hold
+Eight units give each member seven degrees of freedom. Its interval is then wide if many must hold
 together. So variances are moderated (empirical Bayes; Smyth 2004, Stat. Appl. Genet. Mol. Biol.
-3:3): each is drawn towards a common one, the more the less the members differ in truth, but never
-downwards: a member that is seen to be noisier than the others keeps its own variance. Smyth's
-members are independent. Ours share processes: if those make most of the noise, all members have
-the same seven degrees of freedom and none to lend. So what chance explains is reckoned with the
-members' correlations. In simulated tables of 42 cells, of which 0.8 of 100 may be wrong about one,
-a cell three times as noisy as the others made 2.5 of 100 wrong if variances were drawn downwards
-too, and makes 0.3; to lend nothing at all would make intervals 24 to 72 % wider
-(`bench/claims.py`).
+3:3): each is drawn towards a common one, the more the less the members truly differ. No variance is
+drawn downwards: a member noisier than the others keeps its own. Smyth's members are independent.
+Ours share processes: if those make most of the noise, all members have the same seven degrees of
+freedom and none to lend. So the chance part is computed with the members' correlations. In
+simulated tables of 42 cells, 0.8 of 100 may be wrong about one cell. A cell three times as noisy as
+the others made 2.5 of 100 wrong if variances were drawn downwards too, and makes 0.3; lending
+nothing would make intervals 24 to 72 % wider (`bench/claims.py`).
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ _DF_MAX = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class ContrastFamily:
-    """`m` contrasts, each with what makes its simultaneous interval: the estimate, plus and minus
-    `critical` times `se`. NaN, and 0 for `df`, if the units do not tell. (m each)
+    """`m` contrasts, each with the parts of its simultaneous interval: the estimate, plus and minus
+    `critical` times `se`. NaN, and 0 for `df`, if there are too few units. (m each)
 
     p_each: two-sided chance of error of each. lent_df: see `Moderated`. of_cells: cells of each
     contrast's place, measured or not. (m)
@@ -56,10 +55,10 @@ class ContrastFamily:
 def family_of(
     units: Units, places: Sequence[Place], weights: np.ndarray, alpha: float
 ) -> ContrastFamily:
-    """Simultaneous intervals of contrasts, any of which errs with chance `alpha`.
+    """Intervals of contrasts that hold simultaneously: any of them errs with chance `alpha`.
 
     Args:
-        places: what each contrast is of. (m)
+        places: the place of each contrast. (m)
         weights: of each context in each contrast. (m x contexts)
     """
     of_side = {side: at for at, side in enumerate(units.sides)}
@@ -97,11 +96,11 @@ _SEED = 20_080_618
 
 
 def chance_each(correlation: np.ndarray, alpha: float) -> float:
-    """The two-sided chance of error that each member may have, so that any of them errs with
-    `alpha` in all: never below `alpha / m`, and never above `alpha`.
+    """The two-sided chance of error per member with which any of them errs with `alpha`. It is at
+    least `alpha / m`, and at most `alpha`.
 
-    The same matrix gives the same answer at all times; 20,000 draws know the chance to a tenth
-    of itself, which moves an interval by less than a hundredth.
+    The same matrix always gives the same answer. 20,000 draws give the chance to a tenth of
+    itself, which moves an interval by less than a hundredth.
     """
     m = len(correlation)
     if m < 2:
@@ -111,7 +110,7 @@ def chance_each(correlation: np.ndarray, alpha: float) -> float:
 
 @functools.lru_cache(maxsize=256)
 def _drawn(correlation: bytes, m: int, alpha: float) -> float:
-    # The root by eigenvalues bears a matrix without full rank: equal members, or a share of 1.
+    # The root by eigenvalues allows a matrix without full rank: equal members, or a share of 1.
     values, vectors = np.linalg.eigh(np.frombuffer(correlation).reshape(m, m))
     root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
     draw = np.random.default_rng(_SEED)
@@ -124,18 +123,18 @@ def _drawn(correlation: bytes, m: int, alpha: float) -> float:
 
 
 _LEAST = 1e-24
-"""Units that agree to the last digit leave rounding, whose logarithm means nothing."""
+"""Units that agree to the last digit leave rounding errors, whose logarithm is meaningless."""
 
 _WARY = 2
-"""With few members their scatter says little: so many further ones are supposed, that scatter
+"""The scatter of few members is uncertain: add this number of assumed members, which scatter
 twice as much as by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moderated:
-    """Variances after lending and their degrees of freedom (m), and those of the common variance
-    that each was drawn towards: 0 if nothing was lent, inf if the members differ by no more than
-    chance.
+    """Variances after lending with their degrees of freedom (m), and the degrees of freedom of the
+    common variance that each was drawn towards. The latter are 0 if nothing was lent, inf if the
+    members differ by no more than chance.
     """
 
     variance: np.ndarray
@@ -149,16 +148,15 @@ def moderate(
     """Draw the members' variances towards each other.
 
     A variance becomes `w` parts of the common one and `1 - w` of its own, if that is more than its
-    own. Half its relative error
-    squared, the reciprocal of its degrees of freedom, is then the sum of what members differ by in
-    truth, `w^2 / lent_df`, and of the chance in the common variance, in the member's own, and in
-    both together.
+    own. Half its relative error squared, the reciprocal of its degrees of freedom, is then a sum:
+    the true differences between members, `w^2 / lent_df`, and the chance in the common variance, in
+    the member's own, and in both together.
 
     Args:
-        variance: of what should have the same, but for what members differ by in truth. (m)
+        variance: of members whose variances differ only by their true differences. (m)
         df: degrees of freedom of each, above 0. (m)
-        correlation: of what the variances were computed from, by a model. (m x m)
-        parts: what they were computed from: each unit's deviation. (m x units)
+        correlation: of the values behind the variances, by a model. (m x m)
+        parts: these values: each unit's deviation. (m x units)
     """
     m, variance = len(variance), np.maximum(variance, _LEAST)
     if m < 2:
@@ -188,8 +186,8 @@ def moderate(
 
 
 def _alike(correlation: np.ndarray, parts: np.ndarray, df: np.ndarray) -> float:
-    """Mean correlation of two members' sample variances: the square of that of what they were
-    computed from, by the model or as the units show it (less what chance adds), if that is more.
+    """Mean correlation of two members' sample variances. It is the square of their values'
+    correlation, by the model, or as the units show it (less what chance adds) if that is more.
     """
     size = np.sqrt(np.sum(parts**2, axis=1))
     size = np.where(size > 0, size, 1.0)

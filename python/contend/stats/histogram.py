@@ -2,13 +2,13 @@
 
 The load generator sends each run's latencies as a HdrHistogram in its V2 form, deflated, base64.
 Histograms of equal settings add without loss, and the percentile of the sum is exact to the three
-digits that the buckets keep. It describes all queries of all runs; how far it would move from run
-to run is not in it, and needs an interval over the runs' own percentiles.
+digits that the buckets keep. It describes all queries of all runs. It does not show how far it
+moves from run to run; that needs an interval over the runs' own percentiles.
 
-The form: a head of two words (cookie, length), then what zlib packed: a head of 40 bytes (cookie,
-length, offset, digits, least, most, ratio, all big-endian) and the counts of the buckets in their
-order. Each count is a ZigZag number in groups of seven bits, the lowest first; a negative one
-stands for so many empty buckets.
+The form: a head of two words (cookie, length), then zlib data: a head of 40 bytes and the counts of
+the buckets in their order. The head holds cookie, length, offset, digits, least, most and ratio,
+all big-endian. Each count is a ZigZag number in groups of seven bits, the lowest first; a negative
+one stands for that number of empty buckets.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _PACKED, _PLAIN = 0x1C849314, 0x1C849313
 """The cookies of the two heads."""
 
 _PART_BITS = 11
-"""A bucket has 2048 parts, enough for three digits. Of all but the first, the lower half is that
-of the bucket before, which is finer."""
+"""A bucket has 2048 parts, enough for three digits. Except in the first, the lower half repeats
+the bucket before, which is finer."""
 _HALF = 1 << (_PART_BITS - 1)
 _COUNTS = (_MOST.bit_length() - _PART_BITS + 2) * _HALF
 
@@ -84,14 +84,14 @@ def merge_percentiles(hdr_base64: Iterable[str], quantiles: Sequence[float]) -> 
 
 
 def _values(indexes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The least value of each count, and how many values it stands for."""
+    """The least value of each count, and the number of values in it."""
     doublings = np.maximum((indexes >> (_PART_BITS - 1)) - 1, 0)
     parts = np.where(indexes < 2 * _HALF, indexes, (indexes & (_HALF - 1)) + _HALF)
     return parts << doublings, np.ones_like(parts) << doublings
 
 
 def _add(counts: np.ndarray, encoded: str) -> None:
-    """Add what one histogram counted."""
+    """Add the counts of one histogram."""
     packed = base64.b64decode(encoded, validate=True)
     cookie, length = struct.unpack_from(">ii", packed)
     if cookie != _PACKED or length != len(packed) - 8:
@@ -112,7 +112,7 @@ def _add(counts: np.ndarray, encoded: str) -> None:
 
 
 def _numbers(data: np.ndarray) -> np.ndarray:
-    """ZigZag numbers of seven bits a byte, of which all but the last have the eighth bit set."""
+    """ZigZag numbers, seven bits per byte; all bytes but the last have the eighth bit set."""
     ends = np.flatnonzero(data < 0x80)
     if not data.size:
         return np.zeros(0, dtype=np.int64)

@@ -1,28 +1,27 @@
 """How many rounds, blocks and units: the least time for an interval, or the narrowest for a time.
 
-With T² of each tier and what one more of it costs, the variance of an answer times its cost is
-least at r_i = sqrt(c_{i+1} / c_i x T_i² / T_{i+1}²) repeats of tier i in one of the tier above
-(Kalibera & Jones 2013). Counts are whole and bounded, a tier may seem to have no variance, a least
-number of units is asked for, and the t quantile falls as units are added: so the best of all
-allowed counts is searched for instead. Where the formula applies, it is the same.
+Let T² be each tier's variance and c the cost of one more of it. An answer's variance times its cost
+is least at r_i = sqrt(c_{i+1} / c_i x T_i² / T_{i+1}²) repeats of tier i in one of the tier above
+(Kalibera & Jones 2013). But counts are whole and bounded, and a tier may show no variance. A least
+number of units is required, and the t quantile falls with more units. So contend searches all
+allowed counts for the best. Where the formula applies, the result is the same.
 
-Units that are done stay as they were: they count with their own variance, not with that of the
-units that are planned. Taken for as good as those, they speak for ever longer ones, since each
-seems to come with better ones for nothing: of a minute with a start of 1.4 s, rounds of 0.24 s and
-seven mixtures of noise, what was planned on the way had intervals 18 % wider than the best plan's
-in the mean (29 at worst) by 8 to 12 units; it is 6 % (15 at worst) by 13 to 18 (simulated, 120
-each, half-widths of 95 % intervals, the pilot included).
+Finished units count with their own variance, not with that of the planned units. Otherwise a plan
+of longer units seems to improve the finished ones for nothing, and units become ever longer.
+Simulated experiments lasted a minute, with a start of 1.4 s, rounds of 0.24 s and seven mixtures of
+noise. Such plans had 8 to 12 units and intervals 18 % wider than the best plan's in the mean (29 at
+worst). Now it is 13 to 18 units and 6 % (15 at worst). (120 each, 95 % half-widths, with pilot.)
 
-When is an experiment finished? It looks at widths, never at what the answer is.
+When is an experiment finished? The rule uses widths, never the answer.
 
-Whoever stops when something is significant finds a difference between identical things in a quarter
-of all cases. Stopping when the interval is narrow enough leaves the answer unbiased, but it prefers
-moments at which the scatter happens to look small, so that intervals hold too seldom. The cure is
-in the quantile: an experiment that is to stop by width has, from the beginning, intervals that miss
-the truth in TIGHTER times the share asked for.
+If you stop when something is significant, you find a difference between identical things in a
+quarter of all cases. Stopping when the interval is narrow enough leaves the answer unbiased. But it
+prefers moments at which the scatter happens to look small, so that intervals hold too seldom. The
+quantile corrects this. From the beginning, an experiment that is to stop by width has intervals
+that miss the truth in TIGHTER times the requested share.
 
 Coverage of one comparison at 95 %, and units taken in the mean, by how many units would be needed
-if the scatter were known (100,000 experiments each, normal, at least 8 units, a look after each):
+if the scatter were known (100,000 normal experiments each, at least 8 units, checked after each):
 
 | units that suffice | 4    | 8    | 10   | 12   | 15   | 20   | 30   | 50   |
 |--------------------|------|------|------|------|------|------|------|------|
@@ -31,12 +30,12 @@ if the scatter were known (100,000 experiments each, normal, at least 8 units, a
 | with TIGHTER       | 96.5 | 96.3 | 95.9 | 95.6 | 95.2 | 95.0 | 95.3 | 95.9 |
 | units taken        | 8.0  | 9.7  | 11.4 | 13.3 | 16.4 | 21.7 | 33.0 | 56.2 |
 
-That is a table of one cell and one level, whose interval is Student's. Of tables of 21 cells and
-two levels that stopped after 19 units in the mean, 2 of 385 missed with a level as a whole, where
-1.1 % are promised to it; other tables were not simulated.
+That is a table of one cell and one level, whose interval is Student's. 385 tables of 21 cells and
+two levels stopped after 19 units in the mean. 2 missed with a level as a whole, for which 1.1 % are
+promised. Other tables were not simulated.
 
-Demanding a width that is narrower by a tenth, or two further units after it is reached, mends less
-(93.2 and 93.7 at worst) and takes more. Tests repeat the worst columns.
+Alternatives correct less and take more: a width that is a tenth narrower (93.2 at worst), or two
+more units after it is reached (93.7). Tests repeat the worst columns.
 """
 
 from __future__ import annotations
@@ -58,10 +57,10 @@ from contend.stats.table import WholeLevels, single_cells, wholes
 from contend.units import format_duration
 
 UNITS_MIN = 8
-"""Units of a comparison whatever the pilot says; fewer have too little to say about themselves."""
+"""Minimum units of a comparison, whichever the pilot suggests; fewer are not enough to judge."""
 
 UNITS_MAX = 10_000
-"""Units beyond which nobody waits."""
+"""The longest plan, in units; a longer one is not worth waiting for."""
 
 LEAST = {"round": 2, "block": 1, "unit": 1}
 MOST = {"round": 64, "block": 8, "unit": 8}
@@ -73,11 +72,11 @@ USUAL = {"round": 8, "block": 1, "unit": 1}
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What one more of a tier takes, without what it holds of the tiers below.
+    """The cost of one more of a tier, without the tiers below it.
 
     seconds: by tier. unit: start and warm the servers of all arms; block: connect and settle;
         round: one slice of each arm; copy: make a copy of the data. These are the plan's tiers.
-    contexts: cells of the table, each of which has blocks of its own in every unit.
+    contexts: cells of the table; each cell has its own blocks in every unit.
     """
 
     seconds: Mapping[str, float]
@@ -101,7 +100,7 @@ class Costs:
 
     @property
     def _of_contexts(self) -> str:
-        """The highest tier that each context has of its own; that of separate runs is the unit."""
+        """The highest tier that is separate for each context; for separate runs, the unit."""
         return next((t for t in self.tiers if t in ("block", "round")), self.tiers[-1])
 
 
@@ -109,9 +108,9 @@ class Costs:
 class RepeatPlan:
     """How often everything is repeated.
 
-    repeats: by tier, how many in one of the tier above; of the highest, in all, with those done.
-    seconds: the time of what is still to do.
-    half_width: relative half-width expected of a level as a whole (0.02: ±2 %); inf if the
+    repeats: by tier, repeats in one of the tier above; for the highest, the total including done.
+    seconds: the remaining time.
+    half_width: expected relative half-width of a level as a whole (0.02: ±2 %). It is inf if the
         variances are not known or there are fewer than two of the highest tier.
     known: whether the variances were known; otherwise these are the usual counts.
     enough: whether the least number of units is in it, so that verdicts may be given.
@@ -151,8 +150,8 @@ def plan_for_width(
 
     Args:
         components: of a pilot; None or not known: the usual counts and the least units.
-        half_width: relative, 0.02 for ±2 %. If UNITS_MAX units do not reach it, the plan is of as
-            many, and its own half-width says what they reach.
+        half_width: relative, 0.02 for ±2 %. If UNITS_MAX units do not reach it, the plan has that
+            number, and its own half-width is the one they reach.
         done: units that are measured already.
         confidence: of one comparison; 1 - the chance that is left to each of a family's.
     """
@@ -180,7 +179,7 @@ def plan_for_time(
 ) -> RepeatPlan | TooShort:
     """The plan with the narrowest answer that fits into a time.
 
-    If time is short, the least repeats give way first, down to one of each, and then the least
+    If time is short, the least repeats are reduced first, down to one of each, and then the least
     units: such a plan is not `enough` for verdicts.
     """
     ones = dict.fromkeys(TIERS, 1)
@@ -221,7 +220,7 @@ def units_for_width(sd: float, half_width: float, *, confidence: float = 0.95) -
 class _Grid:
     """All allowed counts below the highest tier, with seconds and variance of one of the highest.
 
-    Units that are done stay as they were made: a plan of longer ones makes none of them better.
+    Finished units keep their variance: a plan of longer units does not improve them.
     """
 
     def __init__(
@@ -237,7 +236,7 @@ class _Grid:
         for tier in lower:
             component = components.get(tier)
             lowest = least.get(tier, 1)
-            # What was never repeated is noise of the tier above, and stays as it was.
+            # A tier that was never repeated is noise of the tier above, and keeps its count.
             highest = most.get(tier, 1) if component and component.known else lowest
             ranges.append(np.arange(lowest, max(lowest, highest) + 1))
         mesh = np.meshgrid(*ranges, indexing="ij") if ranges else []
@@ -257,7 +256,7 @@ class _Grid:
         self._variances_of_done = done**2 * of_done
 
     def widths(self, units: np.ndarray, confidence: float) -> np.ndarray:
-        """Half-widths of the mean of so many units, with those done, for each of the counts."""
+        """Half-widths of the mean of `units` units, with those done, for each of the counts."""
         summed = self._variances_of_done + np.maximum(units - self._done, 0) * self._variance
         critical = _critical_over_root(confidence)[units - 2]
         return np.asarray(critical * np.sqrt(summed / units))
@@ -297,7 +296,7 @@ def _usual(
 
 
 def _usual_within(costs: Costs, seconds: float, done: int, units_min: int) -> RepeatPlan:
-    """The usual repeats, or as many rounds as fit beside the least units; then more units."""
+    """The usual repeats, or as many rounds as fit with the least units; then more units."""
     rounds = USUAL["round"]
     while True:
         repeats = {**USUAL, "round": rounds}
@@ -308,8 +307,8 @@ def _usual_within(costs: Costs, seconds: float, done: int, units_min: int) -> Re
 
 
 def _critical_over_root(confidence: float) -> np.ndarray:
-    """t quantile over the root of n, for n = 2 to UNITS_MAX: what a half-width is per sd."""
-    # What is left to each of a family moves a little with every look.
+    """t quantile over the root of n, for n = 2 to UNITS_MAX: the half-width per sd."""
+    # The chance left to each member of a family changes slightly with every check.
     return _critical_of_hundred_thousandths(round(1e5 * (1 - confidence)))
 
 
@@ -325,7 +324,7 @@ def _critical_of_hundred_thousandths(chance: int) -> np.ndarray:
 
 
 TIGHTER = 0.7
-"""Of the share of intervals that may miss the truth; found by the simulation above."""
+"""Factor on the share of intervals that may miss the truth; from the simulation above."""
 
 _SAYS_NOTHING = 10
 """A relative half-width of 1,000 %: one or two repeats that happened to differ."""
@@ -335,14 +334,14 @@ Reason = Literal["too few units", "too wide", "width reached", "units measured",
 
 @dataclass(frozen=True, slots=True)
 class StoppingRule:
-    """What a user asked for.
+    """A user's request.
 
     until: relative half-width of each level as a whole, 0.02 for ±2 %; None: time ends it, and
         without a time the least units do.
-    of_cells: it is that of every cell.
-    at_most_s: seconds in all; inf: as long as it takes.
+    of_cells: `until` applies to every cell.
+    at_most_s: seconds in all; inf: no limit.
     units_min: `compare.repeats`; no width counts before.
-    confidence: what the intervals promise.
+    confidence: the confidence that the intervals promise.
     """
 
     until: float | None
@@ -353,24 +352,24 @@ class StoppingRule:
 
     @property
     def interval_confidence(self) -> float:
-        """At what confidence to compute the intervals, so that they hold what they promise."""
+        """The confidence for computing the intervals, so that they keep the promised one."""
         return self.confidence if self.until is None else 1 - TIGHTER * (1 - self.confidence)
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where an experiment stands after a unit.
+    """The progress of an experiment after a unit.
 
     stop: whether it is finished.
     reason: why, or why not.
-    half_width: relative, of the widest level as a whole (or cell), as it is printed; inf below two
+    half_width: relative, of the widest level as a whole (or cell), as printed; inf below two
         units.
     n: units, of the level (or cell) that has the fewest.
-    units_more: units still needed to reach the width, an estimate, at least up to the least units;
-        0 if reached; None if it cannot be told (fewer than two units, no width asked for) or would
-        be more than anybody waits for.
+    units_more: estimate of the units still needed for the width, at least up to the least units.
+        0 if reached. None if unknown (fewer than two units, no width requested) or above the
+        longest plan.
     seconds_more: the time of these; inf if they are None.
-    until: the width asked for.
+    until: the requested width.
     p_each: two-sided chance of error that is left to each level as a whole (or cell).
     """
 
@@ -413,12 +412,12 @@ def progress(
     Time is up if one more unit would not fit into it.
 
     Args:
-        d, shape, covariates: as of `answer_table`; without a level nothing has a width.
+        d, shape, covariates: see `answer_table`; without a level nothing has a width.
         spent_s: seconds since the beginning.
         unit_s: seconds that one more unit takes.
 
     Raises:
-        ValueError: as of `answer_table`.
+        ValueError: see `answer_table`.
     """
     seen = WholeLevels((), 1 - rule.interval_confidence)
     if d.shape[2]:
@@ -458,8 +457,8 @@ def progress(
 
 
 def units_to_reach(half_width: float, whole: Change, p_each: float) -> int | None:
-    """Units after which a level as a whole is known to a relative half-width; None: more than
-    anybody waits for, or fewer than two units tell.
+    """Units needed to know a level as a whole to a relative half-width. None if the longest plan
+    is too short, or fewer than two units exist.
 
     Args:
         p_each: two-sided chance of error that is left to it.

@@ -1,18 +1,18 @@
 """How much do sessions of one host differ beyond their own errors?
 
-A session is one run of an experiment: some minutes of one host. Its interval tells how far such
-repeats would scatter in those minutes. What the host itself was like in them is the same for all
-its repeats, so no interval of one session knows of it; only other sessions do.
+A session is one run of an experiment: some minutes of one host. Its interval shows how far such
+repeats would scatter in those minutes. The host's condition during them is the same for all its
+repeats. No interval of one session includes it; only further sessions show it.
 
 Log-ratio i is mean + session_i + error_i, with the sd `tau` between sessions. The estimate of tau
-is Paule and Mandel's (1982): where the weighted squares around the mean, Q, are what they are
-expected to be. Its interval is the Q-profile (Viechtbauer 2007): all tau for which Q is no surprise
-to chi². The mean's interval is Knapp and Hartung's (2003), never narrower than by tau alone.
+is Paule and Mandel's (1982): where the weighted squares around the mean, Q, equal their
+expectation. Its interval is the Q-profile (Viechtbauer 2007): all tau whose Q is plausible under
+chi². The mean's interval is Knapp and Hartung's (2003), never narrower than by tau alone.
 
-An error that is estimated from few repeats is too small as often as not, and Q takes that for a
-difference: of 24 sessions of 8 repeats that do not differ, the interval of tau excludes 0 in 24 %.
-So a squared error counts df / (df - 2) times, which is what 1/t² loses in the mean. Coverage in %
-at 95 (20,000 times each, errors of a size of about 1, their df 7):
+An error that is estimated from few repeats is often too small, and Q takes that for a difference.
+For 24 sessions of 8 repeats that do not differ, the interval of tau excludes 0 in 24 %. So a
+squared error counts df / (df - 2) times, which is what 1/t² loses in the mean. Coverage in % at 95
+(20,000 times each, errors of a size of about 1, their df 7):
 
 | sessions         | 3  | 3  | 5  | 5  | 10 | 10 | 24 | 24 |
 |------------------|----|----|----|----|----|----|----|----|
@@ -36,15 +36,15 @@ import numpy as np
 from contend.stats.student import chi_square_quantile, t_quantile
 
 SESSIONS_MIN = 3
-"""Sessions from which on their spread is told."""
+"""Minimum number of sessions for reporting their spread."""
 
 FREEDOM_MIN = 3
-"""Degrees of freedom below which a session says too little of its own error."""
+"""Degrees of freedom below which a session's error is too uncertain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What one session said of one level.
+    """The result of one session for one level.
 
     log_ratio: ln(level / baseline).
     se: standard error of that, from the scatter of its repeats.
@@ -63,10 +63,10 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """What several sessions say together; log-ratios throughout.
+    """The joint result of several sessions; log-ratios throughout.
 
     n: sessions.
-    tau: sd between sessions beyond their own errors; 0 if these explain how far they lie apart.
+    tau: sd between sessions beyond their own errors; 0 if these explain their spread.
     low, high: its interval.
     mean, se: the common mean, and its standard error with n - 1 degrees of freedom.
     """
@@ -81,7 +81,7 @@ class Between:
 
     @property
     def spread(self) -> float:
-        """Within this of the common mean lie so many sessions, their own errors aside."""
+        """With chance `confidence`, a session is within this of the common mean, errors aside."""
         return self.tau * _critical(self.n - 1, self.confidence)
 
     @property
@@ -91,9 +91,9 @@ class Between:
 
 
 def between(sessions: Sequence[Session], confidence: float = 0.95) -> Between | None:
-    """The sd between sessions, and their common mean; None if fewer than SESSIONS_MIN tell.
+    """The sd between sessions, and their common mean; None with fewer than SESSIONS_MIN usable.
 
-    Those that do not tell are left out.
+    Unusable ones are left out.
 
     Raises:
         ValueError: a log-ratio or an error that counts is not finite.

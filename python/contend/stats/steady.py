@@ -1,19 +1,19 @@
-"""Is a server at its steady state? The first slices of an arm, looked at for a trend or a cycle.
+"""Is a server at its steady state? Searches the first slices of an arm for a trend or a cycle.
 
 A fixed warm-up time is a guess (Barrett et al. 2017: fewer than half of the pairs of machine and
-benchmark reached a steady peak at all). Here the logarithms of the speeds, in at most BATCHES
-means, are asked three questions: is the mean of some head other than that of the rest (a change
-point, the largest t over all places); do they rise or fall (Mann & Kendall); do they come back
-after some lag and are opposite at half of it (autocorrelation). Noise of neighbours is alike, so
-the first two are divided by its long-run standard deviation, that of AR(1) around a cubic. If there
-is a change, MSER-5 (White 1997: the truncation with the least marginal standard error) says where
-it ends; in the last half, it says that it has not ended.
+benchmark reached a steady peak at all). Three tests use logarithms of the speeds, in at most
+BATCHES means. Does the mean of some head differ from that of the rest (a change point, the largest
+t over all places)? Do they rise or fall (Mann & Kendall)? Do they repeat after some lag and are
+opposite at half of it (autocorrelation)? Neighbours have similar noise, so the first two are
+divided by its long-run standard deviation, that of AR(1) around a cubic. If there is a change,
+MSER-5 (White 1997: the truncation with the least marginal standard error) gives its end. An end in
+the last half means that it has not ended.
 
-The critical values are such that mere noise is called unsteady in at most 5 of 100, be it
-independent or AR(1) of up to 0.6. Short series pay for it: they know little of their correlation.
-Percent of 2,000 series with noise of 9 % (1,000 for warming, which is a speed that grows from 80 %
-to 100 % of itself over the first half or throughout; in brackets, of those found, how many are said
-to be steady from some slice of the first half on, which is wrong if it grows throughout):
+The critical values call mere noise unsteady in at most 5 of 100, be it independent or AR(1) of up
+to 0.6. The price is less power in short series, whose correlation is uncertain. The table gives
+percent of 2,000 series with noise of 9 % (1,000 for warming). Warming is a speed that grows from
+80 % to 100 % of itself, over the first half or throughout. Brackets: the share of those found that
+is called steady from some slice of the first half on, which is wrong if it grows throughout:
 
 | slices | mere noise, AR 0, 0.3, 0.6, 0.8 | warming, first half, AR 0, 0.3 | throughout, AR 0 |
 |--------|---------------------------------|--------------------------------|------------------|
@@ -38,10 +38,10 @@ import numpy as np
 State = Literal["steady", "warming", "cooling", "cyclic", "none", "unknown"]
 
 SLICES_MIN = 12
-"""Slices below which no trend can be told from noise."""
+"""Slices needed to separate a trend from noise."""
 
 CYCLE_MIN = 24
-"""Slices below which no cycle can be told: three of at least four slices, with room."""
+"""Slices needed to recognise a cycle: three of at least four slices, with room."""
 
 BATCHES = 60
 PHI_MOST = 0.7
@@ -50,14 +50,14 @@ PHI_MOST = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """What the first slices of an arm say.
+    """What the first slices of an arm show.
 
-    state: steady; warming (it becomes faster), cooling (slower); cyclic; none: it changes in no
-        such way, and the cell is marked; unknown: too few slices to tell.
+    state: steady; warming (it becomes faster), cooling (slower); cyclic; none: it changes in a
+        different way, and the cell is marked; unknown: too few slices.
     steady_from: index of the first slice from which on it is steady; None: not within these.
     period: slices of one cycle; None unless cyclic. Measure whole cycles.
-    change: relative change of the speed, 0.2 for +20 %: of what is steady over what came before it;
-        otherwise of the last half over the first.
+    change: relative change of the speed, 0.2 for +20 %. It compares the steady part with the
+        part before; without a steady part, the last half with the first.
     why: one line.
     """
 
@@ -103,7 +103,7 @@ def look_for_trend(
         why = f"no trend and no cycle in {n} slices ({whole:+.1%})"
         return Steadiness("steady", 0, None, whole, why)
     begins = _truncation(logs)
-    # After a change the burden is turned around: what is left has to look flat.
+    # After a change the burden is reversed: the remainder has to look flat.
     if begins and n - begins >= SLICES_MIN and not _changes(logs[begins:], half_width, doubt=0.75):
         change = _change(logs[:begins], logs[begins:])
         why = f"{_faster(change)} until slice {begins}, steady from then on"
@@ -124,8 +124,8 @@ def _change(head: np.ndarray, tail: np.ndarray) -> float:
 
 
 def _without_stalls(logs: np.ndarray) -> np.ndarray:
-    """A slice alone is kept within 5 standard deviations of the median of its neighbours (Hampel),
-    so that one stall is no trend.
+    """Keep each slice within 5 standard deviations of the median of its neighbours (Hampel),
+    so that one stall does not count as a trend.
     """
     around = np.lib.stride_tricks.sliding_window_view(np.pad(logs, 2, mode="reflect"), 5)
     middle = np.median(around, axis=1)
@@ -157,17 +157,17 @@ def _changes(logs: np.ndarray, half_width: float, *, doubt: float = 1.0) -> bool
     t = np.abs(steps) / (sd * np.sqrt(1 / count + 1 / (len(y) - count)))
     at = int(np.argmax(t))
     z = abs(_trend(y)) * math.sqrt((1 - phi) / (1 + phi))
-    # Short series know little of their own correlation.
+    # Short series give a poor estimate of their own correlation.
     certain = t[at] > doubt * (3.1 + 40 / n) or z > doubt * (2.4 + 15 / n)
     return bool(certain and abs(math.expm1(steps[at])) > half_width / 2)
 
 
 def _noise(y: np.ndarray) -> tuple[float, float]:
-    """Long-run standard deviation and AR(1) coefficient of what a cubic leaves.
+    """Long-run standard deviation and AR(1) coefficient of the residuals of a cubic.
 
-    The coefficient of so few residuals is too small on average; both are corrected for the four
-    parameters of the cubic. What a cubic cannot follow looks like noise of a high coefficient: so
-    the deviation is no more than the differences of neighbours allow with PHI_MOST.
+    The coefficient of few residuals is too small on average; both are corrected for the four
+    parameters of the cubic. A series that a cubic cannot follow looks like noise of a high
+    coefficient. So the differences of neighbours and PHI_MOST limit the deviation.
     """
     n = len(y)
     basis, _ = np.linalg.qr(np.vander(np.linspace(-1, 1, n), 4))
@@ -200,17 +200,17 @@ def _truncation(logs: np.ndarray) -> int | None:
     n = len(logs)
     size = max(1, min(5, n // 10))
     count = n // size
-    # The remainder is left out at the end: the beginning is what is asked about.
+    # Leave out the remainder at the end: the question is about the beginning.
     y = logs[: count * size].reshape(count, size).mean(axis=1)
-    # Far in the last half a few alike batches look best by chance: only its edge is looked at.
+    # Far in the last half a few similar batches look best by chance: only its edge is used.
     errors = [float(np.var(y[d:])) / (count - d) for d in range(count // 2 + 2)]
     best = int(np.argmin(errors))
     return best * size if best <= count // 2 else None
 
 
 def _period(logs: np.ndarray) -> int | None:
-    """Slices of a cycle that comes three times: the lag at which the series is like itself, and at
-    half of which it is the opposite.
+    """Slices of a cycle that comes three times: the lag at which the series resembles itself, and
+    is opposite at half of the lag.
     """
     if len(logs) < CYCLE_MIN:
         return None

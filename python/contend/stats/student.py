@@ -1,7 +1,7 @@
 """Student's t and chi²: their distributions and their quantiles.
 
 Two hundred lines in place of a package of 140 MB that takes a third of a second to import. Tests
-hold them to scipy's.
+compare them with scipy's.
 
 Sources: DLMF 8.17.22 (continued fraction of the incomplete beta function, by Lentz's method),
 8.11.4 (series of the incomplete gamma function), 8.9.2 (its continued fraction, likewise).
@@ -16,7 +16,7 @@ _TINY = 1e-300
 
 
 def t_cdf(freedom: float, t: float) -> float:
-    """P(T <= t) for Student's t with so many degrees of freedom; small tails keep their digits."""
+    """P(T <= t) for Student's t; `freedom`: degrees of freedom. Small tails keep their digits."""
     if math.isnan(t):
         return math.nan
     if math.isinf(t):
@@ -36,8 +36,8 @@ def t_quantile(freedom: float, p: float) -> float:
     if p == 0.5:
         return 0.0
     low, high, t = 0.0, math.inf, 1.0
-    # Newton's method on the logarithm of the tail, which is nearly straight; never out of what
-    # the tails seen so far allow.
+    # Newton's method on the logarithm of the tail, which is nearly straight; kept within the
+    # bounds from the tails computed so far.
     for _ in range(100):
         tail = t_cdf(freedom, -t)
         if tail > 1 - p:
@@ -94,7 +94,7 @@ def _fraction(a: float, b: float, x: float) -> float:
 
 
 def chi_square_cdf(freedom: float, x: float) -> float:
-    """P(X <= x) for chi² with so many degrees of freedom."""
+    """P(X <= x) for chi² with `freedom` degrees of freedom."""
     return _incomplete_gamma(freedom / 2, x / 2) if x > 0 else 0.0
 
 

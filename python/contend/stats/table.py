@@ -1,16 +1,15 @@
 """One answer for a whole table: how each level changes a figure, overall, by column, row and cell.
 
-The data are log-ratios by unit. A unit is what was drawn anew from the highest level on: a set of
-freshly started server processes, or a block of runs. In a unit the contexts share the processes,
+The data are log-ratios by unit. A unit was drawn again from the highest level on: a set of freshly
+started server processes, or a block of runs. In a unit the contexts share the processes,
 
     y[u, c, l] = mu[c, l] + block[u, c] + process[u, l] + e[u, c, l],
 
-so that the block cancels in the ratio to the baseline, and the process does not: neither slices
-nor contexts make up for few units. Every standard error therefore comes from how far the units
-lie apart.
+so that the block cancels in the ratio to the baseline, and the process does not. Neither slices
+nor contexts make up for few units, so every standard error comes from the spread of the units.
 
-Intervals hold for all members of the table together, and a verdict is read off its interval and
-nothing else: the two cannot contradict each other.
+Intervals hold for all members of the table together. The verdict depends on the interval alone, so
+that the two cannot contradict each other.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ from contend.stats.unit_errors import Adjustment, Units, adjust, paired, units_o
 
 @dataclass(frozen=True, slots=True)
 class DepthFigures:
-    """What the intervals of a depth rest on.
+    """The basis of the intervals of a depth.
 
     alpha: its share of the chance of a false claim.
-    members: how many intervals hold together.
-    p_each: two-sided chance left to each of them; `alpha / members` if they told nothing of each
-        other, more if they are correlated.
-    lent_df: degrees of freedom of what the members' variances have in common; 0 if nothing was
+    members: number of intervals that hold together.
+    p_each: two-sided chance left to each of them; `alpha / members` if they were unrelated, more if
+        they are correlated.
+    lent_df: degrees of freedom of the common part of the members' variances; 0 if nothing was
         lent, inf if they differ by no more than chance.
     """
 
@@ -61,8 +60,8 @@ class TableAnswer:
     """Every change of the table by one metric.
 
     changes: of the levels over the baseline. pairs: of the levels over each other.
-    process_share: share of a cell's variance over units that all cells of the unit have in common
-        (the process, its memory layout), 0 to 1; NaN in a table of one cell.
+    process_share: share of a cell's variance over units, 0 to 1, that all cells of the unit have
+        in common (the process, its memory layout). NaN in a table of one cell.
     """
 
     shape: TableShape
@@ -95,7 +94,7 @@ class TableAnswer:
         """The mean over first to last row and column.
 
         Raises:
-            KeyError: the table is not asked that; of columns it is asked single ones, and ranges
+            KeyError: the table has no such contrast; for columns it has single ones, and ranges
                 that begin at the first or end at the last.
         """
         wanted = (level, *rows, *columns)
@@ -120,8 +119,8 @@ class TableAnswer:
 
 @dataclass(frozen=True, slots=True)
 class WholeLevels:
-    """The changes of the levels as a whole, or of their cells, without verdicts, and the two-sided
-    chance of error that is left to each (see `DepthFigures`)."""
+    """The changes of the levels as a whole, or of their cells, without verdicts. Also the
+    two-sided chance of error that is left to each (see `DepthFigures`)."""
 
     changes: tuple[Change, ...]
     p_each: float
@@ -134,9 +133,9 @@ def wholes(
     confidence: float = 0.95,
     covariates: Sequence[np.ndarray] = (),
 ) -> WholeLevels:
-    """Of `answer_table` the levels as a whole, to the last digit, without the time for the rest.
+    """The levels as a whole of `answer_table`, to the last digit, without the time for the rest.
 
-    Arguments and errors as of `answer_table`.
+    Arguments and errors are those of `answer_table`.
     """
     return _at_depth("whole", d, shape, confidence, covariates)
 
@@ -148,9 +147,9 @@ def single_cells(
     confidence: float = 0.95,
     covariates: Sequence[np.ndarray] = (),
 ) -> WholeLevels:
-    """Of `answer_table` the single cells of all levels, to the last digit.
+    """The single cells of all levels of `answer_table`, to the last digit.
 
-    Arguments and errors as of `answer_table`.
+    Arguments and errors are those of `answer_table`.
     """
     found = _at_depth(_depth_of_cells(shape), d, shape, confidence, covariates)
     single = [one for one in found.changes if int(one.place.cells(shape).sum()) == 1]
@@ -229,12 +228,12 @@ def answer_tables(
     interim: bool = False,
     only_wholes: bool = False,
 ) -> list[TableAnswer]:
-    """Every change of several tables of one experiment, all of whose intervals hold together: as of
-    one table that has the levels of all of them.
+    """Every change of several tables of one experiment. All their intervals hold together, like
+    those of one table that has the levels of all of them.
 
-    Arguments and errors as of `answer_table`; `tables` are of one shape and share the slopes of the
-    covariates, each of which has the levels of all tables one after the other. With `only_wholes`
-    nothing but the levels as a whole is asked, with all of the chance of error.
+    Arguments and errors are those of `answer_table`. `tables` are of one shape and share the slopes
+    of the covariates, each of which holds the levels of all tables in sequence. `only_wholes`
+    gives the levels as a whole only, with all of the chance of error.
     """
     for one in tables:
         _check_shape(one, shape)
@@ -303,8 +302,8 @@ def advantages(
 ) -> tuple[Change, ...]:
     """For each cell of each level: its change over the mean change of the level's other cells.
 
-    Arguments and errors as of `answer_table`; a `ratio` of 1.1 means that the cell gains 10 % more
-    than the rest. The intervals hold together: a cell may be picked because it is the largest.
+    Arguments and errors are those of `answer_table`; a `ratio` of 1.1 means that the cell gains
+    10 % more than the rest. The intervals hold together: you may pick a cell for being the largest.
     Empty for a table of one or two cells.
     """
     units = _units(d, shape, covariates, margin, confidence)

@@ -1,20 +1,20 @@
-"""Means over a table, and how far the units say they may be off.
+"""Means over a table, and their errors, estimated from the units.
 
-An estimate is the mean of its cells' means, each over the units that have the cell, so a unit
-that misses one cell still counts in all others. How far it may be off is told by the units alone:
-each unit's part in the deviation is what its own cells add to it. With complete data that is the
-unit's mean over the cells, and Student's formula.
+An estimate is the mean of its cells' means, each over the units that have the cell. So a unit that
+misses one cell still counts in all others. The units alone determine its error: each unit's part in
+the deviation is what its own cells add to it. With complete data that is the unit's mean over the
+cells, and Student's formula.
 
-If units miss cells, the parts are unequal. A working model (the cells of a unit have a share of
-their variance in common, the process) then gives the factor that makes the variance unbiased, and
-its degrees of freedom (Bell and McCaffrey 2002, Survey Methodology 28:169). With
-complete data these are n / (n - 1) and n - 1 whatever the share.
+If units miss cells, the parts are unequal. The working model is that the cells of a unit share part
+of their variance, the process. It gives the factor that makes the variance unbiased, and its
+degrees of freedom (Bell and McCaffrey 2002, Survey Methodology 28:169). With complete data these
+are n / (n - 1) and n - 1 for every share.
 
-A measured disturbance is taken out before (analysis of covariance). If a neighbour stole CPU while
-the level was measured and not while the baseline was, the ratio says so by a little. One slope for
-all cells of the table tells how much, from how far the units of a cell deviate from each other;
-the ratios are then those of a difference of 0. That the slope is only estimated counts in every
-interval: each unit has its part in it.
+A measured disturbance is removed first (analysis of covariance). If a neighbour stole CPU while the
+level was measured and not while the baseline was, the ratio shifts a little. One slope for all
+cells of the table gives the amount, from how the units of a cell deviate from each other. The
+corrected ratios are those of a difference of 0. Every interval includes the error of the estimated
+slope: each unit has its part in it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _SHARE_MAX = 0.99
 """With a share of 1, differences between cells would have no error at all."""
 
 _SIDE_SHARE = 0.5
-"""Of the variance of a ratio, what two ratios have in common that share a side, if all levels are
-as noisy as each other."""
+"""The share of a ratio's variance that two ratios with a common side share, if all levels are
+equally noisy."""
 
 Side = tuple[int, int | None]
 """A level, and the one that it is divided by: None for the baseline."""
@@ -38,12 +38,12 @@ Side = tuple[int, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The data of the units: log-ratios and their deviations from the cells' means (units x
-    contexts x levels, 0 if missing), which are present, and what is known of their covariance.
+    """The data of the units: log-ratios, their deviations from the cells' means (units x contexts x
+    levels, 0 if missing), which are present, and the known part of their covariance.
 
-    sides: what each of the levels is a ratio of.
-    process_share: of a cell's variance over units, what all cells of the unit and level have in
-        common.
+    sides: the two sides of the ratio of each level.
+    process_share: the share of a cell's variance over units that all cells of the unit and level
+        have in common.
     alike: correlation of two levels of a unit and context. (levels x levels)
     """
 
@@ -57,7 +57,7 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class UnitErrors:
-    """What the units say about each of `m` contrasts.
+    """The result of the units for each of `m` contrasts.
 
     estimate, variance: of the contrast, and of its estimate; NaN if not known. (m)
     df: degrees of freedom of the variance, 0 if it is not known. (m)
@@ -80,12 +80,12 @@ class UnitErrors:
 
 
 def units_of(data: Adjusted) -> Units:
-    """Of the levels over the baseline."""
+    """Ratios of the levels over the baseline."""
     return _units(data, [(level, None) for level in range(data.d.shape[2])])
 
 
 def paired(units: Units, of: Sequence[tuple[int, int]]) -> Units:
-    """Of levels over each other, each from the units that have both. The covariates are those of
+    """Ratios of levels over each other, from the units that have both. The covariates are those of
     the one level against the other, with the slopes of all.
     """
     level, over = (list(side) for side in zip(*of, strict=True))
@@ -141,12 +141,12 @@ def errors_of(units: Units, weights: np.ndarray, levels: np.ndarray) -> UnitErro
 def _shares(
     deviations: np.ndarray, present: np.ndarray, sides: Sequence[Side]
 ) -> tuple[float, np.ndarray]:
-    """The process's share, and how alike the levels are, by moments: mean covariance of two
-    contexts of a level, and of two levels of a context that share a side, over the mean variance;
-    0 if no unit has two.
+    """The process's share, and how alike the levels are, by moments. Both are over the mean
+    variance: the mean covariance of two contexts of a level, and that of two levels of a context
+    that share a side. 0 if no unit has two.
 
-    How alike is rounded down: less correlation makes wider intervals, and few different matrices
-    are drawn for.
+    How alike is rounded down: less correlation makes wider intervals, and there are few different
+    matrices to draw for.
     """
     common = _sides_in_common(sides)
     free = np.maximum(present.sum(axis=0) - 1, 0)
@@ -168,7 +168,7 @@ def _shares(
 
 
 def _sides_in_common(sides: Sequence[Side]) -> np.ndarray:
-    """1 if two ratios have a side in common, -1 if it is above in one and below in the other, 0 if
+    """1 if two ratios have a side in common, -1 if it is above in one and below in the other. 0 if
     they have none. (levels x levels)
     """
     above = np.array([level for level, _ in sides])
@@ -192,7 +192,7 @@ def _over_measured(weights: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray,
 
 
 def _parts_in_slopes(units: Units, b: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """What each unit adds to a deviation through the slopes of the covariates."""
+    """Each unit's contribution to a deviation through the slopes of the covariates."""
     at = np.moveaxis(units.data.covariates, 3, 1)[:, levels]
     means = np.einsum("kmuc,muc->mk", at, b)
     return np.asarray(means @ units.data.slope_parts)
@@ -201,12 +201,12 @@ def _parts_in_slopes(units: Units, b: np.ndarray, levels: np.ndarray) -> np.ndar
 def _small_sample(
     b: np.ndarray, together: np.ndarray, counts: np.ndarray, share: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What the working model expects of the sum of the squared parts, and its degrees of freedom
+    """The working model's expectation of the sum of the squared parts, and its degrees of freedom
     (twice the squared mean over the variance).
 
     The part of unit u is the sum over contexts of b[u, c] (d[u, c] - mean of d over the units
-    that have c). `own` is its covariance if cells are independent, `shared` is what the process of
-    each unit adds to it if all cells move alike.
+    that have c). `own` is its covariance if cells are independent. `shared` is the addition by each
+    unit's process if all cells move alike.
     """
     of_means = np.divide(1.0, counts, out=np.zeros_like(counts), where=counts > 0)
     units = b.shape[1]
@@ -224,8 +224,8 @@ def _small_sample(
 def _correlation(
     b: np.ndarray, together: np.ndarray, levels: np.ndarray, units: Units
 ) -> np.ndarray:
-    """Of the estimates, by the working model; 0 with one that is not known. The share is rounded
-    down, as `alike` is.
+    """Correlations of the estimates, by the working model; 0 with one that is not known. The share
+    is rounded down, like `alike`.
     """
     flat = b.reshape(len(b), -1)
     share = math.floor(units.process_share * 20) / 20
@@ -240,7 +240,7 @@ def _correlation(
 
 @dataclass(frozen=True, slots=True)
 class Adjustment:
-    """What the covariates bought.
+    """The effect of the covariates.
 
     slopes: change of the log-ratio by one unit of each covariate.
     sd_before, sd_after: standard deviation of a cell's log-ratio over the units, pooled over the
@@ -254,8 +254,8 @@ class Adjustment:
 
 @dataclass(frozen=True, slots=True)
 class Adjusted:
-    """Log-ratios without the disturbance, NaN if missing (units x contexts x levels); the
-    covariates (k x units x contexts x levels); each unit's part in the slopes (k x units).
+    """Log-ratios without the disturbance, NaN if missing (units x contexts x levels). Also the
+    covariates (k x units x contexts x levels), and each unit's part in the slopes (k x units).
     """
 
     d: np.ndarray
@@ -265,7 +265,7 @@ class Adjusted:
 
 
 def adjust(d: np.ndarray, covariates: Sequence[np.ndarray]) -> Adjusted:
-    """Take the covariates out of `d`; without any it stays as it is."""
+    """Take the covariates out of `d`; without any, return it unchanged."""
     present = np.isfinite(d)
     k, units = len(covariates), d.shape[0]
     x = np.array(covariates, dtype=float).reshape(k, *d.shape)

@@ -2,9 +2,9 @@
 
 X(N) = rate N / (1 + contention (N - 1) + coherency N (N - 1))
 
-rate is what one connection does alone, contention the share of the work that only one can do at a
-time, coherency what each pair costs one another. Source: N. J. Gunther, Guerrilla Capacity
-Planning (Springer 2007), chapters 4 to 6.
+rate is the throughput of one connection alone. contention is the share of the work that only one
+can do at a time, coherency the cost of each pair to each other. Source: N. J. Gunther, Guerrilla
+Capacity Planning (Springer 2007), chapters 4 to 6.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import numpy as np
 from contend.stats.estimate import Estimate
 
 FIT_COLUMNS_MIN = 4
-"""Numbers of connections. The curve has three parameters: three points say nothing against it."""
+"""Numbers of connections. The curve has three parameters: three points cannot contradict it."""
 
 FIT_UNITS_MIN = 3
-"""Of two, the interval would say nothing."""
+"""With two, the interval would be useless."""
 
 FITS_WITHIN = 0.05
-"""The curve fits unless it is certainly farther than that from what was measured, as a share."""
+"""The curve fits unless it is certainly farther than this from the measurements, as a share."""
 
 _DRAWS, _SEED = 2000, 20_070_101
 _STEPS, _SETTLED = 20, 1e-7
@@ -32,14 +32,14 @@ _STEPS, _SETTLED = 20, 1e-7
 
 @dataclass(frozen=True, slots=True)
 class UslCurve:
-    """One curve. `rate` is in queries a second; the others have no unit."""
+    """One curve. `rate` is in queries per second; the others have no unit."""
 
     rate: float
     contention: float
     coherency: float
 
     def at(self, connections: float) -> float:
-        """Queries a second."""
+        """Queries per second."""
         cost = 1 + self.contention * (connections - 1)
         cost += self.coherency * connections * (connections - 1)
         return self.rate * connections / cost
@@ -47,15 +47,15 @@ class UslCurve:
 
 @dataclass(frozen=True, slots=True)
 class UslFit:
-    """A curve, what follows from it with intervals, and how far what was measured is off it.
+    """A curve, the figures derived from it with intervals, and its distance from the measurements.
 
     peak: connections at which the curve is highest; inf if it rises for ever.
-    most: queries a second there.
+    most: queries per second there.
     knee: connections at which a server that scales in proportion would do as much. Beyond it,
         connections mostly wait for one another.
     off: measured over the curve at each number of connections, with intervals that hold together.
-    top: indices of the numbers of connections at which what was measured is not certainly below
-        the highest; no curve is needed for them.
+    top: indices of the numbers of connections whose measured value is not certainly below the
+        highest; no curve is needed for them.
     """
 
     curve: UslCurve
@@ -70,8 +70,8 @@ class UslFit:
 
     @property
     def farthest(self) -> int:
-        """Index of the number of connections that is farthest off by the near end of its interval;
-        if none is certainly off, by what was measured."""
+        """Index of the number of connections that is farthest off by the near end of its interval.
+        If none is certainly off, by the measured values."""
         size = [max(np.log(one.low), -np.log(one.high)) for one in self.off]
         if max(size) <= 0:
             size = [abs(np.log(one.mean)) for one in self.off]
@@ -79,7 +79,7 @@ class UslFit:
 
     @property
     def fits(self) -> bool:
-        """Whether nothing that was measured is certainly farther off than `FITS_WITHIN`."""
+        """Whether no measured value is certainly farther off than `FITS_WITHIN`."""
         limit = 1 + FITS_WITHIN
         return all(one.low <= limit and one.high >= 1 / limit for one in self.off)
 
@@ -87,8 +87,7 @@ class UslFit:
 def fit_usl(
     connections: Sequence[int], log_qps: np.ndarray, confidence: float, draws: int = _DRAWS
 ) -> UslFit:
-    """Fit the curve to the means over the units, as logarithms: what counts is how many percent it
-    is off.
+    """Fit the curve to the means over the units, as logarithms, so that relative errors count.
 
     Intervals are a bootstrap over the units. A draw weighs each unit's distance from the mean by a
     normal number, and all of them by what makes a mean's interval Student's. To draw units with
@@ -96,8 +95,8 @@ def fit_usl(
     the true peak in 82 % of 400 simulated sweeps.
 
     Args:
-        connections: rising, one a column.
-        log_qps: ln of queries a second, one row a unit (repeat), one column a number of
+        connections: rising, one per column.
+        log_qps: ln of queries per second, one row per unit (repeat), one column per number of
             connections. Units are independent; the columns of one need not be.
         confidence: of each interval by itself; those of `off` hold together.
 
@@ -138,7 +137,7 @@ def fit_usl(
 
 
 def _drawn(x: np.ndarray, draws: int) -> np.ndarray:
-    """Means over the units as they could have been, one row a draw."""
+    """Resampled means over the units, one row per draw."""
     chance, units = np.random.default_rng(_SEED), len(x)
     weights = chance.standard_normal((draws, units))
     spread = np.sqrt(units * chance.chisquare(units - 1, draws))
@@ -147,7 +146,7 @@ def _drawn(x: np.ndarray, draws: int) -> np.ndarray:
 
 
 def _ends(values: np.ndarray, confidence: float) -> tuple[float, float]:
-    """Percentiles of draws, of which some may be infinite."""
+    """Percentiles of draws; some may be infinite."""
     ordered = np.sort(values)
     skipped = int((1 - confidence) / 2 * len(ordered))
     return float(ordered[skipped]), float(ordered[-1 - skipped])
@@ -183,8 +182,8 @@ def _fitted(n: np.ndarray, log_x: np.ndarray) -> np.ndarray:
     """Rate, contention, coherency of each row of `log_x`.
 
     N / X = alone + serial N + pairs N (N - 1) with none of the three below 0, which keeps the
-    contention between 0 and 1. Gauss and Newton's steps on the logarithm of it; in each, the best
-    of the few sets of terms that are above 0.
+    contention between 0 and 1. Gauss and Newton's steps on the logarithm of it; each step takes
+    the best of the few sets of terms that are above 0.
     """
     basis = np.stack([np.ones_like(n), n, n * (n - 1)], axis=1)
     log_y = np.log(n) - log_x
@@ -192,7 +191,7 @@ def _fitted(n: np.ndarray, log_x: np.ndarray) -> np.ndarray:
     terms = np.zeros((len(log_x), 3))
     for _ in range(_STEPS):
         rows = basis / np.exp(log_f)[:, :, None]
-        # A point far below the curve would else ask for less than nothing.
+        # Otherwise, a point far below the curve would give a negative value.
         terms = _least_squares(rows, np.maximum(1 + log_y - log_f, 0.1))
         before, log_f = log_f, np.log(terms @ basis.T)
         if np.max(np.abs(log_f - before)) < _SETTLED:
@@ -203,7 +202,7 @@ def _fitted(n: np.ndarray, log_x: np.ndarray) -> np.ndarray:
 
 
 def _least_squares(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """For each of many: the terms, none below 0, by which rows @ terms is nearest to `wanted`."""
+    """For each of many: the terms, none below 0, for which rows @ terms is nearest to `wanted`."""
     size = np.linalg.norm(rows, axis=1)
     scaled = rows / size[:, None, :]
     # A wild draw may have rows that are alike to the last digit.
@@ -213,7 +212,7 @@ def _least_squares(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     for parts in _PARTS:
         some = products[:, parts][:, :, parts]
         solved = np.linalg.solve(some, towards[:, parts, None])[..., 0]
-        # What least squares leave, but for a constant.
+        # The residual of least squares, up to a constant.
         left = -np.einsum("di,di->d", solved, towards[:, parts])
         better = (solved >= 0).all(axis=1) & (left < least)
         least[better] = left[better]

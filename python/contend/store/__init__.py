@@ -1,4 +1,4 @@
-"""Results: one SQLite file a run folder, versioned, append-only.
+"""Results: one SQLite file per run folder, versioned, append-only.
 
     with RunFolder.create(path, experiment_dict, planned, facts) as folder:
         folder.append(RunRecord(...))       # on disk when the call returns

@@ -1,5 +1,5 @@
-"""Reading results.sqlite: a connection to it, whether it is ours and whole, and, of a damaged one,
-whatever can still be read, row by row."""
+"""Reading results.sqlite: a connection to it, whether it is ours and whole. From a damaged one, it
+reads all rows that are still readable."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from contend.store.schema import RUNS, Record, StoredTable
 RESULTS_NAME = "results.sqlite"
 
 READ_FAULTS = (sqlite3.Error, UnicodeDecodeError)
-"""What reading a damaged file may raise: SQLite quotes the damage in its complaint, and Python
-may fail to decode the complaint."""
+"""Errors from reading a damaged file: SQLite quotes the damage in its message, and Python may fail
+to decode the message."""
 
 
 def raw_connection(folder: Path, *, write: bool) -> sqlite3.Connection:
     """An unchecked connection.
 
-    A reader opens the file writable if it may: after a lab was killed in the middle of a
-    commit, the first who comes must roll the half-written commit back. It writes nothing else.
+    A reader opens the file writable if it may. If a lab was killed in the middle of a commit, the
+    first reader must roll the half-written commit back. It writes nothing else.
     """
     file = folder / RESULTS_NAME
     _require_plain(file)
@@ -57,10 +57,10 @@ _NAMES_ANOTHER = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 
 
 def _require_plain(file: Path) -> None:
-    """Refuse what SQLite would wait for, follow or remove: the folder may be a stranger's.
+    """Refuse files that SQLite would wait for, follow or remove: the folder may be a stranger's.
 
     Raises:
-        sqlite3.DatabaseError: the file or its journal is not one as we write them.
+        sqlite3.DatabaseError: the file or its journal differs from those that we write.
     """
     if not file.is_file():
         raise sqlite3.DatabaseError("it is not a regular file")
@@ -75,7 +75,7 @@ def _require_plain(file: Path) -> None:
             if journal.read() == _NAMES_ANOTHER:
                 raise sqlite3.DatabaseError(f"{beside.name} was not written by contend")
     with file.open("rb") as database:
-        # Of a file with a write-ahead log, which would be made beside it.
+        # A file with a write-ahead log, which SQLite would create next to it.
         if 2 in database.read(20)[18:]:
             raise sqlite3.DatabaseError("it has a write-ahead log, which contend never uses")
 
@@ -133,7 +133,7 @@ def _rows(folder: Path, table: str, key: str, columns: str) -> Iterator[tuple[An
     """Each readable row of a table, in the order of its key."""
     try:
         connection = raw_connection(folder, write=False)
-        # Without this, SQLite reads nothing at all of a file that is shorter than it says.
+        # Without this, SQLite reads nothing of a file that is shorter than its header says.
         connection.execute("PRAGMA writable_schema = ON")
     except READ_FAULTS:
         return

@@ -1,8 +1,8 @@
-"""A run folder: created once, appended to run by run, read by anyone at any time; found by its
-name, and rescued if it is damaged.
+"""A run folder: created once, appended to run by run, readable at any time; found by its name, and
+rescued if it is damaged.
 
 A damaged file is read row by row; a row whose pages are gone is left out. A spec that cannot be
-read comes from `spec.json` beside it.
+read comes from `spec.json` in the same folder.
 """
 
 from __future__ import annotations
@@ -128,12 +128,12 @@ class RunFolder:
         )
 
     def add_looks(self, *records: LookRecord) -> None:
-        """Store looks at causes. They are on the disk when this returns."""
+        """Store diagnostic passes. They are on the disk when this returns."""
         self._write(schema.LOOKS_TABLE, (), what="the table of looks")
         self._write(LOOKS.insert, *map(LOOKS.row, records), what="a look")
 
     def looks(self) -> list[LookRecord]:
-        """Every look at a cause, in the order in which they were taken."""
+        """Every diagnostic pass, in the order in which they were taken."""
         with self._reading():
             ask = self._connection.execute
             if ask("SELECT 1 FROM sqlite_master WHERE name = 'looks'").fetchone() is None:
@@ -141,7 +141,7 @@ class RunFolder:
             return [LOOKS.record(row) for row in ask(f"{LOOKS.select()} ORDER BY sequence")]
 
     def add_planned(self, planned: Sequence[Planned]) -> None:
-        """More runs that are to be made; who looks at the plan next finds them there."""
+        """Add runs to the plan; the next reader of the plan finds them there."""
         self._write(PLANNED.insert, *map(PLANNED.row, planned), what="more of the plan")
 
     def drop_planned(self, planned: Sequence[Planned]) -> None:
@@ -161,7 +161,7 @@ class RunFolder:
         )
 
     def add_session(self, facts: Mapping[str, Any]) -> None:
-        """Note that the lab took up this folder again, and on what host."""
+        """Note that the lab resumed this folder, and on which host."""
         self._write(
             "INSERT INTO sessions (started_at, facts) VALUES (?, ?)",
             (_now(), schema.dump_report(facts)),
@@ -171,7 +171,7 @@ class RunFolder:
     def records(self, *, intervals: bool = True) -> list[RunRecord]:
         """Every run that ended, in the order they ended; without their intervals if not wanted.
 
-        What runs say alike of their plan, cell and warnings they share: a record is not changed.
+        Runs with the same plan, cell or warnings share these objects, so do not modify a record.
         """
         query = RUNS.select() if intervals else RUNS.select("intervals")
         with self._reading():
@@ -180,7 +180,7 @@ class RunFolder:
             return [RUNS.record(row, read) for row in rows]
 
     def asked(self) -> list[tuple[int, Cell, Plan]]:
-        """Of each cell the first run that was measured, and its plan. Reads no outcome."""
+        """For each cell the first run that was measured, and its plan. Reads no outcome."""
         with self._reading():
             rows = self._connection.execute(
                 "SELECT MIN(run), cell, plan FROM runs WHERE status = 'ok' GROUP BY cell"
@@ -377,7 +377,7 @@ def find_run(name: str, root: Path = RUNS_ROOT) -> Path:
     """The run folder that `name` means.
 
     Raises:
-        NotARunFolder: neither a path nor a name is one; the nearest name is told.
+        NotARunFolder: neither a path nor a name is one; the message has the nearest name.
     """
     given = Path(name)
     if given.name == RESULTS_NAME and given.is_file():
@@ -417,7 +417,7 @@ class Rescued:
 
 
 WITHIN = "why"
-"""A run folder within a run folder: what was tried for the cause of what it found."""
+"""A run folder within a run folder: the tried causes of its result."""
 
 WITHIN_PROFILE = "profile"
 """Another: in which functions its server was."""

@@ -1,7 +1,7 @@
-"""What a run folder holds, as plain data, and what can go wrong with one.
+"""The content of a run folder, as plain data, and its possible errors.
 
 The documents inside a record (`plan`, `done`, `intervals`) are contend-load's own, kept whole.
-`probes` is what the lab saw around the run.
+`probes` has the lab's observations around the run.
 
 Errors:
 
@@ -31,7 +31,7 @@ RunStatus = Literal["ok", "failed", "lost"]
 
 
 def _no_plan() -> Plan:
-    """Of a run that ended before it was asked anything."""
+    """The plan of a run that ended before it received one."""
     return cast(Plan, {})
 
 
@@ -56,12 +56,12 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class LookRecord:
-    """One look at a cause in one cell, in a block of its own: no measured run is in it.
+    """One diagnostic pass in one cell, in a separate block: no measured run is in it.
 
     Args:
         look: which one, by name.
-        block: looks that were taken side by side share it; counted from 1 in a run folder.
-        figures: what the look found, of its own format; empty if it failed.
+        block: passes that were taken side by side share it; counted from 1 in a run folder.
+        figures: the results of the pass, in its own format; empty if it failed.
         error: why it failed.
     """
 
@@ -76,7 +76,7 @@ class LookRecord:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """That a run ended, and how; what was measured is in its RunRecord. Times are seconds since
+    """That a run ended, and how; the measurements are in its RunRecord. Times are seconds since
     1970."""
 
     run: int
@@ -96,9 +96,9 @@ class LabSession:
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """What the folder says of itself. `experiment` is the frozen spec as a dictionary.
+    """The folder's own data. `experiment` is the frozen spec as a dictionary.
 
-    `finished` says why nothing more is to be measured; None if there may be more to do.
+    `finished` is the reason why no more runs follow; None if there may be more to do.
     """
 
     store_version: int

@@ -1,4 +1,4 @@
-"""The format of results.sqlite: what is never written in it, tables, rows to
+"""The format of results.sqlite: secrets that are never stored, tables, rows to
 records and back.
 
 The rollback journal is used, not the write-ahead log: between two commits a run folder is one
@@ -24,12 +24,12 @@ Record = TypeVar("Record")
 
 _SECRET_KEYS = frozenset({"password", "passwd", "pwd", "secret"})
 _CONNECTION = "server"
-"""The table of a plan that says how a server is reached."""
+"""The table of a plan with a server's connection settings."""
 
 
 def storable(document: Any, *, within: str = "") -> Any:
     """A copy fit to be stored: null for numbers that JSON cannot say, and no secret of a
-    connection. All else stays as it is: a resume asks it again.
+    connection. All else is unchanged: a resume needs it again.
 
     Args:
         within: the key whose value this is.
@@ -50,7 +50,7 @@ def storable(document: Any, *, within: str = "") -> Any:
 
 
 def _reported(document: Any) -> Any:
-    """What was said and seen, without the passwords of addresses in it."""
+    """Messages and observations, without the passwords of addresses in them."""
     if isinstance(document, str):
         return without_dsn_passwords(document)
     if isinstance(document, Mapping):
@@ -65,7 +65,7 @@ STORE_VERSION = 1
 different version is refused."""
 
 APPLICATION_ID = 0x636E7464
-"""`cntd`: how a results.sqlite is told from any other SQLite file."""
+"""`cntd`: distinguishes a results.sqlite from any other SQLite file."""
 
 BUSY_TIMEOUT_MS = 10_000
 
@@ -107,20 +107,20 @@ def settings(connection: sqlite3.Connection) -> None:
 
 
 def dump(document: Any) -> str:
-    """A document as text. ASCII, because a path of the host may hold what UTF-8 cannot say."""
+    """A document as text. ASCII, because a path of the host may be invalid in UTF-8."""
     return json.dumps(storable(document), allow_nan=False, separators=(",", ":"))
 
 
 def dump_report(document: Any) -> str:
-    """The same of what was said and seen: of errors, warnings, facts and probes."""
+    """The same for messages and observations: errors, warnings, facts and probes."""
     return dump(_reported(document))
 
 
 def read_json(text: Any) -> Any:
-    """A document as it was stored.
+    """A stored document.
 
     Raises:
-        ValueError: it is no JSON, or has a number that we never store.
+        ValueError: it is not JSON, or has a number that we never store.
     """
     if not isinstance(text, str):
         raise ValueError("a document is missing")
@@ -155,7 +155,7 @@ _DECODER = json.JSONDecoder(parse_int=_whole, parse_float=_decimal, parse_consta
 class StoredTable(Generic[Record]):
     """A table whose rows are records of one type; columns are fields.
 
-    documents: columns that hold JSON. `check`: what raises WrongShape for wrong values.
+    documents: columns that hold JSON. `check`: raises WrongShape for wrong values.
     """
 
     name: str
@@ -171,7 +171,7 @@ class StoredTable(Generic[Record]):
         return f"INSERT INTO {self.name} ({', '.join(self.columns)}) VALUES ({marks})"
 
     def select(self, *without: str) -> str:
-        """Of all rows, with an empty list in the columns that are not wanted."""
+        """A query for all rows, with an empty list in the columns that are not wanted."""
         columns = ("'[]'" if name in without else name for name in self.columns)
         return f"SELECT {', '.join(columns)} FROM {self.name}"
 
@@ -184,11 +184,11 @@ class StoredTable(Generic[Record]):
         return (dump_report if name in _REPORTED else dump)(value)
 
     def record(self, row: tuple[Any, ...], shared: Callable[[str], Any] | None = None) -> Record:
-        """The record of a row; `shared` reads what many rows have alike, and may give all of them
-        the same document.
+        """The record of a row; `shared` reads the parts that many rows have in common, and may give
+        all of them the same document.
 
         Raises:
-            ValueError: the row is not as `row` makes it.
+            ValueError: the row differs from the form that `row` makes.
         """
         values: dict[str, Any] = dict(zip(self.columns, row, strict=True))
         for name in self.documents:

@@ -1,5 +1,5 @@
-"""The types of what a run folder holds, beyond those that programs write: what is read of looks at
-causes and of the host's facts; and which keys may be missing."""
+"""The types of a run folder's content, beyond those that programs write: the parts read from
+diagnostic passes and the host's facts, and which keys may be missing."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ OF_LOOKS = {
     ),
     "locks": _object({"parts": _list[_LOCK_PART]}),
 }
-"""Of looks by name, what they found."""
+"""The results of diagnostic passes, by name."""
 
 _NODE = _object({"node": int}, null={"cpus": str, "memory_bytes": int, "distances": list[int]})
 HOST_FACTS = _object(
@@ -102,7 +102,7 @@ _NOT_NEGATIVE = {"*": 0.0}
 for _kind in vars(outcome).values():
     if isinstance(_kind, type) and hasattr(_kind, "__required_keys__"):
         LEAST[_kind] = _NOT_NEGATIVE
-        # What is put together of slices has only what it needs.
+        # A result assembled from slices has only the keys it needs.
         NEEDED[_kind] = frozenset()
 LEAST[ClockOffset] = {}
 LEAST[OpenLoop] = {"*": 0.0, "backlog_growth_per_s": -1e30}
@@ -110,7 +110,7 @@ LEAST[ThreadTimes] = {"*": 0.0, "host_busy_us": -1e30, "host_stolen_us": -1e30}
 LEAST[CpuPair] = {"handover_ns": 1e-3}
 NULLED.add(Done)
 NEEDED[Done] = frozenset({"qps", "queries"})
-# What the lab saw nothing of may be missing or null.
+# Facts that the lab could not observe may be missing or null.
 NEEDED[Segment] = frozenset({"read_requests"})
 NEEDED[HostUse] = frozenset()
 NEEDED[ServerRecord] = frozenset()
@@ -173,7 +173,7 @@ def check_planned(values: Mapping[str, Any]) -> None:
 
 
 def require_facts(facts: Any, session: int) -> SessionFacts:
-    """What is known of a session; raises WrongShape if it is something else."""
+    """The known facts of a session; raises WrongShape if it is something else."""
     where = f"session {session}"
     require(facts, HOST_FACTS, where)
     checked: SessionFacts = require(facts, SessionFacts, where)

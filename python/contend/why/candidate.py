@@ -35,9 +35,9 @@ SESSION = "server.session."
 
 @dataclass(frozen=True, slots=True)
 class Treatment:
-    """What is done to both levels of a comparison at once.
+    """A change made to both levels of a comparison at once.
 
-    words: what that is, for a reader: "without flushing the log".
+    words: its description for a reader: "without flushing the log".
     sets: values by the path of their setting.
     voids: other settings, or variables of a server, that do nothing under it.
     """
@@ -47,7 +47,7 @@ class Treatment:
     voids: tuple[str, ...] = ()
 
     def touches(self, compared: Collection[str]) -> str | None:
-        """What it changes, or makes void, of the settings and variables that are compared."""
+        """The compared settings and variables that it changes or makes void."""
         touched = (*map(bare, self.sets), *self.voids)
         return next((name for name in compared if _is_of(name, touched)), None)
 
@@ -57,14 +57,14 @@ def _is_of(name: str, touched: Collection[str]) -> bool:
 
 
 def bare(path: str) -> str:
-    """An option is the same variable whether a server is started with it or given it later, or each
-    connection sets it for itself, and however it is spelled."""
+    """The name of an option's variable, however it is spelled. It is the same variable at server
+    start, when changed later and when set per connection."""
     name = path.removeprefix(GLOBALS).removeprefix(OPTIONS).removeprefix(SESSION)
     return path if name == path else plain_option(name)
 
 
 def setting(words: str, *voids: str, **values: Level) -> Treatment:
-    """Variables that are set while the server runs; `voids`: others that do nothing then."""
+    """Variables that are set while the server runs; `voids`: others without effect then."""
     return Treatment(words, {f"{GLOBALS}{name}": value for name, value in values.items()}, voids)
 
 
@@ -77,21 +77,21 @@ _UNUSED = {"lock_wait_timeout": 86_399}
 """How long DDL waits for a lock."""
 
 NOTHING = setting("another variable set in the same way, which nobody asks for", **_UNUSED)
-"""A placebo of what is set while the server runs."""
+"""A placebo of settings changed while the server runs."""
 
 STARTED = started(
     "the server started with another option in its place, which nobody asks for", **_UNUSED
 )
-"""A placebo of what takes a start."""
+"""A placebo of changes that need a restart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """How a candidate is tried.
 
-    doses: from the smaller to the whole; one if there is nothing between nothing and all.
-    least: the share of the difference, as a logarithm, that the whole dose takes away at least.
-    dose_s: what it takes to bring both levels under a dose and back, if that is long.
+    doses: from the smaller to the whole; one if there are no steps between nothing and all.
+    least: the least share of the difference, as a logarithm, that the whole dose takes away.
+    dose_s: the time to bring both levels under a dose and back, if that is long.
     """
 
     doses: tuple[Treatment, ...]
@@ -110,12 +110,12 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class HostPowers:
-    """What can be done to this host and to processes on it.
+    """The changes that contend can make to this host and to processes on it.
 
     groups: a control group for a quota can be made.
     nodes: with memory; frequency: that of its CPUs can be chosen.
     files_in_memory: /dev/shm has room for the logs of two servers.
-    caches: CPUs that share their last cache, of those that may be used.
+    caches: the permitted CPUs that share their last cache.
     """
 
     cpus: int = 1
@@ -134,8 +134,8 @@ class Pair:
     place: the levels of the other factors.
     finding: the difference.
     cells, runs: of the side that is slower by the metric that decides, and of the faster one.
-    looks: of each side, what its last look of a name found (`contend run … --budget`).
-    kind: of the server, as its record says; empty if that is not known.
+    looks: for each side, the results of its last look of a name (`contend run … --budget`).
+    kind: of the server, from its record; empty if unknown.
     own: contend starts the server; here: it runs on this host.
     """
 
@@ -151,13 +151,13 @@ class Pair:
     looks: Mapping[Side, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
 
     def looked(self, name: str, side: Side) -> Mapping[str, Any] | None:
-        """What the last look of that name found of a side; None if there was none."""
+        """The results of the last look of that name at a side; None if there was none."""
         return self.looks.get(side, {}).get(name)
 
     @property
     def compared_names(self) -> frozenset[str]:
-        """The settings, and the variables of a server, by which the two levels differ because the
-        experiment says so: of a profile those that the other has not, or has otherwise."""
+        """The settings and server variables by which the experiment makes the two levels differ.
+        From a profile: the options that the other level lacks or sets to a different value."""
         names = {bare(self.compared)}
         one, other = (self._profile(side) for side in ("slower", "faster"))
         names |= {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
@@ -170,7 +170,7 @@ class Pair:
         return {bare(f"{OPTIONS}{name}"): value for name, value in options.items()}
 
     def figure(self, metric: str | Metric | Seen, side: Side) -> float | None:
-        """The mean over the runs of one side, or what a look found; None if it was not recorded. A
+        """The mean over the runs of one side, or the result of a look; None if not recorded. A
         counter that did not change is not recorded, so it is 0 if there were counters at all."""
         if isinstance(metric, Seen):
             return metric.read(self, side)
@@ -190,8 +190,8 @@ class Pair:
         return slower / faster
 
     def option(self, name: str) -> Level | None:
-        """What the experiment or a record says of an option on the slower side; None if it has its
-        default there."""
+        """The value of an option on the slower side, from the experiment or a record; None if it
+        has its default there."""
         cell = self.cells["slower"]
         for table in ("server.session", "server.globals", "server.options"):
             if name in cell[table]:
@@ -230,8 +230,8 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A figure of both sides, or of looks at causes, which no measured run has by itself; None from
-    `read` if it is not known."""
+    """A figure of both sides, or of diagnostic passes, which no measured run has by itself; None
+    from `read` if it is not known."""
 
     name: str
     read: Callable[[Pair, Side], float | None]
@@ -247,7 +247,7 @@ def _read(metric: Metric, run: Run) -> float | None:
 def pair_of(
     study: Study, finding: Finding, host: HostPowers, looks: Sequence[LookRecord] = ()
 ) -> Pair:
-    """The comparison that a finding of a single cell is of, with what looks found there."""
+    """The comparison behind a finding of a single cell, with the results of looks there."""
     roles = study.roles
     assert roles.compared is not None
     place = {path: one for path, one in finding.cell.items() if path != roles.compared.path}
@@ -281,7 +281,7 @@ def pair_of(
 def found_at(
     looks: Sequence[LookRecord], cell: Mapping[str, Level]
 ) -> dict[str, Mapping[str, Any]]:
-    """By name what the last look at a cell found."""
+    """By name, the results of the last look at a cell."""
     key = cell_key(cell)
     theirs = (one for one in looks if one.error is None and cell_key(one.cell) == key)
     return {one.look: one.figures for one in theirs}
@@ -289,12 +289,12 @@ def found_at(
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """One thing that runs show if a candidate is at work.
+    """One sign in the runs that a candidate is at work.
 
-    at: the figure of the slower side, of the faster one, of the one that has more of it, or that
-        of the slower over that of the faster.
+    at: the side whose figure counts: the slower, the faster, the one with more of it, or the
+        slower over the faster.
     least, most: its bounds, both included.
-    if_known: of a figure that need not be there: it speaks against the candidate, or not at all.
+    if_known: a missing figure does not count against the candidate.
     """
 
     metric: str | Metric | Seen
@@ -361,10 +361,10 @@ NOT_ROOT = "it takes root"
 class Candidate:
     """A possible cause, as data: an experiment can try it, or the figures of one study show it.
 
-    title: what slows the slower side, to end a sentence: "the server waits for its log"; for a
-        study, the heading of its section.
+    title: the reason why the slower side is slow, to end a sentence: "the server waits for its
+        log"; for a study, the heading of its section.
     refuted_by: the finding that would refute it.
-    limit: which rate it bounds, and by what.
+    limit: which rate it limits, and how.
     signature: signs that all hold if the cause is at work.
     treat: the proposal, a function of the pair that makes it, or the reason why contend cannot try
         this cause.
@@ -392,17 +392,17 @@ class Candidate:
         return self.treat(pair) if callable(self.treat) else self.treat
 
     def fits(self, pair: Pair) -> bool | None:
-        """Whether the signature holds; None if something of it was not recorded and nothing
-        speaks against it."""
+        """Whether the signature holds; None if part of it was not recorded and the rest does not
+        contradict it."""
         found = [sign.holds(pair) for sign in self.signature]
         if False in found:
             return False
         return None if None in found else True
 
     def times_over(self, pair: Pair) -> float:
-        """How many times as much of what would slow it the slower side has as the faster one, or as
-        the least that counts if that is more, by the sign that shows it most; 1 if no sign asks for
-        much of something."""
+        """How many times the faster side's cause of slowness the slower side has, by the sign with
+        the largest ratio. The divisor is at least the least that counts; 1 if no sign needs a
+        minimum."""
         counts = {sign.name: sign.least for sign in self.signature if sign.at == "slower"}
         asked = [s for s in self.signature if s.at in ("slower", "over") and s.least > 0]
         times = (pair.times(sign.metric, counts.get(sign.name, 0.0)) for sign in asked)
@@ -410,16 +410,16 @@ class Candidate:
 
 
 def fewer(pair: Pair) -> tuple[Treatment, ...]:
-    """A small dose of whatever comes of many at once: a quarter fewer connections. None among less
-    than four, where a quarter is half or all of it."""
+    """A small dose for causes that need many connections: a quarter fewer. None among less than
+    four, where a quarter is half or all of it."""
     count = pair.connections * 3 // 4
     words = f"{count} connections in place of {pair.connections}"
     return (Treatment(words, {"load.connections": count}),) if pair.connections >= 4 else ()
 
 
 def per_question(run: Run, count: Callable[[Mapping[str, int]], float]) -> float | None:
-    """What is counted in the server's status, for each statement that anybody asked; None if no
-    status was recorded, or nothing asked."""
+    """A count from the server's status, per statement from any client. None if no status was
+    recorded, or no statement was sent."""
     status = run.probes.get("status")
     asked = (status or {}).get("Questions")
     return None if status is None or not asked else count(status) / asked

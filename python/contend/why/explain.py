@@ -1,6 +1,6 @@
-"""Explanations: what the figures of one study show, for experiments that name it with `explain`.
+"""Explanations: the figures of one study, for experiments that name it with `explain`.
 
-A study is a file of `why/studies/` whose candidate has a `look`: a function of the `Evidence` that
+A study is a file of `why/studies/` whose candidate has a `look`. This function of the `Evidence`
 returns an `Explanation`, or None if the experiment is about something else. The report prints it
 only if the difference is certain, and its tables in either case. Figures are means over repeats;
 claims are findings of the family `causes`.
@@ -38,7 +38,7 @@ class SentenceWriter(Protocol):
     """Formats figures, levels and places; the report has it."""
 
     def say(self, words: str, /, **places: Place) -> Said:
-        """Fill `{places}` as `str.format` does; a format after the colon chooses how.
+        """Fill `{places}` like `str.format`; a format after the colon chooses the style.
 
         Formats of a figure: none, `share` in percent, `gain` as an increase in percent, `ms` for
         microseconds, `n` for the number of its repeats. Formats of a finding: `gain` and `size` in
@@ -172,7 +172,7 @@ class Evidence:
         level: Level | None,
         column: Level | None = None,
     ) -> Figure | None:
-        """The mean over repeats; None if it was not recorded. What is None is taken together."""
+        """The mean over repeats; None if it was not recorded. A None argument pools all values."""
         known = metric_of(metric) if isinstance(metric, str) else metric
         found = over_repeats(self.study, self.runs(table, level, column), known.value)
         cell = self.study.roles.cell(table or {}, column, level)
@@ -184,7 +184,7 @@ class Evidence:
         return Figure(Contrast("figure", metric, cell, level, None, self.study.described), found)
 
     def figures(self, metric: str | Metric) -> list[Figure]:
-        """Of each cell that has it."""
+        """The figure of each cell that has it."""
         found = (self.figure(metric, *place) for place in self.places)
         return [one for one in found if one is not None]
 
@@ -195,7 +195,7 @@ class Evidence:
         return [one for one in found if one is not None]
 
     def last_over_first(self, metric: str) -> Finding | None:
-        """What a metric is at the last column over the first, there."""
+        """A metric at the last column over the first, there."""
         ratios = growth_of(self.study, [metric_of(metric)], self.study.family("causes"))
         return ratios[0].findings[0][-1] if ratios else None
 
@@ -225,8 +225,8 @@ Look = Callable[[Evidence], Explanation | None]
 
 
 def counted(counter: str) -> Metric:
-    """What a counter of SHOW GLOBAL STATUS rose by for each question, those of the control
-    connection too; one that did not change is not recorded."""
+    """The increase of a counter of SHOW GLOBAL STATUS per question, including those of the control
+    connection. A counter that did not change is not recorded."""
     return Metric(
         f"{counter}_per_question",
         f"{counter} per question",

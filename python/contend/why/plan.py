@@ -63,7 +63,7 @@ REPEATS = 6
 """Repeats that have to fit into the time at least; more if the run scattered much."""
 
 REPEATS_WANTED = 10
-"""Beyond this number, do not drop candidates to make room for repeats: with such scatter one
+"""Beyond this number, do not drop candidates to make room for repeats. With such scatter one
 candidate alone stays undecided too, and may be the wrong one."""
 
 REPEATS_MOST = 16
@@ -162,9 +162,9 @@ def require_here(study: Study, path: Path, command: str) -> None:
 
 
 def _difference(study: Study, path: Path) -> Finding:
-    """The surest difference. If none is certain, the one that lacks the fewest repeats, at most
-    twice those that were made: it is measured again anyway, and explained only if it is certain
-    then."""
+    """The most certain difference. If none is certain, the one that lacks the fewest repeats, at
+    most twice those that were made. It is measured again anyway, and explained only if it is
+    certain then."""
     (analysis, *_) = compared_of(study)
     found = analysis.compared.comparisons if analysis else ()
     certain = [one for one in found if one.is_certain]
@@ -203,7 +203,7 @@ def _surely(found: Finding) -> float:
 
 
 def host_powers() -> HostPowers:
-    """What contend may do to this host."""
+    """The changes that contend may make to this host."""
     facts = host.facts()
     is_root = os.geteuid() == 0
     usable = os.sched_getaffinity(0)
@@ -225,9 +225,9 @@ def _has_room(folder: Path) -> bool:
 
 
 def fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Proposal]]:
-    """The candidates whose signature holds and that contend can try here: the quick ones first,
-    then those whose signs differ most between the sides, then in the order of the registry. The
-    others go into `untested`, each with its reason."""
+    """The candidates whose signature holds and that contend can try here. The quick ones come
+    first, then those whose signs differ most between the sides, then the order of the registry.
+    The others go into `untested`, each with its reason."""
     found: list[tuple[Candidate, Proposal]] = []
     for one in CANDIDATES.values():
         fits = one.fits(pair)
@@ -275,10 +275,10 @@ def _in_time(
     ratios: np.ndarray,
     untested: dict[str, str],
 ) -> tuple[list[tuple[Candidate, Proposal]], int]:
-    """As many candidates as the time can decide if the pair scatters as in the run (`ratios`), at
-    least one; and the number of repeats that fit.
+    """The candidates that the time can decide, at least one, and the number of repeats that fit. It
+    assumes that the pair scatters like the run (`ratios`).
 
-    Until the first look, whole doses and placebos of all candidates are measured; after it, the
+    Until the first look, whole doses and placebos of all candidates are measured. After it, the
     longest candidate alone takes the time, until the second look with its smaller doses.
     """
     chosen: list[tuple[Candidate, Proposal]] = []
@@ -297,7 +297,7 @@ def _in_time(
             max(second_s, untreated_s + sum(doses_s) + placebo_s),
             max(then_s, untreated_s + doses_s[-1] + placebo_s),
         )
-        # A true cause takes away more than the least that is predicted, and hardly ever all.
+        # A true cause takes away more than the least predicted share, and rarely all.
         goes = min((1 + each.least) / 2 for _, each in (*chosen, (one, proposal)))
         needed = repeats_to_decide(ratios, goes, len(chosen) + 1)
         least = SECOND_LOOK if chosen else REPEATS
@@ -324,8 +324,8 @@ def _seconds(repeats: int, laps_s: tuple[float, float, float]) -> float:
 
 
 def _treatment_s(pair: Pair, sets: Mapping[str, Any], took_s: float) -> float:
-    """The time of a treatment in a repeat, both levels together: that of a block of the run
-    (`took_s`), if it is longer than on a quiet host."""
+    """The time of a treatment in a repeat, both levels together: the time of a block of the run
+    (`took_s`), if that is longer than on a quiet host."""
     starts = any(path.startswith(("server.options.", "place.server.")) for path in sets)
     cell = pair.cells["slower"]
     in_slices = any((run.plan.get("load") or {}).get("slices") for run in pair.runs["slower"])

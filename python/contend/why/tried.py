@@ -25,19 +25,19 @@ from contend.stats.student import t_quantile
 from contend.store import RunRecord
 
 CONFIDENCE = 0.99
-"""Of all verdicts of one comparison together, over all looks."""
+"""Confidence of all verdicts of one comparison together, over all looks."""
 
 LOOKS = {4: 0.05, 8: 0.10, 12: 0.10, 18: 0.15}
-"""Numbers of repeats after which verdicts are looked at, each with its share of the chance to err:
-what few repeats can decide, a small share decides as well. The rest is for the end."""
+"""Numbers of repeats after which verdicts are checked, each with its share of the chance to err.
+A small share is enough for differences that few repeats can decide. The rest is for the end."""
 
 FIRST_LOOK, SECOND_LOOK = sorted(LOOKS)[:2]
 """Until the first look every candidate is measured, with whole doses and placebos; the first repeat
 has all doses. Then only those ahead go on, with their smaller doses until the second look."""
 
 ASIDE = 0.5
-"""The first look sets aside candidates that took less than this share of what the best one took
-beyond its placebo, if that took anything: they are no longer measured, and stay open."""
+"""The first look sets aside candidates that took less than this share of the best one's effect
+beyond its placebo, if it had any. They are no longer measured, and stay open."""
 
 MANY_REPEATS = 64
 """Stands for any number of repeats that no time has room for."""
@@ -47,11 +47,11 @@ DOSE_SLACK = 0.1
 a standard error for noise."""
 
 OVER_PLACEBO = 0.5
-"""Share of the prediction that must go beyond what the placebo takes, and beyond what each
-contained candidate takes."""
+"""Share of the prediction that must disappear beyond the placebo's effect, and beyond that of each
+contained candidate."""
 
 PART = 0.15
-"""Share of the difference that must go beyond what the placebo takes for a cause to be a part."""
+"""Share of the difference, beyond the placebo's effect, that a cause must take to be a part."""
 
 TriedVerdict = Literal["confirmed", "a part", "refuted", "not certain"]
 """A part: it certainly takes some of the difference away, but apparently less than predicted."""
@@ -62,14 +62,14 @@ class CandidateTried:
     """The result of one candidate.
 
     left, left_with_placebo: of the difference under the whole dose and under the placebo, as shares
-        of the untreated one, which is as uncertain as they are; `left_at_doses` by treatment. The
+        of the untreated one, which is equally uncertain. `left_at_doses` by treatment. The
         interval is of the family.
-    took: how much more went, as a share, than with the placebo, or than with a candidate that this
-        one contains, whichever took more.
+    took: how much more disappeared, as a share, than with the placebo, or than with a candidate
+        that this one contains, whichever took more.
     both_faster: how much faster the two sides together are under the whole dose than under the
-        placebo, as the logarithm of the geometric mean of their figures. If it is below 0, more of
-        what went is the faster side's loss than the slower one's gain.
-    more: repeats beside those made that would decide it; None if it is decided, or nobody knows.
+        placebo, as the logarithm of the geometric mean of their figures. Below 0, the effect is
+        more the faster side's loss than the slower one's gain.
+    more: additional repeats that would decide it; None if it is decided, or unknown.
     """
 
     record: TriedRecord
@@ -84,11 +84,11 @@ class CandidateTried:
 
 @dataclass(frozen=True, slots=True)
 class DifferenceTried:
-    """The untreated difference in the same minutes, as the logarithm of level over baseline with
-    its sign taken off, and the candidates; `certain` if there is one to explain. `unmeasured` are
-    those without a figure under each of their treatments; those that `failed`, since a treatment
-    could not be had (by name, with what was said of it), those `decided` and those set `aside`, by
-    name, are measured no longer."""
+    """The untreated difference in the same minutes, as the absolute logarithm of level over
+    baseline, and the candidates. `certain`: there is a difference to explain. `unmeasured` lack
+    a figure under some treatment. Three groups are no longer measured. `failed`: a treatment was
+    impossible, by name, with the error; `decided` and `aside`: candidates by name.
+    """
 
     log_difference: Estimate
     certain: bool
@@ -127,7 +127,7 @@ def judged_in_turn(
     records: list[TriedRecord], sides: Mapping[str, np.ndarray], *, is_over: bool
 ) -> DifferenceTried | None:
     """The verdicts of all looks so far. A verdict reached at a look stays, with its figures: from
-    then on nothing is measured for that candidate alone.
+    then on contend does not measure that candidate alone.
 
     Args:
         sides: see `judged`.
@@ -162,7 +162,7 @@ def judged_in_turn(
 
 def _behind(looked: DifferenceTried) -> tuple[str, ...]:
     """Undecided candidates that took little of the difference compared with the best one; none if
-    even the best one took nothing."""
+    even the best one had no effect."""
     took = {one.record["candidate"]: one.took for one in looked.candidates}
     best = max(took.values(), default=0.0)
     enough = ASIDE * best if best > 0 else -math.inf
@@ -205,15 +205,15 @@ def judged(
 
 def chance_at(repeats: float) -> float:
     """The chance to err of a comparison with this number of repeats: the share of the look that is
-    due by then, or that of the end. All shares together are what `CONFIDENCE` leaves."""
+    due by then, or that of the end. All chances add up to 1 - `CONFIDENCE`."""
     due = next((share for at, share in LOOKS.items() if repeats <= at), 1 - sum(LOOKS.values()))
     return (1 - CONFIDENCE) * due
 
 
 def repeats_to_decide(ratios: np.ndarray, goes: float, candidates: int) -> int:
-    """Repeats that decide one of several candidates four times in five, if it takes away the share
-    `goes` of the difference, its placebo nothing, and all scatter as `ratios` do; the fewest if too
-    few ratios are known, `MANY_REPEATS` if it takes more."""
+    """Repeats that decide one of several candidates four times in five. It takes away the share
+    `goes` of the difference, its placebo nothing, and all scatter like `ratios`. The fewest if
+    too few ratios are known, `MANY_REPEATS` if it takes more."""
     known = ratios[np.isfinite(ratios)]
     if len(known) < _FEW:
         return _FEW
@@ -274,8 +274,8 @@ def _verdict(
     """The verdict of one candidate, which is false with at most this chance.
 
     A confirmation needs all of its conditions, so each may err with the whole chance: a false cause
-    fails at one of them, and at the same one as a part. A refutation needs one of several, so they
-    share the chance. A candidate that takes too little and may be a part stays open until the end.
+    fails at one of them, and at the same one if judged a part. A refutation needs one of several,
+    so they share the chance. One that takes too little and may be a part stays open to the end.
 
     Args:
         means: of the differences, by treatment.

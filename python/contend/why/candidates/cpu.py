@@ -39,7 +39,7 @@ def _watches(run: Run) -> float | None:
 
 
 def _has_quota(run: Run) -> float | None:
-    """1 if the kernel says of the server's process that it has a quota."""
+    """1 if the kernel reports a quota for the server's process."""
     placed = (run.probes.get("placement") or {}).get("server")
     return None if placed is None else float("cpu_quota" in placed)
 

@@ -21,7 +21,7 @@ from contend.why.candidate import (
 _REDO_USUAL, _REDO_MOST = 96 << 20, 8 << 30
 _LOG_BUFFER = 16 << 20
 _RESIZE_S = 5.0
-"""Of two servers, there and back, as it was seen."""
+"""Measured on two servers, there and back."""
 
 _FOLDER, _IN_MEMORY = "server.redo_log_folder", "/dev/shm"
 _MOST, _EARLY = "innodb_max_dirty_pages_pct", "innodb_max_dirty_pages_pct_lwm"
@@ -46,7 +46,7 @@ def _binary_log_flushes(run: Run) -> float | None:
 
 
 def _fullness(run: Run) -> float | None:
-    """How old the oldest change is whose page is not written, of what the log allows."""
+    """Age of the oldest change whose page is not written, as a share of the log's limit."""
     gauges = run.probes.get("gauges") or {}
     age, most = gauges.get("Innodb_checkpoint_age"), gauges.get("Innodb_checkpoint_max_age")
     return None if age is None or not most else age / most

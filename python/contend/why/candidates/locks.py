@@ -45,9 +45,9 @@ def _searches(run: Run) -> float | None:
 
 
 def _contention(pair: Pair, _: Side) -> float | None:
-    """How many times the slower side's switches, or its CPU time for a query, are those of the
-    faster one, whichever is more. On some hosts those who meet at a lock sleep, on others it is the
-    line of the lock that has to come from the other CPU."""
+    """How many times the faster side's switches, or CPU time per query, the slower side has,
+    whichever is more. On some hosts threads that meet at a lock sleep; on others the lock's cache
+    line has to come from the other CPU."""
     both = (pair.times("switches_per_query"), pair.times("server_cpu_us_per_query"))
     return max((one for one in both if one is not None), default=None)
 
@@ -83,8 +83,8 @@ def _query_cache(pair: Pair) -> Proposal | str:
     if pair.cells["slower"].workload.kind == SCRIPT:
         voids = (*_VOID_WITHOUT_CACHE, "query_cache_type")
         return Proposal((stores_none, setting("no query cache", *voids, query_cache_size=0)))
-    # Whatever takes the cache from a whole server empties it, and then for a while the server is
-    # not the one that was compared.
+    # Removing the cache from a whole server empties it. For a while the server then differs from
+    # the one that was compared.
     whole = Treatment(
         "connections that do without the query cache",
         {f"{SESSION}query_cache_type": "OFF"},
@@ -200,8 +200,8 @@ CANDIDATES = (
             Sign("switches_per_query", "either", most=2.0),
         ),
         needs=(database, walks_to_leave_out),
-        # Of what a query takes the visits are a part, and the two thirds that are left out make
-        # the rest a larger one.
+        # The visits are a part of a query's time, and leaving out two thirds makes the rest a
+        # larger one.
         treat=Proposal((_ONE_WALK,), least=0.3),
         refuted_by="a difference that stays if a query makes a third of the visits",
     ),

@@ -38,14 +38,14 @@ def _read_whole(pair: Pair, side: Side) -> float | None:
 
 
 def _index(pair: Pair) -> Proposal | str:
-    """Which index is missing, EXPLAIN says if somebody looked (`contend run … --budget`): the one
-    by which the faster side reads the table that the slower side reads whole. Without a look all
-    that is known of columns is that k of sbtest is asked for."""
+    """The missing index: the one by which the faster side reads the table that the slower side
+    reads whole. EXPLAIN shows it after a diagnostic pass (`contend run … --budget`). Without one,
+    the only known column is k of sbtest."""
     words = "one more index, on what is asked for"
     if wanted := _wanted(pair):
         listed = "; ".join(f"{table}: {', '.join(columns)}" for table, columns in wanted.items())
         words = f"{words} ({listed})"
-        # The server keeps such an index up, and no query uses it.
+        # The server maintains such an index, and no query uses it.
         unread = _indexed(pair, wanted, "INVISIBLE" if pair.is_mysql else "IGNORED")
     elif pair.cells["slower"].data.schema != "sbtest" or not _asks_by_k(pair):
         return (
@@ -61,7 +61,7 @@ def _index(pair: Pair) -> Proposal | str:
 
 
 def _wanted(pair: Pair) -> dict[str, tuple[str, ...]]:
-    """Columns by table: of the index by which the faster side reads what the slower reads whole."""
+    """Columns by table: the faster side's index for tables that the slower side reads whole."""
     slower, faster = pair.looked(PLANS, "slower"), pair.looked(PLANS, "faster")
     if slower is None or faster is None:
         return {}
@@ -128,7 +128,7 @@ def _rows_read(run: Run) -> float | None:
 
 
 def _plans_that_differ(pair: Pair, side: Side) -> float | None:
-    """Statements of this side that EXPLAIN answers otherwise than on the other one."""
+    """Statements of this side whose plan differs from the one on the other side."""
     other: Side = "faster" if side == "slower" else "slower"
     looked = [pair.looked(PLANS, each) for each in (side, other)]
     mine, theirs = (None if figures is None else plans_in(figures) for figures in looked)
@@ -144,7 +144,7 @@ _PLAIN: dict[str, Level] = {
 }
 
 _OTHERS = ("join_buffer_space_limit", "join_cache_level", "max_seeks_for_key")
-"""Variables that plans depend on, beside those that the optimizer gives its name."""
+"""Variables that plans depend on, in addition to those named `optimizer_…`."""
 
 
 def _usual(pair: Pair) -> dict[str, Level]:
@@ -159,7 +159,7 @@ def _usual(pair: Pair) -> dict[str, Level]:
 
 
 def _number(text: str) -> Level:
-    """As a number if it is one: the server takes none in quotes."""
+    """A number if the text is one: the server does not accept numbers in quotes."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -180,14 +180,14 @@ _WAYS = {
     "batch_insert": ("workload.insert_by", "insert", ("pipeline",)),
     "tpcc": ("workload.ask", "each", ("in", "procedure")),
 }
-"""By kind of workload: what says how it asks, the way that waits for each answer, and ways that
-wait for fewer. In a pipeline the statements stay the same, and so does whatever each of them
-costs."""
+"""By kind of workload: the setting for how it queries, the way that waits for each answer, and the
+ways that wait for fewer. In a pipeline the statements stay the same, and so does the cost of each.
+"""
 
 
 def _added_by_cpu(pair: Pair, _: Side) -> float | None:
-    """Of what an event takes longer on the slower side, the server's CPU time. A server that sleeps
-    after each query uses more of it for that alone."""
+    """The server's CPU time as a share of the extra time of an event on the slower side. A server
+    that sleeps after each query uses more CPU time for that alone."""
     slower, faster = _times_us(pair, "slower"), _times_us(pair, "faster")
     if slower is None or faster is None:
         return None
@@ -196,7 +196,7 @@ def _added_by_cpu(pair: Pair, _: Side) -> float | None:
 
 
 def _times_us(pair: Pair, side: Side) -> tuple[float, float] | None:
-    """What an event takes, and the server's CPU time of it."""
+    """The time of an event, and its CPU time on the server."""
     response_us = pair.figure("response_us_mean", side)
     trips = pair.figure("round_trips_per_event", side)
     cpu_us = pair.figure("server_cpu_us_per_query", side)

@@ -12,8 +12,8 @@ _WRITTEN_ROWS = "status.Handler_write_per_query"
 
 
 def _questions(run: Run) -> float | None:
-    """What all asked, for each query that was measured. What contend asks before those is among it,
-    and is the same share on both sides."""
+    """All questions for each measured query. contend's own questions before those are among them,
+    and are the same share on both sides."""
     asked = (run.probes.get("status") or {}).get("Questions")
     measured = run.done.get("queries") if run.done else None
     return asked / measured if asked and measured else None

@@ -1,6 +1,6 @@
-"""What each way of warming leaves in the buffer pool, what is still read from disk, how long it
-takes until the server is as fast as it gets, whether warming pays, and the two questions that the
-study of warming left open."""
+"""The buffer pool after each way of warming, the remaining disk reads, the time until the server is
+at full speed, and whether warming pays. It also treats the two questions that the study of warming
+left open."""
 
 import math
 from collections import defaultdict
@@ -23,16 +23,16 @@ WARM = 0.95
 """Share of the warm throughput from which on a server counts as warm."""
 
 PAGE = 16_384
-"""Bytes of a page of InnoDB unless the server is told otherwise."""
+"""Bytes of a page of InnoDB by default."""
 
 _STEADY = 3
 """Intervals that have to be that fast on average, so that one lucky one is not enough."""
 
 _UNSURE_SHOWN = 4
-"""Ways of which nothing is certain; a table has all of them."""
+"""Number of inconclusive ways in a sentence; a table has all of them."""
 
 _PAIRS = ((REPEATED, TOOL), (BOTH, TOOL), (REPEATED, BOTH))
-"""What the open questions ask to be told apart: the faster in the study, the slower."""
+"""The pairs that the open questions compare: the faster in the study, the slower."""
 
 _ROWS = {
     "random": "rows drawn at random",
@@ -56,17 +56,17 @@ _UNTIL = Metric("until_warm_s", "Time until it is warm", "s", lambda _: None, "t
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """What was measured of one way to warm, in one place; None of what is not known.
+    """The measurements of one way to warm, in one place; None if unknown.
 
     Args:
         seconds: of the run.
-        reads: pages for each query that were not in the buffer pool.
-        disk: bytes for each query that came from the disk; what is read and did not was in the page
-            cache of the system.
+        reads: pages per query that were not in the buffer pool.
+        disk: bytes per query that came from the disk; the other bytes read were in the page cache
+            of the system.
         resident: share of the tables that was in the pool when the run began.
-        warming_s: what the warming took.
-        until_warm_s: warming and run until `WARM` of the warm throughput; None if a run ended
-            before, of which `not_warm` has the number.
+        warming_s: duration of the warming.
+        until_warm_s: warming and run until `WARM` of the warm throughput. None if a run ended
+            before; `not_warm` has the number of these runs.
         gained_s: how much sooner all queries were answered than by a cold server, the warming
             counted: a claim, whose interval holds together with all others.
     """
@@ -170,7 +170,7 @@ def _by_repeat(runs: Iterable[RunRecord], metric: Metric) -> dict[int, float]:
 
 
 def until_warm_s(run: RunRecord, warm_qps: float) -> float | None:
-    """Seconds of warming and of the run until it stays at `WARM` of the warm throughput; infinite
+    """Seconds of warming and of the run until it stays at `WARM` of the warm throughput. Infinite
     if it never does, None if it has no intervals."""
     warming = (run.probes.get("warming") or {}).get("seconds")
     if warming is None or not run.intervals:
@@ -212,8 +212,8 @@ def _look(evidence: Evidence) -> Explanation | None:
 
 
 def asked(writer: SentenceWriter, runs: Iterable[RunRecord]) -> Said | None:
-    """Which rows the lookups of the study's table asked for, which is not published of the study;
-    None of other workloads."""
+    """The rows that the study table's lookups use, which the study did not publish. None for other
+    workloads."""
     found: dict[str, None] = {}
     lengths: dict[int, None] = {}
     for run in runs:
@@ -302,7 +302,7 @@ def _reason(fast: Way, slow: Way, slow_name: str, figures: dict[str, Figure]) ->
         )
     if here.mean > there.mean * 1.1 + 0.001:
         return ": reads do not explain a difference that goes the other way."
-    # More of what the pool missed came from the disk; with O_DIRECT all of it does.
+    # More of the pool's misses came from the disk; with O_DIRECT all of them do.
     if (
         fast.disk is None
         or slow.disk is None
@@ -319,13 +319,13 @@ def _reason(fast: Way, slow: Way, slow_name: str, figures: dict[str, Figure]) ->
 
 
 def page_cache_share(writer: SentenceWriter, place: WaysInPlace) -> Said | None:
-    """Of the pages that were not in the pool, those that did not come from the disk."""
+    """Share of the pages not in the pool that did not come from the disk."""
     parts, most = [], 0.0
     for level, way in place.ways.items():
         if way.reads is None or way.disk is None or way.reads.mean < 0.01:
             continue
         of_pool, of_disk = way.reads.mean * PAGE, way.disk.estimate
-        # Of figures that are told in the table beside it, and no finer than they are.
+        # From figures printed in the table of the same section, and no finer than they are.
         share = Figure(
             way.disk.contrast,
             Estimate(

@@ -1,9 +1,9 @@
-"""Why a list of statements takes longer with more clients: CPU time that is shared out, or queries
-that get dearer.
+"""Why a list of statements takes longer with more clients: they share CPU time, or queries become
+more costly.
 
 A server whose CPUs are full makes each client wait its turn, and the time grows with their number.
-If besides a query costs more CPU time the more clients there are, they get into each other's way:
-locks, caches, or memory that belongs to another processor.
+If the CPU time per query also grows with the clients, they interfere with each other: locks,
+caches, or memory that belongs to a different processor.
 """
 
 from collections.abc import Sequence
@@ -120,7 +120,7 @@ def _placement(evidence: Evidence) -> Said:
     """Whether the study's own answer, placement on memory nodes, can be the answer here."""
     numa = evidence.study.meta.facts.get("numa") or {}
     nodes = numa.get("node_count")
-    # One without memory is no place for a server's.
+    # A node without memory cannot host a server's.
     bare = sum(one.get("memory_bytes") == 0 for one in numa.get("nodes") or ())
     nodes = None if nodes is None else nodes - bare
     if nodes is None:

@@ -1,4 +1,4 @@
-"""Why one storage engine answers the same statements sooner: what each reads, and from where."""
+"""Why one storage engine answers the same statements sooner: the reads of each and their source."""
 
 from contend.why.candidate import Candidate
 from contend.why.explain import Evidence, EvidenceTable, Explanation, counted
@@ -11,7 +11,7 @@ COUNTERS = {
     "Key_read_requests": "key cache requests",
     "Aria_pagecache_read_requests": "Aria page cache requests",
 }
-"""Of SHOW GLOBAL STATUS, per query; what stays 0 at all levels is left out."""
+"""Counters of SHOW GLOBAL STATUS, per query; those that stay 0 at all levels are left out."""
 
 
 def _look(evidence: Evidence) -> Explanation | None:

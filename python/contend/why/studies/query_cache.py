@@ -1,8 +1,7 @@
 """Why the query cache helps or hurts: how often it answers, and how many wait for its one lock.
 
-From SHOW GLOBAL STATUS before and after each run come hits, answers stored and answers thrown away
-for want of memory; from looks at the process list how many of the running queries wait for the
-lock.
+SHOW GLOBAL STATUS before and after each run gives hits, answers stored and answers dropped for lack
+of memory. Samples of the process list show how many of the running queries wait for the lock.
 """
 
 from contend.metrics import FIXED, Metric, Run
@@ -10,7 +9,7 @@ from contend.why.candidate import Candidate
 from contend.why.explain import Evidence, Explanation, counted
 
 WAITS_MATTER = 0.1
-"""Of the running queries: from a tenth on, the lock is a part of what a query takes."""
+"""A share of the running queries: from a tenth on, the lock is a part of a query's time."""
 
 
 def _answered(run: Run) -> float | None:

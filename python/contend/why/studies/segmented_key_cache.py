@@ -1,13 +1,13 @@
 """Why 32 locks behave like a few: a page lives in one segment, and every lookup visits the root.
 
-From information_schema.KEY_CACHES before and after each run come the visits of each segment. The
-share of the most visited one sets a ceiling on what the segments can gain: if only its lock
-queued, throughput could rise to 1/share of that behind a single lock. A model server counts the
-locks themselves too: how many visits waited, and how long they were held.
+information_schema.KEY_CACHES before and after each run gives the visits of each segment. The share
+of the most visited one limits the gain from segments. If only its lock queued, throughput could
+rise to 1/share of that behind a single lock. A model server counts the locks themselves too: how
+many visits waited, and how long they were held.
 
 A request to the key cache is for one page of an index. For each point of `k IN (…)` the server
-walks down the key `k` from its root to a leaf, so a request count that is not the expected one
-tells of a table, or of a plan of the server, that is not the study's.
+walks down the key `k` from its root to a leaf. So an unexpected request count means that a table,
+or a plan of the server, is not the study's.
 """
 
 from collections import defaultdict
@@ -38,15 +38,15 @@ WARM_BELOW = 0.001
 """Key cache misses per query below which the cache counts as warm."""
 
 AGREES_WITHIN = 0.05
-"""A level more or less changes the requests by a fifth at least; the entries that are the last of
-their page, and the server's own requests, by about a hundredth."""
+"""One level more or less changes the requests by at least a fifth. Entries that are the last of
+their page, and the server's own requests, change them by about a hundredth."""
 
 WALKS = 3
-"""Walks for a point, each with a request for each level, but for the few points whose entry is the
-last of its page: two to estimate how many rows it has, one to read them."""
+"""Walks for a point, each with a request for each level: two to estimate how many rows it has, one
+to read them. The exceptions are the few points whose entry is the last of its page."""
 
 POINTS_BELOW = 200
-"""With so many points or more a server estimates from statistics, and walks once for each
+"""From this number of points on, a server estimates from statistics, and walks once for each
 (`eq_range_index_dive_limit`)."""
 
 DECIDING_VARIABLES = ("eq_range_index_dive_limit", "myisam_block_size")
@@ -57,7 +57,7 @@ _PAGE_HEAD_BYTES = 2
 _ENTRY_BYTES = 4 + 4
 """The value of k and the row pointer that MAX_ROWS makes so short."""
 _CHILD_BYTES = 3
-"""A pointer to the page below, one beside each entry and one more."""
+"""A pointer to the page below: one per entry and one more."""
 
 LEAF_ENTRIES = (_PAGE_BYTES - _PAGE_HEAD_BYTES) // _ENTRY_BYTES
 INNER_ENTRIES = (_PAGE_BYTES - _PAGE_HEAD_BYTES - _CHILD_BYTES) // (_ENTRY_BYTES + _CHILD_BYTES)
@@ -81,7 +81,7 @@ def levels_of(rows: int) -> int:
 def known_rows(study: Study, record: RunRecord) -> int | None:
     """Rows of the run's table; None if its table or its plan is not the study's."""
     cell = study.spec_of(record.cell)
-    # Asked for every run, so only what counts here is looked at.
+    # Called for every run, so read only the needed parts.
     table = (cell["data.schema"], cell["data.engine"], cell["data.table_options"])
     differ = record.probes.get("variables_that_differ") or {}
     if (
@@ -113,7 +113,7 @@ def expected_of(study: Study, runs: Sequence[RunRecord]) -> float | None:
 @dataclass(frozen=True, slots=True)
 class Visits:
     """Visits of the segments in one table at one level, over all its repeats, the most visited
-    first; the gain over all its columns, and that which is surest to be large."""
+    first. Also the gain over all its columns, and the gain that is most certain to be large."""
 
     table: Mapping[str, Level]
     level: Level
@@ -127,7 +127,7 @@ class Visits:
 
     @property
     def ceiling(self) -> Figure:
-        """What the segments alone can gain, as a share."""
+        """The possible gain from the segments alone, as a share."""
         return self.hottest.mapped(lambda share: 1 / share - 1)
 
 
@@ -235,8 +235,8 @@ def _lead(evidence: Evidence, first: Visits) -> Said:
 
 
 def requests(evidence: Evidence) -> Said | None:
-    """What a point asks of the key cache, over all runs, and whether that is what the depth of the
-    index lets expect; None if the runs did not ask for points."""
+    """The key cache requests per point, over all runs, and whether they match the depth of the
+    index. None if the runs did not ask for points."""
     by_rows: dict[int | None, list[RunRecord]] = defaultdict(list)
     study, metric = evidence.study, metric_of(KEY_REQUESTS)
     for run in study.measured:
@@ -310,7 +310,7 @@ def _ceiling(evidence: Evidence, visits: Sequence[Visits]) -> Said:
 
 
 def _waits(evidence: Evidence, first: Visits) -> Said | None:
-    """What a model server counted of its locks, at the gain that is surest to be large."""
+    """A model server's counts of its locks, at the gain that is most certain to be large."""
     if first.best is None:
         return None
     roles = evidence.study.roles
@@ -354,8 +354,8 @@ def _warmth(evidence: Evidence) -> Said:
 
 
 def _switches(evidence: Evidence) -> Said | None:
-    """It expects fewer context switches at every level, as a whole; what is certainly more at any
-    refutes it."""
+    """The explanation predicts fewer context switches at every level, as a whole. A certain
+    increase at any level refutes it."""
     study = evidence.study
     if study.roles.baseline is None:
         return None
@@ -428,7 +428,7 @@ def _before_after(evidence: Evidence, one: Visits, metric: str) -> str:
 
 
 def _requests_table(evidence: Evidence) -> Iterator[EvidenceTable]:
-    """What was counted at each level beside what was expected: a row a table."""
+    """The measured count at each level next to the expected one, one row per table."""
     study = evidence.study
     if not any(requests_per_point(run) is not None for run in study.measured):
         return

@@ -1,4 +1,4 @@
-"""What each step of a ladder gains: every level over the one before it, in the file's order."""
+"""The gain of each step of a ladder: every level over the one before it, in the file's order."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from contend.why.candidate import Candidate
 from contend.why.explain import Axis, Evidence, EvidenceTable, Explanation, StepBars
 
 LATE = "line-late"
-"""Marks a run whose servers, or whose client, were farther apart than asked."""
+"""Marks a run whose servers, or whose client, were farther apart than requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Gain:
-    """Of one step at one place, or of all together. `figure` is nothing but its place if a delay
-    line `was_late` there."""
+    """The gain of one step at one place, or of all together. `figure` only names its place if a
+    delay line `was_late` there."""
 
     figure: Figure
     is_whole: bool
@@ -50,8 +50,8 @@ def _gain(
     *,
     is_whole: bool,
 ) -> _Gain | None:
-    """How much more a level has than another, as a share, over the repeats that have both; None if
-    there is none."""
+    """How much more one level has than another, as a share, over the repeats that have both; None
+    if there are none."""
     study, metric = evidence.study, evidence.first.metric
     before, after = (study.roles.cell(table, column, level) for level in step)
     in_common = study.blocks_in_common(before, after).values()
