@@ -1,6 +1,6 @@
 """The error tree, suggestions for misspelt names, and removing secrets from user input.
 
-All errors meant for users are a ContendError; any other error is a bug.
+Every error meant for users is a ContendError. All others are bugs.
 
     ContendError
     ├─ RequestError   the request is wrong     exit 2
@@ -18,10 +18,10 @@ from typing import ClassVar
 
 
 class ContendError(Exception):
-    """An error that a user can fix: what was wrong, where, and the remedy.
+    """An error that a user can fix: the problem, its place, and the remedy.
 
     Args:
-        message: one sentence on what was wrong and where (file, line, key, server).
+        message: one sentence with the problem and its place (file, line, key, server).
         hint: the remedy, one sentence.
         detail: lines to show below, verbatim (for example the end of an error log).
     """

@@ -1,5 +1,5 @@
-"""`contend try`: an experiment from a command line, measured like with `contend run`. `contend
-recipes`, `contend schema`: the built-in experiment files, and the keys of such files."""
+"""`contend try`: an experiment from a command line, measured in the same way as by `contend run`.
+`contend recipes`, `contend schema`: the built-in experiment files, and the keys of such files."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from contend.why.plan import MINUTES, WhyPlan, plan_of_why
 from contend.why.tried import by_reason
 
 WIDTH = 100
-"""Of a line that lists many names."""
+"""Maximum width of a line that lists many names."""
 
 
 def add_why(parser: argparse.ArgumentParser) -> None:

@@ -1,8 +1,8 @@
 """Small measurements of this host: the current cost of a write to the disk, a wake-up, reading the
-clock, a system call and fresh memory, the distance of the CPUs, and the CPU use of others.
+clock, a system call and fresh memory; the distance of the CPUs; and the CPU use of others.
 
-Each returns its value with the minimum and maximum of its parts, so that two hosts count as
-different only if those ranges do not overlap.
+Each returns its value with the minimum and maximum of its parts. Two hosts count as different only
+if those ranges do not overlap.
 """
 
 from __future__ import annotations

@@ -356,9 +356,9 @@ def _record_machine(facts: Facts) -> None:
 def _machine_id(facts: Facts) -> str:
     """12 hex digits that distinguish machines without naming them: results of two are never pooled.
 
-    The hash covers the model and number of the CPUs and the size of the memory too, because copies
-    of one virtual machine share their /etc/machine-id. Memory counts in GiB, because kernels
-    reserve different numbers of MiB for themselves.
+    The hash also covers the CPUs' model and number and the memory size: copies of one virtual
+    machine share their /etc/machine-id. Memory counts in GiB, because kernels reserve different
+    numbers of MiB for themselves.
     """
     memory = facts.values.get("memory.total_bytes")
     parts = [

@@ -2,7 +2,7 @@
 even if the kernel evicts idle pages.
 
 MyISAM does not cache rows itself: the page cache decides whether a row is read from memory or from
-the disk, so a warm run must be able to prove that it was warm.
+the disk. So a warm run must be able to prove that it was warm.
 """
 
 from __future__ import annotations

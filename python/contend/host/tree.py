@@ -1,6 +1,6 @@
 """Reading /proc and /sys under a root that a test can replace, with a record of missing facts.
 
-A fact that a host does not show is stored as None together with the reason, so that a reader of the
+A fact that a host does not show is stored as None together with the reason. So a reader of the
 results can distinguish "not there" from "not looked for".
 """
 

@@ -47,7 +47,7 @@ def _of_role(role: str, name: str) -> Read:
 
 
 def _per_select(name: str) -> Read:
-    """Of the backends, per SELECT of the fronts: both are counted over the whole run."""
+    """Increase on the backends per SELECT of the fronts, both counted over the whole run."""
     return read.over(_of_role("backend", name), _of_role("front", "Com_select"))
 
 

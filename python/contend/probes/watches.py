@@ -1,9 +1,9 @@
 """Repeated observations during a run: the wait for the query cache's one lock, and the server's
 active functions, if the cell requests a profiler.
 
-Each SELECT takes the lock of the query cache to look up its text, each answer to be stored takes
-it, and each write takes it to discard answers. The server counts hits but not waits; the process
-list shows threads that wait.
+Each SELECT takes the lock of the query cache to look up its text; each answer to be stored takes
+it; each write takes it to discard answers. The server counts hits but not waits; the process list
+shows threads that wait.
 """
 
 from __future__ import annotations

@@ -78,8 +78,8 @@ def _boost(path: str, value: bool) -> list[HostWish]:
 
 
 def _smt(path: str, value: bool) -> list[HostWish]:
-    """A CPU that is turned off permanently leaves the sets of the older control groups, and its
-    interrupts move to other CPUs."""
+    """Turning a CPU off removes it from the sets of the older control groups for good, and moves
+    its interrupts to other CPUs."""
     others = ("sys/fs/cgroup/cpuset/**/cpuset.cpus", "proc/irq/[0-9]*/smp_affinity_list")
     return [HostWish(path, f"{_CPU}/smt/control", "on" if value else "off", others)]
 

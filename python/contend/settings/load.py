@@ -1,4 +1,4 @@
-"""Rate and duration: the load keys of contend-load's plan, with an experiment's defaults."""
+"""Intensity and duration: the load keys of contend-load's plan, with an experiment's defaults."""
 
 from __future__ import annotations
 

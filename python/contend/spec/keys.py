@@ -1,10 +1,9 @@
 """The tables of an experiment file (which keys are settings and which are not), and the paths to
 their keys, such as `load.connections` or `server.options.key_buffer_size`.
 
-The reader, the overrides, the factors, the JSON Schema and the reference page are all generated
-from these keys and those of the settings, so that a key is added in one place. A path names one
-value of the file. Factors, `--set` and the variants use the same paths, and all of them are
-resolved here.
+These keys and those of the settings are the one source for the reader, the overrides, the factors,
+the JSON Schema and the reference page. A path names one value of the file. Factors, `--set` and the
+variants use the same paths, and all of them are resolved here.
 """
 
 from __future__ import annotations

@@ -264,8 +264,8 @@ def _numbered(blocks: Iterable[Block], after: Planned | None = None) -> tuple[Pl
 
 
 def turn_of(experiment: Experiment, context: Cell, repeat: int, again: int = 0) -> int:
-    """The number of places by which the compared levels are rotated over the servers of a repeat,
-    in the block of a context after `again` earlier ones in the repeat.
+    """The number of places by which a block rotates the compared levels over the servers of its
+    repeat. The repeat has had `again` earlier blocks of this context.
 
     Servers that are started alike differ for as long as they live. Levels that are changed while a
     server runs take turns on them. The contexts of a repeat are divided evenly over the turns, so

@@ -30,8 +30,8 @@ def load_index(connection: Connection[Any], item: Item) -> str | None:
 
 
 def reloading(engine: str, tables: Sequence[str]) -> tuple[str, ...] | None:
-    """Statements that bring these tables back into an emptied cache within moments, from files that
-    are in the page cache; None if the engine has none."""
+    """Statements that restore these tables to an emptied cache within moments, from files in the
+    page cache; None if the engine has none."""
     if engine.lower() != "myisam":
         return None
     return tuple(f"LOAD INDEX INTO CACHE {quoted(table)}" for table in tables)

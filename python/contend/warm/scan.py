@@ -65,7 +65,7 @@ _LONG = frozenset(
 _VARYING = frozenset({"varchar", "varbinary", "char"})
 
 _ROW_MAX = 4000
-"""Minimum bytes of a row kept in its page; a page of 8 KiB holds at least two rows."""
+"""Bytes that a row certainly keeps in its page; a page of 8 KiB holds at least two such rows."""
 
 _TEXT = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 _BYTES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})

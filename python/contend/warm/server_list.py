@@ -51,7 +51,7 @@ _COMPLETED_AT = re.compile(r"completed at \d+ +\d+:\d+:(\d+)")
 _AS_WHOM = "Run contend on the server's host as root, or as the user that the server runs as."
 
 OnProgress = Callable[[int, int], None]
-"""Called with the number of resident pages among the requested ones, and the total."""
+"""Called with the number of pages requested so far, and the total."""
 
 
 class NoList(WorkError):

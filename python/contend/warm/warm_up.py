@@ -254,7 +254,7 @@ class _WarmUp:
         with self.result.timed():
             server_list.load(self.connection, by_list.host, self.journal, pages, on_progress)
         self.result.size += size
-        # A cold pool has grown by the requested pages. Otherwise, only the list of pages shows it.
+        # A cold pool has grown by the requested pages. Otherwise, only its page list shows them.
         if self._pages_of_data() - before < LOADED * len(pages):
             there = server_list.take(self.connection, by_list.host, self.journal)
             self.result.refused |= too_few(by_list.pages, there)
