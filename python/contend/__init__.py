@@ -4,6 +4,6 @@ import os
 
 __version__ = "0.1.0"
 
-# Before numpy is loaded. Its tables are small: threads for them take more CPU time waiting for one
-# another than they save, and they would wait beside the servers that are measured.
+# Before numpy is loaded. contend's tables are small: threads for them waste more CPU time waiting
+# for one another than they save, and they would wait next to the measured servers.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,12 +1,12 @@
-"""The error tree, the guess at which name was meant, and what of a user's words may be repeated.
+"""The error tree, suggestions for misspelt names, and removing secrets from user input.
 
-Everything that a user can meet is a ContendError; anything else is a bug.
+Every error meant for users is a ContendError. All others are bugs.
 
     ContendError
-    ├─ RequestError   what was asked is wrong  exit 2
+    ├─ RequestError   the request is wrong     exit 2
     └─ WorkError      the work failed          exit 1
 
-Rooms derive their own classes from these, so that a caller can catch one kind of trouble.
+Packages derive their own classes from these, so that a caller can catch one kind of error.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import ClassVar
 
 
 class ContendError(Exception):
-    """Something a user can act on: what was wrong, where, and what to do.
+    """An error that a user can fix: the problem, its place, and the remedy.
 
     Args:
-        message: one sentence that says what was wrong and where (file, line, key, server).
-        hint: what to do about it, one sentence.
-        detail: lines to show below, verbatim (the end of an error log, say).
+        message: one sentence with the problem and its place (file, line, key, server).
+        hint: the remedy, one sentence.
+        detail: lines to show below, verbatim (for example the end of an error log).
     """
 
     exit_code: ClassVar[int] = 1
@@ -40,13 +40,13 @@ class ContendError(Exception):
         return " ".join(filter(None, (self.message, self.detail, self.hint)))
 
     def told_of(self, where: str) -> None:
-        """Put where it was found before the message; nothing if that is empty."""
+        """Put its place before the message; nothing if that is empty."""
         self.message = f"{where}: {self.message}" if where else self.message
         self.args = (self.message,)
 
 
 class RequestError(ContendError):
-    """What was asked is wrong."""
+    """The request is wrong."""
 
     exit_code = 2
 
@@ -73,8 +73,8 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 
 def _are_alike(one: str, other: str) -> bool:
-    """Whether names that are close as wholes are so without the words that both begin and end with:
-    a long `innodb_` makes no two options alike. One may have words more, or a letter be wrong."""
+    """Whether similar names stay so without their common first and last words: a long `innodb_`
+    does not make two options similar. One name may have more words, or a wrong letter."""
     words, others = one.split("_"), other.split("_")
     for at in (0, -1):
         while words and others and words[at] == others[at]:
@@ -90,7 +90,7 @@ def _likeness(one: str, other: str) -> float:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str | None:
-    """The hint for an unknown name: the nearest one, or all of them if they are few."""
+    """The hint for an unknown name: the nearest one, or all names if they are few."""
     known = list(names)
     close = nearest(name, known)
     if close is not None:
@@ -102,7 +102,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str | None:
 
 _HIDDEN = "***"
 _SECRET_NAMES = re.compile(r"pas|pw|psw|secret", re.IGNORECASE)
-"""An option or key with one of these in its name has a secret for its value."""
+"""An option or key with one of these in its name has a secret value."""
 _DASHED = re.compile(r"--?[\w-]+$")
 _NO_PORT = re.compile(r"""(://[^/:?'"`]*:)(?!\d*(?:[/?'"`]|$))[^'"`]+""")
 """Part of an address, cut off before its @."""
@@ -110,12 +110,12 @@ _ASSIGNMENT = re.compile(r"([^?&,;=]*)=[^?&,;]*")
 
 
 def is_secret(name: str) -> bool:
-    """Whether a name is one of a password, however it is spelt."""
+    """Whether a name is that of a password, in any spelling."""
     return _SECRET_NAMES.search(name) is not None
 
 
 def without_secrets(text: str) -> str:
-    """What a user wrote, for people to read: passwords of options and of addresses are hidden."""
+    """User input, for people to read: passwords of options and of addresses are hidden."""
     shown: list[str] = []
     is_due = False
     for word in re.split(r"(\s+)", text):
@@ -125,7 +125,7 @@ def without_secrets(text: str) -> str:
         shown.append(
             _HIDDEN if is_due and not word.startswith("-") else _word_without_secrets(word)
         )
-        # The value of an option may be the word after it.
+        # The value of an option may be the next word.
         is_due = word == "-p" or (is_secret(word) and _DASHED.match(word) is not None)
     return "".join(shown)
 

@@ -1,8 +1,8 @@
-"""Files that somebody else may have prepared: read only if they are files, written beside the old
-one and put in its place when they are whole.
+"""Files that may come from a stranger: only regular files are read. New files are written next to
+the old one and replace it once complete.
 
-In a run folder of a stranger a pipe or a device is not waited for, and nothing is written through a
-link.
+In a stranger's run folder, contend does not wait for a pipe or a device, and writes nothing through
+a link.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _FLAGS = os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 def read_file(path: Path) -> bytes:
-    """What a regular file holds.
+    """The content of a regular file.
 
     Raises:
-        OSError: it cannot be read, or is something else, such as a pipe.
+        OSError: it cannot be read, or is not a regular file (a pipe, for example).
     """
     descriptor = os.open(path, os.O_RDONLY | _FLAGS)
     with os.fdopen(descriptor, "rb") as file:
@@ -33,14 +33,14 @@ def read_file(path: Path) -> bytes:
 def replace_file(
     path: Path, data: str | bytes, *, mode: int | None = None, is_synced: bool = False
 ) -> None:
-    """Write a file in a run folder: a link of that name is replaced, what it leads to stays.
+    """Write a file in a run folder: a link of that name is replaced, its target stays.
 
     Args:
-        mode: of a new file; without it that of the one before.
+        mode: of a new file; None keeps the mode of the old one.
         is_synced: it is on the disk under its name when this returns.
 
     Raises:
-        OSError: it cannot be written; a file that was there before is as it was.
+        OSError: it cannot be written; an existing file is unchanged.
     """
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | _FLAGS
@@ -65,7 +65,7 @@ def replace_file(
 
 
 def append_line(descriptor: int, line: str) -> None:
-    """Append a line in one piece; what a broken-off one before it left does not take it along.
+    """Append a line in a single write; an incomplete line before it does not damage it.
 
     Raises:
         OSError: it is not in the file, or only a part of it.
@@ -78,8 +78,8 @@ def append_line(descriptor: int, line: str) -> None:
 
 
 def write_output(path: Path, data: str | bytes) -> None:
-    """Write a file that the user named: a link is followed, and what is no file, such as
-    /dev/stdout, is written to."""
+    """Write a file that the user named: a link is followed, and a target that is not a regular
+    file, such as /dev/stdout, is written to."""
     target = path.resolve()
     if target.exists() and not target.is_file():
         with target.open("wb") as stream:
@@ -104,7 +104,7 @@ def require_own_files(folder: Path) -> None:
 
 
 def _mode(path: Path) -> int:
-    """Of the file that is replaced, if it is one."""
+    """Mode of the replaced file, if it is a regular one."""
     try:
         before = path.lstat().st_mode
     except OSError:

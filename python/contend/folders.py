@@ -1,4 +1,4 @@
-"""The user's folders: for what can be made again, and for what must not be forgotten."""
+"""The user's folders: for data that can be made again, and for data that must be kept."""
 
 from __future__ import annotations
 

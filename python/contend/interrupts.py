@@ -1,9 +1,9 @@
-"""Ctrl-C, SIGTERM and SIGHUP: the first one ends the work, and the way out is gone to its end.
+"""Ctrl-C, SIGTERM and SIGHUP: the first one ends the work, and the cleanup is completed.
 
-On that way servers are stopped and changes are put back, each within a time limit of its own. So a
-further signal is noted and not raised, however fast it comes. Whoever insists need not wait for all
-of these limits: a third signal leaves the step under way `LIMIT_S`; then that server is given up,
-and the next is tried.
+The cleanup stops servers and reverts changes, each within its own time limit. So further signals
+are counted but not raised, however fast they come. To avoid waiting for all of these limits, send a
+third signal: it limits the current step to `LIMIT_S`. After that, contend gives up on this server
+and tries the next.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from typing import Any
 
 LIMIT_S = 20.0
 ENOUGH = 3
-"""Signals after which what is under way has `LIMIT_S` left."""
+"""Signals after which the current step has `LIMIT_S` left."""
 
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What has come so far.
+    """The signals so far.
 
     Args:
-        shields: that are in force, one within the other.
+        shields: number of active, nested shields.
         is_raised: the work is ending.
         is_limited: the alarm is set.
-        alarm: what answered the alarm before.
+        alarm: the previous handler of the alarm.
         is_told: the user knows why the end takes a moment.
     """
 
@@ -49,11 +49,11 @@ _seen = _Seen()
 
 @contextlib.contextmanager
 def watched(*, is_all: bool = False) -> Iterator[None]:
-    """Have every stop handled so: by a terminal that closes or a service manager too. What is
-    ignored, as a hang-up under nohup, stays ignored.
+    """Handle every stop this way, including those from a terminal that closes or a service manager.
+    Ignored signals, such as a hang-up under nohup, stay ignored.
 
     Args:
-        is_all: the process does nothing else, so that no further stop matters after the first.
+        is_all: the process does nothing else, so later stops do not matter after the first.
     """
     global _seen
     stops = [stop for stop in _STOPS if signal.getsignal(stop) != signal.SIG_IGN]
@@ -72,14 +72,14 @@ def watched(*, is_all: bool = False) -> Iterator[None]:
 
 @contextlib.contextmanager
 def shielded() -> Iterator[None]:
-    """A part that is brought to its end: a stop that comes within is raised behind it.
+    """A part that is always completed: a stop during it is raised afterwards.
 
     Raises:
-        KeyboardInterrupt: one came, or `ENOUGH` did and the part was not done in time. An error of
-            the part is its cause.
+        KeyboardInterrupt: a stop came, or `ENOUGH` came and the part was not done in time. An error
+            of the part is its cause.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # No signal is handled there.
+        yield  # Signals are only handled in the main thread.
         return
     seen = _seen
     seen.shields += 1
@@ -97,7 +97,7 @@ def shielded() -> Iterator[None]:
 
 
 def _is_due(seen: _Seen) -> bool:
-    """Whether a stop is to be raised now, which it is once."""
+    """Whether to raise a stop now, which happens once."""
     if seen.shields or seen.is_raised or not seen.signals:
         return False
     seen.is_raised = True
@@ -113,7 +113,7 @@ def _stop(_signal: int, _frame: FrameType | None) -> None:
         _say(f"cleaning up before it stops; a third stop limits each step to {LIMIT_S:g} s")
     if _seen.signals >= ENOUGH and not _seen.is_limited:
         _seen.is_limited = True
-        # Only now: until then the alarm is whoever's it was.
+        # Only now: until then the alarm may belong to other code.
         before = signal.signal(signal.SIGALRM, _give_up)
         _seen.alarm = before if _seen.alarm is None else _seen.alarm
         signal.setitimer(signal.ITIMER_REAL, LIMIT_S)
@@ -126,6 +126,6 @@ def _give_up(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _say(words: str) -> None:
-    # Straight to the descriptor: the signal may have come in the middle of a line of ours.
+    # Directly to the descriptor: the signal may interrupt the writing of a line.
     with contextlib.suppress(OSError):
         os.write(2, f"contend: {words}\n".encode())

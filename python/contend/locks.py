@@ -1,7 +1,7 @@
-"""Locks between processes: `flock` on a file, which the kernel drops with its last holder, however
-that dies.
+"""Locks between processes: `flock` on a file, which the kernel releases with its last holder, even
+if that is killed.
 
-They are descriptors, so that a server can inherit one. Whoever holds a lock may remove its file.
+They are descriptors, so that a server can inherit one. The holder of a lock may remove its file.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ _FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Locked(Exception):
-    """Another process holds the lock."""
+    """A different process holds the lock."""
 
 
 def lock(path: Path, *, on_wait: Callable[[], object] | None = None, mode: int = 0o600) -> int:
-    """Lock a file, which is made if it is not there; the lock, which `os.close` gives back.
+    """Lock a file, which is created if missing; return the lock, to be released by `os.close`.
 
     Args:
         path: in a folder that exists.
-        on_wait: is called if another process holds it, before that one is waited for.
-        mode: of the file, if it is made.
+        on_wait: called before waiting for a different process that holds it.
+        mode: of the file, if it is created.
 
     Raises:
-        Locked: another process holds it, and there is no `on_wait`.
-        OSError: the file cannot be made or opened.
+        Locked: a different process holds it, and there is no `on_wait`.
+        OSError: the file cannot be created or opened.
     """
     while True:
-        # A link or a pipe of that name is not ours, and is neither followed nor waited for.
+        # A link or a pipe of that name is not contend's: do not follow it or wait for it.
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, mode)
         try:
             try:
@@ -62,7 +62,7 @@ def locked(path: Path, *, on_wait: Callable[[], object] | None = None) -> Iterat
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock. Takes nothing, makes nothing."""
+    """Whether a process holds the lock. Does not lock or create the file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | _FLAGS)
     except OSError:

@@ -1,4 +1,4 @@
-"""What the lab saw around a run, as the run's record keeps it."""
+"""The lab's observations around a run, in the form of the run's record."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ class Segment(TypedDict):
 
 
 class Variable(TypedDict):
-    """A server variable that has not its default."""
+    """A server variable with a value that is not its default."""
 
     value: str | None
     default: str | None
 
 
 class Generator(TypedDict):
-    """contend-load, as it named itself when the run began."""
+    """contend-load's own identification when the run began."""
 
     version: str
     engine: str
 
 
 class RunWarning(TypedDict):
-    """What a run is marked with: a code, stable for programs, and a sentence."""
+    """A mark of a run: a code, stable for programs, and a sentence."""
 
     code: str
     message: str
 
 
 class CeilingRecord(TypedDict):
-    """What the client reaches against a server without work.
+    """The client's rate against a server without work.
 
     n: rounds of the calibration.
-    qps: mean of the rounds, with its interval; None if one round gives none.
+    qps: mean of the rounds, with its interval; None if there was one round.
     cpu_us_per_query, p50_us, p99_us: means of the rounds.
     """
 
@@ -65,7 +65,7 @@ class CalibrationRecord(CeilingRecord):
 
     cpu_ratio: the run's CPU per query over the calibration's.
     qps_here: the ceiling at that cost.
-    share: of `qps_here` that was asked.
+    share: of `qps_here` that was requested.
     """
 
     cpu_ratio: float
@@ -74,10 +74,10 @@ class CalibrationRecord(CeilingRecord):
 
 
 class PressureChange(TypedDict):
-    """The host between two looks, as `contend.host` counts it. Shares are of all CPUs' time.
+    """The host's changes, as counted by `contend.host`. Shares are of all CPUs' time.
 
     stall_share: `cpu.some`, `memory.full`, …: of the elapsed time, that some or all tasks stood
-        still.
+    still.
     """
 
     elapsed_s: float
@@ -93,9 +93,9 @@ class PressureChange(TypedDict):
 
 
 class HostUse(PressureChange):
-    """The host over the run, and what disturbed it.
+    """The host over the run, and its disturbances.
 
-    own_cpu_s: CPU of the experiment's own processes; None if not all of them can be seen.
+    own_cpu_s: CPU of the experiment's own processes; None if not all of them are visible.
     """
 
     own_cpu_s: float | None
@@ -103,10 +103,10 @@ class HostUse(PressureChange):
 
 
 class CpuPair(TypedDict):
-    """Two CPUs of the host, and how far apart they are.
+    """Two CPUs of the host, and their distance.
 
-    handover_ns: for a line of cache to go over and to come back.
-    wake_us: until a thread that was woken on the other one runs.
+    handover_ns: round trip of a cache line.
+    wake_us: until a thread that was woken on the second one runs.
     """
 
     cpus: list[int]
@@ -115,10 +115,10 @@ class CpuPair(TypedDict):
 
 
 class CpuState(TypedDict):
-    """How far apart the CPUs of the host are at one moment.
+    """The distances between the CPUs of the host at one moment.
 
-    pairs: those that were looked at and had time to answer, of `of_pairs` that there are.
-    memory_ns: what one load from memory takes; None if that was not measured.
+    pairs: those that were measured and had time to answer, of `of_pairs` in total.
+    memory_ns: time of one load from memory; None if that was not measured.
     """
 
     cpus: int
@@ -131,7 +131,7 @@ class MemoryNode(TypedDict):
     """A memory node of the host.
 
     cpus: those that this process may use.
-    no_cpus, no_memory: why the node reads nothing, or its memory is not read; None if it does.
+    no_cpus, no_memory: why the node does not read, or its memory is not read; None if it does.
     """
 
     node: int
@@ -143,9 +143,9 @@ class MemoryNode(TypedDict):
 class NodePair(TypedDict):
     """The CPUs of a node and the memory of a node.
 
-    latency_ns: of one load by one CPU, each waiting for the one before it.
-    bandwidth_gb_s: what all CPUs of the node read in order, in 10^9 bytes a second.
-    None: others had the CPUs meanwhile.
+    latency_ns: of one load by one CPU, each waiting for the previous one.
+    bandwidth_gb_s: sequential reads by all CPUs of the node, in 10^9 bytes per second.
+    None: the CPUs were busy meanwhile.
     """
 
     cpus_of: int
@@ -155,9 +155,9 @@ class NodePair(TypedDict):
 
 
 class NodeMatrix(TypedDict):
-    """How far the memory of each node is from the CPUs of each node.
+    """The distance of each node's memory from each node's CPUs.
 
-    bytes: what was read, of each node; caches_bytes: last-level caches of the node that has most.
+    bytes: read per node; caches_bytes: last-level caches of the node with the most.
     """
 
     bytes: int
@@ -167,12 +167,12 @@ class NodeMatrix(TypedDict):
 
 
 class HostState(TypedDict):
-    """The CPUs before and after a block, or a run of its own, and what came back from the disk
+    """The CPUs before and after a block, or a run of its own, and the pages read back from the disk
     meanwhile.
 
-    memory_ns: what one load from memory took before the servers of the repeat were started.
-    refaults: pages of files that were read again not long after the kernel had taken them out of
-        memory; None if it does not count them.
+    memory_ns: time of one load from memory before the servers of the repeat were started.
+    refaults: pages of files that were read again soon after the kernel had evicted them; None if it
+    does not count them.
     """
 
     before: CpuState
@@ -182,7 +182,7 @@ class HostState(TypedDict):
 
 
 class SessionWhole(TypedDict):
-    """What a session said of a level over the baseline, over all cells, by one metric.
+    """A session's result for a level over the baseline, over all cells, by one metric.
 
     log_ratio, se, df: ln(level / baseline), its standard error and that one's degrees of freedom.
     """
@@ -195,7 +195,7 @@ class SessionWhole(TypedDict):
 
 
 class EarlierSession(TypedDict):
-    """What a run of the same said on the same host: the name of its folder, when it ended."""
+    """Results of an earlier run of the same on this host: its folder's name, when it ended."""
 
     run: str
     ended_at: str
@@ -203,8 +203,8 @@ class EarlierSession(TypedDict):
 
 
 class QueryCacheWaits(TypedDict):
-    """What the process list said at so many looks, added up: queries that ran, and those of them
-    that waited for the query cache's lock."""
+    """Totals of all samples (`looks`) of the process list: queries that ran, and those of them that
+    waited for the query cache's lock."""
 
     looks: int
     running: int
@@ -212,12 +212,12 @@ class QueryCacheWaits(TypedDict):
 
 
 class DelayLine(TypedDict):
-    """What passed through the delay line before the server, or through those between the servers of
-    a level, from the first look to the last.
+    """Traffic through the delay line before the server, or through those between the servers of a
+    level, from the first observation to the last.
 
-    late_us, late_hdr_ns: how much later than due bytes left, in both directions; its histogram.
-    refused: clients that were sent away because the server could not be reached; `refusal` says
-        why the last was.
+    late_us, late_hdr_ns: lateness of bytes, in both directions; its histogram.
+    refused: clients that were rejected because the server could not be reached; `refusal` has the
+    last reason.
     """
 
     round_trip_us: float
@@ -232,7 +232,7 @@ class DelayLine(TypedDict):
 
 
 class MemberServer(TypedDict):
-    """One of several servers that are a level and not contend's own."""
+    """One of several servers that form a level and are not contend's own."""
 
     name: str
     role: str
@@ -241,12 +241,12 @@ class MemberServer(TypedDict):
 
 
 class MemberUse(TypedDict):
-    """What one of several servers did over a run.
+    """The work of one of several servers over a run.
 
-    cpu_s: of its process; None if it cannot be seen.
-    throttled_s: how long its CPU quota held it back; None without a quota.
-    status: by how much its counters of SHOW GLOBAL STATUS rose, as far as they tell of statements,
-        rows and bytes, of Galera and of Spider.
+    cpu_s: of its process; None if it is not visible.
+    throttled_s: time for which its CPU quota throttled it; None without a quota.
+    status: increase of its counters of SHOW GLOBAL STATUS, if they are about statements, rows and
+    bytes, Galera or Spider.
     """
 
     name: str
@@ -259,8 +259,8 @@ class MemberUse(TypedDict):
 class SegmentLock(TypedDict):
     """The lock of a segment of a model server's key cache.
 
-    visits: how often it was taken, and `waits`: how often it was found taken.
-    sampled: of the visits, those whose times were taken; `held_ns`, `waited_ns`: of these.
+    visits: number of acquisitions, and `waits`: those that found it taken.
+    sampled: visits that were timed; `held_ns`, `waited_ns`: of these.
     """
 
     segment: int
@@ -272,17 +272,17 @@ class SegmentLock(TypedDict):
 
 
 class Timed(TypedDict):
-    """How often something was done, and how long all of it took."""
+    """Number of executions, and their total time."""
 
     times: int
     ns: int
 
 
 class ModelCounters(TypedDict, total=False):
-    """What a model server counted over a run, or since it started: how long what it was asked to do
-    besides really took, and its locks.
+    """A model server's counters over a run, or since it started: the actual time of its requested
+    additional work, and its locks.
 
-    epoch: how often the key cache was made anew, from which the segments are counted.
+    epoch: number of times the key cache was recreated, which resets the segments' counters.
     stalls: of all queries; waits_for_changes: of queries, for these and for the key cache.
     """
 
@@ -309,7 +309,7 @@ class ModelCounters(TypedDict, total=False):
 
 
 class ServerIdentity(TypedDict):
-    """A server: its kind, its version, and its source, by which it is found again."""
+    """A server: its kind, its version, and its source, which identifies it again."""
 
     kind: str
     version: str
@@ -319,8 +319,8 @@ class ServerIdentity(TypedDict):
 class ServerRecord(ServerIdentity, total=False):
     """The server that answered, and how its options are changed; `comment` is its version's.
 
-    login: how the control connection entered, without a secret.
-    without_effect: options that it took and does nothing with.
+    login: how the control connection logged in, without a secret.
+    without_effect: options that it accepted and ignores.
     """
 
     change: str
@@ -332,9 +332,9 @@ class ServerRecord(ServerIdentity, total=False):
 class DatasetRecord(TypedDict, total=False):
     """The tables of a run.
 
-    fresh: made for this run alone.
-    rows, bytes: of all tables; bytes of None are not known.
-    tables: how many, of a dump or of a script.
+    fresh: made only for this run.
+    rows, bytes: of all tables; None if the bytes are not known.
+    tables: their number, for a dump or a script.
     prepared: if a script made them: which, with its options.
     """
 
@@ -348,10 +348,10 @@ class DatasetRecord(TypedDict, total=False):
 
 
 class Warmed(TypedDict):
-    """What was in the caches when a run began.
+    """The content of the caches when a run began.
 
-    cache: all that the queries touch, in the caches of the server; `why_not` if not.
-    files: the tables' files, in the page cache; None if that is not known, or no matter.
+    cache: all pages that the queries touch, in the caches of the server; `why_not` if not.
+    files: the tables' files, in the page cache; None if that is not known or irrelevant.
     """
 
     cache: bool
@@ -360,7 +360,7 @@ class Warmed(TypedDict):
 
 
 class ResidentPart(TypedDict):
-    """Pages of an index that were in the buffer pool, of all that it has."""
+    """Pages of an index in the buffer pool, and its total."""
 
     table: str
     index: str | None
@@ -371,7 +371,7 @@ class ResidentPart(TypedDict):
 class Warming(TypedDict, total=False):
     """How the buffer pool was warmed after a cold start.
 
-    seconds: that it took.
+    seconds: duration.
     resident_share: of the tables' pages that were in the pool then.
     """
 
@@ -384,9 +384,9 @@ class Warming(TypedDict, total=False):
 class ProfileRecord(TypedDict):
     """Where the server spent its CPU time, by samples.
 
-    hz: samples a second of CPU time.
-    stacks: functions from the outermost to the innermost, with `;` between them -> samples. Callers
-        are known as far as the program keeps frame pointers.
+    hz: samples per second of CPU time.
+    stacks: functions from the outermost to the innermost, separated by `;` -> samples. Callers are
+    known only if the program keeps frame pointers.
     why_not: why there are none; None if there are.
     """
 
@@ -396,37 +396,37 @@ class ProfileRecord(TypedDict):
 
 
 class LayoutRecord(TypedDict):
-    """What sets how the memory of a server is laid out; None as the system has it."""
+    """Settings of the layout of a server's memory; None for the system's default."""
 
     padding_bytes: int | None
     stack_limit_bytes: int | None
 
 
 class Probes(TypedDict, total=False):
-    """What was seen; a key is missing if there was nothing to see.
+    """The observations; a key is missing if there are none of its kind.
 
-    status: what the counters of SHOW GLOBAL STATUS rose by.
-    gauges: what the gauges of SHOW GLOBAL STATUS said after the run.
-    innodb_metrics: what the counters of INNODB_METRICS rose by that SHOW GLOBAL STATUS has not.
-    key_caches: information_schema.KEY_CACHES, not of MySQL.
-    model: what a model server counted.
+    status: increase of the counters of SHOW GLOBAL STATUS.
+    gauges: values of the gauges of SHOW GLOBAL STATUS after the run.
+    innodb_metrics: increase of the counters of INNODB_METRICS that SHOW GLOBAL STATUS lacks.
+    key_caches: information_schema.KEY_CACHES, not on MySQL.
+    model: a model server's counters.
     variables_that_differ: from their defaults, by name.
     query_cache_waits: of a MariaDB server whose query cache is on.
     variables: all of a server that is one of several, by name; in its first run with these options.
-    warmed: what was brought into caches before the run; None if nothing was.
+    warmed: content brought into caches before the run; None if there is none.
     warming: after a cold start.
-    settings: what settings noted of themselves, by path.
-    line: of the delay line, if one stands before the server.
+    settings: values that settings recorded about themselves, by path.
+    line: of the delay line, if there is one before the server.
     member_line: of the delay lines between the servers of a level, if they are apart.
-    throttled_s: how long its CPU quota held a private server back that is a level alone.
-    members: of a level that is several servers. What stands beside it is of the first one.
+    throttled_s: time for which its CPU quota throttled a private server that is a level alone.
+    members: of a level that is several servers. The other keys are about the first one.
     member_servers: of a level that is several servers, if these are not contend's own.
     place: number of the run's server, and of its folder, among those of its block. In slices only.
-    layout: of the server's memory, as that of the other levels in its block. In slices only.
+    layout: of the server's memory, like that of the other levels in its block. In slices only.
     state: of the host, before and after.
-    placement: of `server` and `client`, as the kernel said it, if it was asked for.
-    profile: by a profiler, if it was asked for.
-    loaded: files that a script loaded after its body had run; those before it are of the session.
+    placement: of `server` and `client`, as read from the kernel, if it was requested.
+    profile: by a profiler, if it was requested.
+    loaded: files that a script loaded after its body had run; earlier ones are the session's.
     """
 
     status: dict[str, int]
@@ -469,7 +469,7 @@ class DesignFacts(TypedDict, total=False):
 
 class EngineFacts(TypedDict, total=False):
     """The engine of contend-load in all cells, and why it is not io_uring if the kernel refused
-    that; nothing if it is a factor."""
+    that; empty if the engine is a factor."""
 
     engine: str
     io_uring_refused: str
@@ -483,19 +483,19 @@ class ScriptFacts(TypedDict):
 
 
 class EarlierFacts(TypedDict):
-    """What earlier sessions of the host said when a run began."""
+    """Results of earlier sessions of the host, when a run began."""
 
     earlier: list[EarlierSession]
 
 
 class CheckRecord(TypedDict):
-    """What a check of `contend doctor` found.
+    """The result of a check of `contend doctor`.
 
-    severity: severe, warning or note; None if it found nothing.
-    cost: in words, and whether it was measured here.
-    touches: which verdicts it bears on: all, writes, latency, tcp.
-    measure: the quantity of the host in which its cost shows, of `metrics.host`; None if in none.
-    ignored: the reason that the user gave to set it aside.
+    severity: severe, warning or note; None if the check passed.
+    cost: as text, and whether it was measured here.
+    touches: the verdicts it affects: all, writes, latency, tcp.
+    measure: the quantity of the host that shows its cost, from `metrics.host`; None if none does.
+    ignored: the user's reason to ignore it.
     """
 
     id: str
@@ -510,11 +510,11 @@ class CheckRecord(TypedDict):
 
 
 class TriedRecord(TypedDict):
-    """How a candidate is tried, as it was said beforehand.
+    """How a candidate is tried, as announced beforehand.
 
-    least: share of the difference, as a logarithm, that the whole dose takes away at least.
+    least: minimum share of the difference, as a logarithm, that the whole dose takes away.
     doses, placebo: names of treatments, the doses from the smallest to the whole; `words` of each.
-    contains: whole doses of other candidates, which take away a part of what this one does.
+    contains: whole doses of other candidates, which take away a part of this one's effect.
     """
 
     candidate: str
@@ -528,20 +528,20 @@ class TriedRecord(TypedDict):
 
 
 class WhyFacts(TypedDict):
-    """What is tried for the cause of a difference, and what is not, with the reason."""
+    """The candidates for the cause of a difference: those tried, and the others with the reason."""
 
     tried: list[TriedRecord]
     untested: dict[str, str]
 
 
 class SessionFacts(TypedDict, total=False):
-    """What is known when a session of a run folder begins. Those from `machine` on are the host's,
-    as `contend.host.inventory` has them.
+    """Facts known when a session of a run folder begins. Those from `machine` on are the host's, as
+    in `contend.host.inventory`.
 
-    servers: by the experiment's names of them.
+    servers: by the experiment's names for them.
     content_version: of the tables that contend makes.
     missing: dotted names of the host's facts that are None, with the reason.
-    doctor: what its short form found when the session began.
+    doctor: results of its short form when the session began.
     why: of an experiment of treatments that `contend why` made.
     memory_nodes: measured when the session began.
     """

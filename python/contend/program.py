@@ -12,7 +12,7 @@ PROGRAM = "contend-load"
 
 
 def find_program() -> Path:
-    """The contend-load to use: `CONTEND_LOAD`, else beside this Python, else on PATH."""
+    """The contend-load to use: `CONTEND_LOAD`, else next to this Python, else on PATH."""
     named = os.environ.get("CONTEND_LOAD")
     if named:
         if not os.access(named, os.X_OK):
@@ -24,7 +24,7 @@ def find_program() -> Path:
     beside = Path(sys.executable).parent / PROGRAM
     if os.access(beside, os.X_OK):
         return beside
-    import shutil  # which costs more than the rest of this file
+    import shutil  # costs more than the rest of this file
 
     on_path = shutil.which(PROGRAM)
     if on_path:

@@ -1,5 +1,5 @@
-"""Whether a document has the shape of a type: checked once, where a run folder is read, so that
-whoever reads it behind that can trust the type. A key that the type does not know is left alone.
+"""Checks whether a document has the shape of a type, once, where a run folder is read. Later
+readers can then trust the type. Keys that the type does not have are left alone.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import (
 Check = Callable[[Any], None]
 
 INT_MAX, FLOAT_MAX = 2**64, 1e30
-"""Sizes beyond which a number is none of ours: figures of it would not be finite."""
+"""Limits for numbers: figures computed from larger ones would not be finite."""
 
 
 class WrongShape(ValueError):
-    """A value is not what its place takes; `path` leads there from the whole document."""
+    """A value does not fit its place; `path` leads there from the whole document."""
 
     def __init__(self, expected: str, value: Any, path: Sequence[str | int] = ()) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ def require(value: Any, kind: Any, *path: str | int) -> Any:
     """The value, if it has the shape of a type.
 
     Raises:
-        WrongShape: it has not; `path` is where the document lies.
+        WrongShape: it does not; `path` is where the document lies.
     """
     try:
         check_of(kind)(value)
@@ -85,19 +85,19 @@ def require_moment(value: Any, *path: str | int) -> datetime:
 
 
 NEEDED: dict[type, frozenset[str]] = {}
-"""Of a type of which not all is always written: the keys that are. Of any other type all keys are
-needed that the type needs."""
+"""For a type with keys that are not always written: the required keys. All other types require the
+keys that the type requires."""
 
 NULLED: set[type] = set()
-"""Types whose values may be null: what JSON cannot say does not cost a run."""
+"""Types whose values may be null: a value that JSON cannot express does not invalidate a run."""
 
 LEAST: dict[type, Mapping[str, float]] = {}
-"""Of a type the least value of some keys, by name; `*` is of all others."""
+"""Type -> minimum values of some keys, by name; `*` means all others."""
 
 
 @cache
 def check_of(kind: Any) -> Check:
-    """What raises WrongShape unless a value is of this type."""
+    """A function that raises WrongShape unless a value has this type."""
     if kind is Any or kind is object:
         return lambda _value: None
     if kind is type(None):
@@ -130,7 +130,7 @@ def _int(value: Any) -> None:
 
 
 def _float(value: Any) -> None:
-    # Neither is true of NaN.
+    # Both conditions are false for NaN.
     if type(value) not in (int, float) or not -FLOAT_MAX <= value <= FLOAT_MAX:
         raise WrongShape("a number", value)
 
@@ -163,7 +163,7 @@ def _union(kinds: tuple[Any, ...]) -> Check:
                 failed.append(wrong)
             else:
                 return
-        # What came furthest says most.
+        # The deepest failure is the most informative.
         told = max(failed, key=lambda wrong: len(wrong.path))
         if not told.path:
             told.expected = " or ".join(dict.fromkeys(wrong.expected for wrong in failed))
@@ -207,7 +207,7 @@ def _object(kind: Any) -> Check:
     checks: dict[str, Check] = {}
 
     def check_key(name: str) -> Check:
-        # When it is met first, because a type may be within itself.
+        # On first use, because a type may contain itself.
         floor = least.get(name, least.get("*"))
         hint = hints[name]
         made = _or_null(check_of(hint)) if kind in NULLED else check_of(hint)
@@ -235,7 +235,7 @@ def _needed(kind: Any, hints: Mapping[str, Any]) -> frozenset[str]:
             for field in dataclasses.fields(kind)
             if field.default is missing and field.default_factory is missing
         )
-    # In a module whose annotations are texts, Python takes all keys for required.
+    # If a module's annotations are strings, Python considers all keys required.
     optional = {name for name, hint in hints.items() if get_origin(hint) is NotRequired}
     return frozenset(kind.__required_keys__ - optional)
 
@@ -244,11 +244,11 @@ Built = TypeVar("Built")
 
 
 def built(value: Any, kind: type[Built]) -> Built:
-    """A dataclass of the document that was stored of it.
+    """A dataclass, from the document it was stored as.
 
     Raises:
-        WrongShape: the document is not of its shape.
-        TypeError: it has a key that the dataclass does not know.
+        WrongShape: the document does not have its shape.
+        TypeError: it has a key that the dataclass lacks.
     """
     found: Built = _built(require(value, kind), kind)
     return found

@@ -1,8 +1,7 @@
-"""Durations as people write them, and durations, sizes and counts as people read them.
+"""Durations, sizes and counts: parsing durations from user input, and formatting all three.
 
-Inside contend a duration is seconds (float) and a size is bytes (int). Reading raises ValueError
-with a phrase that says what would have been accepted; the caller knows the place and makes it a
-ContendError.
+Inside contend a duration is seconds (float) and a size is bytes (int). Parsing raises ValueError
+with a phrase for the accepted form; the caller knows the place and makes it a ContendError.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The command line: a file for each group of subcommands. Parse, call one function, print, exit."""
+"""The command line, with a file per group of subcommands. Parse, call one function, print, exit."""

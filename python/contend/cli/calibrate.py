@@ -1,4 +1,4 @@
-"""`contend calibrate`: what the load generator itself can do on this host."""
+"""`contend calibrate`: the maximum rates of the load generator on this host."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _calibrate(args: argparse.Namespace) -> int:
     return 0
 
 
-# --- what is asked for ---
+# --- the request ---
 
 
 def _shapes(args: argparse.Namespace, program: Path) -> list[RunShape]:
@@ -123,9 +123,9 @@ def _shapes(args: argparse.Namespace, program: Path) -> list[RunShape]:
         _refuse(args, ["connections"], "an experiment", "Its cells say what is measured.")
         return _shapes_of(args.experiment, program, transport)
     counts = _connections(args.connections)
-    # With the parameters that a file gets which names none.
+    # With the default parameters of a file.
     workloads = [{"kind": kind, **WORKLOAD.complete(kind, {})} for kind in WORKLOADS]
-    # What an experiment over as many connections gets.
+    # The same as in an experiment with this number of connections.
     largest = RunShape(workloads[0], "prepared", transport, counts[-1], "auto")
     plan = largest.plan(ADDRESSES[transport], warmup_s=0.0, measure_s=1.0)
     engine = ask_engine(program, plan).name
@@ -201,7 +201,7 @@ def _refuse(args: argparse.Namespace, names: Iterable[str], beside: str, why: st
         raise RequestError(f"{option} does not go with {beside}", hint=why)
 
 
-# --- what is shown ---
+# --- the output ---
 
 
 def _print(

@@ -38,7 +38,7 @@ def _compare(args: argparse.Namespace) -> int:
     limit = _limit(args.fail_if_slower)
     if len(args.sides) < 2:
         raise RequestError("one run is nothing to compare", hint="Name two run folders or more.")
-    # What a refusal and the help do not wait for.
+    # Errors and the help must not wait for this import.
     from contend.report.gate import gate_json
     from contend.runs.published_side import PREFIX, published_side
     from contend.runs.sides import read_sides

@@ -1,7 +1,7 @@
-"""`contend completion`: what a shell needs to complete contend's commands and options.
+"""`contend completion`: scripts with which a shell completes contend's commands and options.
 
-The script is made of the parsers themselves, and asks contend nothing while somebody types: what a
-shell can complete of an argument follows from the word that stands for it in the help.
+The script is generated from the parsers, and does not call contend while the user types. An
+argument is completed according to its placeholder in the help.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _words(action: argparse.Action) -> frozenset[str]:
 
 
 def _recipes() -> dict[str, object]:
-    """How each shell completes the name of a recipe, or a file."""
+    """For each shell, how it completes the name of a recipe, or a file."""
     from contend.spec import recipes
 
     names = " ".join(recipes())
@@ -78,7 +78,7 @@ def _arguments(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
         if isinstance(action, argparse._SubParsersAction):
             for listed in action._choices_actions:
                 below = action.choices[listed.dest]
-                below.description = listed.help  # what stands beside it in the shell's list
+                below.description = listed.help  # shown next to it in the shell's list
                 yield from _arguments(below)
         else:
             yield action

@@ -1,6 +1,6 @@
-"""The consoles of rich: colours, tables and bars of ours around text from outside.
+"""The consoles of rich: contend's colours, tables and bars around external text.
 
-No text is markup: a table named `[link=…]` stays what it is.
+Text is never markup: a table named `[link=…]` is printed unchanged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class CleanConsole(Console):
-    """Everything printed here passes `clean` before it gets its colours."""
+    """Everything printed here passes through `clean` before it is coloured."""
 
     def __init__(self, **how: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **how)
@@ -39,7 +39,7 @@ def console(*, stderr: bool = False) -> CleanConsole:
 
 
 def bars(console: CleanConsole, *, is_shown: bool = True) -> Progress:
-    """Moving lines, each with a bar and a `state`; they go when all is done."""
+    """Moving lines, each with a bar and a `state`; they disappear at the end."""
     # Most commands show none.
     from rich.progress import BarColumn, Progress, TextColumn
 
@@ -49,7 +49,7 @@ def bars(console: CleanConsole, *, is_shown: bool = True) -> Progress:
         TextColumn("{task.fields[state]}", markup=False),
         console=console,
         transient=True,
-        # Those pass `clean`, which rich's own would not.
+        # These pass through `clean`, unlike rich's own.
         redirect_stdout=False,
         redirect_stderr=False,
         disable=not is_shown,

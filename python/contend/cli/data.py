@@ -1,5 +1,5 @@
-"""`contend data list | drop | import`: the datasets that are kept for later runs. `contend check
-SCHEMA DSN|RUN`: whether the tables of a schema hold its conditions."""
+"""`contend data list | drop | import`: the datasets kept for later runs. `contend check SCHEMA
+DSN|RUN`: whether the tables of a schema fulfil its conditions."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def run_import(args: argparse.Namespace) -> int:
 
 
 def _name_of(file: Path) -> str:
-    """`shop` of `/backup/shop.sql.gz`."""
+    """`shop` for `/backup/shop.sql.gz`."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", _ENDINGS.sub("", file.name)).strip("-_")[:64]
 
 

@@ -1,4 +1,4 @@
-"""`contend doctor`: what is wrong with this host or a server, what it costs, what mends it."""
+"""`contend doctor`: problems of this host or a server, their cost, and how to fix them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _compare(one: Path, other: Path, *, as_json: bool) -> int:
     first, second = read_document(one), read_document(other)
     found = compare(first, second)
     if as_json:
-        # An infinite ratio is none that JSON knows.
+        # JSON has no infinite ratio.
         say_json([{**each._asdict(), "ratio": _finite(each.ratio)} for each in found])
         return 0
     for line in lines_of_comparison(first, second, found):
@@ -138,7 +138,7 @@ def _subject(args: argparse.Namespace) -> Subject:
         subject = with_server(subject, seen_server(server), keep_folder=args.folder is not None)
     if args.short:
         return subject
-    # Nothing is written into a server's own folder; beside it is the same disk, or none of it.
+    # Never write into a server's own folder; use `folder` if it is on the same disk, else nothing.
     there = folder if measures.same_disk(folder, subject.folder) else None
     program = find_program()
     measured = measures.measure(
@@ -148,10 +148,10 @@ def _subject(args: argparse.Namespace) -> Subject:
 
 
 def seen_server(server: ExistingServer) -> SeenServer:
-    """A server as it shows itself over a connection; nothing is changed there.
+    """The server's properties, as seen over a connection; nothing is changed there.
 
     Raises:
-        ContendError: it cannot be asked.
+        ContendError: it cannot be queried.
     """
     from contend.doctor.model import SeenServer
     from contend.servers.client import socket_peer
@@ -160,9 +160,9 @@ def seen_server(server: ExistingServer) -> SeenServer:
     identity = server.identity()
     with server.connect() as connection:
         variables = read_all(connection)
-    # A container's port may be one of this host, and the container another host.
+    # A container's port may belong to this host although the container is a different host.
     is_here = server.is_here() and variables.get("hostname") == socket.gethostname()
-    # Its own socket leads to its process, if it is reached by TCP.
+    # If it is reached by TCP, its own socket leads to its process.
     own = Path(variables.get("datadir", "/"), variables.get("socket", ""))
     pid = server.pid() or socket_peer(own) if is_here else None
     return SeenServer(

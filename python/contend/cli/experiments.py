@@ -1,5 +1,5 @@
-"""`contend try`: an experiment made of a command line, measured as `contend run` measures one.
-`contend recipes`, `contend schema`: the built-in experiment files, and what one may say."""
+"""`contend try`: an experiment from a command line, measured in the same way as by `contend run`.
+`contend recipes`, `contend schema`: the built-in experiment files, and the keys of such files."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _try(args: argparse.Namespace) -> int:
         _refuse_unknown_options(experiment)
         sys.stdout.write(experiment.source)
         return 0
-    # What the help, a refusal and --print do not wait for.
+    # Errors, the help and --print must not wait for this import.
     from contend.cli.run import measure
 
     remark(experiment.question)
@@ -142,8 +142,8 @@ def _try(args: argparse.Namespace) -> int:
 
 
 def _refuse_unknown_options(experiment: Experiment) -> None:
-    """As the run would, as far as its servers are at hand; a `loose_` option that none of them has
-    only the run refuses."""
+    """Refuse the same options as the run, if its servers are at hand; only the run refuses a
+    `loose_` option that none of them has."""
     from contend.servers.errors import NoServer
     from contend.servers.find import find_server
     from contend.servers.kinds import KINDS, refuse_unknown
@@ -152,7 +152,7 @@ def _refuse_unknown_options(experiment: Experiment) -> None:
 
     @functools.cache
     def at_hand(server: str) -> ServerBinary | None:
-        """Looked up once, since that may run the program."""
+        """Cached, since a lookup may run the program."""
         try:
             return find_server(server) if server in KINDS else find_server(None, wanted=server)
         except NoServer:
@@ -166,7 +166,7 @@ def _refuse_unknown_options(experiment: Experiment) -> None:
 
 
 def _kind() -> str:
-    """MariaDB, unless MySQL is all that this machine has."""
+    """MariaDB, unless this machine only has MySQL."""
     from contend.servers.find import servers_at_hand
 
     kinds = {server.kind for server in servers_at_hand()}

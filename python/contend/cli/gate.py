@@ -1,4 +1,4 @@
-"""What commands that end in a gate have in common: its options, its files, its exit code."""
+"""Common parts of commands that end in a gate: its options, its files, its exit code."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def add_gate(parser: argparse.ArgumentParser) -> None:
 
 
 def check_gate(args: argparse.Namespace, *, has_gate: bool) -> None:
-    """Refuse what would fail after everything was measured; raises RequestError."""
+    """Refuse now what would fail after the measurement; raises RequestError."""
     given = {
         "--junit": args.junit,
         "--markdown": args.markdown,
@@ -60,7 +60,7 @@ def check_gate(args: argparse.Namespace, *, has_gate: bool) -> None:
         if path.is_dir():
             raise RequestError(f"{option}: {path} is a folder", hint="Name a file.")
         target = path.resolve()
-        # A file is written beside the old one, and replaces it.
+        # A file is written next to the old one, and replaces it.
         beside = [target.parent] if target.is_file() or not target.exists() else []
         old = [target] if target.exists() else []
         if not all(os.access(one, os.W_OK) for one in [*beside, *old]):
@@ -77,8 +77,8 @@ def end_gate(
     *,
     measured: bool = True,
 ) -> int:
-    """Write the gate's files; the exit code. Without a gate that is 0; it is 1 if nothing was
-    measured, whatever the gate is to say of that."""
+    """Write the gate's files; return the exit code. It is 0 without a gate, and 1 if nothing was
+    measured, independent of the gate's result."""
     from contend.report.gate import junit_of, markdown_of
 
     if gate is None:

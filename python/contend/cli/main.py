@@ -1,9 +1,9 @@
-"""The front door: runs the subcommand, and turns what went wrong into words.
+"""The entry point: runs the subcommand, and reports errors as text.
 
-Exit codes: 0 done, 1 the work failed or was interrupted, 2 what was asked is wrong, 3 and 4 of a
-gate: slower, not certain. A ContendError is printed without a traceback; an OSError too, since a
-full disk or a missing permission is the user's business. So is a server that answers what no server
-does. Anything else is a bug and says so by its traceback."""
+Exit codes: 0 done; 1 the work failed or was interrupted; 2 the request is wrong; 3 and 4 from a
+gate: slower, inconclusive. A ContendError is printed without a traceback. So is an OSError, since a
+full disk or a missing permission is for the user to fix, and a malformed answer from a server. Any
+other error is a bug and is printed with its traceback."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from contend.program import find_program
 INTERRUPTED = 1
 
 HANDED_OVER = ("mysqlslap", "sysbench")
-"""Subcommands of contend-load: what follows their name is not for us to read."""
+"""Subcommands of contend-load; contend does not parse their arguments."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
-    _remedies_left()  # Of a command before this one, in a process that runs several.
+    _remedies_left()  # From an earlier command in the same process.
     with watched(is_all=argv is None):
         try:
             return _done(arguments)
@@ -53,8 +53,8 @@ def _done(arguments: Sequence[str]) -> int:
         _report(error)
         return error.exit_code
     except BrokenPipeError:
-        # The reader of our output went away (`contend show … | head`). Nobody is left to tell,
-        # and the interpreter must not try to flush the rest at exit.
+        # The reader of the output went away (`contend show … | head`). The interpreter must not try
+        # to flush the rest at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
@@ -71,7 +71,7 @@ def _done(arguments: Sequence[str]) -> int:
 
 
 def _dispatch(arguments: Sequence[str]) -> int:
-    # What contend-load answers does not wait for us to read our own command line.
+    # contend-load's output must not wait for contend's own parsers.
     if arguments and arguments[0] in HANDED_OVER:
         _hand_over(arguments)
     from contend.cli.parser import run_command
@@ -80,9 +80,9 @@ def _dispatch(arguments: Sequence[str]) -> int:
 
 
 def _hand_over(arguments: Sequence[str]) -> NoReturn:
-    """Become contend-load: streams, signals and exit code are the program's own from here on."""
+    """Become contend-load: from here on, streams, signals and exit code are the program's own."""
     program = str(find_program())
-    # Python ignores these, and a program inherits what is ignored.
+    # Python ignores these, and a program inherits ignored signals.
     for name in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(name, signal.SIG_DFL)
     sys.stdout.flush()
@@ -91,8 +91,8 @@ def _hand_over(arguments: Sequence[str]) -> NoReturn:
 
 
 def _report(error: ContendError) -> None:
-    # A message may quote a server, whose further lines must not look like ours. Most repeat what
-    # the user wrote, and errors end up in logs.
+    # A message may quote a server, whose further lines must not look like contend's. Most messages
+    # repeat user input, and errors end up in logs.
     first, *more = without_secrets(error.message).splitlines() or [""]
     lines = [f"contend: error: {first}"]
     lines += [f"  | {line}" for line in (*more, *(error.detail or "").rstrip().splitlines())]
@@ -103,13 +103,13 @@ def _report(error: ContendError) -> None:
 
 
 def _say(said: str, remedies: Sequence[str]) -> None:
-    """What went wrong; and, of what is still changed, how it is put back."""
+    """The error, and how to restore changes that remain."""
     lines = [said, *(f"  hint: `{one}` puts back what is still changed there." for one in remedies)]
     sys.stderr.write("\n".join(lines) + "\n")
 
 
 def _remedies_left() -> list[str]:
-    # Only a command that changes something has that room.
+    # Only a command that changes something has imported this module.
     room = sys.modules.get("contend.undo.journal")
     return [] if room is None else room.remedies_left()
 

@@ -1,5 +1,5 @@
-"""What `contend why` and `contend profile` have in common: a pair of a run is measured once more,
-into a folder within the run's."""
+"""Common parts of `contend why` and `contend profile`: both measure a pair of a run again, into a
+folder within the run's."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ MINUTES_MIN, MINUTES_MAX = 0.5, 24 * 60.0
 
 
 def add_pair_again(parser: argparse.ArgumentParser, *, minutes: float, rest: str = "") -> None:
-    """RUN, `--minutes`, `--json` and `--yes`, and what is as of `contend run` without options.
+    """RUN, `--minutes`, `--json` and `--yes`, and the defaults of `contend run` for other options.
 
     Args:
-        rest: more to say of `--minutes`.
+        rest: more help for `--minutes`.
     """
     parser.add_argument(
         "folder", metavar="RUN", help="a run folder, or the name of one under ./contend-runs"
@@ -50,7 +50,7 @@ def is_measured(inner: Path) -> bool:
 
 
 def require_measured(inner: Path) -> None:
-    """Raise WorkError if no run of a folder within a run's was measured."""
+    """Raise WorkError if the folder within a run's has no measured run."""
     with RunFolder.open(inner) as folder:
         records = folder.records(intervals=False)
     if any(record.status == "ok" for record in records):
@@ -109,7 +109,7 @@ def show_within(
     *,
     as_json: bool,
 ) -> None:
-    """Say what came of it: the words of its section and all of its tables, or a document."""
+    """Print the result: its section's text and all of its tables, or a document."""
     with RunFolder.open(path) as folder:
         if as_json:
             say_json(json_of(folder))

@@ -1,5 +1,5 @@
-"""The command line as argparse has it: one subcommand's arguments, or the names of all; and what
-several subcommands have in common: what they print, and how they ask."""
+"""The command line for argparse: one subcommand's arguments, or the names of all. Also the common
+parts of several subcommands: printing and asking."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Subcommand(NamedTuple):
     """A subcommand.
 
     Args:
-        module: of this package, which offers `add_NAME(parser)`: it adds the arguments and, as the
-            default of `run`, the function that does the work and returns the exit code. What is
-            handed over needs none.
+        module: of this package, with a function `add_NAME(parser)`. That adds the arguments and, as
+            the default of `run`, the function that does the work and returns the exit code.
+            Subcommands that are handed over need none.
     """
 
     module: str
@@ -78,11 +78,11 @@ COMMANDS: dict[str, Subcommand] = {
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that reports its errors as every other part of contend does, and knows
-    its options by their whole names only.
+    """An argument parser that reports errors like the rest of contend, and accepts only complete
+    option names.
 
-    `intermixed` is set if options may stand between positional arguments. `meant` has options of
-    other programs, and what they are called here.
+    `intermixed` allows options between positional arguments. `meant` maps options of other programs
+    to their names here.
     """
 
     intermixed = False
@@ -96,7 +96,7 @@ class Parser(argparse.ArgumentParser):
         if self._within:
             return super().parse_known_args(args, namespace)
         if self.intermixed:
-            # Which asks here again, twice.
+            # It calls this function again, twice.
             self._within = True
             parsed, rest = self.parse_known_intermixed_args(args, namespace)
         else:
@@ -123,8 +123,8 @@ def command_module(name: str) -> ModuleType:
 
 
 def build_parser(whole: Collection[str]) -> Parser:
-    """The parser of all subcommands. Only those in `whole` have their arguments, because that
-    takes their modules, and what these import."""
+    """The parser of all subcommands. Only those in `whole` have their arguments, because these
+    require importing their modules."""
     parser = Parser(
         prog="contend",
         description="Would this change make my MariaDB or MySQL server faster, by how much, "
@@ -169,8 +169,8 @@ def add_metric(parser: argparse.ArgumentParser) -> None:
 
 
 def metrics_of(args: argparse.Namespace) -> tuple[str, ...]:
-    """The names that `--metric` gave; none if the experiment's are meant. Raises RequestError."""
-    from contend.spec import MetricNames, Refused  # which the help of contend does not wait for
+    """The names given by `--metric`; empty for the experiment's. Raises RequestError."""
+    from contend.spec import MetricNames, Refused  # contend's help must not wait for it
 
     try:
         return MetricNames().read(args.metric) if args.metric else ()
@@ -179,7 +179,7 @@ def metrics_of(args: argparse.Namespace) -> tuple[str, ...]:
 
 
 def confirmed(question: str, *, yes: bool) -> bool:
-    """Whether to do what the question asks: `--yes` agrees, and nobody at a terminal does not."""
+    """Whether the user agrees: `--yes` agrees; without a terminal, the answer is no."""
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -190,17 +190,17 @@ def confirmed(question: str, *, yes: bool) -> bool:
 
 
 def say(line: str) -> None:
-    """A line of what was asked for."""
+    """Print a line of output."""
     sys.stdout.write(f"{one_line(line)}\n")
 
 
 def say_json(document: Any) -> None:
-    """A document, for programs."""
+    """Print a document, for programs."""
     sys.stdout.write(json.dumps(document, indent=2) + "\n")
 
 
 def remark(line: str) -> None:
-    """A line for people that is no part of what was asked for."""
+    """Print a line for people that is not part of the output."""
     sys.stderr.write(f"{one_line(line)}\n")
 
 

@@ -1,4 +1,4 @@
-"""`contend profile`: in which functions two levels of a run spend their CPU time."""
+"""`contend profile`: the functions in which two levels of a run spend their CPU time."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def _profile(args: argparse.Namespace) -> int:
 
 
 def profile(path: Path, args: argparse.Namespace, *, agreed: bool = False) -> int:
-    """Profile the pair of a run, unless that was done; and say what was seen.
+    """Profile the pair of a run, unless that was done; print the result.
 
     Args:
-        args: as of `contend profile`: `hz`, `minutes`, `json`, `yes`, and those of `contend run`
-            that say which server it is.
-        agreed: whoever asked for it before the run is not asked again.
+        args: those of `contend profile`: `hz`, `minutes`, `json`, `yes`, and those of `contend run`
+            that choose the server.
+        agreed: the user requested it before the run and is not asked again.
     """
     from contend.sections.profile import profile_as_json, profile_section
 

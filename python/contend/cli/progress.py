@@ -1,6 +1,6 @@
-"""What `contend run` shows while it works: a live display on a terminal, plain lines elsewhere.
+"""Progress of `contend run`: a live display on a terminal, plain lines elsewhere.
 
-Both write to standard error, so that standard output is the result alone.
+Both write to standard error, so that standard output contains only the result.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from contend.units import format_count, format_duration, format_size
 
 PLAIN_STEP = 0.1
 QUIET_S = 10.0
-"""Without a terminal a long step is printed when it begins, and then at each tenth, at most once in
-this time; a step that is made again, such as restoring the data, only if it takes longer."""
+"""Without a terminal a long step is printed when it begins, and then at each tenth, at most once
+per this time; a repeated step, such as restoring the data, only if it takes longer."""
 
 REPEAT_S = 60.0
-"""Without a terminal a repeat is one line, or one in this time if it takes longer."""
+"""Without a terminal: one line per repeat, or per this time if a repeat takes longer."""
 
 
 def display_on(console: CleanConsole) -> Display:
-    """The display for what `console` writes to: a terminal, or a file."""
+    """The display for the output of `console`: a terminal, or a file."""
     return LiveDisplay(console) if console.is_terminal else PlainDisplay(console)
 
 
 class Clock:
-    """How long the rest will take, from what the runs so far took.
+    """Estimates the remaining time from the times of the runs so far.
 
-    What comes before the first run does not count: the data may have been loaded for it.
+    The time before the first run does not count: the data may have been loaded for it.
     """
 
     def __init__(self, began: events.Began) -> None:
@@ -56,7 +56,7 @@ class Clock:
         self._left -= 1
         self._ends_s.append(time.monotonic())
         if self._at_most and record.done is not None:
-            # It took what it took, and not what it might have.
+            # Replace the maximum time by the actual time.
             load: Load | None = record.plan.get("load")
             warmup_s = load.get("warmup_s", 0.0) if load else 0.0
             self._planned_s = warmup_s + record.done["measured_s"]
@@ -75,7 +75,7 @@ class Clock:
         return max(0.0, each_s * self._left - (time.monotonic() - last_s))
 
     def __str__(self) -> str:
-        """`3 min left`, or `at most 3 min left` if that is all that is known."""
+        """`3 min left`, or `at most 3 min left` if only a maximum is known."""
         return f"{'at most ' if self._at_most else ''}{format_duration(self.left_s)} left"
 
 
@@ -113,7 +113,7 @@ class PlainDisplay:
             case events.Notice(text):
                 self._say(text)
             case events.StepProgress():
-                # Rounds take seconds together; that they begin was told.
+                # Rounds take seconds together; their beginning was already printed.
                 if event.unit != "rounds":
                     self._progress(event)
             case events.Began():
@@ -194,7 +194,7 @@ class LiveDisplay:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Keep still while the user is asked something."""
+        """Stop moving while the user is asked something."""
         self._progress.stop()
         yield
         self._progress.start()

@@ -1,5 +1,5 @@
-"""`contend restore`: put back what a command that was killed left changed on a server or on the
-host; and the same offered before another command begins there."""
+"""`contend restore`: reverts changes that a killed command left on a server or on the host. Also
+offers this before a new command begins there."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _restore(args: argparse.Namespace) -> int:
     try:
         return _restored(args)
     except ContendError:
-        remedies_left()  # The error says itself what is to be done.
+        remedies_left()  # The error itself contains the remedy.
         raise
 
 
@@ -135,14 +135,14 @@ def _one(journal: Journal, server: ExistingServer | None, args: argparse.Namespa
     try:
         journal.take(server)
     except ConnectionRefused:
-        pass  # Of which each entry says that it is why it stays.
+        pass  # Each entry then reports that as its reason to stay.
     else:
         _require_same(journal, server, yes=args.yes)
     restore_server(journal, server, yes=args.yes)
 
 
 def _require_same(journal: Journal, server: ExistingServer, *, yes: bool) -> None:
-    """Ask before something is put back on another server than it was changed on."""
+    """Ask before reverting a change on a server that is not the changed one."""
     place = server.dsn.place
     if journal.is_of_held() or confirmed(
         f"{', '.join(map(in_words, journal.undo))}: noted of another server that was at {place} "
@@ -159,7 +159,7 @@ def _require_same(journal: Journal, server: ExistingServer, *, yes: bool) -> Non
 
 
 def restore_server(journal: Journal, server: JournalServer, *, yes: bool) -> None:
-    """Put back what its journal has, and say so; raises ContendError if not all could be."""
+    """Revert the changes in its journal and report them; raises ContendError if some remain."""
     put_back(
         journal,
         server,
@@ -169,7 +169,7 @@ def restore_server(journal: Journal, server: JournalServer, *, yes: bool) -> Non
 
 
 def _prompt() -> Ask | None:
-    """Asks for a password if somebody is there to be asked."""
+    """Asks for a password if there is a terminal."""
     return getpass.getpass if sys.stdin.isatty() else None
 
 
@@ -178,7 +178,7 @@ def server_of(dsn: Dsn) -> ExistingServer:
 
 
 class _AskedOnce(ExistingServer):
-    """A server that is not tried again once it did not answer: that takes long each time."""
+    """A server that is not tried again after it failed to answer: that takes long each time."""
 
     def __init__(self, dsn: Dsn) -> None:
         super().__init__(dsn, ask=_prompt())
@@ -195,13 +195,13 @@ class _AskedOnce(ExistingServer):
 
 
 Noted = tuple[Path, str, ExistingServer | None]
-"""A journal: where it is, its server, and that server if it was named now."""
+"""A journal: its path, its server, and that server if the user named it now."""
 
 
 def _journals(
     folder: Path, named: str | None, dsn: Dsn | None, errors: list[ContendError]
 ) -> Iterator[Noted]:
-    """The journals that are asked for, each once."""
+    """The requested journals, each once."""
     noted: dict[Path, str] = {}
     for path in journals_in(folder):
         try:
@@ -225,7 +225,7 @@ def _journals(
 
 
 def _servers_of_run(named: str) -> list[Dsn]:
-    # Which a restore of one server need not wait for.
+    # A restore of one server need not wait for this import.
     from contend.lab.session import stored_servers
     from contend.store import find_run
 
@@ -234,8 +234,8 @@ def _servers_of_run(named: str) -> list[Dsn]:
 
 
 def _paths(folder: Path, server: ExistingServer, noted: Mapping[Path, str]) -> list[Path]:
-    """The journal of the server that answers there; and what is noted of a server that was there,
-    by whatever name: this one may have another name since, or be away."""
+    """The journal of the server that answers there, and the journals of any server that was there.
+    The server may have a different name since then, or be away."""
     there = [path for path, name in noted.items() if place_of(name) == server.dsn.place]
     try:
         own = path_of(folder, str(server.dsn), server.unique_name())
@@ -273,15 +273,15 @@ def offer(
     changed: Agree,
     say: Callable[[str], object],
 ) -> bool:
-    """Put back what an earlier command left; whether nothing is left.
+    """Revert the changes that an earlier command left; return whether none remain.
 
     Args:
-        first: is asked before anything is put back.
-        changed: is asked about what somebody else changed since.
-        say: is told what was put back.
+        first: asks before anything is reverted.
+        changed: asks about values that someone else changed since.
+        say: prints each reverted change.
 
     Raises:
-        ContendError: not all of it could be put back.
+        ContendError: not all of them could be reverted.
     """
     tell_of_others(journal, say)
     if journal.undo:
@@ -301,12 +301,12 @@ def offer(
 
 
 def tell_of_others(journal: Journal, say: Callable[[str], object]) -> None:
-    """Say what is noted of another server that was at the same place; it is left alone."""
+    """Report journals of a different server that was at the same place; they are left unchanged."""
     for other in journal.others_here():
         say(f"something is noted of another server that was here; `{other}` tells of it")
 
 
 def what_is_left(journal: Journal) -> str:
-    """What it must put back, in words."""
+    """The changes to revert, as text."""
     left = ", ".join(map(in_words, journal.undo))
     return f"an earlier command left changes on {journal.server}: {left}"

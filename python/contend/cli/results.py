@@ -1,7 +1,7 @@
-"""`contend show`, `contend report`, `contend export`: what a run folder says, in the terminal, as
-one HTML file, as tables.
+"""`contend show`, `contend report`, `contend export`: the results of a run folder, in the terminal,
+as one HTML file, as tables.
 
-Each imports only what it writes with: an answer in the terminal does not wait for page templates.
+Each imports only its own writer: output in the terminal does not wait for page templates.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _show(args: argparse.Namespace) -> int:
 
     metrics = metrics_of(args)
     with RunFolder.open(find_run(args.folder)) as folder:
-        # What is not printed is not read.
+        # Read only the parts that are printed.
         report = build(folder, metrics, percentiles=args.full or args.json)
     if args.json:
         document = as_json(report)

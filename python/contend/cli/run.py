@@ -158,7 +158,7 @@ def add_run(parser: Parser) -> None:
 
 
 class _ServerAction(argparse.Action):
-    """One server, or with a role one of several that are one level together."""
+    """One server, or with a role one of several that form one level."""
 
     def __call__(
         self,
@@ -190,12 +190,12 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = False) -> int:
-    """Make every run of an experiment, and show what they say.
+    """Make every run of an experiment, and show their results.
 
     Args:
-        args: as of `contend run`: `out`, `server`, `resume`, `ignore`, `json`, `yes`, those of a
+        args: those of `contend run`: `out`, `server`, `resume`, `ignore`, `json`, `yes`, those of a
             gate.
-        exact: a compared value that the server changes is refused, and no mark of its runs.
+        exact: refuse a compared value that the server changes, instead of marking its runs.
     """
 
     def begin(program: Path, display: Display) -> Path:
@@ -211,7 +211,7 @@ def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = F
 def _measured(
     experiment: Experiment, args: argparse.Namespace, work: Callable[[Path, Display], Path]
 ) -> int:
-    """Show the run folder that `work` fills, and then what its pair measured again says."""
+    """Show the run folder that `work` fills, and then the results of measuring its pair again."""
     for wanted, command in ((args.why, "why"), (args.profile, "profile")):
         if wanted and args.json:
             raise RequestError(
@@ -228,8 +228,8 @@ def _measured(
 
 
 def _look_again(work: Callable[[], object], code: int) -> None:
-    """After a run that ends with `code`, which stays if it is not 0: what comes of a run first is
-    what its gate says. That nothing more is tried is no failure."""
+    """Run `work` after a run that ends with `code`, which stays if it is not 0: the gate's result
+    has priority. It is not a failure if nothing more is tried."""
     from contend.why.plan import NotTried
 
     try:
@@ -259,7 +259,7 @@ def _profiled(path: Path, args: argparse.Namespace) -> None:
 
 
 def _shown(args: argparse.Namespace, work: Callable[[Path, Display], Path]) -> tuple[Path, int]:
-    """Show the run folder that `work` fills; which it is, and the exit code."""
+    """Show the run folder that `work` fills; return its path and the exit code."""
     program = find_program()
     with display_on(console(stderr=True)) as display:
         path = work(program, display)
@@ -289,7 +289,7 @@ def _experiment(args: argparse.Namespace) -> Experiment:
             hint="Leave one of them out.",
         )
     sets += overrides_of(args.members)
-    # A kind of server that comes with contend is no program to look for, but another experiment.
+    # A kind of server that comes with contend is not looked up; it changes the experiment.
     sets += [f"{KIND.path}={args.server}"] if args.server in OWN else []
     return load_experiment(args.experiment, sets=sets, variant=_variant(args))
 
@@ -332,7 +332,7 @@ def _resume(
 
 
 def _looks(args: argparse.Namespace) -> tuple[LookAtCause, ...]:
-    """Which looks at causes are asked for."""
+    """The requested diagnostic passes for causes."""
     if not getattr(args, "budget", False):
         return ()
     from contend.sections.registry import LOOKS
@@ -350,8 +350,8 @@ def equipment_for(
     before: Mapping[str, str] | None = None,
     exact: bool = False,
 ) -> Equipment:
-    """What to work with: the server that `--server` names, or those of `before`, by the
-    experiment's names of them."""
+    """The servers to work with: the one named by `--server`, or those of `before`, by the
+    experiment's names for them."""
     before = before or {}
     common: dict[str, Any] = {
         **{"cache": default_cache(), "program": program, "listen": display, "exact": exact},
@@ -398,7 +398,7 @@ Member = tuple[str, str, str]
 
 
 def _with_doctor(equipment: Equipment, args: argparse.Namespace) -> Equipment:
-    """Its short form looks at this host before the first run."""
+    """Its short form checks this host before the first run."""
     ignored = ignored_of(args.ignore)
     return replace(equipment, doctor=lambda: short_form(equipment.data_folder, ignored))
 
@@ -411,7 +411,7 @@ def _running(
     display: Display,
     **common: Any,
 ) -> Equipment:
-    """Servers that run already; `members` are one level, with their names, roles and DSNs."""
+    """Servers that run already; `members` form one level, with their names, roles and DSNs."""
     other = next((name for name in servers_named(experiment) if name not in dsns), None)
     if other is not None:
         raise RequestError(
@@ -442,7 +442,7 @@ def _running(
 def _put_back_what_is_left(
     server: ExistingServer, args: argparse.Namespace, display: Display
 ) -> None:
-    """What an earlier command changed there: if that was this run, it need not be asked about."""
+    """Revert changes of an earlier command; without asking if that was this run."""
 
     def agreed(question: str) -> bool:
         return _asked(question, args.yes, display)
@@ -457,7 +457,7 @@ def _put_back_what_is_left(
 
 
 def _server(name: str, wanted: str | None, *, yes: bool, display: Display) -> ServerBinary:
-    """The server that the experiment names so, at hand or got now if the user agrees."""
+    """The server of this name in the experiment: at hand, or downloaded now if the user agrees."""
     try:
         return find_server(name if name in KINDS else None, wanted=wanted)
     except NoServer:
@@ -484,7 +484,7 @@ def _each_step_once(display: Display) -> Callable[[str, float | None], None]:
 
 
 def _choice(binary: ServerBinary, *, named: bool) -> str:
-    """Which server is used and, if contend chose it, how to have another."""
+    """The server in use and, if contend chose it, how to choose a different one."""
     installed = binary.source == "path"
     text = f"server: {binary.name}" + (f" ({binary.program})" if installed else "")
     if binary.verified is False:
@@ -515,20 +515,20 @@ def _variant(args: argparse.Namespace) -> str:
 
 
 def _new_path(name: str) -> Path:
-    """A folder that is not there yet, named by the experiment and the time."""
+    """A new folder, named by the experiment and the time."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     names: Sequence[str] = [f"{name}-{stamp}", *(f"{name}-{stamp}-{n}" for n in range(2, 100))]
     return next(path for path in (RUNS_ROOT / each for each in names) if not path.exists())
 
 
 def _show(folder: RunFolder, *, as_json: bool) -> Report:
-    # A third of all that is imported, and nothing that a refusal should wait for.
+    # A third of all imports; errors must not wait for it.
     from contend import report
     from contend.report import html, terminal
 
     built = report.build(folder)
     page = folder.path / "report.html"
-    # The answer first: what was measured for hours does not wait for a page that may fail.
+    # The answer first: hours of measurements must not be lost if the page fails.
     if as_json:
         say_json(report.as_json(built))
     else:
@@ -541,6 +541,6 @@ def _show(folder: RunFolder, *, as_json: bool) -> Report:
     say("")
     say(f"Report: {page}")
     if built.gate is not None:
-        # One line whatever the width, for whoever looks at the end of a log.
+        # On one line at any width, for readers of the end of a log.
         say(built.gate.line)
     return built

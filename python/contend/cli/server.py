@@ -129,7 +129,7 @@ def _list(*, as_json: bool) -> int:
 
 
 def _taken(kinds: Collection[str]) -> list[str]:
-    """The server of each kind that a run takes if none is named."""
+    """For each kind, the server that a run uses by default."""
     return [find_server(kind).name for kind in PROGRAMS if kind in kinds]
 
 
@@ -165,16 +165,16 @@ def _signatures(binary: ServerBinary) -> str:
 
 
 def _home(path: Path) -> str:
-    """The path as people write it."""
+    """The path in short notation."""
     return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)
 
 
 _LINE_BEGINS = "\r\x1b[K"
-"""Back to the beginning of the line, and delete it."""
+"""Go to the beginning of the line, and delete it."""
 
 
 class _Progress:
-    """One changing line on a terminal; elsewhere one line a step."""
+    """One changing line on a terminal; elsewhere one line per step."""
 
     def __init__(self) -> None:
         self._live = sys.stderr.isatty()

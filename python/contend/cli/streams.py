@@ -1,8 +1,8 @@
-"""Standard output and standard error: whatever is written to them passes `outside.clean`.
+"""Standard output and standard error: all text written to them passes through `outside.clean`.
 
 with clean_streams():
     sys.stdout.write(text)          # cleaned
-    control(sys.stderr, "\\r\\x1b[K")  # ours, as it is
+    control(sys.stderr, "\\r\\x1b[K")  # contend's own, unchanged
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class CleanStream:
 
 @contextlib.contextmanager
 def clean_streams() -> Iterator[None]:
-    """Have both streams clean for a block, and print what they cannot say as a question mark."""
+    """Clean both streams for a block; characters that they cannot encode become question marks."""
     before = sys.stdout, sys.stderr
     for stream in before:
         if isinstance(stream, io.TextIOWrapper):
@@ -48,10 +48,10 @@ def clean_streams() -> Iterator[None]:
 
 
 def raw_of(stream: TextIO) -> TextIO:
-    """The stream that what is ours goes to."""
+    """The stream for contend's own control text."""
     return stream.raw if isinstance(stream, CleanStream) else stream
 
 
 def control(stream: TextIO, text: str) -> None:
-    """Write what a terminal is to obey."""
+    """Write text that controls the terminal."""
     raw_of(stream).write(text)

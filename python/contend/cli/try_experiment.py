@@ -1,9 +1,9 @@
-"""The experiment that the arguments of `contend try` stand for: the text of its file, read as every
-other one is; and what is compared, as it is typed: an option with its levels, or a set of options.
+"""The experiment for the arguments of `contend try`: the text of its file, read like every file;
+and the typed comparison: an option with its levels, or a set of options.
 
-Levels are parted by commas. One that has a comma, a blank at an end, or nothing at all is put in
-quotes; inside of them the same quote twice is one of it. The shell takes quotes of its own away, so
-quotes for contend stand inside others: "optimizer_switch='mrr=on,mrr_cost_based=off','mrr=off'".
+Commas separate levels. A level that has a comma or a blank at an end, or is empty, is put in
+quotes; inside them a doubled quote stands for one. The shell removes its own quotes, so put
+contend's quotes inside others: "optimizer_switch='mrr=on,mrr_cost_based=off','mrr=off'".
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FLAG = re.compile(r"(--)?[A-Za-z][\w-]*")
 _AROUND_EQUALS = re.compile(
     r"""('[^']*'|"(?:\\.|[^"\\])*"|\\.)|[ \t]+=[ \t]*|=[ \t]+(?![\w.-]+[ \t]*=)""", re.DOTALL
 )
-"""Blanks, as option files may have them, and what is in quotes, where they stay."""
+"""Blanks around `=`, as in option files; and quoted text, in which they stay."""
 
 SHELL = (
     "A level with a comma, or an empty one, is put in quotes that the shell does not take away: "
@@ -60,8 +60,8 @@ def option_levels(text: str) -> tuple[str, tuple[Level, ...]]:
 
 
 def option_set(text: str) -> dict[str, Level]:
-    """`NAME=VALUE NAME = VALUE FLAG`: the options of a set, a flag as true; quotes as a shell has
-    them. Raises RequestError."""
+    """`NAME=VALUE NAME = VALUE FLAG`: the options of a set, a flag as true; quotes work like in a
+    shell. Raises RequestError."""
     try:
         words = shlex.split(_AROUND_EQUALS.sub(lambda found: found[1] or "=", text))
     except ValueError as error:
@@ -91,7 +91,7 @@ def split_levels(text: str, of: str) -> list[str]:
     """The levels of `LEVEL,LEVEL,…`, without their quotes.
 
     Args:
-        of: what was typed, for messages.
+        of: the user's text, for messages.
     """
     levels, at = [], 0
     while True:
@@ -128,7 +128,7 @@ def same(one: Level, other: Level) -> bool:
 
 
 def as_typed(name: str, levels: Sequence[Level]) -> str:
-    """As it could be typed: `option_levels` reads it back."""
+    """The typed form: `option_levels` reads it back."""
     return f"{name}={','.join(_quoted(as_text(level)) for level in levels)}"
 
 
@@ -148,30 +148,30 @@ SYSBENCH = {
     **{f"oltp_{kind}": kind for kind in ("update_index", "update_non_index", "delete", "insert")},
     **{f"select_{kind}": kind for kind in ("random_points", "random_ranges")},
 }
-"""What sysbench calls a workload -> the kind that asks the same."""
+"""sysbench's name for a workload -> the kind with the same queries."""
 
 KINDS = tuple(kind for kind, keys in WORKLOAD.kinds.items() if not any(k.required for k in keys))
-"""The kinds of workload that a name describes."""
+"""The kinds of workload that need only a name."""
 
 _HEAD = "# What `contend try` measures. Edit it, and measure it with `contend run FILE`.\n\n"
 _OPTION = "server.options."
 _USE, _PROFILE, _ENGINE = "server.use", "server.profile", "data.engine"
 
 _SHORT = {_USE: "servers", _PROFILE: "sets", _ENGINE: "engine"}
-"""What run folders are named by, if no option is compared."""
+"""Names for run folders, if no option is compared."""
 
 _ROOM_USUAL = 130
-"""Of the 151 connections that a server takes if nobody says, some are not the load's."""
+"""Connections of the load: some of the server's default of 151 have other uses."""
 
 
 def experiment_of(args: argparse.Namespace, kind: str) -> Experiment:
-    """What a command line asks for.
+    """The experiment requested by a command line.
 
     Args:
-        kind: of the server, if they name none.
+        kind: of the server, if the arguments name none.
 
     Raises:
-        RequestError: for anything that is wrong.
+        RequestError: for any fault.
     """
     _refuse_what_is_no_text(args)
     file = _File()
@@ -203,7 +203,7 @@ def experiment_of(args: argparse.Namespace, kind: str) -> Experiment:
 
 
 class _File:
-    """The tables of the file, and what each value was typed as."""
+    """The tables of the file, and the typed text of each value."""
 
     ORDER = (
         *("experiment", "server", "server.options", "server.profiles.a.any"),
@@ -222,7 +222,7 @@ class _File:
         return _HEAD + written({name: tables[name] for name in self.ORDER if name in tables})
 
     def put(self, path: str, levels: Sequence[Level], typed: str) -> None:
-        """Several levels make a factor, a single one holds throughout."""
+        """Several levels make a factor, a single one is fixed."""
         if len(levels) == 1:
             self.fix(path, levels[0], typed)
             return
@@ -239,7 +239,7 @@ class _File:
             self.origins[*table.split("."), key] = typed
 
 
-# --- what is compared ---
+# --- the comparison ---
 
 
 def _servers(typed: Sequence[str]) -> tuple[Level, ...]:
@@ -302,7 +302,7 @@ def _refuse_twice(name: str, levels: Sequence[Level], typed: str) -> None:
 
 
 def _compare(args: argparse.Namespace, file: _File) -> str:
-    """The first of the factors that are a change of the server is the one that is compared."""
+    """The first factor that changes the server is the compared one."""
     options = (path for path in file.factors if path.startswith(_OPTION))
     compared = next(
         (path for path in (_USE, _PROFILE, *options, _ENGINE) if path in file.factors), None
@@ -329,10 +329,10 @@ def _compare(args: argparse.Namespace, file: _File) -> str:
 
 
 class NothingToCompare(RequestError):
-    """Nothing has two values.
+    """No factor has two values.
 
     Args:
-        option: the only option that was named, with its value; None if there is none or are more.
+        option: the only option that was named, with its value; None if there is none or several.
     """
 
     def __init__(self, option: tuple[str, Level] | None) -> None:
@@ -356,11 +356,11 @@ def _nothing_to_compare(file: _File) -> NothingToCompare:
     return NothingToCompare(named[0] if len(named) == 1 else None)
 
 
-# --- what it is asked ---
+# --- the queries ---
 
 
 def _workload(args: argparse.Namespace, file: _File) -> tuple[str, ...]:
-    """Put it in the file; the kinds that are asked."""
+    """Put the workload in the file; return its kinds."""
     if args.sql:
         if args.workload is not None:
             raise RequestError("--sql and --workload both say what is asked", hint="Give one.")
@@ -391,11 +391,11 @@ def script_of(statements: Sequence[str]) -> str:
         if not body:
             raise RequestError("--sql has no statement")
         if body.startswith("@"):
-            # It names its events, and their weights, itself.
+            # This text names its events, and their weights, itself.
             events.append(f"{statement.strip()}\n")
             continue
         last = body.rpartition("\n")[2]
-        # A comment would take the semicolon with it.
+        # A comment would swallow the semicolon.
         end = "\n;" if "--" in last or "#" in last else ";"
         events.append(f"@query{number if len(statements) > 1 else ''}\n{body}{end}\n")
     return "".join(events)
@@ -441,7 +441,7 @@ def _data(args: argparse.Namespace, file: _File, kind: str) -> None:
 
 
 def _rows(text: str) -> int | None:
-    """`100000`, `100_000`, `100k`, `1.5M`; None if it is no number."""
+    """`100000`, `100_000`, `100k`, `1.5M`; None if it is not a number."""
     found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,6})?)([kKmM]?)", text.replace("_", ""))
     if found is None or not (found[2] or found[1].isdigit()):
         return None
@@ -468,13 +468,13 @@ def _levels(option: str, typed: str) -> tuple[Level, ...]:
 def _make_room(
     file: _File, connections: Sequence[Level], options: Mapping[str, Sequence[Level]]
 ) -> None:
-    """A private server that takes as many connections as the load has."""
+    """Have a private server accept the load's number of connections."""
     most = max((one for one in connections if type(one) is int), default=0)
     if most > _ROOM_USUAL and "max_connections" not in options:
         file.fix(f"{_OPTION}max_connections", most + 20, "")
 
 
-# --- what it says of itself ---
+# --- its description ---
 
 
 def _about(

@@ -1,4 +1,4 @@
-"""`contend warm`: load a server's caches, or tell how warm they are."""
+"""`contend warm`: load a server's caches, or report how warm they are."""
 
 from __future__ import annotations
 
@@ -123,8 +123,8 @@ def _warm(args: argparse.Namespace) -> int:
 
 
 def _put_back_what_is_left(server: ExistingServer, journal: Journal, *, yes: bool) -> None:
-    """What an earlier command left changed on the server. A warm-up at which nobody sits puts back
-    what contend itself had changed, and goes on beside the rest."""
+    """Revert changes that an earlier command left on the server. Without a terminal, only contend's
+    own changes are reverted, and the warm-up runs despite the rest."""
 
     def agreed(question: str) -> bool:
         return confirmed(question, yes=yes)
@@ -154,7 +154,7 @@ def _status(args: argparse.Namespace, server: ExistingServer, journal: Journal) 
 def _planned(
     args: argparse.Namespace, server: ExistingServer
 ) -> tuple[WarmPlan, str, ByList | None]:
-    """The plan, which is printed; the kind of the server; what is loaded by a list."""
+    """The plan, which is printed; the kind of the server; the part loaded by a list."""
     database = server.dsn.database
     memory = memory_available_bytes() if server.is_here() else None
     with server.connect(database) as connection:
@@ -179,7 +179,7 @@ def _limits(args: argparse.Namespace) -> Limits:
 
 
 def _host_or_why(args: argparse.Namespace, server: ExistingServer) -> ServerHost | str:
-    """The server's files, if InnoDB's pages are to be loaded by a list; why they are scanned."""
+    """The server's files, if a list is to load InnoDB's pages; or why they are scanned."""
     if args.scan:
         return "--scan was asked for"
     if _limits(args):
@@ -192,7 +192,7 @@ def _host_or_why(args: argparse.Namespace, server: ExistingServer) -> ServerHost
 
 
 def _files_host(args: argparse.Namespace, server: ExistingServer) -> ServerHost | None:
-    """The server's files, if those of MyISAM and Aria are to be read by us."""
+    """The server's files, if contend is to read those of MyISAM and Aria itself."""
     if _limits(args):
         return None
     try:
@@ -203,7 +203,7 @@ def _files_host(args: argparse.Namespace, server: ExistingServer) -> ServerHost 
 
 
 def _load(args: argparse.Namespace, server: ExistingServer, journal: Journal) -> int:
-    """Do a warm-up and show how far it is and what it came to; the exit code."""
+    """Run a warm-up, show its progress and result; return the exit code."""
     limits = _limits(args)
     load = LoadProcess(find_program())
     begin: Callable[[Listener], WarmUpResult]

@@ -1,6 +1,5 @@
-"""What `contend warm` shows: the plan; how far it is while it loads, on standard error (a live
-display on a terminal, plain lines elsewhere); what it came to; with `--status` a table with bars,
-or JSON."""
+"""The output of `contend warm`: the plan; the progress on standard error (a live display on a
+terminal, plain lines elsewhere); the result; with `--status` a table with bars, or JSON."""
 
 from __future__ import annotations
 
@@ -21,17 +20,17 @@ from contend.warm.scan import WarmProgress
 from contend.warm.warm_up import WarmUpResult
 
 PLAIN_STEP = 0.1
-"""Without a terminal, progress is told at each tenth."""
+"""Without a terminal, progress is printed at each tenth."""
 
 SHOWN, LEFT_OUT_SHOWN = 200, 20
-"""Lines of each list of a plan."""
+"""Maximum lines of each list of a plan."""
 
 BAR = 10
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 class WarmDisplay:
-    """`notice` and `progress` are told what happens."""
+    """Shows `notice` and `progress` events."""
 
     def __init__(self, shown_on: CleanConsole | None = None) -> None:
         self._console = shown_on or console(stderr=True)
@@ -54,7 +53,7 @@ class WarmDisplay:
     def progress(self, progress: WarmProgress) -> None:
         done, total = sum(progress.done.values()), sum(progress.sizes.values())
         if self._began is None:
-            # Of a resumed warm-up much is done when it begins.
+            # A resumed warm-up begins with much of its work done.
             self._began = done
         for name, size in progress.done.items():
             if name not in self._ended and size >= progress.sizes.get(name, 0):
@@ -77,11 +76,11 @@ class WarmDisplay:
 
 
 def plan_in_words(plan: WarmPlan, way: ByList | str | None) -> str:
-    """What would be loaded, cache by cache, and what would not.
+    """The items to be loaded and those left out, cache by cache.
 
     Args:
-        way: what is loaded by a list of pages, or why InnoDB's tables are scanned; None to say
-            nothing of it.
+        way: the part loaded by a list of pages, or why InnoDB's tables are scanned; None to leave
+            that out.
     """
     parts = [_cache(plan, cache) for cache in plan.caches if any(True for _ in plan.of(cache))]
     if not parts:
@@ -135,7 +134,7 @@ def _by_list(way: ByList) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], most: int) -> list[str]:
-    """Columns aligned; one that is empty in all rows is left out."""
+    """Aligned columns; a column that is empty in all rows is left out."""
     kept = [column for column in range(len(head)) if any(row[column] for row in rows)]
     shown = [[row[column] for column in kept] for row in (head, *rows[:most])]
     lines = [f"  {line}" for line in columns(shown)]
@@ -143,7 +142,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], most: int) -> lis
 
 
 def loaded_in_words(loaded: WarmUpResult) -> str:
-    """What a warm-up came to."""
+    """The result of a warm-up."""
     speed = loaded.size / loaded.seconds if loaded.seconds > 0 else 0.0
     lines = [
         f"Read {format_size(loaded.size)} in {format_duration(loaded.seconds)}"
@@ -228,7 +227,7 @@ def _size(size: int | None) -> str:
 
 
 def _bar(share: float | None) -> str:
-    """A bar of `BAR` places with eighths, and the share in words."""
+    """A bar of `BAR` places with eighths, and the share as text."""
     if share is None:
         return ""
     eighths = round(min(1.0, share) * BAR * 8)
@@ -238,7 +237,7 @@ def _bar(share: float | None) -> str:
 
 
 def as_json(status: Status) -> str:
-    """The status for programs. Sizes are bytes, shares lie between 0 and 1."""
+    """The status for programs. Sizes are bytes, shares are from 0 to 1."""
     document: dict[str, Any] = {
         "server": {"kind": status.survey.kind, "version": status.survey.version},
         "caches": [

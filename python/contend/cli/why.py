@@ -1,4 +1,4 @@
-"""`contend why`: what is tried for the cause of a difference, its time, and what came of it."""
+"""`contend why`: the treatments for the cause of a difference, their time, and the results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from contend.why.plan import MINUTES, WhyPlan, plan_of_why
 from contend.why.tried import by_reason
 
 WIDTH = 100
-"""Of a line that lists many names."""
+"""Maximum width of a line that lists many names."""
 
 
 def add_why(parser: argparse.ArgumentParser) -> None:
@@ -41,12 +41,12 @@ def _why(args: argparse.Namespace) -> int:
 
 
 def explain(path: Path, args: argparse.Namespace, *, agreed: bool = False) -> int:
-    """Try the causes of what a run found, unless that was done; and say what came of it.
+    """Try the causes of a run's differences, unless that was done; print the result.
 
     Args:
-        args: as of `contend why`: `minutes`, `plan`, `json`, `yes`, and those of `contend run` that
-            say which server it is.
-        agreed: whoever asked for it before the run is not asked again.
+        args: those of `contend why`: `minutes`, `plan`, `json`, `yes`, and those of `contend run`
+            that choose the server.
+        agreed: the user requested it before the run and is not asked again.
     """
     from contend.report.why import why_as_json, why_section
 

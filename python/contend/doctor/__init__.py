@@ -1,9 +1,9 @@
-"""What is wrong with a host or a server, before or beside a measurement.
+"""Problems of a host or a server, before or during a measurement.
 
-checks/     a table with a row for each check; functions where there is logic
-model       a check, what it looks at, what it can say
-measures    small measurements, in which the cost of a finding shows
-document    looks at everything; the document that is kept; what differs between two of them
+checks/     a table with a row for each check; functions for those with logic
+model       a check, its input, its possible results
+measures    small measurements that show the cost of a finding
+document    runs all checks; the stored document; differences between two of them
 words       a document as lines
 """
 

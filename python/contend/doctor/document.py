@@ -1,5 +1,5 @@
-"""Looks at a host, and at a server if there is one, by every check; gives the document that is
-printed, kept and compared with another one."""
+"""Runs every check on a host, and on a server if there is one; returns the document that is
+printed, stored and compared with a second one."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ FORMAT = 1
 
 
 class Looked(CheckRecord):
-    """What a check said, as a document keeps it.
+    """The result of a check, in the form of a document.
 
     outcome: `found`, `fine`, `unseen`.
-    state: how the host is set, as far as this check looks at it.
+    state: the host's settings that this check reads.
     """
 
     outcome: str
@@ -43,7 +43,7 @@ class Looked(CheckRecord):
 
 
 class HostDocument(TypedDict):
-    """What doctor said of a host and a server.
+    """doctor's results for a host and a server.
 
     measured: value, low and high by name; the units are in the names.
     """
@@ -58,7 +58,7 @@ class HostDocument(TypedDict):
 
 
 def examine(subject: Subject, ignored: Mapping[str, str] | None = None) -> HostDocument:
-    """Every check; those of a server if there is one.
+    """Run every check; those of a server if there is one.
 
     Args:
         ignored: reasons by the id of the check.
@@ -79,7 +79,7 @@ def examine(subject: Subject, ignored: Mapping[str, str] | None = None) -> HostD
 
 
 def short_form(folder: Path, ignored: Mapping[str, str] | None = None) -> list[CheckRecord]:
-    """What the files of this host say at once, before a run: only what was found, by severity.
+    """Findings from the files of this host alone, before a run, by severity.
 
     Args:
         folder: on the disk of the data.
@@ -101,7 +101,7 @@ def by_severity(looked: Iterable[Looked]) -> list[Looked]:
 
 
 def check_named(name: str) -> DoctorCheck:
-    """The check of an id; raises RequestError."""
+    """The check with this id; raises RequestError."""
     for check in CHECKS:
         if check.id == name:
             return check
@@ -113,7 +113,7 @@ def check_named(name: str) -> DoctorCheck:
 
 
 def ignored_of(texts: Iterable[str]) -> dict[str, str]:
-    """Reasons by id, of `ID=REASON`; raises RequestError."""
+    """Reasons by id, from `ID=REASON`; raises RequestError."""
     reasons = {}
     for text in texts:
         name, equals, reason = text.partition("=")
@@ -127,7 +127,7 @@ def ignored_of(texts: Iterable[str]) -> dict[str, str]:
 
 
 def with_server(subject: Subject, server: SeenServer, *, keep_folder: bool = False) -> Subject:
-    """Look at the disk of the server's data if that is on this host."""
+    """Check the disk of the server's data if that is on this host."""
     datadir = server.variables.get("datadir", "")
     is_seen = server.is_here and not keep_folder and subject.tree.exists(datadir.lstrip("/"))
     folder = Path(datadir) if is_seen else subject.folder
@@ -204,13 +204,12 @@ def _host(subject: Subject) -> dict[str, str | int | None]:
 
 
 class Difference(NamedTuple):
-    """One thing that differs.
+    """One difference.
 
-    id: of the check; None of a measured difference that no setting explains.
-    one, other: how each is set, in words.
-    cost: what was measured of it on both, in words; None if it was not measured.
-    ratio: how many times as dear it is on the second; None if not measured; 1 if what was measured
-        overlaps.
+    id: of the check; None for a measured difference that no setting explains.
+    one, other: setting of each, as text.
+    cost: its measured cost on both, as text; None if it was not measured.
+    ratio: cost on the second over the first; None if not measured; 1 if the ranges overlap.
     """
 
     id: str | None
@@ -222,7 +221,7 @@ class Difference(NamedTuple):
 
 
 def compare(first: HostDocument, second: HostDocument) -> list[Difference]:
-    """Differences, the dearest first; those that were not measured on both last."""
+    """Differences, the costliest first; those that were not measured on both last."""
     theirs = {check["id"]: check for check in second["checks"]}
     measured = [
         {name: Measure(*one) for name, one in doc["measured"].items()} for doc in (first, second)
@@ -246,7 +245,7 @@ def compare(first: HostDocument, second: HostDocument) -> list[Difference]:
 
 
 def _differ(one: Looked, other: Looked) -> bool:
-    """By how they are set; of what shows no setting, by nothing: its measure tells."""
+    """Compare their settings; a check without settings never differs, its measure does."""
     if "unseen" in (one["outcome"], other["outcome"]):
         return one["outcome"] != other["outcome"] and bool(one["state"] or other["state"])
     return dict(one["state"]) != dict(other["state"])
@@ -265,5 +264,5 @@ def _difference(
 
 
 def _rank(one: Difference) -> float:
-    """What was not measured comes last."""
+    """Differences without a measurement come last."""
     return 1 if one.ratio is None else -Cost("", one.ratio).size

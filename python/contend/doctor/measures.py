@@ -1,8 +1,8 @@
-"""Small measurements of this host: what a write to the disk, a wake-up, a look at the clock, a
-system call and fresh memory cost now, how far the CPUs are apart, and what others took meanwhile.
+"""Small measurements of this host: the current cost of a write to the disk, a wake-up, reading the
+clock, a system call and fresh memory; the distance of the CPUs; and the CPU use of others.
 
-Each gives its value with the lowest and highest of its parts, so that two hosts are told apart only
-if those do not overlap.
+Each returns its value with the minimum and maximum of its parts. Two hosts count as different only
+if those ranges do not overlap.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PARTS = 5
 _WRITES = 40
 _WRITES_S = 3.0
 WINDOW_S = 3.0
-"""So long nothing of ours runs, and what others do is counted."""
+"""Time in which contend runs nothing, to count the activity of others."""
 
 
 def measure(
@@ -34,12 +34,12 @@ def measure(
     cpu_state: Callable[[bool], CpuState],
     memory_nodes: Callable[[], NodeMatrix],
 ) -> dict[str, Measure]:
-    """All that can be measured here, within about ten seconds; what cannot be is left out.
+    """Measure all that is possible here, within about ten seconds; the rest is left out.
 
     Args:
         folder: on the disk of the data; one small file is written there and removed. None if there
             is none to write to.
-        cpu_state, memory_nodes: ask contend-load, the first with a load from memory or without.
+        cpu_state, memory_nodes: query contend-load, the first with or without a memory load.
     """
     measured = quiet_window(WINDOW_S)
     takes: dict[str, Callable[[], Measure]] = {
@@ -57,21 +57,21 @@ def measure(
 
 
 def same_disk(one: Path, other: Path) -> bool:
-    """Whether two folders, or what there is above them, lie on one filesystem."""
+    """Whether two folders, or their nearest existing parents, lie on one filesystem."""
     with suppress(OSError):
         return _there(one).stat().st_dev == _there(other).stat().st_dev
     return False
 
 
 def _there(folder: Path) -> Path:
-    """The folder, or the nearest above it that exists."""
+    """The folder, or its nearest existing parent."""
     while not folder.is_dir() and folder != folder.parent:
         folder = folder.parent
     return folder
 
 
 def quiet_window(seconds: float) -> dict[str, Measure]:
-    """What the counters of the host say of some seconds in which nothing of ours runs."""
+    """The host's counters over some seconds in which contend runs nothing."""
     looks = [host.pressure()]
     for _ in range(_PARTS):
         time.sleep(seconds / _PARTS)
@@ -97,7 +97,7 @@ def quiet_window(seconds: float) -> dict[str, Measure]:
 
 
 def fsync_us(folder: Path) -> Measure:
-    """What a database waits for at each commit, with the quarters as low and high."""
+    """The wait of a database at each commit, with the quartiles as low and high."""
     page = os.urandom(4096)
     took: list[float] = []
     with tempfile.TemporaryFile(dir=_there(folder), buffering=0) as file:
@@ -120,8 +120,8 @@ def timer_late_us() -> Measure:
 
 
 def _call_ns(call: Callable[[], object]) -> Measure:
-    """What a call costs beyond one that does nothing; of a few tries the quickest counts, since
-    whatever disturbs makes it slower."""
+    """Cost of a call beyond one that does nothing; the fastest of a few tries counts, since
+    disturbances only slow it down."""
     times = range(20_000)
 
     def nothing() -> None:
@@ -150,7 +150,7 @@ def fault_us_per_mib(mib: int = 16) -> Measure:
 
 
 def cpus(ask: Callable[[bool], CpuState]) -> dict[str, Measure]:
-    """How far the CPUs are apart, looked at several times: they may move."""
+    """The distance of the CPUs, measured several times: they may move."""
     looks: list[CpuState] = []
     with suppress(ContendError, OSError):
         for number in range(_PARTS):
@@ -172,7 +172,7 @@ def cpus(ask: Callable[[bool], CpuState]) -> dict[str, Measure]:
 
 
 def nodes(ask: Callable[[], NodeMatrix]) -> dict[str, Measure]:
-    """How far the memory of other nodes is; nothing on a host of one."""
+    """The distance of other nodes' memory; empty on a host with one node."""
     far: list[float] = []
     with suppress(ContendError, OSError):
         far = [

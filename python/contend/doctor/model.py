@@ -1,4 +1,4 @@
-"""A check of a host or a server, what it looks at, and what it can say."""
+"""A check of a host or a server, its input, and its possible results."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from contend.metrics.host import Measure
 
 Severity = Literal["severe", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("severe", "warning", "note")
-"""`severe` spoils figures or loses data, `warning` costs speed or adds noise, `note` is what a
-reader of the figures should know."""
+"""`severe` spoils figures or loses data, `warning` costs speed or adds noise, `note` is information
+for a reader of the figures."""
 
 Value = str | int | float | bool | None
 State = Mapping[str, Value]
-"""How the host is set, by short names: what `--compare` sets side by side."""
+"""Settings of the host, by short names: `--compare` shows them side by side."""
 
 NOT_MEASURED = "it was not measured"
-"""Begins the reason of what could be seen by measuring."""
+"""Prefix of the reason if a measurement would be needed."""
 
 
 class NotChecked(Exception):
-    """It cannot be seen from here; says why."""
+    """It is not visible from here; contains the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a check says.
+    """The result of a check.
 
     Args:
         severity: None if nothing is wrong.
-        mend: the command for what was found here, in place of the check's own.
+        mend: the command for this finding, instead of the check's own.
     """
 
     severity: Severity | None
@@ -51,12 +51,12 @@ def result(severity: Severity | None, evidence: str, /, **state: Value) -> Resul
 
 @dataclass(frozen=True, slots=True)
 class SeenServer:
-    """A server as it shows itself.
+    """The visible properties of a server.
 
     Args:
-        version: whole, as it says it: `10.11.19-MariaDB-…`.
+        version: the server's full text: `10.11.19-MariaDB-…`.
         variables: all global ones, by name.
-        pid: its process; None if that cannot be seen from here.
+        pid: its process; None if that is not visible from here.
         is_here: it runs on this host.
     """
 
@@ -68,28 +68,28 @@ class SeenServer:
     is_here: bool = True
 
     def text(self, variable: str) -> str:
-        """Raises NotChecked if the server has no such variable."""
+        """Raises NotChecked if the server lacks this variable."""
         if variable not in self.variables:
             raise NotChecked(f"{self.kind} {self.version} has no {variable}")
         return self.variables[variable]
 
     def number(self, variable: str) -> float | None:
-        """The value of a variable as a number; None if there is none."""
+        """The value of a variable as a number; None if it has none."""
         return as_number(self.variables.get(variable))
 
     def is_on(self, variable: str) -> bool:
-        """Raises NotChecked if the server has no such variable."""
+        """Raises NotChecked if the server lacks this variable."""
         return self.text(variable).upper() in ("ON", "1", "YES", "TRUE")
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What the checks look at. What cannot be seen raises NotChecked.
+    """The input of the checks. Access to invisible parts raises NotChecked.
 
     Args:
         tree: the files of the host.
-        folder: where the data lies, or will.
-        measured: what was measured, by the names in `metrics.host.UNITS`; empty in the short form.
+        folder: the folder of the data, now or later.
+        measured: measurements, by the names in `metrics.host.UNITS`; empty in the short form.
         server: that of `--server`.
     """
 
@@ -100,7 +100,7 @@ class Subject:
 
     @property
     def pid(self) -> int | str:
-        """The process whose limits and memory are looked at: the server's, else this one."""
+        """The process whose limits and memory are checked: the server's, else this one."""
         return self.server.pid if self.server and self.server.pid else "self"
 
     @property
@@ -115,7 +115,7 @@ class Subject:
 
     @cached_property
     def mount(self) -> Mount:
-        """Of the folder of the data."""
+        """The mount of the data's folder."""
         mount = mount_of(self.tree, self.folder)
         if mount is None:
             raise NotChecked("/proc/self/mountinfo shows no mount for the folder of the data")
@@ -136,7 +136,7 @@ class Subject:
         return text
 
     def number(self, path: str) -> int:
-        """The whole number that a file holds."""
+        """The whole number in a file."""
         value = as_number(self.text(path))
         if value is None or not value.is_integer():
             raise self.unclear(path)
@@ -149,11 +149,11 @@ class Subject:
             return None
 
     def unclear(self, path: str) -> NotChecked:
-        """Of a file that does not say what it should."""
+        """The error for a file with unexpected content."""
         return NotChecked(f"/{path} holds something else: {self.text(path)[:40]!r}")
 
     def seen(self, name: str) -> float | None:
-        """What was measured under a name; None if it was not."""
+        """The measurement with this name; None if there is none."""
         found = self.measured.get(name)
         return None if found is None else found.value
 
@@ -164,7 +164,7 @@ class Subject:
 
 
 def over(value: float, warning: float, severe: float | None = None) -> Severity | None:
-    """How bad a value is by the limits that it exceeds."""
+    """Severity of a value, by the limits that it exceeds."""
     if severe is not None and value > severe:
         return "severe"
     return "warning" if value > warning else None
@@ -173,11 +173,11 @@ def over(value: float, warning: float, severe: float | None = None) -> Severity 
 Look = Callable[[Subject], Result]
 
 LOOKS: dict[str, Look] = {}
-"""The checks with logic of their own, by id."""
+"""The checks with their own logic, by id."""
 
 
 def check(name: str) -> Callable[[Look], Look]:
-    """Registers the function that looks for the check of this id in `checks.toml`."""
+    """Registers the function for the check with this id in `checks.toml`."""
 
     def register(look: Look) -> Look:
         LOOKS[name] = look
@@ -192,11 +192,10 @@ class Row:
 
     Args:
         severity: of a bad value.
-        found, fine: evidence, with `{value}` and `{disk}`; `found` says it of both unless `fine`
-            is there.
+        found, fine: evidence, with `{value}` and `{disk}`; without `fine`, `found` serves for both.
         state: the name of the value.
         file: below the root, with `{disk}`; else `variable`.
-        bad, good: values. Of a file in words (`always [madvise] never`) others are unclear; with
+        bad, good: values. For a file of words (`always [madvise] never`) others are unclear; with
             true or false in `bad` the variable is a switch.
         above: greater numbers are bad.
     """
@@ -235,17 +234,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck:
-    """One thing to look at.
+    """One check.
 
     Args:
         id: stable, for `--explain`, `--ignore` and programs.
-        title: what is looked at.
+        title: its subject.
         why: why it matters to a database.
-        costs: what it costs, from what is known; what was measured here stands before it.
-        mend: the command that mends it, or what to do.
-        measure: the measured quantity in which its cost shows.
-        touches: which verdicts of a run it bears on: all, writes, latency, tcp.
-        is_measured: what it looks at is only known if it was measured.
+        costs: its known cost; a cost measured here is printed before it.
+        mend: the command that fixes it, or instructions.
+        measure: the measured quantity that shows its cost.
+        touches: the verdicts of a run that it affects: all, writes, latency, tcp.
+        is_measured: it needs a measurement.
     """
 
     id: str
@@ -264,12 +263,12 @@ class DoctorCheck:
 
     @property
     def in_short(self) -> bool:
-        """Part of the short form before a run, which measures nothing and asks no server."""
+        """Part of the short form before a run, which does not measure or query a server."""
         return not (self.is_measured or self.is_of_server)
 
 
 def as_number(text: str | None) -> float | None:
-    """A plain number; None of anything else, infinity included."""
+    """A plain number; None for all else, including infinity."""
     if text is None or len(text) > 40:
         return None
     try:

@@ -19,8 +19,8 @@ _MORE = ": why each matters, and what mends it, says `contend doctor --explain I
 
 
 def lines_of(document: HostDocument) -> Iterator[str]:
-    """What was found, worst first, each with why, cost and what mends it; then what was ignored,
-    what cannot be seen, what is fine, and what was measured."""
+    """The findings, worst first, each with its reason, cost and remedy; then the checks that are
+    ignored, not visible and passed, and the measurements."""
     yield from _wrapped(_head(document), 0)
     if document["server"] is not None:
         yield from _wrapped(f"server: {document['server']}", 0)
@@ -57,7 +57,7 @@ def lines_of(document: HostDocument) -> Iterator[str]:
 
 
 def _part(title: str, each: Sequence[Sequence[str]], more: str = "") -> Iterator[str]:
-    """A title with the number of what is below it, and its lines; nothing if there is none."""
+    """A title with the number of rows below it, and the rows; nothing if there are none."""
     if each:
         yield from ("", f"{title} ({len(each)}){more}")
         for lines in each:

@@ -1,6 +1,6 @@
-"""What the host is and how it fared: facts, pressure, processes, page cache.
+"""Properties of the host and its state during runs: facts, pressure, processes, page cache.
 
-Reads /proc and /sys under an injected root, and changes nothing but the page cache.
+Reads /proc and /sys under an injected root, and changes only the page cache.
 """
 
 from contend.host import page_cache

@@ -1,9 +1,9 @@
-"""What the host and its processes have used so far: CPU time, stalls, swapping, throttling; and
+"""Resources used so far by the host and its processes: CPU time, stalls, swapping, throttling; and
 whether that disturbed a run.
 
-A snapshot before a run and one after it give what happened between. A disturbance marks a run; it
-never removes it. Whether marked runs are left out is for the analysis to say, for both sides of a
-comparison alike.
+The difference between a snapshot before a run and one after it covers the run. A disturbance marks
+a run; it never removes it. The analysis decides whether to leave out marked runs, for both sides of
+a comparison alike.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _VMSTAT = ("pswpin", "pswpout", "pgmajfault", "oom_kill", "workingset_refault_fi
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
-    """Counters of the host at one moment. What the host does not show is None or left out.
+    """Counters of the host at one moment. Those that it does not show are None or left out.
 
     at_s: monotonic clock.
     cpu_s: seconds of all CPUs since boot, by kind; time of guests is part of `user`.
     stall_us: `cpu.some`, `memory.full`, …: microseconds that some or all tasks stood still.
     load_1m: load average of a minute.
     vm: pages swapped in and out, major faults, kills for lack of memory, and pages of files that
-        were read again not long after the kernel had taken them out of memory.
-    throttled_us: how long the CPU quota held this control group back.
-    thermal_events: how often CPUs slowed down for heat.
+    were read again soon after the kernel had evicted them.
+    throttled_us: time for which the CPU quota throttled this control group.
+    thermal_events: number of times that CPUs slowed down because of heat.
     """
 
     at_s: float
@@ -65,7 +65,7 @@ def pressure(root: Path = Path("/"), *, clock: Callable[[], float] = time.monoto
 
 
 def change(before: Pressure, after: Pressure) -> PressureChange:
-    """What happened from one snapshot to a later one."""
+    """The changes from one snapshot to a later one."""
     elapsed_s = max(after.at_s - before.at_s, 0.0)
     spent = {
         kind: max(after.cpu_s[kind] - before.cpu_s.get(kind, 0.0), 0.0) for kind in after.cpu_s
@@ -119,7 +119,7 @@ def _stalls(tree: Tree) -> dict[str, int]:
 
 
 def counters_in(text: str | None, names: tuple[str, ...]) -> dict[str, int]:
-    """Those of these names in lines of a name and a whole number."""
+    """The counters with these names, from lines of a name and a whole number."""
     pairs = (line.split() for line in (text or "").splitlines())
     return {
         pair[0]: int(pair[1])
@@ -168,7 +168,7 @@ def _whole(value: float | None) -> int | None:
 def own_cpu_s(servers: Sequence[int] = (), root: Path = Path("/")) -> float | None:
     """CPU seconds so far of this process, of all that it started, directly or not (load generators
     and their workers, delay lines, private servers), and of these servers, by pid; None if one of
-    those cannot be seen."""
+    those is not visible."""
     tree = Tree(root)
     started = _cpu_of_started(os.getpid(), tree)
     others = [process_cpu_s(pid, root) for pid in servers if pid not in started]
@@ -177,7 +177,7 @@ def own_cpu_s(servers: Sequence[int] = (), root: Path = Path("/")) -> float | No
 
 
 def process_cpu_s(pid: int, root: Path = Path("/")) -> float | None:
-    """CPU seconds of all threads of a process so far; None if it is gone or cannot be seen."""
+    """CPU seconds of all threads of a process so far; None if it is gone or not visible."""
     stat = _stat(pid, Tree(root))
     return None if stat is None else stat.own_s
 
@@ -203,7 +203,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def _cpu_of_started(pid: int, tree: Tree) -> dict[int, float]:
-    """CPU seconds of a process and of each one below it, with those of its children that ended."""
+    """CPU seconds of a process and of each descendant, with those of its children that ended."""
     stats = {int(name): _stat(int(name), tree) for name in tree.names("proc") if is_whole(name)}
     below: dict[int, list[int]] = {}
     for each, stat in stats.items():
@@ -220,24 +220,24 @@ def _cpu_of_started(pid: int, tree: Tree) -> dict[int, float]:
 
 
 STEAL_SHARE_MAX = 0.01
-"""One percent of stolen time moves a figure by about as much, half the usual margin."""
+"""One percent of stolen time changes a figure by about as much, half the usual margin."""
 
 OTHERS_SHARE_MAX = 0.05
-"""Kernel threads and the lab itself use a percent or two; beyond 5 % another program is at work."""
+"""Kernel threads and the lab use a percent or two; beyond 5 % a different program is at work."""
 
 MEMORY_STALL_SHARE_MAX = 0.01
 IO_STALL_SHARE_MAX = 0.05
 
 REREAD_BYTES_MIN = 1_000_000
-"""Less than this explains no stall."""
+"""Less than this does not explain a stall."""
 
 
 def disturbances(change: PressureChange, *, own_cpu_s: float | None = None) -> list[RunWarning]:
-    """What disturbed a run, worst first; empty if the host was quiet.
+    """The disturbances of a run, worst first; empty if the host was quiet.
 
     Args:
         own_cpu_s: CPU seconds that the experiment's own processes (server, load generator, lab)
-            used in that time. None: not known, and neighbours are not looked for.
+            used in that time. None: not known, and neighbours are not checked.
     """
     return list(_disturbances(change, own_cpu_s))
 

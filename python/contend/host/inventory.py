@@ -49,7 +49,7 @@ _FILES: tuple[tuple[str, str, Parse], ...] = (
     ("memory.transparent_hugepage", f"{_THP}/enabled", chosen),
     ("memory.transparent_hugepage_defrag", f"{_THP}/defrag", chosen),
     ("memory.ksm", "sys/kernel/mm/ksm/run", int),
-    # The limit is another thing than the dirty bytes of now.
+    # The limit, unlike the dirty bytes of now.
     ("memory.dirty_bytes_limit", "proc/sys/vm/dirty_bytes", int),
     ("kernel.release", "proc/sys/kernel/osrelease", str),
     ("kernel.version", "proc/sys/kernel/version", str),
@@ -62,7 +62,7 @@ _FILES: tuple[tuple[str, str, Parse], ...] = (
     ("kernel.sched_autogroup", "proc/sys/kernel/sched_autogroup_enabled", int),
     ("network.loopback_mtu", "sys/class/net/lo/mtu", int),
 )
-"""Facts that a file of the kernel says: name, path, how it is read."""
+"""Facts from files of the kernel: name, path, how it is read."""
 
 _FOLDERS: tuple[tuple[str, str, Parse, str], ...] = (
     (
@@ -83,7 +83,7 @@ _FOLDERS: tuple[tuple[str, str, Parse, str], ...] = (
         "tcp_tw_reuse",
     ),
 )
-"""Facts that are called as their files are: group, folder, how each is read, files."""
+"""Facts with the names of their files: group, folder, how each is read, files."""
 
 _MEMINFO = {
     "total_bytes": "MemTotal",
@@ -113,8 +113,8 @@ _SPEED_PARAMETERS = re.compile(
     r"|skew_tick|elevator|audit|split_lock|init_on_|slub_debug|kasan|cgroup|swapaccount|pvm"
     r"|nopti|nospec|nosmt|nohz|nokaslr|noibrs|noibpb|clearcpuid|kvm"
 )
-"""Boot parameters that can change speed. The others are left out: they name disks and services,
-and results are meant to be shared."""
+"""Boot parameters that can change speed. The others are left out: they name disks and services, and
+results are meant to be shared."""
 
 
 def facts(root: Path = Path("/"), *, folder: Path | None = None) -> SessionFacts:
@@ -123,7 +123,7 @@ def facts(root: Path = Path("/"), *, folder: Path | None = None) -> SessionFacts
     Sizes are bytes.
 
     Args:
-        root: where /proc, /sys and /etc are looked for.
+        root: contains /proc, /sys and /etc.
         folder: a folder on the disk to describe, normally the one of the data.
     """
     facts = Facts(Tree(root))
@@ -187,14 +187,14 @@ def _of(tree: Tree, cpu: int, file: str) -> str | None:
 
 
 def _of_each(tree: Tree, cpus: Iterable[int], file: str) -> list[str]:
-    """What the file says of the CPUs, each text once; an empty one says nothing."""
+    """The file's different texts over these CPUs, without empty ones."""
     return list(dict.fromkeys(text for cpu in cpus if (text := _of(tree, cpu, file))))
 
 
 def _model(first: dict[str, str]) -> str | None:
     if "model name" in first:
         return " ".join(first["model name"].split())
-    # ARM kernels give numbers in place of a name.
+    # ARM kernels give numbers instead of a name.
     if "CPU implementer" in first:
         return f"implementer {first['CPU implementer']} part {first.get('CPU part', 'unknown')}"
     return first.get("cpu")
@@ -212,7 +212,7 @@ _KINDS = {"Data": "d", "Instruction": "i"}
 
 
 def _caches(tree: Tree) -> list[str]:
-    """`L1d 48K`, `L2 1024K`, … as CPU 0 has them."""
+    """`L1d 48K`, `L2 1024K`, …, from CPU 0."""
     caches = []
     for index in tree.names(f"{_CPUS}/cpu0/cache"):
         level, size = (_of(tree, 0, f"cache/{index}/{file}") for file in ("level", "size"))
@@ -223,7 +223,7 @@ def _caches(tree: Tree) -> list[str]:
 
 
 def _cache_groups(tree: Tree, online: list[int]) -> list[str]:
-    """CPUs that share their last cache, a group an entry."""
+    """CPUs that share their last cache, one group per entry."""
     groups = []
     for cpu in online:
         levels = {
@@ -252,7 +252,7 @@ def _record_memory(facts: Facts) -> None:
         facts.put(f"memory.{name}", info.get(line), reason=f"/proc/meminfo has no {line}")
     swaps = tree.text("proc/swaps")
     rows = [line.split() for line in (swaps or "").splitlines()[1:]]
-    # The path of a swap file says nothing of use.
+    # The path of a swap file is of no use.
     areas = [f"{row[1]} {row[2]} kB" for row in rows if len(row) >= 3]
     facts.put("memory.swaps", None if swaps is None else areas, reason=tree.why_not("proc/swaps"))
     no_damon = tree.why_not("sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds")
@@ -294,7 +294,7 @@ def _record_kernel(facts: Facts) -> None:
 
 
 def _record_disk(facts: Facts, folder: Path | None) -> None:
-    """Of the device that holds `folder`."""
+    """Facts of the device that holds `folder`."""
     tree = facts.tree
     mount = device = None
     no_mount = "no folder was named"
@@ -354,11 +354,11 @@ def _record_machine(facts: Facts) -> None:
 
 
 def _machine_id(facts: Facts) -> str:
-    """12 hex digits that tell machines apart and name none: results of two are never pooled.
+    """12 hex digits that distinguish machines without naming them: results of two are never pooled.
 
-    The hash covers the model and number of the CPUs and the size of the memory too, because
-    copies of one virtual machine share their /etc/machine-id. Memory counts in GiB: each kernel
-    keeps another few MiB for itself.
+    The hash also covers the CPUs' model and number and the memory size: copies of one virtual
+    machine share their /etc/machine-id. Memory counts in GiB, because kernels reserve different
+    numbers of MiB for themselves.
     """
     memory = facts.values.get("memory.total_bytes")
     parts = [

@@ -1,4 +1,4 @@
-"""Readers of the kernel's files: CPUs, limits, boot parameters, memory and what reclaims it."""
+"""Readers of the kernel's files: CPUs, limits, boot parameters, memory and its reclaim."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ LIMITS = {
     "Max realtime priority": "realtime_priority",
     "Max realtime timeout": "realtime_timeout_us",
 }
-"""The kernel's words for what `ulimit -a` shows, and the names that the facts use."""
+"""The kernel's names for the limits of `ulimit -a`, and the names in the facts."""
 
 
 def cpuinfo(tree: Tree) -> list[dict[str, str]]:
-    """/proc/cpuinfo, one dict a processor."""
+    """/proc/cpuinfo, one dict per processor."""
     processors: list[dict[str, str]] = []
     for paragraph in (tree.text("proc/cpuinfo") or "").split("\n\n"):
         fields = {}
@@ -58,16 +58,16 @@ def limits(tree: Tree, pid: int | str = "self") -> dict[str, dict[str, int | str
 
 
 def boot_parameters(tree: Tree) -> list[str] | None:
-    """The words that the kernel was booted with; None if they cannot be read."""
+    """The kernel's boot parameters; None if they cannot be read."""
     text = tree.text("proc/cmdline")
     words = [] if text is None else text.split()
-    # What follows a bare "--" belongs to init, not to the kernel.
+    # Parameters after a bare "--" belong to init, not to the kernel.
     words = words[: words.index("--")] if "--" in words else words
     return None if text is None else words
 
 
 def memory_available_bytes(tree: Tree | None = None) -> int:
-    """Memory that can be had without swapping; 0 if the kernel does not say."""
+    """Memory available without swapping; 0 if the kernel does not report it."""
     return meminfo(tree or Tree(Path("/"))).get("MemAvailable", 0)
 
 
@@ -83,12 +83,12 @@ def meminfo(tree: Tree) -> dict[str, int]:
 
 
 def idle_schemes(tree: Tree) -> list[str] | None:
-    """What the kernel's DAMON does with memory that nobody has used for a while, such as `pageout`:
-    it then empties the page cache however much memory is free. None if the kernel has none."""
+    """Actions of the kernel's DAMON on memory that was idle for a while, such as `pageout`: it then
+    empties the page cache even if much memory is free. None if the kernel has no DAMON."""
     reclaims = tree.text(_DAMON_RECLAIM)
     if reclaims is None and not tree.exists(f"{_DAMON}/nr_kdamonds"):
         return None
-    # The module has a scheme of its own, which is not among those of the others.
+    # The module has its own scheme, which is not listed with the others.
     actions = ["pageout"] if reclaims in ("Y", "1") else []
     for kdamond in tree.names(_DAMON):
         if tree.text(f"{_DAMON}/{kdamond}/state") != "on":

@@ -1,4 +1,4 @@
-"""Which machine this is: virtualisation, containers, quotas; the disk below a folder."""
+"""The machine: virtualisation, containers, quotas; the disk below a folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Mount:
 
 
 def mount_of(tree: Tree, folder: Path) -> Mount | None:
-    """The mount that `folder` lies on; of several on one point the last is the one in sight."""
+    """The mount that contains `folder`; of several on one point, the last is the visible one."""
     wanted = folder.resolve()
     best: Mount | None = None
     for line in (tree.text("proc/self/mountinfo") or "").splitlines():
@@ -37,7 +37,7 @@ def mount_of(tree: Tree, folder: Path) -> Mount | None:
 
 def block_device(tree: Tree, mount: Mount) -> str | None:
     """Name of the whole disk below a mount, such as `nvme0n1`; None if none is visible."""
-    # File systems with several devices (btrfs) have a made-up number, but name their source.
+    # File systems with several devices (btrfs) have an artificial number, but name their source.
     for entry in (f"sys/dev/block/{mount.device}", f"sys/class/block/{Path(mount.source).name}"):
         path = tree.root / entry
         if not mount.source.startswith("/dev/") and not tree.exists(entry):
@@ -88,13 +88,13 @@ _UNLIMITED_V1 = 1 << 60
 
 
 def virtualisation(tree: Tree) -> str:
-    """`none`, or the hypervisor's name as far as the guest can tell: `kvm`, …, `unknown`."""
+    """`none`, or the hypervisor's name as detected from the guest: `kvm`, …, `unknown`."""
     if (kind := tree.text("sys/hypervisor/type")) is not None:
         return kind
     for file in ("sys_vendor", "product_name", "bios_vendor"):
         text = tree.text(f"sys/class/dmi/id/{file}") or ""
         for words, name in _VENDORS.items():
-            # Microsoft and Google sell hardware as well, which has no hypervisor flag.
+            # Microsoft and Google also sell hardware, which has no hypervisor flag.
             if words in text and _has_hypervisor_flag(tree):
                 return name
     clocks = tree.text("sys/devices/system/clocksource/clocksource0/available_clocksource") or ""
@@ -153,7 +153,7 @@ def memory_limit(tree: Tree) -> int | None:
 
 
 def _nearest_with(tree: Tree, base: str, path: str, name: str) -> str | None:
-    """A container sees its own group as the root of the hierarchy, whatever the path says."""
+    """A container sees its own group as the root of the hierarchy, for any path."""
     for group in (path.strip("/"), ""):
         text = tree.text(f"{base}/{group}/{name}" if group else f"{base}/{name}")
         if text is not None:

@@ -1,5 +1,5 @@
-"""NUMA nodes: CPUs and memory that are near one another. A node may have no memory of its own, or
-memory and no CPUs (memory behind a bus, such as CXL)."""
+"""NUMA nodes: CPUs and memory that are near one another. A node may lack its own memory, or have
+memory but no CPUs (memory behind a bus, such as CXL)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ class HostNode:
     """A node.
 
     Args:
-        cpu_list, cpus: those of it that are on, whoever may use them; as the kernel writes them,
-            and by number.
-        memory_bytes, free_bytes: None if the kernel does not say.
-        distances: to each node, in their order, its own included; 10 is near.
+        cpu_list, cpus: its online CPUs, allowed or not; in the kernel's notation, and as numbers.
+        memory_bytes, free_bytes: None if the kernel does not report it.
+        distances: to each node, in their order, including itself; 10 is near.
     """
 
     number: int
@@ -32,7 +31,7 @@ class HostNode:
 
     @property
     def has_memory(self) -> bool:
-        """Taken for true where the kernel does not say."""
+        """True if the kernel does not report it."""
         return self.memory_bytes != 0
 
 
@@ -42,7 +41,7 @@ def host_nodes(tree: Tree) -> list[HostNode]:
 
 
 def with_memory(nodes: list[HostNode]) -> list[HostNode]:
-    """Those that memory can be taken from: the policies of memory are about these."""
+    """The nodes with usable memory: memory policies apply to these."""
     return [node for node in nodes if node.has_memory]
 
 

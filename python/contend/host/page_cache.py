@@ -1,8 +1,8 @@
-"""Which part of a file lies in the page cache, how to get all of it there, and to keep it:
-locked, whatever the kernel does with pages that nobody has touched for a while.
+"""How much of a file is in the page cache, and how to load all of it and keep it there: locked,
+even if the kernel evicts idle pages.
 
-MyISAM keeps no rows of its own in memory: whether a row is read from memory or from the disk is
-decided here, so a warm run must be able to prove that it was warm.
+MyISAM does not cache rows itself: the page cache decides whether a row is read from memory or from
+the disk. So a warm run must be able to prove that it was warm.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from contend.host.tree import Tree
 from contend.units import format_size
 
 _CACHESTAT = 451
-"""Number of the system call on every architecture that contend runs on (Linux 6.5)."""
+"""Number of the system call on every architecture that contend supports (Linux 6.5)."""
 
 _MAP_SHARED, _PROT_NONE, _PROT_READ = 1, 0, 1
 _MAPPED_AT_ONCE = 1 << 30
@@ -43,7 +43,7 @@ _LIBC.mlock.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
 class PageCacheError(WorkError):
-    """A file whose residency cannot be seen, or that cannot be read through."""
+    """A file whose residency is not visible, or that cannot be read through."""
 
 
 class _Range(ctypes.Structure):
@@ -63,7 +63,7 @@ class _Counts(ctypes.Structure):
 def resident_bytes(path: Path) -> int:
     """Bytes of the file that are in the page cache, in whole pages but at most its size.
 
-    Asking reads nothing and moves nothing.
+    This does not read or move any page.
     """
     with _opened(path, "seen") as descriptor:
         size = os.fstat(descriptor).st_size
@@ -90,7 +90,7 @@ def _opened(path: Path, done: str) -> Iterator[int]:
 def warm(path: Path) -> int:
     """Read the whole file once, in order; returns the bytes resident afterwards.
 
-    Less than the size means that the memory does not hold the file.
+    Less than the size means that the memory cannot hold the file.
     """
     with _opened(path, "read") as descriptor:
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_SEQUENTIAL)
@@ -101,13 +101,13 @@ def warm(path: Path) -> int:
 
 
 def fill(path: Path) -> int:
-    """Have the whole file in the page cache, read only if it is not; returns the bytes resident."""
+    """Ensure that the whole file is cached, reading it if needed; returns the resident bytes."""
     resident = resident_bytes(path)
     return resident if resident >= path.stat().st_size else warm(path)
 
 
 def drop(path: Path) -> int:
-    """Write the file back and let go of its pages; returns the bytes that stay resident."""
+    """Write the file back and release its pages; returns the bytes that stay resident."""
     with _opened(path, "written back") as descriptor:
         os.fdatasync(descriptor)  # A page that is not on the disk yet is kept.
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -115,7 +115,7 @@ def drop(path: Path) -> int:
 
 
 def _cachestat(descriptor: int) -> int | None:
-    """Pages in the cache by the cheap system call; None if this kernel has no such call."""
+    """Cached pages, by the cheap system call; None if this kernel lacks it."""
     whole, counts = _Range(0, 0), _Counts()
     failed = _LIBC.syscall(
         ctypes.c_long(_CACHESTAT),
@@ -128,7 +128,7 @@ def _cachestat(descriptor: int) -> int | None:
 
 
 def _mincore(descriptor: int, size: int, path: Path) -> int:
-    """Pages in the cache by looking at a mapping that is never touched."""
+    """Cached pages, by inspecting a mapping that is never touched."""
     pages = 0
     for offset in range(0, size, _MAPPED_AT_ONCE):
         length = min(_MAPPED_AT_ONCE, size - offset)
@@ -150,7 +150,7 @@ _CAP_IPC_LOCK = 14
 
 
 def lockable_bytes(tree: Tree | None = None) -> int | None:
-    """What this process may lock in memory; None if there is no limit."""
+    """Bytes that this process may lock in memory; None if there is no limit."""
     status = (tree or Tree(Path("/"))).text("proc/self/status") or ""
     held = next((line.split()[1] for line in status.splitlines() if line[:7] == "CapEff:"), "0")
     soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
@@ -160,10 +160,10 @@ def lockable_bytes(tree: Tree | None = None) -> int | None:
 
 
 class LockedFiles:
-    """Files that stay in memory, as large as they were, until `close` or the end of this process.
+    """Files locked in memory at their present size, until `close` or the end of this process.
 
     Raises:
-        RequestError: this process may not lock so much, or there is not so much memory.
+        RequestError: this process may not lock that amount, or there is too little memory.
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:
@@ -192,7 +192,7 @@ class LockedFiles:
         self.bytes += size
 
     def close(self) -> None:
-        """Let go of them: they stay in memory as long as the kernel likes."""
+        """Unlock them: the kernel may evict them from now on."""
         for address, size in self._maps:
             _LIBC.munmap(address, size)
         self._maps, self.bytes = [], 0

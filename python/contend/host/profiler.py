@@ -1,7 +1,7 @@
-"""In which functions a process spends its CPU time: perf, by the kernel's software clock.
+"""The functions in which a process spends its CPU time: perf, with the kernel's software clock.
 
-Each thread is interrupted after so much CPU time of its own. What it was called by is known as far
-as the program keeps frame pointers, so the innermost function is sure, and who called it is not.
+Each thread is interrupted after a fixed amount of its own CPU time. Callers are known only if the
+program keeps frame pointers, so the innermost function is certain, and its caller is not.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Self
 from contend.errors import WorkError
 
 STACKS_MAX = 1_000
-"""Kept of a run, those with the most samples; what the others have counts for their function."""
+"""Maximum stacks per run, by samples; samples of the rest count for their function."""
 
 OTHERS = "(others)"
-"""Stands for the callers that were not kept."""
+"""Stands for the callers that were dropped."""
 
 _ATTACH_S = 20.0
 _END_S = 60.0
@@ -32,11 +32,11 @@ _ENABLE = b"enable\n"
 
 PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 _USER_ONLY = 2
-"""From here on only root may look into the kernel."""
+"""From this level on only root may profile the kernel."""
 
 
 def why_no_profiler() -> str | None:
-    """Why no process can be profiled here; None if one can."""
+    """Why processes cannot be profiled here; None if they can."""
     if shutil.which("perf") is None:
         return "perf is not installed (Debian: linux-perf, Red Hat: perf)"
     if os.geteuid() == 0:
@@ -55,20 +55,20 @@ def _paranoid() -> int:
 
 
 class Profiler:
-    """Samples a process and all its threads from entering it to leaving it.
+    """Samples a process and all its threads while its context is active.
 
     Args:
         pid: of the process.
-        hz: samples a second of CPU time.
+        hz: samples per second of CPU time.
 
     Raises:
-        WorkError: on entering, perf could not be started or may not look at the process; on
-            leaving, it kept nothing.
+        WorkError: on entering, perf did not start or may not profile the process; on leaving, it
+            recorded nothing.
     """
 
     def __init__(self, pid: int, hz: int) -> None:
         self.stacks: dict[str, int] = {}
-        """Functions from the outermost to the innermost, with `;` between them -> samples."""
+        """Functions from the outermost to the innermost, separated by `;` -> samples."""
         in_kernel = os.geteuid() == 0 or _paranoid() < _USER_ONLY
         self._folder = tempfile.TemporaryDirectory(prefix="contend-profile-")
         self._file = Path(self._folder.name) / "perf.data"
@@ -97,7 +97,7 @@ class Profiler:
             self._folder.cleanup()
 
     def _start(self) -> None:
-        """Return when it samples."""
+        """Return once it samples."""
         theirs, self._control = os.pipe()
         answered, answer = os.pipe()
         try:
@@ -127,7 +127,7 @@ class Profiler:
             raise WorkError("perf did not begin to sample the server", detail=self._stop() or None)
 
     def _stop(self) -> str:
-        """End it in order, so that what it has is written; the end of what it said."""
+        """End perf cleanly, so that it writes its samples; return the end of its output."""
         assert self._process is not None
         self._process.send_signal(signal.SIGINT)
         try:
@@ -135,7 +135,7 @@ class Profiler:
         except subprocess.TimeoutExpired:
             self._process.kill()
             _, said = self._process.communicate()
-        os.close(self._control)  # Earlier, and perf would end with an error.
+        os.close(self._control)  # If closed earlier, perf would end with an error.
         return said.decode(errors="replace").strip()[-2_000:]
 
     def _script(self, said: str) -> str:
@@ -152,10 +152,10 @@ class Profiler:
 
 
 def folded(text: str) -> Counter[str]:
-    """What `perf script --fields comm,ip,sym,dso` wrote, as stacks with their samples.
+    """The output of `perf script --fields comm,ip,sym,dso`, as stacks with their samples.
 
-    A sample is a line with the name of the thread, then a line a function, the innermost first,
-    then an empty line. What is cut off in the middle counts as far as it goes.
+    A sample is a line with the name of the thread, then one line per function, the innermost first,
+    then an empty line. A truncated sample counts with the lines it has.
     """
     stacks: Counter[str] = Counter()
     frames: list[str] = []
@@ -185,7 +185,7 @@ def _function(frame: str) -> str:
 
 
 def without_arguments(symbol: str) -> str:
-    """A function of C++ by its name alone: `trx_t::commit` of `trx_t::commit(mtr_t const*)`."""
+    """A C++ function by its name alone: `trx_t::commit` for `trx_t::commit(mtr_t const*)`."""
     symbol = symbol.replace("(anonymous namespace)", "{anonymous}").replace("operator()", "{call}")
     depth = 0
     for at, letter in enumerate(symbol):
@@ -197,7 +197,7 @@ def without_arguments(symbol: str) -> str:
 
 
 def kept(stacks: Counter[str]) -> dict[str, int]:
-    """The stacks with the most samples; of the others their innermost function."""
+    """The stacks with the most samples; for the rest only their innermost function."""
     found = dict(stacks.most_common(STACKS_MAX))
     for stack, samples in stacks.most_common()[STACKS_MAX:]:
         short = f"{OTHERS};{stack.rpartition(';')[2]}"

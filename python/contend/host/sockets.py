@@ -1,4 +1,4 @@
-"""Which TCP connections a process has, as the kernel lists them."""
+"""The TCP connections of a process, as listed by the kernel."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _ESTABLISHED = "01"
 
 
 def tcp_peers(pid: int, root: Path = Path("/")) -> set[tuple[str, int]]:
-    """Address and port of the other end of each established IPv4 connection of a process; empty if
-    it is gone or cannot be seen."""
+    """Address and port of the peer of each established IPv4 connection of a process; empty if it is
+    gone or not visible."""
     own = _sockets_of(pid, root)
     found = set()
     for line in (Tree(root).text(f"proc/{pid}/net/tcp") or "").splitlines()[1:]:
@@ -37,7 +37,7 @@ def _sockets_of(pid: int, root: Path) -> set[str]:
 
 
 def _address(text: str) -> tuple[str, int]:
-    """Of `0100007F:0CEA`, an address as this machine has it in memory."""
+    """Parse `0100007F:0CEA`, an address in this machine's byte order."""
     address, port = text.split(":")
     there = socket.inet_ntoa(int(address, 16).to_bytes(4, "little"))
     return there, int(port, 16)

@@ -1,9 +1,9 @@
 """Switches between threads, traced by the kernel (`sched_switch` and `sched_waking` of tracefs).
 
-Unless the host has tracefs mounted it is mounted in a mount namespace of its own, so nothing of the
-host's mounts changes, and an instance of its own holds the events, so no other tracer is disturbed.
-Both belong to a shell that waits for the end of its input: whatever becomes of contend, the shell
-removes the instance, and the namespace goes with it.
+Unless the host has tracefs mounted, it is mounted in a private mount namespace, so the host's
+mounts stay unchanged. A private instance holds the events, so other tracers are not disturbed. Both
+belong to a shell that waits for the end of its input. However contend ends, the shell removes the
+instance, and the namespace disappears with it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from contend.errors import WorkError
 TRACEFS = "/sys/kernel/tracing"
 
 BUFFER_KB = 32 * 1024
-"""Of each CPU at most: about 300,000 events, of which a busy CPU has 100,000 a second."""
+"""Maximum per CPU: about 300,000 events, of which a busy CPU has 100,000 per second."""
 
 _MEMORY_SHARE = 0.05
-"""Of the host's free memory that all buffers take at most."""
+"""Maximum share of the host's free memory for all buffers."""
 
 _EVENTS = ("sched_switch", "sched_waking")
 
@@ -55,10 +55,10 @@ def why_no_switch_trace() -> str | None:
 
 
 class SwitchTracer:
-    """Traces threads from `begin` to `pause`, as often as that is called.
+    """Traces threads from `begin` to `pause`, any number of times.
 
     Raises:
-        WorkError: on entering, tracefs cannot be had, with what was said.
+        WorkError: on entering, tracefs is not available, with its error message.
     """
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class SwitchTracer:
         self._write("buffer_size_kb", str(_buffer_kb()))
 
     def watch(self, threads: Iterable[int]) -> None:
-        """From now on events of these threads are traced, and no others."""
+        """From now on trace only events of these threads."""
         self._write("set_event_pid", " ".join(map(str, threads)))
 
     def begin(self) -> None:
@@ -106,18 +106,18 @@ class SwitchTracer:
         self._write("tracing_on", "1")
 
     def pause(self) -> None:
-        """Trace nothing, which costs nothing."""
+        """Stop tracing, and its cost."""
         self._write("tracing_on", "0")
         for event in _EVENTS:
             self._write(f"events/sched/{event}/enable", "0")
 
     def lines(self) -> Iterable[str]:
-        """What was traced, in the order of time; seconds of the clock that `clock_s` reads."""
+        """The trace, in the order of time; seconds of the clock that `clock_s` reads."""
         with (self._folder / "trace").open(encoding="utf-8", errors="replace") as trace:
             yield from trace
 
     def lost(self) -> int:
-        """Events for which there was no room."""
+        """Events lost because the buffer was full."""
         found = 0
         for stats in self._folder.glob("per_cpu/cpu*/stats"):
             for line in stats.read_text().splitlines():
@@ -145,8 +145,8 @@ class SwitchTracer:
 
 
 def clock_s() -> float:
-    """Now, by the clock of what is traced: the host's steady one, also in a time namespace, whose
-    own (`time.monotonic`) is another by what the kernel says here."""
+    """Now, by the trace's clock: the host's monotonic one. In a time namespace `time.monotonic`
+    differs from it by the offset that the kernel reports here."""
     try:
         text = Path("/proc/self/timens_offsets").read_text()
     except OSError:  # A kernel without time namespaces.
@@ -156,7 +156,7 @@ def clock_s() -> float:
 
 
 def threads_of(pids: Sequence[int]) -> dict[int, int]:
-    """The process of each thread of these processes."""
+    """Each thread of these processes -> its process."""
     found = {}
     for pid in pids:
         try:

@@ -1,10 +1,11 @@
-"""What lines of `sched_switch` and `sched_waking` say of the threads of a process: how often one
-was taken off its CPU though it could run on (preempted), how long it waited to go on, how long it
-slept, and for how much of that the thread that woke it was itself off its CPU, preempted.
+"""Evaluates lines of `sched_switch` and `sched_waking` for the threads of a process. Counts how
+often a thread was taken off its CPU while runnable (preempted), how long it waited to continue, and
+how long it slept. Also how much of it its waker was preempted.
 
-Whoever ends a wait for a lock is the thread that gives it up, and it is seen to wake the one that
-waits. So a sleeper's time in which its waker was preempted is time for a preempted holder. The
-waker may have taken the lock only after it was preempted: it is an upper bound.
+The thread that ends a wait for a lock is the one that releases it, and the trace shows it waking
+the waiting thread. So the time of a sleep in which the waker was preempted counts as time for a
+preempted holder. It is an upper bound: the waker may have taken the lock only after it was
+preempted.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of time, in seconds, in which one process was asked."""
+    """A period, in seconds, in which one process was queried."""
 
     pid: int
     begin_s: float
@@ -27,15 +28,15 @@ class Window:
 
 @dataclass(slots=True)
 class Switches:
-    """Of all threads of the process in a window; times in microseconds.
+    """Sums over all threads of the process in a window; times in microseconds.
 
     Args:
-        preempted, preempted_us: how often a thread was taken off its CPU though it could run on,
-            and how long until it ran again.
-        slept, asleep_us: how often one went to sleep, and how long until it was woken.
+        preempted, preempted_us: number of times a runnable thread was taken off its CPU, and the
+            time until it ran again.
+        slept, asleep_us: number of sleeps, and the time until the thread was woken.
         woken_us: from being woken to running.
-        by_holder, by_holder_us: sleeps that another thread of the process ended which was
-            preempted meanwhile, and for how long it was.
+        by_holder, by_holder_us: sleeps ended by a thread of the same process that was preempted
+            meanwhile, and the duration of its preemption.
         seen: events of the window.
     """
 
@@ -51,7 +52,7 @@ class Switches:
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """A thread went off a CPU, and another one on it."""
+    """A thread left a CPU, and the next one started on it."""
 
     at_s: float
     before: int
@@ -61,7 +62,7 @@ class Switched:
 
 @dataclass(frozen=True, slots=True)
 class Woken:
-    """A thread was woken by the one that ran then; interrupts run as whatever they interrupt."""
+    """A thread was woken by the one running then; interrupts count as the thread they interrupt."""
 
     at_s: float
     by: int
@@ -80,8 +81,8 @@ _WAKING = re.compile(r".*\bpid=(\d+) prio=-?\d+")
 
 
 def event_of(line: str) -> Switched | Woken | None:
-    """None of a line that is neither: a comment, another event, one that is cut off. A name of a
-    thread may hold anything."""
+    """None for a line that is neither: a comment, a different event, a truncated one. A thread's
+    name may contain anything."""
     found = _LINE.search(line)
     if found is None:
         return None
@@ -100,7 +101,7 @@ def event_of(line: str) -> Switched | Woken | None:
 
 
 _KEPT = 32
-"""Times that a thread was preempted, which may lie in a sleep of another one."""
+"""Preemptions of a thread, which may lie in a different thread's sleep."""
 
 
 @dataclass(slots=True)
@@ -114,11 +115,11 @@ class _Off:
 def switches_in(
     lines: Iterable[str], process_of: Mapping[int, int], windows: Sequence[Window]
 ) -> list[Switches]:
-    """What happened in each window, by lines in the order of time.
+    """The switches in each window, from lines in the order of time.
 
     Args:
         process_of: the process of each thread that counts.
-        windows: in the order of time, none over another.
+        windows: in the order of time, without overlaps.
     """
     found = [Switches() for _ in windows]
     begins = [window.begin_s for window in windows]

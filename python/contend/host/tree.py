@@ -1,7 +1,7 @@
-"""Reading /proc and /sys under a root that a test can replace, with a record of what is missing.
+"""Reading /proc and /sys under a root that a test can replace, with a record of missing facts.
 
-A fact that a host does not show is stored as None together with the reason, so that a reader of
-the results can tell "not there" from "not looked for".
+A fact that a host does not show is stored as None together with the reason. So a reader of the
+results can distinguish "not there" from "not looked for".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contend.facts import nested
 
 _LARGEST_TEXT = 4 << 20
 _READ_AT_ONCE = 1 << 16
-"""The kernel refuses to fill a larger buffer from some files of /proc/sys."""
+"""For some files of /proc/sys the kernel refuses to fill a larger buffer."""
 
 
 class Tree:
@@ -30,7 +30,7 @@ class Tree:
             return None
 
     def why_not(self, path: str) -> str:
-        """Why `text` gave None."""
+        """Why `text` returned None."""
         try:
             _read(self.root / path)
         except FileNotFoundError:
@@ -54,7 +54,7 @@ class Tree:
 
 
 class Facts:
-    """Facts by dotted name as they are found; `nested` gives them as one tree of plain values."""
+    """Facts by dotted name, recorded singly; `nested` returns them as a tree of plain values."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -62,13 +62,13 @@ class Facts:
         self.missing: dict[str, str] = {}
 
     def put(self, name: str, value: object, *, reason: str = "") -> None:
-        """Record a value; for None say why it is missing."""
+        """Record a value; if it is None, with the reason."""
         self.values[name] = value
         if value is None:
             self.missing[name] = reason
 
     def read(self, name: str, path: str, parse: Callable[[str], object] = str) -> None:
-        """Record what a file holds."""
+        """Record the content of a file."""
         text = self.tree.text(path)
         if text is None:
             self.put(name, None, reason=self.tree.why_not(path))
@@ -84,13 +84,13 @@ class Facts:
 
 
 def chosen(text: str) -> str:
-    """The choice in brackets of `always [madvise] never`; the text itself if none is."""
+    """The choice in brackets of `always [madvise] never`; without brackets, the text itself."""
     start, end = text.find("["), text.find("]")
     return text[start + 1 : end] if 0 <= start < end else text
 
 
 def is_whole(text: str) -> bool:
-    """Whether `int` takes it, as a number that a kernel could mean."""
+    """Whether `int` accepts it, as a number that a kernel could mean."""
     return text.isdecimal() and len(text) <= 20
 
 

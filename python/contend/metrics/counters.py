@@ -1,8 +1,7 @@
-"""All that is counted of a run, source by source: by the server, of its process, of the client's,
-of the host.
+"""All counters of a run, source by source: the server's, its process's, the client's, the host's.
 
-A counter is compared by the query, so that a faster level does not count more of everything. A
-gauge is compared as it is.
+A counter is compared per query, so that a faster level does not count more of everything. A gauge
+is compared unchanged.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ _LISTS = tomllib.loads(
 GAUGES_OF: dict[str, frozenset[str]] = {
     kind: frozenset(names) for kind, names in _LISTS["gauges"].items()
 }
-"""By `every` kind of server, `mariadb` alone, `mysql` alone, and what only some have."""
+"""For `every` kind of server, only `mariadb`, only `mysql`, and those of only some servers."""
 
 IDENTITIES = frozenset(_LISTS["identities"]["names"])
-"""Numbers that only name something, or are settings of a library."""
+"""Numbers that are only identifiers, or settings of a library."""
 
 GAUGES = frozenset().union(*GAUGES_OF.values()) | IDENTITIES
-"""They say how something is at a moment, and not how often something was done."""
+"""They show a state at one moment instead of a count."""
 
 CLOCKS = frozenset(_LISTS["clocks"]["names"])
-"""Counters that tick by the clock."""
+"""Counters that follow the clock."""
 
 QUERIES = frozenset(_LISTS["queries"]["names"])
-"""Counters of the queries themselves, of which there is one a query."""
+"""Counters of the queries themselves, which rise by one per query."""
 
 Counts = Mapping[str, float]
 
@@ -46,14 +45,14 @@ _SIGN_LOST = 2**63
 
 @dataclass(frozen=True, slots=True)
 class CounterSource:
-    """A place where counters are read.
+    """A source of counters.
 
-    name: what the names of its metrics begin with. title: what it is called.
-    counts: by name, what was counted in a run; None if nobody looked. A counter that is missing
-        did not rise, if others of the same server have it.
-    queries: how many there were meanwhile; None of gauges, which are not divided.
-    seconds: how long it was counted; None of gauges.
-    of_block: it tells of a whole block, and in slices nothing of a level.
+    name: prefix of the names of its metrics. title: its name for readers.
+    counts: name -> count over a run; None if nothing was read. A missing counter did not rise, if
+    the same server has others.
+    queries: their number in the same time; None for gauges, which are not divided.
+    seconds: the time covered; None for gauges.
+    of_block: it covers a whole block, so in slices it has no values for a level.
     """
 
     name: str
@@ -64,7 +63,7 @@ class CounterSource:
     of_block: bool = False
 
     def metric(self, counter: str) -> Metric:
-        """`status.Created_tmp_tables_per_query`; of a gauge `status.Threads_connected`."""
+        """`status.Created_tmp_tables_per_query`; for a gauge `status.Threads_connected`."""
         if self.queries is None:
             name = f"{self.name}.{counter}"
             return Metric(name, counter, "", self._reader(counter))
@@ -83,7 +82,7 @@ class CounterSource:
 
 
 def _status(run: Run) -> Counts | None:
-    """Of several servers that are one level the sum. Older records have gauges among them."""
+    """The sum, if several servers form one level. Older records have gauges among them."""
     found: Counts | None = run.probes.get("status")
     if members := run.probes.get("members"):
         names = dict.fromkeys(name for member in members for name in member["status"])
@@ -92,12 +91,12 @@ def _status(run: Run) -> Counts | None:
 
 
 def _of_one(found: Counts | None, run: Run) -> Counts | None:
-    """What one server says of itself; of a level that is several it says nothing."""
+    """The counters of a single server; None for a level that is several."""
     return None if run.probes.get("members") else found
 
 
 def _gauges(run: Run) -> Counts | None:
-    """Without what no server can hold: a number below 0 that was written without its sign."""
+    """Gauges without impossible values: a number below 0 that was written without its sign."""
     found = _of_one(run.probes.get("gauges"), run)
     return found and {
         name: value
@@ -111,7 +110,7 @@ def _innodb(run: Run) -> Counts | None:
 
 
 def _key_caches(run: Run) -> Counts | None:
-    """Of caches with a name, all segments together; SHOW GLOBAL STATUS has the default one."""
+    """Named caches, summed over their segments; SHOW GLOBAL STATUS has the default one."""
     segments = run.probes.get("key_caches")
     if segments is None or run.probes.get("members"):
         return None
@@ -137,7 +136,7 @@ _USED: dict[str, Callable[[ProcessDelta], float | None]] = {
 
 
 def _process(find: read.Find[ProcessDelta]) -> Callable[[Run], Counts | None]:
-    """What a process used over the measured window."""
+    """Resources that a process used over the measured window."""
     fields = {name: read.field(find, pick) for name, pick in _USED.items()}
 
     def counts(run: Run) -> Counts | None:
@@ -177,18 +176,18 @@ SOURCES: tuple[CounterSource, ...] = (
 
 
 def is_guise(source: CounterSource, counter: str) -> bool:
-    """Whether a counter is the throughput by another name: it counts queries, or it ticks by the
-    clock."""
+    """Whether a counter is the throughput under a different name: it counts queries, or it follows
+    the clock."""
     return source.name == "status" and counter in (CLOCKS | QUERIES)
 
 
 def is_name(counter: str) -> bool:
-    """Whether a counter can be part of a metric's name: words, with points between them."""
+    """Whether a counter can be part of a metric's name: words, separated by points."""
     return all(word.isidentifier() for word in counter.split("."))
 
 
 def counter_metric(name: str) -> Metric | None:
-    """The metric of a name such as `status.Handler_read_key_per_query`; None if it is none."""
+    """The metric for a name such as `status.Handler_read_key_per_query`; None for other names."""
     prefix, _, rest = name.partition(".")
     counter = rest.removesuffix(PER_QUERY)
     if not is_name(counter):

@@ -1,5 +1,5 @@
-"""Quantities of a host: what they are, their units, how they are said, and how two hosts differ in
-them. Doctor measures them; some of them every run tells too.
+"""Quantities of a host: their meaning, units and text, and how two hosts differ in them. Doctor
+measures them; every run records some of them too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contend.metrics.model import Run
 
 
 class Measure(NamedTuple):
-    """A measured value, and the lowest and highest of its parts."""
+    """A measured value, and the minimum and maximum of its parts."""
 
     value: float
     low: float
@@ -36,21 +36,21 @@ UNITS: Mapping[str, tuple[float, str, str]] = {
     "swapped_pages": (1, "pages", "memory swapped in or out each second"),
     "refault_pages": (1, "pages", "files read again each second, after they were paged out"),
 }
-"""Factor and unit to show a measure in, and what it is. More is worse for all of them."""
+"""Factor and unit to show a measure in, and its meaning. More is worse for all of them."""
 
 Measured = Mapping[str, Measure]
 
 
 class Cost(NamedTuple):
-    """What was measured of one thing on two hosts, in words; how many times as much it is on the
-    second, 1 if what was measured overlaps."""
+    """One cost measured on two hosts, as text; the ratio of the second to the first, 1 if their
+    ranges overlap."""
 
     said: str
     ratio: float
 
     @property
     def size(self) -> float:
-        """By which costs are ordered; 0 if nothing differs."""
+        """Sort key of costs; 0 without a difference."""
         return math.inf if self.ratio in (0.0, math.inf) else abs(math.log(self.ratio))
 
 
@@ -82,7 +82,7 @@ def _short(value: float) -> str:
 
 
 def quarters(values: Sequence[float]) -> Measure:
-    """The median, with the quarters as low and high."""
+    """The median, with the quartiles as low and high."""
     ordered = sorted(values)
     if len(ordered) < 4:
         return Measure(statistics.median(ordered), ordered[0], ordered[-1])
@@ -91,11 +91,11 @@ def quarters(values: Sequence[float]) -> Measure:
 
 
 LOOKS_MIN = 4
-"""Fewer have no quarters, and say nothing of how far looks differ."""
+"""Fewer have no quartiles, and do not show how far samples differ."""
 
 
 def measured_beside(runs: Iterable[Run]) -> dict[str, Measure]:
-    """What the looks at the host around the runs told, if they were `LOOKS_MIN` or more."""
+    """The host's quantities recorded around the runs, if there are `LOOKS_MIN` samples or more."""
     found: dict[str, list[float]] = {}
 
     def add(name: str, value: float | None) -> None:

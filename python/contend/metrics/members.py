@@ -1,5 +1,4 @@
-"""Figures of levels that are several servers (what crosses from one to another), and how long
-quotas held servers back."""
+"""Figures of levels that are several servers (traffic between them), and throttling by quotas."""
 
 from __future__ import annotations
 
@@ -10,11 +9,11 @@ from contend.metrics import read
 from contend.metrics.model import Metric, Read, Run
 
 _CONFLICTS = ("wsrep_local_cert_failures", "wsrep_local_bf_aborts")
-"""Transactions of this node that another node's went before: at their commit, and before it."""
+"""Transactions of this node that lost to a different node's: at their commit, and before it."""
 
 
 def _of_all(run: Run, *names: str) -> float | None:
-    """What counters of all members rose by together; None of a level that is one server."""
+    """Total increase of counters over all members; None for a level that is one server."""
     members = run.probes.get("members")
     if not members:
         return None
@@ -22,8 +21,8 @@ def _of_all(run: Run, *names: str) -> float | None:
 
 
 def crossing_share(run: Run) -> float | None:
-    """Of the events, those that went through a front because their keys have several owners. None
-    unless each event goes to the owner of its keys."""
+    """Share of events that went through a front because their keys have several owners. None unless
+    each event goes to the owner of its keys."""
     route: Mapping[str, Any] = run.plan.get("load", {}).get("route") or {}
     fronts = route.get("through")
     if not fronts or run.done is None:
@@ -35,8 +34,8 @@ def crossing_share(run: Run) -> float | None:
 
 
 def _of_role(role: str, name: str) -> Read:
-    """What a counter of the members of a role rose by together. None without any, and if some of
-    what the client asks goes to backends themselves."""
+    """Total increase of a counter over the members of a role. None without any, and if the client
+    sends some queries directly to backends."""
 
     def read(run: Run) -> float | None:
         members = [one for one in run.probes.get("members") or () if one["role"] == role]
@@ -48,7 +47,7 @@ def _of_role(role: str, name: str) -> Read:
 
 
 def _per_select(name: str) -> Read:
-    """Of backends, by the SELECTs of fronts: both are counted over the whole run."""
+    """Increase on the backends per SELECT of the fronts, both counted over the whole run."""
     return read.over(_of_role("backend", name), _of_role("front", "Com_select"))
 
 

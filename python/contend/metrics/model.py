@@ -1,4 +1,4 @@
-"""What a metric is: a figure of a run, its unit, and which way is better."""
+"""A metric: a figure of a run, its unit, and its better direction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contend.probed import Probes
 
 
 class Run(Protocol):
-    """A measured run, as the store keeps it: contend-load's plan and outcome, what was probed."""
+    """A measured run, as stored: contend-load's plan and outcome, and the probes' data."""
 
     @property
     def plan(self) -> Plan: ...
@@ -26,11 +26,11 @@ Read = Callable[[Run], float | None]
 
 THROUGHPUT = "qps"
 EVENTS = "events_per_s"
-"""Events that ended well, whole transactions among them: no query of one that was begun again
-counts."""
+"""Successful events, including whole transactions: queries of a restarted transaction do not
+count."""
 
 SECONDS = "seconds"
-"""Of work that ends by itself."""
+"""For work with an end of its own."""
 
 _VERDICTS: dict[str, dict[str, str]] = {
     "rate": {"higher": "faster", "lower": "slower"},
@@ -41,9 +41,9 @@ _VERDICTS: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Where a run keeps the times that a percentile is read from: a HdrHistogram in nanoseconds.
+    """Where a run stores the times from which a percentile is read: a HdrHistogram in nanoseconds.
 
-    Histograms of one `key` are the same recording of different runs, and can be added.
+    Histograms with one `key` are the same recording in different runs, and can be added.
     """
 
     key: str
@@ -54,11 +54,11 @@ class Histogram:
 class Metric:
     """One figure of a run.
 
-    value: reads it off a run; None if the run does not have it. Never negative.
-    said: what a server does more or less of, if that can be said, as a verb and a noun: "make new
-        orders a minute". `counted` if the noun is plural: fewer of them, and not less of it.
-    histogram, quantile: set for a percentile whose histogram is kept. The figure of several runs
-        is then read from the sum of their histograms, and `value` serves for its interval alone.
+    value: reads it from a run; None if the run does not have it. Never negative.
+    said: what a server does more or less of, if applicable, as a verb and a noun: "make new orders
+    a minute". `counted` if the noun is plural, for fewer instead of less.
+    histogram, quantile: set for a percentile whose histogram is kept. The figure of several runs is
+    then read from the sum of their histograms, and `value` serves only for its interval.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Metric:
 
     @property
     def subject(self) -> str:
-        """What changes, in a sentence. The throughput of a server is how fast it is."""
+        """The subject of a sentence about a change. For the throughput it is the server."""
         if self.name == THROUGHPUT:
             return "this server"
         title, _, which = (
@@ -102,7 +102,7 @@ class Metric:
         return f"the {which} {title}" if which else f"the {title}"
 
     def verdict(self, verdict: str) -> str:
-        """A verdict as it is shown: `lower` of a time is faster, of a cost it is lower."""
+        """A verdict for display: `lower` for a time is faster, for a cost it stays lower."""
         return _VERDICTS[self.kind].get(verdict, verdict)
 
     def amount(self, verdict: str) -> str:
@@ -111,7 +111,7 @@ class Metric:
         return f"{'more' if verdict == 'higher' else less} {self.noun}"
 
     def changed(self, verdict: str) -> str:
-        """What the subject of a sentence became: faster, shorter, lower and their contraries."""
+        """Adjective for the changed subject: faster, shorter, lower and their opposites."""
         words = {"higher": "longer", "lower": "shorter"} if self.kind == "time" else {}
         return words.get(verdict) or self.verdict(verdict)
 

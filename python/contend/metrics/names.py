@@ -1,4 +1,4 @@
-"""Every metric by its name: those with a name of their own, and those that a run names."""
+"""Every metric by its name: those with fixed names, and those named after parts of a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TIMES: dict[_End, tuple[str, float | None]] = {
     "p999": ("p99.9", 0.999),
     "max": ("longest", 1.0),
 }
-"""Ends of the names of times: what they are called, and the quantile of the histogram."""
+"""Ends of the names of times -> their title, and the quantile of the histogram."""
 
 
 def _times(
@@ -39,9 +39,9 @@ def _times(
     times: Callable[[read.Document], Percentiles | None],
     log: Callable[[read.Document], str] | None = None,
 ) -> Iterator[Metric]:
-    """The mean, the percentiles and the longest of one recording of times.
+    """The mean, the percentiles and the maximum of one recording of times.
 
-    times, log: of the document that `find` finds; `log` is their histogram, if it is kept.
+    times, log: of the document that `find` returns; `log` is their histogram, if it is kept.
     """
     kept = None
     if log is not None:
@@ -51,7 +51,7 @@ def _times(
     def time(end: _End) -> Read:
         def figure(document: read.Document) -> float | None:
             recorded = times(document)
-            # Of nothing there is no time.
+            # Without events there is no time.
             if recorded is None or ("count" in recorded and recorded["count"] == 0):
                 return None
             return recorded[end]
@@ -142,7 +142,7 @@ FIXED: dict[str, Metric] = {
     )
 }
 # fmt: on
-"""Metrics with a name of their own, in the order in which a reader wants them."""
+"""Metrics with fixed names, in an order useful to readers."""
 
 COSTS = (
     "server_cpu_us_per_query",
@@ -153,7 +153,7 @@ COSTS = (
     KEY_REQUESTS,
     "key_misses_per_query",
 )
-"""What a query costs, as tables and exports show it beside its speed."""
+"""The cost of a query, which tables and exports show next to its speed."""
 
 ALWAYS_SHOWN: tuple[Metric, ...] = tuple(
     FIXED[name]
@@ -165,7 +165,7 @@ ALWAYS_SHOWN: tuple[Metric, ...] = tuple(
         "error_share",
     )
 )
-"""What a report has a table of, whether or not it is compared."""
+"""Metrics for which a report has a table, whether or not they are compared."""
 
 
 # fmt: off
@@ -212,7 +212,7 @@ _PARTS: dict[str, tuple[_Parts, Callable[[str, str], Iterator[Metric]]]] = {
     "statement": (read.classes, _of_statement),
     "event": (read.kinds, _of_event),
 }
-"""Parts of an outcome with figures of their own: its list, and the metrics of one of its names."""
+"""Parts of an outcome with their own figures: its list, and the metrics of one of its names."""
 
 
 def _metrics_of(part: str, name: str) -> dict[str, Metric]:
@@ -221,7 +221,7 @@ def _metrics_of(part: str, name: str) -> dict[str, Metric]:
 
 
 class UnknownMetric(Exception):
-    """A name that no run can have; `known` are those that it may have been meant for."""
+    """A name that is not a metric of any run; `known` are the names that it may have meant."""
 
     def __init__(self, known: list[str]) -> None:
         super().__init__()
@@ -229,7 +229,7 @@ class UnknownMetric(Exception):
 
 
 _ALSO_CALLED = {"latency": "response", "tps": EVENTS, "throughput": THROUGHPUT}
-"""What others call some of them, so that a wrong name is answered with the right one."""
+"""Names from other tools, to suggest the right one for a wrong name."""
 
 
 @cache

@@ -1,8 +1,8 @@
-"""Reading figures off a run. A reader answers None if the run does not have the figure.
+"""Reading figures from a run. A reader returns None if the run does not have the figure.
 
-The state of the host is how far apart its CPUs were while a block was measured: near, far, or first
-one and then the other. The virtual CPUs of a host move between cores that share a cache and cores
-that do not. Who shares lines of cache, as a server with locks does, changes pace with that.
+The state of the host is the distance of its CPUs while a block was measured: near, far, or changed.
+The virtual CPUs of a host move between cores that share a cache and cores that do not. That changes
+the speed of software that shares cache lines, such as a server with locks.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ Name = Literal["near", "far", "changed"]
 NAMES: tuple[Name, ...] = ("near", "changed", "far")
 
 NEAR_NS_MAX = 200.0
-"""A line of cache goes over and comes back in 70 to 160 ns between cores that share a cache, and in
-400 to 1,300 between cores that do not."""
+"""The round trip of a cache line takes 70 to 160 ns between cores that share a cache, and 400 to
+1,300 between cores that do not."""
 
 THREAD_SHARE_MAX = 0.85
-"""A worker thread of contend-load that computes longer than this share of the time cannot ask
+"""A worker thread of contend-load that computes for more than this share of the time cannot send
 faster."""
 
 MOVED_MIN = 2.5
-"""A pair whose two looks differ by more was moved; looks at one that stays differ by up to 2."""
+"""A pair whose two measurements differ by more has moved; an unmoved pair's differ by up to 2."""
 
 
 def distance_ns(states: Sequence[CpuState]) -> float | None:
-    """For a line of cache to go over and to come back: geometric mean over all pairs and looks;
-    None if no pair was seen."""
+    """Round trip of a cache line: geometric mean over all pairs and measurements; None without a
+    pair."""
     logs = [math.log(pair["handover_ns"]) for state in states for pair in state["pairs"]]
     return math.exp(math.fsum(logs) / len(logs)) if logs else None
 
 
 def name_of(state: HostState) -> Name | None:
-    """What the state is called; None if no pair was seen before and after."""
+    """The name of the state; None if no pair was measured before and after."""
     before, after = (_by_pair(state[when]) for when in ("before", "after"))
     both = before.keys() & after.keys()
     if not both:
@@ -60,7 +60,7 @@ def state_of(run: Run) -> HostState | None:
 
 
 def ln_distance(run: Run) -> float | None:
-    """Natural logarithm of the distance in ns, over both looks: twice as far is 0.69 more."""
+    """Natural logarithm of the distance in ns, over both measurements: doubling it adds 0.69."""
     state = state_of(run)
     ns = None if state is None else distance_ns((state["before"], state["after"]))
     return None if ns is None else math.log(ns)
@@ -74,11 +74,11 @@ Value = TypeVar("Value")
 Part = TypeVar("Part", ClassFigures, KindFigures)
 
 Find = Callable[[Run], Document | None]
-"""Finds a document in the outcome of a run; None if it is not there."""
+"""Finds a document in the outcome of a run; None if it is missing."""
 
 
 def number(value: object) -> float | None:
-    """A figure. What is below 0 is a gauge that fell, and no cost of anything."""
+    """A figure. A value below 0 comes from a gauge that fell, and is not a cost."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return float(value) if 0 <= value < math.inf else None
@@ -89,7 +89,7 @@ def outcome(run: Run) -> Done | None:
 
 
 def open_loop(run: Run) -> OpenLoop | None:
-    """What an open loop adds to the outcome."""
+    """The open loop's part of the outcome."""
     return run.done.get("open") if run.done else None
 
 
@@ -114,7 +114,7 @@ def kinds(run: Run) -> Sequence[KindFigures]:
 
 
 def status(run: Run) -> Mapping[str, int] | None:
-    """What the counters of SHOW GLOBAL STATUS rose by; one that did not change may be missing."""
+    """Increase of the counters of SHOW GLOBAL STATUS; one that did not change may be missing."""
     return run.probes.get("status")
 
 
@@ -128,12 +128,12 @@ def line(run: Run) -> DelayLine | None:
 
 
 def named(parts: Callable[[Run], Sequence[Part]], name: str) -> Find[Part]:
-    """The one of that name."""
+    """The part with that name."""
     return lambda run: next((part for part in parts(run) if part.get("name") == name), None)
 
 
 def recorded(find: Find[Document], pick: Callable[[Document], Value]) -> Find[Value]:
-    """What `pick` takes from a document; None if it is not in there."""
+    """The value that `pick` takes from a document; None if it is missing."""
 
     def read(run: Run) -> Value | None:
         document = find(run)
@@ -146,13 +146,13 @@ def recorded(find: Find[Document], pick: Callable[[Document], Value]) -> Find[Va
 
 
 def field(find: Find[Document], pick: Callable[[Document], float | None]) -> Read:
-    """A figure of a document; None if it is not in there."""
+    """A figure of a document; None if it is missing."""
     found = recorded(find, pick)
     return lambda run: number(found(run))
 
 
 def counter(name: str) -> Read:
-    """What a counter of SHOW GLOBAL STATUS rose by."""
+    """Increase of a counter of SHOW GLOBAL STATUS."""
     return field(status, lambda counters: counters[name])
 
 
@@ -167,7 +167,7 @@ def total(*reads: Read) -> Read:
 
 
 def over(above: Read, below: Read) -> Read:
-    """One divided by the other; None if that is 0."""
+    """The ratio of two figures; None if the second is 0."""
 
     def read(run: Run) -> float | None:
         part, whole = above(run), below(run)
@@ -186,8 +186,8 @@ client_cpu_us = field(client, lambda used: used["cpu_us"])
 
 
 def whole_work_s(run: Run) -> float | None:
-    """How long a fixed number of events took, in slices in the mean over them; a run that ends by
-    the clock says nothing of it."""
+    """Time for a fixed number of events, in slices the mean over them; None if the run ends by the
+    clock."""
     if run.done is None or run.done.get("ended") != "events":
         return None
     slices = run.plan.get("load", {}).get("slices")
@@ -206,8 +206,8 @@ _questions = counter("Questions")
 
 
 def asked(run: Run) -> float | None:
-    """Queries that the server counted over the time in which its counters rose, which the warm-up
-    and the settling of slices belong to; if it did not say, those of the measured window."""
+    """Queries that the server counted together with its other counters, including the warm-up and
+    the settling of slices; without that count, those of the measured window."""
     return _questions(run) or queries(run)
 
 
@@ -220,7 +220,7 @@ _selects = counter("Com_select")
 
 
 def query_cache_miss_share(run: Run) -> float | None:
-    """SELECTs that the query cache did not answer, of all, which MariaDB counts with its hits.
+    """Share of SELECTs that the query cache did not answer; MariaDB counts its hits as SELECTs.
     None if the cache neither answered nor stored anything."""
     hits, selects = _cache_hits(run), _selects(run)
     if hits is None or not selects or not (hits or _cache_inserts(run)):
@@ -229,7 +229,7 @@ def query_cache_miss_share(run: Run) -> float | None:
 
 
 def query_cache_wait_share(run: Run) -> float | None:
-    """Of the queries that were seen to run, those that waited for the query cache's lock."""
+    """Share of the running queries seen that waited for the query cache's lock."""
     seen = run.probes.get("query_cache_waits")
     return seen["waiting"] / seen["running"] if seen and seen["running"] else None
 
@@ -260,13 +260,13 @@ DISTURBANCES: dict[str, Read] = {
     "io": _io_stall_share,
     "distance": ln_distance,
 }
-"""What disturbed a run, by the names that `compare.adjust` takes: shares from 0 to 1, and how far
-apart the CPUs were."""
+"""Disturbances of a run, by the names that `compare.adjust` accepts: shares from 0 to 1, and the
+distance of the CPUs."""
 
 
 def key_requests_per_point(run: Run) -> float | None:
-    """Requests for each point that was looked up; a point that a query names twice is looked up
-    once. None if the run did not ask for points of a MyISAM table."""
+    """Requests per point that was looked up; a point that a query names twice is looked up once.
+    None if the run did not query points of a MyISAM table."""
     workload: Workload | None = run.plan.get("workload")
     if workload is None:
         return None
@@ -283,7 +283,7 @@ def key_misses_per_query(run: Run) -> float | None:
 
 
 def lock_wait_share(run: Run) -> float | None:
-    """Of the visits to the locks of a model server's key cache, those that had to wait."""
+    """Share of the visits to the locks of a model server's key cache that had to wait."""
     locks = _locks(run)
     visits = sum(lock["visits"] for lock in locks)
     return sum(lock["waits"] for lock in locks) / visits if visits else None
@@ -297,8 +297,8 @@ def lock_held_ns(run: Run) -> float | None:
 
 
 def lock_held_share(run: Run) -> float | None:
-    """The share of the time in which that lock is held which is held the longest. The server counts
-    over all of its time, in which others have their turn, so it goes by the time for each query."""
+    """The share of the time for which the most-held of these locks is held. The server counts over
+    all of its time, including other levels' turns, so this uses the time per query."""
     queries = (run.probes.get("model") or {}).get("queries")
     qps = None if run.done is None else run.done.get("qps")
     held_ns = max(map(_held_ns, _locks(run)), default=None)
@@ -308,17 +308,17 @@ def lock_held_share(run: Run) -> float | None:
 
 
 def _locks(run: Run) -> Sequence[SegmentLock]:
-    """Those of the segments of a model server; none of another server."""
+    """The locks of a model server's segments; empty for other servers."""
     return (run.probes.get("model") or {}).get("segments", ())
 
 
 def _held_ns(lock: SegmentLock) -> float:
-    """By all visits together; the times of some were taken."""
+    """Total of all visits, extrapolated from those that were timed."""
     return lock["held_ns"] / lock["sampled"] * lock["visits"] if lock["sampled"] else 0.0
 
 
 def error_share(run: Run) -> float | None:
-    """Queries that ended in an error, of all that were asked."""
+    """Share of queries that ended in an error."""
     if run.done is None:
         return None
     failed = sum(float(error.get("count") or 0) for error in run.done.get("errors") or [])

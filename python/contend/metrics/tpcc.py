@@ -1,4 +1,4 @@
-"""Figures of runs that ask the transactions of TPC-C; other runs have none of them."""
+"""Figures of runs with the transactions of TPC-C; other runs do not have them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from contend.metrics.model import Metric, Read, Run
 KIND = "tpcc"
 
 NEW_ORDERS_PER_TERMINAL = 1.286
-"""The most new orders a minute that a terminal with keying and think times can have: a tenth of
-the 12.86 a warehouse of clause 4.2.1."""
+"""Maximum new orders per minute of a terminal with keying and think times: a tenth of the 12.86 per
+warehouse in clause 4.2.1."""
 
 
 _VERBS = ("select", "insert", "update", "delete", "begin", "commit", "rollback")
-"""Statements that the transactions are made of, as the server counts them."""
+"""Statements of the transactions, as counted by the server."""
 
 
 def is_tpcc(run: Run) -> bool:
@@ -44,9 +44,9 @@ def _per_minute(run: Run) -> float | None:
 
 
 def _statements(run: Run) -> float | None:
-    """What the client asks, or what procedures ask inside of it.
+    """Statements that the client sends, or that procedures run.
 
-    The server's `Queries` would not do: every assignment and condition of a procedure is in it.
+    The server's `Queries` also counts every assignment and condition of a procedure.
     """
     trips, inside = read.round_trips_per_event(run), _inside(run)
     return None if trips is None or inside is None else trips * max(1.0, inside)

@@ -1,9 +1,9 @@
-"""Places itself, and becomes a program: `become.py PLACEMENT PROGRAM ARGUMENT…`, with PLACEMENT the
-JSON of `model.Placement`.
+"""Places itself, then executes a program: `become.py PLACEMENT PROGRAM ARGUMENT…`, where PLACEMENT
+is the JSON of `model.Placement`.
 
-A script of its own, as `servers/launch.py` is: what is set here is there before the first page of
-the program's memory and before its first thread. It imports nothing of contend, so that it starts
-at once. What the kernel refuses is said on its standard error, and the program is not started.
+Like `servers/launch.py`, this is a separate script: its settings apply before the program's first
+page of memory and first thread. It imports nothing from contend, so that it starts at once. If the
+kernel refuses something, it reports that on its standard error and does not start the program.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MEMORY = {"default": 0, "preferred": 1, "bind": 2, "interleave": 3, "local": 4}
 
 SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237, "riscv64": 237, "ppc64le": 261, "s390x": 270}
 IOPRIO_SET = {"x86_64": 251, "aarch64": 30, "riscv64": 30, "ppc64le": 273, "s390x": 282}
-"""Numbers of system calls that no library of Python's has."""
+"""Numbers of system calls that Python's library does not provide."""
 
 PR_SET_THP_DISABLE = 41
 MEMLOCK = resource.RLIMIT_MEMLOCK
@@ -32,7 +32,7 @@ NODES_MAX = 1024
 
 
 class NotPlaced(Exception):
-    """The kernel did not take it."""
+    """The kernel refused it."""
 
 
 def main(arguments: list[str]) -> int:
@@ -50,8 +50,8 @@ def main(arguments: list[str]) -> int:
 
 
 def place(asked: dict[str, Any]) -> None:
-    """In this order: a group first, since it decides what else may be had; the class last, since it
-    may keep others from their CPU."""
+    """Apply in this order: the group first, since it limits the rest; the class last, since it may
+    keep others from their CPU."""
     for group in asked["groups"]:
         _do(f"it cannot join {group}", lambda file=group: _write(file, str(os.getpid())))
     if asked["open_files"] is not None:
@@ -88,7 +88,7 @@ def _do(what: str, step: Any) -> None:
     except OSError as error:
         raise NotPlaced(f"{what}: {error.strerror or error}") from error
     except ValueError as error:
-        # setrlimit's words for a hard limit that may not be raised.
+        # setrlimit's message for a hard limit that may not be raised.
         raise NotPlaced(f"{what}: {error}") from error
 
 
@@ -99,7 +99,7 @@ def _open_files(wanted: int) -> None:
 
 
 def _autogroup(nice: int) -> None:
-    """Among sessions the nice of an autogroup counts, and that of a process only within its own."""
+    """Between sessions, an autogroup's nice counts; a process's counts only within its own."""
     file = "/proc/self/autogroup"
     if Path(file).exists():
         _do(f"nice {nice} of its session", lambda: _write(file, str(nice)))

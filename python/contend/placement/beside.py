@@ -1,5 +1,5 @@
-"""Processes of ours beside a server: a neighbour that takes CPU time as those of others would (by
-`spin.py`), and the watchdog of a real-time server (`watchdog.py`)."""
+"""contend's own processes next to a server: a neighbour that takes CPU time as foreign processes
+would (`spin.py`), and the watchdog of a real-time server (`watchdog.py`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATTERNS = {
     "bursts": (200, "arithmetic"),
     "memory": (2, "memory"),
 }
-"""Of a neighbour: length of a period in milliseconds, and what is done in it."""
+"""A neighbour's pattern -> length of a period in milliseconds, and its kind of work."""
 
 PATIENCE_S = 10.0
 SIGN_EVERY_S = 0.5
@@ -35,13 +35,13 @@ def _command(script: str, *arguments: object) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Spin:
-    """What a neighbour does.
+    """The work of a neighbour.
 
     Args:
         share: of the time of each CPU, 0 to 1.
-        cpus: one process each.
+        cpus: one process per CPU.
         pattern: one of `PATTERNS`.
-        placement: of each process, but for its CPU.
+        placement: of each process, except its CPU.
     """
 
     share: float
@@ -51,7 +51,7 @@ class Spin:
 
 
 class Neighbour:
-    """At work until `close`, or until this process ends, however it ends."""
+    """Runs until `close`, or until this process ends for any reason."""
 
     def __init__(self, spin: Spin) -> None:
         period_ms, what = PATTERNS[spin.pattern]
@@ -63,7 +63,7 @@ class Neighbour:
                 ],
                 stdin=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
-                # So that its nice counts among sessions.
+                # So that its nice counts between sessions.
                 start_new_session=True,
             )
             for cpu in spin.cpus
@@ -91,11 +91,11 @@ class Neighbour:
 
 
 class Watched:
-    """A real-time process under the watchdog, which gets a sign of the lab twice a second, until
-    `close`.
+    """A real-time process under the watchdog. The lab sends the watchdog a sign of life twice a
+    second, until `close`.
 
     Args:
-        log: where the watchdog says that it ended the process.
+        log: where the watchdog reports that it ended the process.
     """
 
     def __init__(self, pid: int, log: IO[bytes] | int, patience_s: float = PATIENCE_S) -> None:
@@ -111,7 +111,7 @@ class Watched:
         self._signs.start()
 
     def close(self) -> None:
-        """The process was ended by whoever started it."""
+        """Stop the watchdog; the caller that started the process has ended it."""
         self._over.set()
         self._signs.join()
         self.process.kill()
@@ -123,7 +123,7 @@ class Watched:
     def _give_signs(self) -> None:
         signs = self.process.stdin
         assert signs is not None
-        # The watchdog may have done its work, and be gone.
+        # The watchdog may have ended the process and exited.
         with contextlib.suppress(OSError):
             while not self._over.wait(SIGN_EVERY_S):
                 signs.write(b".")

@@ -1,5 +1,5 @@
-"""CPUs and nodes by words: "0-5", "node:0", "one-thread-a-core", "apart"; resolved against what the
-host has and what this process may use of it."""
+"""CPUs and nodes by name: "0-5", "node:0", "one-thread-a-core", "apart"; resolved against the CPUs
+that the host has and this process may use."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ _CPUS = "sys/devices/system/cpu"
 
 APART, TOGETHER, ONE_EACH = "apart", "together", "one-each"
 RELATIONS = (APART, TOGETHER, ONE_EACH)
-"""How the server stands to the client. Each says where both of them are."""
+"""Placements of server and client relative to each other. Each decides both."""
 
 HALF = "half"
-"""Of the client: the half that it has when they are apart, wherever the server is."""
+"""For the client: its half under `apart`, independent of the server's place."""
 
 ALL, ONE_THREAD = "all", "one-thread-a-core"
 
 PATTERN = rf"{ALL}|{ONE_THREAD}|node:[0-9]+|[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*"
-"""What one process may be given, whatever the other has."""
+"""Names for the CPUs of one process, independent of the other."""
 
 NODE = "node"
-"""Of memory: bound to a node, with the CPUs of that node, unless others are named."""
+"""For memory: bound to a node, with that node's CPUs unless others are named."""
 
 MEMORY_PATTERN = (
     r"default|local|interleave|(node|preferred):[0-9]+"
     r"|(bind|interleave):[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*"
 )
-"""The kernel prefers one node: of several it takes the first."""
+"""The kernel prefers one node: if there are several, the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Processors:
-    """The CPUs of a host as far as this process may use them.
+    """The CPUs of a host that this process may use.
 
     Args:
-        online: those that are on, whoever may use them.
-        allowed: of these, those that this process may use; in order of node, core and thread.
+        online: all CPUs that are on.
+        allowed: the online CPUs that this process may use; in order of node, core and thread.
         cores: the allowed CPUs of each core, in the same order.
         nodes: the CPUs of each node, allowed or not; a host without nodes has one.
-        memory: the nodes that have memory, whoever may take it.
-        allowed_memory: of these, those that this process may take memory from.
+        memory: all nodes that have memory.
+        allowed_memory: the nodes among these that this process may take memory from.
     """
 
     online: tuple[int, ...]
@@ -82,7 +82,7 @@ def layout(root: Path = Path("/")) -> Processors:
         core = tree.text(f"{folder}/core_id")
         key = (node_of.get(cpu, 0), package, core if core is not None else f"cpu{cpu}")
         cores.setdefault(key, []).append(cpu)
-    # A core's place among others is that of its first CPU.
+    # A core's position is that of its first CPU.
     in_order = sorted(cores.items(), key=lambda each: (each[0][0], each[1][0]))
     allowed_cores = [tuple(cpu for cpu in cpus if cpu in may) for _, cpus in in_order]
     kept = tuple(core for core in allowed_cores if core)
@@ -92,13 +92,13 @@ def layout(root: Path = Path("/")) -> Processors:
 
 
 def cpus_of(words: str, of: Processors, path: str) -> tuple[int, ...]:
-    """The CPUs that `words` mean, which match `PATTERN`.
+    """The CPUs named by `words`, which match `PATTERN`.
 
     Args:
         path: of the setting, for the message.
 
     Raises:
-        RequestError: there are no such, or this process may not use them.
+        RequestError: these CPUs do not exist, or this process may not use them.
     """
     if words == ALL:
         return of.allowed
@@ -134,16 +134,16 @@ def cpus_of(words: str, of: Processors, path: str) -> tuple[int, ...]:
 
 
 def both(relation: str, of: Processors, path: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The CPUs of server and client, that stand so to each other.
+    """The CPUs of server and client for a relation.
 
-    `apart` gives each half of the cores, whole ones, and of an odd number the server one more;
-    `together` gives both the half that the server has when they are apart; `one-each` one CPU each,
+    `apart` gives each half of the cores, undivided; the server gets the extra one of an odd number.
+    `together` gives both the half that the server has under `apart`. `one-each` gives each one CPU,
     on two cores.
 
     Raises:
-        RequestError: this process may use one CPU alone.
+        RequestError: this process may use only one CPU.
     """
-    # Of one core its threads, which is as far apart as they can be.
+    # With one core, its threads, which are as far apart as possible.
     units = of.cores if len(of.cores) > 1 else tuple((cpu,) for cpu in of.allowed)
     if len(units) < 2:
         raise RequestError(
@@ -159,7 +159,7 @@ def both(relation: str, of: Processors, path: str) -> tuple[tuple[int, ...], tup
 
 
 def nodes_of(words: str, of: Processors, path: str) -> tuple[int, ...]:
-    """The nodes of a list such as `0-1`; raises RequestError if the host has not all of them."""
+    """The nodes of a list such as `0-1`; raises RequestError if the host lacks one of them."""
     wanted = tuple(sorted(set(_wanted(words, path, "nodes"))))
     if missing := [node for node in wanted if node not in of.nodes]:
         have = tuple(of.nodes)
@@ -172,10 +172,10 @@ def nodes_of(words: str, of: Processors, path: str) -> tuple[int, ...]:
 
 
 def memory_of(words: str, of: Processors, path: str) -> tuple[str, tuple[int, ...]]:
-    """Policy and nodes that `words` mean, which match `MEMORY_PATTERN`.
+    """Policy and nodes named by `words`, which match `MEMORY_PATTERN`.
 
     Raises:
-        RequestError: there are no such nodes, one has no memory, or this process may not take it.
+        RequestError: a node does not exist or has no memory, or this process may not use it.
     """
     policy, _, named = words.partition(":")
     if policy == NODE:
@@ -212,7 +212,7 @@ def _list(text: str | None) -> list[int]:
 
 
 def _listed(tree: Tree) -> list[int]:
-    """Of a host that does not say which are online, as in a container that hides /sys: at least
+    """For a host that does not list its online CPUs, as in a container that hides /sys: at least
     those that this process may use."""
     names = tree.names(_CPUS)
     seen = [int(name[3:]) for name in names if re.fullmatch("cpu[0-9]+", name)]

@@ -1,9 +1,9 @@
-"""Control groups of our own, with a quota of CPU time: in the older hierarchy (v1, its controller
-`cpu`) below the group that this process is in, in the unified one (v2) below the nearest group
-above it whose children may have quotas.
+"""contend's own control groups, with a quota of CPU time. In the older hierarchy (v1, its
+controller `cpu`) they are below the group that this process is in. In the unified one (v2) they are
+below the nearest ancestor group whose children may have quotas.
 
-A group is a folder that its maker removes. One whose maker was killed is removed by the next that
-makes one, or by `contend restore`: its name has the maker's pid.
+A group is a folder that its maker removes. If the maker was killed, the next process that makes a
+group removes it, or `contend restore` does: its name contains the maker's pid.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from contend.host.tree import Tree
 from contend.placement.model import Placement
 
 PERIOD_US = 5_000
-"""Of a quota. The kernel's usual 100 ms would hold a server back for longer than a slice lasts, and
-a statement for longer than any of its own work takes; it takes periods from 1 ms on."""
+"""Period of a quota. The kernel's default of 100 ms would stop a server for longer than a slice
+lasts, and than the work of any statement; the kernel accepts 1 ms or more."""
 
 QUOTA_MIN_US = 1_000
 
@@ -36,7 +36,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A control group of ours.
+    """A control group made by contend.
 
     Args:
         path: its folder.
@@ -52,13 +52,13 @@ class Group:
 
     @property
     def join(self) -> str:
-        """The file that a pid is written to."""
+        """The file to write a pid to."""
         return str(self.path / "cgroup.procs")
 
     def set_quota(self, cpus: float) -> str:
-        """Let all in it together have so many CPUs; what the kernel made of it, in words."""
-        # Longer if its quota would be less than the kernel takes; in whole milliseconds, of which
-        # a share of three digits is a whole number.
+        """Limit the group to this number of CPUs in total; return the kernel's value as text."""
+        # Longer if the quota would be less than the kernel accepts; in whole milliseconds, of which
+        # a share with three digits is a whole number.
         period = max(PERIOD_US, 1000 * math.ceil(QUOTA_MIN_US / cpus / 1000))
         quota = round(cpus * period)
         if self.unified:
@@ -69,7 +69,7 @@ class Group:
         return self.quota()
 
     def quota(self) -> str:
-        """CPUs that it may have, as the kernel says it."""
+        """Its quota in CPUs, as read from the kernel."""
         if self.unified:
             words = _read(self.path / "cpu.max").split() or ["max"]
         else:
@@ -78,15 +78,15 @@ class Group:
         return f"{int(words[0]) / int(words[1]):g}" if words[0].isdigit() else "none"
 
     def allow_real_time(self, share: float) -> None:
-        """Let those in it be real-time for this share of the time of each CPU, but no longer than
-        those of its parent: a new group may not at all, and a quota does not hold them back."""
+        """Allow its processes this share of each CPU's time as real time, limited by the parent's
+        share: a new group has none, and a quota does not limit real time."""
         theirs, ours = self.path.parent / _RT_RUNTIME, self.path / _RT_RUNTIME
         period_us = int((self.path / _RT_PERIOD).read_text())
         ours.write_text(str(min(int(theirs.read_text()), round(share * period_us))))
 
     def remove(self) -> None:
-        """It goes when the last of its processes has, and a killed one takes a moment; what stays
-        is for `remove_left_over`."""
+        """Possible once its last process is gone, which takes a moment after a kill;
+        `remove_left_over` removes the rest."""
         limit_s = time.monotonic() + _REMOVE_S
         while True:
             try:
@@ -101,13 +101,13 @@ class Group:
 
 
 def make_group(path: str, root: Path = Path("/")) -> Group:
-    """A new group below the one that quotas can be had in.
+    """A new group, below one whose children may have quotas.
 
     Args:
         path: of the setting, for the message.
 
     Raises:
-        RequestError: no group can be made here.
+        RequestError: a group cannot be made here.
     """
     remove_left_over(root)
     parent, unified = _parent(Tree(root), path)
@@ -121,10 +121,10 @@ def make_group(path: str, root: Path = Path("/")) -> Group:
 
 @contextlib.contextmanager
 def grouped(placement: Placement) -> Iterator[Placement]:
-    """The placement with a group of its own for as long as the process lives, if it has a quota.
+    """The placement with its own group for the life of the process, if it has a quota.
 
     Raises:
-        RequestError: no group can be made, or the kernel does not take the quota.
+        RequestError: a group cannot be made, or the kernel refuses the quota.
     """
     if placement.cpu_quota is None:
         yield placement
@@ -144,7 +144,7 @@ def grouped(placement: Placement) -> Iterator[Placement]:
 
 @contextlib.contextmanager
 def lifted(pids: Iterable[int], root: Path = Path("/")) -> Iterator[None]:
-    """No quota of ours holds these processes back in it."""
+    """In this context, contend's quotas do not limit these processes."""
     with contextlib.ExitStack() as stack:
         for pid in pids:
             group = _group_of(pid, Tree(root))
@@ -157,13 +157,13 @@ def lifted(pids: Iterable[int], root: Path = Path("/")) -> Iterator[None]:
 
 
 def _write_if_there(file: Path, text: str) -> None:
-    """A group is gone with the last process in it."""
+    """A group disappears with its last process."""
     with contextlib.suppress(FileNotFoundError):
         file.write_text(text)
 
 
 def remove_left_over(root: Path = Path("/")) -> list[Path]:
-    """Remove the groups of contend whose maker is no more; which they were."""
+    """Remove contend's groups whose maker is gone; return those that were removed."""
     removed = []
     base = root / _ROOT
     mounts = (base / name for name in ("cpu", "cpu,cpuacct"))
@@ -172,7 +172,7 @@ def remove_left_over(root: Path = Path("/")) -> list[Path]:
         pid = path.name.removeprefix(_PREFIX).partition("-")[0]
         if not pid.isdigit() or (root / "proc" / pid).exists():
             continue
-        # What still runs in it keeps it.
+        # A process that still runs in it keeps it.
         with contextlib.suppress(OSError):
             path.rmdir()
             removed.append(path)
@@ -180,14 +180,14 @@ def remove_left_over(root: Path = Path("/")) -> list[Path]:
 
 
 def quota_of(pid: int, root: Path = Path("/")) -> str | None:
-    """CPUs that the group of a process may have, in words; None if it shows no group."""
+    """CPU quota of a process's group, as text; None if no group is visible."""
     group = _group_of(pid, Tree(root))
     return None if group is None else group.quota()
 
 
 def throttled_s(pid: int, root: Path = Path("/")) -> float | None:
-    """How long the quota of its group has held a process back so far; None if its group is not
-    ours, or does not say."""
+    """Seconds for which its group's quota has throttled a process so far; None if the group is not
+    contend's, or does not report it."""
     group = _group_of(pid, Tree(root))
     if group is None or not group.is_ours:
         return None
@@ -207,8 +207,8 @@ def _group_of(pid: int, tree: Tree) -> Group | None:
 
 
 def real_time_file(root: Path = Path("/")) -> Path | None:
-    """The file that says how much real time the group of this process may have; None if it needs
-    no leave of its group."""
+    """The file with the real-time limit of this process's group; None if its group does not limit
+    it."""
     tree = Tree(root)
     if (own := _own_v1(tree)) is None:
         return None

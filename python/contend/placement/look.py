@@ -1,8 +1,8 @@
-"""How a process and its threads are placed, as the kernel says it; where that differs from what was
-asked; and placing single threads of a server that runs, by what they do for it.
+"""Reads from the kernel how a process and its threads are placed, and where that differs from the
+request. Also places single threads of a running server by their role.
 
-A new thread begins as the one that made it. The server's first thread takes connections and makes
-their threads, so it is placed as they are.
+A new thread inherits the placement of its creator. The server's first thread accepts connections
+and creates their threads, so it is placed like them.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ ROLES = {
     ),
     "purge": ("srv_purge_thread", "srv_worker_thread", "clone_gtid_thread"),
 }
-"""Last parts of the names that performance_schema.threads has, of MariaDB and MySQL."""
+"""Last parts of the thread names in performance_schema.threads, in MariaDB and MySQL."""
 
 
 def seen(pid: int) -> dict[str, str]:
-    """How it is placed, by the names of `Placement.words`. What differs among its threads has all
-    its values, with the number of threads of each: `other (30), fifo 10 (2)`."""
+    """Its placement, with the names of `Placement.words`. A property that differs among threads has
+    all values, with the number of threads of each: `other (30), fifo 10 (2)`."""
     tree = Tree(Path("/"))
     found: dict[str, list[str]] = {}
     for thread in (int(name) for name in tree.names(f"proc/{pid}/task") if name.isdigit()):
-        # One that has ended meanwhile says no more.
+        # A thread that has ended meanwhile is left out.
         with contextlib.suppress(ProcessLookupError):
             for name, value in of_thread(thread).items():
                 found.setdefault(name, []).append(value)
     said = {name: _together(values) for name, values in found.items()}
-    # `bind:0` of the first mapping that has no policy of its own.
+    # `bind:0` of the first mapping that does not have its own policy.
     if maps := tree.text(f"proc/{pid}/numa_maps"):
         said["memory"] = maps.split()[1].replace("=static", "").replace("prefer:", "preferred:")
     if (quota := quota_of(pid)) is not None:
@@ -70,7 +70,7 @@ def seen(pid: int) -> dict[str, str]:
 
 
 def of_thread(thread: int) -> dict[str, str]:
-    """What is each thread's own; raises ProcessLookupError if it has ended."""
+    """The properties of a single thread; raises ProcessLookupError if it has ended."""
     number = os.sched_getscheduler(thread) & ~_RESET_ON_FORK
     priority = os.sched_getparam(thread).sched_priority
     return {
@@ -90,12 +90,12 @@ def _io(thread: int) -> str:
 
 
 def differences(asked: Placement, got: dict[str, str], who: str) -> Iterator[str]:
-    """What the kernel made otherwise than it was asked, in words; what it does not show is none."""
+    """Differences between request and kernel, as text; hidden properties are skipped."""
     for name, wanted in asked.words():
         has = got.get(name)
         if has is None or has == wanted:
             continue
-        # Both leave memory to the kernel; without an I/O class of its own it has one by its nice.
+        # Both leave memory to the kernel; without an I/O class, a process gets one from its nice.
         is_same = name == "memory" and {wanted, has} <= {"default", "local"}
         if not is_same and not (wanted == "none" and has.startswith("best-effort")):
             yield f"{who}: {name} {wanted} was asked for, and it has {has}"
@@ -109,7 +109,7 @@ def _together(values: list[str]) -> str:
 
 
 def by_role(threads: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
-    """Thread ids of the kernel by role, of names (`thread/sql/one_connection`) with their ids."""
+    """Kernel thread ids by role, from names (`thread/sql/one_connection`) and ids."""
     found: dict[str, list[int]] = {}
     for name, thread in threads:
         last = name.rpartition("/")[2]
@@ -121,10 +121,10 @@ def by_role(threads: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
 def place_threads(
     threads: Mapping[str, list[int]], asked: Mapping[str, Placement]
 ) -> dict[str, dict[str, str]]:
-    """Place threads by role; how they are placed then, by role.
+    """Place threads by role; return their resulting placement by role.
 
     Raises:
-        WorkError: the server has no thread of a role, or the kernel refuses what is asked.
+        WorkError: the server has no thread of a role, or the kernel refuses the request.
     """
     done: dict[str, dict[str, str]] = {}
     for role, placement in asked.items():
@@ -136,7 +136,7 @@ def place_threads(
             )
         alive: dict[str, str] = {}
         for thread in threads[role]:
-            # A connection that has gone takes its thread with it.
+            # A closed connection ends its thread.
             with contextlib.suppress(ProcessLookupError):
                 _place(thread, placement, role)
                 alive = of_thread(thread)

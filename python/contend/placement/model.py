@@ -1,5 +1,5 @@
-"""Where a process runs and how it is scheduled, resolved to numbers: what is done to it before it
-becomes its program."""
+"""Where a process runs and how it is scheduled, resolved to numbers: the settings that are applied
+to it before it executes its program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLASSES = ("other", "batch", "idle", "fifo", "rr")
 REAL_TIME = ("fifo", "rr")
 
 IO_CLASSES = ("none", "realtime", "best-effort", "idle")
-"""As `ionice` calls them."""
+"""The names used by `ionice`."""
 
 PROGRAM = Path(__file__).with_name("become.py")
 
@@ -24,19 +24,19 @@ NICEST = 19
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What is asked of one process; None leaves it as it is.
+    """The placement requested for one process; None leaves a property unchanged.
 
     Args:
-        cpus: on which it may run.
-        memory, nodes: its memory policy, of `become.MEMORY`, and the nodes that it is about.
-        scheduler, priority: its class, of `CLASSES`; from 1 on if it is a real-time one.
-        nice: among those of its own session, and its session among the others (autogroup).
-        io_class, io_level: as ionice has them.
-        transparent_huge: False if the kernel is to give it no transparent huge pages.
-        open_files: how many it may have open.
-        cpu_quota: CPUs that it may have, all of its threads together. It takes a group.
-        groups: files that its pid is written to: it belongs to these control groups then.
-        lock_memory: it may lock as much memory as it likes.
+        cpus: CPUs that it may run on.
+        memory, nodes: its memory policy, from `become.MEMORY`, and the policy's nodes.
+        scheduler, priority: its class, from `CLASSES`; 1 or more if it is a real-time class.
+        nice: within its own session, and of its session among the others (autogroup).
+        io_class, io_level: as in ionice.
+        transparent_huge: False to have the kernel give it no transparent huge pages.
+        open_files: maximum number of open files.
+        cpu_quota: CPUs for all of its threads together. It needs a group.
+        groups: files that its pid is written to, to put it into these control groups.
+        lock_memory: it may lock any amount of memory.
     """
 
     cpus: tuple[int, ...] | None = None
@@ -62,19 +62,19 @@ class Placement:
 
     @property
     def session_nice(self) -> int | None:
-        """Of its whole session: the class idle means nothing to another session, so the session
-        gets the least there is."""
+        """Nice of its whole session: the class idle has no effect across sessions, so the session
+        gets the lowest priority."""
         return NICEST if self.scheduler == "idle" else self.nice
 
     def prefix(self) -> tuple[str, ...]:
-        """The command line that the program's own stands behind; none if nothing is asked."""
+        """The command line that goes before the program's own; empty if nothing is requested."""
         if not self:
             return ()
         asked = {**asdict(self), "session_nice": self.session_nice}
         return (sys.executable, "-I", "-S", str(PROGRAM), json.dumps(asked))
 
     def words(self) -> Iterator[tuple[str, str]]:
-        """What is asked, by name, as `look.seen` says what was got."""
+        """The requested properties by name, in the form in which `look.seen` reports them."""
         if self.cpus is not None:
             yield "cpus", as_list(self.cpus)
         if self.memory is not None:
@@ -108,7 +108,7 @@ def io_words(io_class: str, level: int) -> str:
 
 
 def as_list(numbers: tuple[int, ...]) -> str:
-    """`0-3,8` as the kernel writes it."""
+    """`0-3,8`, the kernel's notation."""
     parts: list[list[int]] = []
     for number in sorted(set(numbers)):
         if parts and number == parts[-1][-1] + 1:
@@ -120,7 +120,7 @@ def as_list(numbers: tuple[int, ...]) -> str:
 
 @dataclass(slots=True)
 class Placed:
-    """A process that is to be placed, and how it was, as `look.seen` says it."""
+    """A process to be placed, and its actual placement, as reported by `look.seen`."""
 
     placement: Placement
     seen: dict[str, str] = field(default_factory=dict)

@@ -1,8 +1,8 @@
-"""A neighbour of ours: `spin.py SHARE PERIOD_MS arithmetic|memory [PARENT_PID]` keeps its CPU busy
-for that share of each period, and sleeps for the rest of it, until it is killed.
+"""contend's own neighbour: `spin.py SHARE PERIOD_MS arithmetic|memory [PARENT_PID]` keeps its CPU
+busy for that share of each period, and sleeps for the rest, until it is killed.
 
-By the CPU time that it got, and not by the clock, in `arithmetic`'s and `memory`'s loops alike: who
-has to share his CPU is not busy for longer. It prints nothing.
+It counts the CPU time that it got, not the clock, for both `arithmetic` and `memory`: a neighbour
+that must share its CPU is not busy for longer. It prints nothing.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from collections.abc import Callable
 
 PR_SET_PDEATHSIG = 1
 STEPS = 2_000
-"""Of a piece of arithmetic: about 0.1 ms."""
+"""Loop steps per piece of arithmetic: about 0.1 ms."""
 
 MEMORY_BYTES = 32 << 20
-"""More than the caches that CPUs share on most hosts."""
+"""Exceeds the shared CPU caches of most hosts."""
 
 PIECE_BYTES = 256 << 10
 

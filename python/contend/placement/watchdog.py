@@ -1,10 +1,10 @@
-"""Ends a real-time process if the lab gives no sign for too long: `watchdog.py PID SECONDS`, with
-the signs on its standard input, a byte each.
+"""Ends a real-time process if the lab sends no sign of life for too long: `watchdog.py PID
+SECONDS`. A sign is one byte on its standard input.
 
-A real-time server that goes wild keeps everything else from its CPUs, and on a host with too few
-others the lab could not even stop it. So this is a process of its own, of the highest real-time
-priority if it may, on any CPU, with its memory locked. That its input is closed is the lab's end,
-and so the server's.
+A runaway real-time server keeps everything else from its CPUs; on a host with too few other CPUs
+the lab could not even stop it. So the watchdog is a separate process with its memory locked, on any
+CPU, and of the highest real-time priority if permitted. A closed input means that the lab has
+ended, so it ends the server too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
         os.sched_setscheduler(
             0, os.SCHED_FIFO, os.sched_param(os.sched_get_priority_max(os.SCHED_FIFO))
         )
-    # A number that another process has got since is another start.
+    # A different start time means that a new process has this pid.
     born = _born(pid)
     while True:
         ready, _, _ = select.select([0], [], [], patience_s)
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
         if _born(pid) != born or born is None:
             return 0
         with contextlib.suppress(ProcessLookupError):
-            # With whatever started it, or was started by it.
+            # Together with its process group: its wrapper and its children.
             os.killpg(os.getpgid(pid), signal.SIGKILL)
         sys.stderr.write(_why(closed=bool(ready), patience_s=patience_s))
         return ENDED

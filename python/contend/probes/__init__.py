@@ -1,7 +1,7 @@
-"""What is looked at around a run: counters before and after it, and what they warn of.
+"""Observations around a run: counters before and after it, and the warnings they give.
 
 counters   a probe is two functions and one entry of `PROBES`
-watches    what is looked at while a run lasts
+watches    observations during a run
 checks     a check is one function and one entry of `CHECKS`
 """
 

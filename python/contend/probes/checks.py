@@ -1,14 +1,15 @@
-"""What a run's own figures warn of: a cell that is not what it seems is marked, never dropped.
+"""Warnings that follow from a run's own figures: a doubtful cell is marked, never dropped.
 
-Each check sees the outcome of the run and what the probes saw, and answers with its warnings.
+Each check gets the outcome of the run and the data of the probes, and returns its warnings.
 
-Whether the client was at its limit shows in three signs, any of which marks a run (the server
-could have answered more than it was asked):
+Three signs show that the client was at its limit, each of which marks a run (the server could have
+answered more):
 
 - its busiest thread computed over 85 % of the time;
-- it asked over half of what it reaches against a server without work, over as many connections;
-- the same, with its ceiling lowered if a query cost it over 10 % more CPU than there: what comes
-  on top lengthens its time for each query by just that much.
+- it sent over half of the rate that it reaches against a server without work, over the same number
+  of connections;
+- the same, with its ceiling lowered if a query cost it over 10 % more CPU than there: the
+  additional CPU time lengthens each query by the same amount.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from contend.probed import CalibrationRecord, CeilingRecord, Probes, RunWarning
 from contend.spec import is_file
 
 CEILING_SHARE_MAX = 0.5
-"""Below half of its ceiling the client does not limit what the server reaches."""
+"""Below half of its ceiling the client does not limit the server's rate."""
 
 CPU_TOLERANCE = 0.1
-"""A query may cost the client this share more CPU than in the calibration before it counts."""
+"""Extra CPU per query, relative to the calibration, that is tolerated."""
 
 
 def against_ceiling(ceiling: CeilingRecord, done: Done) -> CalibrationRecord:
-    """The ceiling as a run's record keeps it, with how near the run came to it."""
+    """The ceiling in the form of a run's record, with the run's share of it."""
     queries = float(done["queries"])
     cpu_us = float(done["client"]["cpu_us"]) / queries if queries else 0.0
     usual_us = float(ceiling["cpu_us_per_query"])
@@ -41,9 +42,9 @@ def against_ceiling(ceiling: CeilingRecord, done: Done) -> CalibrationRecord:
 
 
 def why_client_limited(done: Done, probes: Probes) -> str | None:
-    """Why a run is client-limited, in words; None if it is not.
+    """Why a run is client-limited, as text; None if it is not.
 
-    `probes` has what `against_ceiling` gave as its `calibration`, if the host is calibrated.
+    `probes` contains the result of `against_ceiling` as `calibration`, if the host is calibrated.
     """
     reasons = []
     for host in done.get("hosts", ()):
@@ -74,22 +75,22 @@ def _too_near(ceiling: CalibrationRecord, qps: float) -> str:
 
 
 MISSES_PER_QUERY_MAX = 0.01
-"""A cache that was meant to be warm misses less than once in a hundred queries,"""
+"""A cache that was meant to be warm misses less than once per hundred queries,"""
 
 MISSES_PER_REQUEST_MAX = 0.001
-"""or in a thousand requests for a page: one call of a procedure may make hundreds of those."""
+"""or per thousand page requests: one call of a procedure may make hundreds of those."""
 
 READ_BYTES_PER_QUERY_MAX = 16.0
-"""Storage reads per query that a data file in the page cache stays below."""
+"""Maximum storage reads per query if the data file is in the page cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What was prepared before the run.
+    """The preparations before the run.
 
     Args:
-        cache_counter: the status counter of reads that missed the cache; None if the cache
-            was not meant to be warm.
+        cache_counter: the status counter of reads that missed the cache; None if the cache was not
+            meant to be warm.
         files_cached: the table's files are in the page cache.
     """
 
@@ -98,10 +99,10 @@ class Expected:
 
 
 DRIFT_MAX = 0.05
-"""Rows that may have changed, over all rows: with more, tables are not what they were."""
+"""Share of all rows that may change; with more, the tables count as changed."""
 
 LINE_LATE_US_MAX = 20.0
-"""A delay line that has a CPU when it needs one is not later than this at the median."""
+"""The median lateness of a delay line that gets a CPU when it needs one is below this."""
 
 Marks = Iterator[RunWarning]
 Check = Callable[[Done, Probes, Expected], Marks]
@@ -113,8 +114,8 @@ def client_limited(done: Done, probes: Probes, _expected: Expected) -> Marks:
 
 
 CLOCKS_APART_US_MAX = 1000.0
-"""By how much the steady clocks of two hosts may drift apart in a run; a millisecond is more than
-any clock that is looked after."""
+"""Tolerated drift between the steady clocks of two hosts in a run; maintained clocks drift by less
+than a millisecond."""
 
 
 def hosts_lost(done: Done, _probes: Probes, _expected: Expected) -> Marks:
@@ -156,7 +157,7 @@ def ended_early(done: Done, _probes: Probes, _expected: Expected) -> Marks:
 
 
 def overloaded(done: Done, _probes: Probes, _expected: Expected) -> Marks:
-    """Of an open loop whose rate the server did not keep."""
+    """For an open loop whose rate the server did not keep."""
     queue = done.get("open")
     if queue and queue["overloaded"]:
         yield _mark(
@@ -197,7 +198,7 @@ def files_not_cached(done: Done, _probes: Probes, expected: Expected) -> Marks:
 
 
 def data_drifts(_done: Done, probes: Probes, _expected: Expected) -> Marks:
-    """Of a script that made its tables itself: nobody else knows what it does to them."""
+    """For a script that made its tables itself: only the script knows how it changes them."""
     dataset = probes.get("dataset", {})
     rows = dataset.get("rows", 0)
     changed = _rows_changed(probes.get("status", {}))
@@ -212,7 +213,7 @@ def data_drifts(_done: Done, probes: Probes, _expected: Expected) -> Marks:
 
 def _rows_changed(status: Mapping[str, int]) -> int:
     """Rows that were inserted, updated or deleted."""
-    # Where nobody counts rows of temporary tables apart, the handlers' counters include them.
+    # Without a separate counter, the handlers' counters include rows of temporary tables.
     names = (
         ("Handler_write", "Handler_update", "Handler_delete")
         if "Handler_tmp_write" in status
@@ -260,7 +261,7 @@ CHECKS: tuple[Check, ...] = (
 
 
 def warnings_of(done: Done, probes: Probes, expected: Expected) -> list[RunWarning]:
-    """Everything that the checks have to say about a run."""
+    """The warnings of all checks about a run."""
     return [warning for check in CHECKS for warning in check(done, probes, expected)]
 
 

@@ -1,5 +1,5 @@
-"""The probes: look before a run, look after it, keep the difference. A probe is two functions and
-one entry of `PROBES`."""
+"""The probes: read counters before and after a run, keep the difference. A probe is two functions
+and one entry of `PROBES`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Counters = dict[str, int]
 
 @dataclass(frozen=True, slots=True)
 class ObservedMember:
-    """One of several servers that are a level.
+    """One of several servers that form a level.
 
     Args:
         pid: of its process; None if it cannot be seen.
-        throttled_s: asks how long its CPU quota has held it back; None without a quota.
+        throttled_s: returns for how long its CPU quota has throttled it; None without a quota.
     """
 
     name: str
@@ -37,17 +37,17 @@ class ObservedMember:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What a probe may look at.
+    """The objects that a probe may read.
 
     Args:
         pid: the server's process; None if it does not run on this host.
         others: other servers of the experiment that are loaded at the same time.
-        line: asks the delay line before the server what passed since it was last asked.
-        member_line: asks those between the servers that are the level, likewise.
-        locks: asks a private server what it counted since it started that no statement shows.
-        throttled_s: asks how long the CPU quota of a private server has held it back so far; None
-            without a quota.
-        members: the servers that are the level, if it is several.
+        line: returns the traffic of the delay line before the server since the last call.
+        member_line: likewise for the lines between the servers that form the level.
+        locks: returns a private server's counters since its start that no statement shows.
+        throttled_s: returns for how long the CPU quota of a private server has throttled it so far;
+            None without a quota.
+        members: the servers that form the level, if there are several.
     """
 
     connection: Connection[Any]
@@ -62,11 +62,11 @@ class Observed:
 
 
 class Probe(NamedTuple):
-    """One thing that is looked at.
+    """One kind of observation.
 
-    name: where its result stands in the record's `probes`.
+    name: key of its result in the record's `probes`.
     look: the counters now; None if this server does not have them.
-    change: what happened between two looks, as JSON.
+    change: the difference between two looks, as JSON.
     """
 
     name: str
@@ -87,11 +87,11 @@ TOLD_EVEN_AT_REST = frozenset(
         "Questions",
     }
 )
-"""Counters whose 0 is an answer: a cache that missed nothing was warm."""
+"""Counters whose 0 is informative: a cache without misses was warm."""
 
 
 def _status(connection: Connection[Any]) -> Counters:
-    """SHOW GLOBAL STATUS, as far as it is whole numbers."""
+    """The whole numbers in SHOW GLOBAL STATUS."""
     rows = fetch(connection, "SHOW GLOBAL STATUS")
     return {name: int(value) for name, value in rows if value.removeprefix("-").isdecimal()}
 
@@ -101,7 +101,7 @@ def look_at_status(observed: Observed) -> Counters:
 
 
 def status_change(before: Counters, after: Counters) -> Counters:
-    """By how much each counter rose; a few are kept even if they did not."""
+    """The increase of each counter; a few are kept even without an increase."""
     return {
         name: value - before.get(name, 0)
         for name, value in after.items()
@@ -110,7 +110,7 @@ def status_change(before: Counters, after: Counters) -> Counters:
 
 
 def look_at_gauges(observed: Observed) -> Counters:
-    """What gauges (connections open, pages free) say; what one rose by would say nothing."""
+    """Values of gauges (connections open, pages free); their increase would be meaningless."""
     return {n: value for n, value in _status(observed.connection).items() if n in GAUGES}
 
 
@@ -118,17 +118,17 @@ MAY_NOT_LOOK = 1227
 """A server's code for a login without the PROCESS privilege."""
 
 _COPIES = ("status_counter", "value")
-"""Types of INNODB_METRICS that SHOW GLOBAL STATUS has too: its counters and its gauges."""
+"""Types of INNODB_METRICS that are also in SHOW GLOBAL STATUS: counters and gauges."""
 
 _MISTYPED = {"lock_deadlocks": True, "lock_timeouts": True} | dict.fromkeys(
     ("os_pending_reads", "os_pending_writes"), False
 )
-"""Those that count, and those that do not, whatever their type says (MariaDB 10.11 and 11.8)."""
+"""Counters (True) and gauges (False) whose type is wrong (MariaDB 10.11 and 11.8)."""
 
 
 def look_at_innodb(observed: Observed) -> Counters | None:
-    """information_schema.INNODB_METRICS: counters that are switched on and are not in SHOW GLOBAL
-    STATUS; `innodb_monitor_enable` switches on more of them."""
+    """information_schema.INNODB_METRICS: counters that are enabled and are not in SHOW GLOBAL
+    STATUS; `innodb_monitor_enable` enables more of them."""
     if not (on := KINDS[observed.kind].metrics_on):
         return None
     statement = f"SELECT NAME, TYPE, `COUNT` FROM information_schema.INNODB_METRICS WHERE {on}"
@@ -144,13 +144,13 @@ def look_at_innodb(observed: Observed) -> Counters | None:
 
 
 def innodb_change(before: Counters, after: Counters) -> Counters:
-    """One that was switched on meanwhile has no beginning."""
+    """A counter enabled meanwhile has no initial value."""
     return {name: value - before[name] for name, value in after.items() if name in before}
 
 
 COUNTERS = ("read_requests", "reads", "write_requests", "writes")
 COLUMNS = ", ".join(f"`{counter}`" for counter in COUNTERS)
-"""Quoted, because `reads` is a word of SQL."""
+"""Quoted, because `reads` is an SQL keyword."""
 
 Visits = dict[tuple[str, int | None], tuple[int, ...]]
 
@@ -171,8 +171,7 @@ def look_at_key_caches(observed: Observed) -> Visits | None:
         (str(name), None if segment is None else int(segment)): tuple(map(int, counters))
         for name, segment, *counters in rows
     }
-    # A segmented cache has a row for each segment and one for all together, which says nothing
-    # that its parts do not.
+    # A segmented cache has a row for each segment and one for the total, which is redundant.
     parted = {name for name, segment in visits if segment is not None}
     return {at: one for at, one in visits.items() if at[1] is not None or at[0] not in parted}
 
@@ -189,8 +188,8 @@ def key_caches_change(before: Visits, after: Visits) -> list[probed.Segment]:
 
 @dataclass(frozen=True, slots=True)
 class HostLook:
-    """Counters of the host, and CPU seconds of the experiment's own processes, if all of them can
-    be seen: the servers, the lab, and what the lab started (load generators, delay lines)."""
+    """Counters of the host, and CPU seconds of the experiment's own processes, if all are visible:
+    the servers, the lab, and the processes that the lab started (load generators, delay lines)."""
 
     pressure: host.Pressure
     own_cpu_s: float | None
@@ -212,12 +211,12 @@ def host_change(before: HostLook, after: HostLook) -> probed.HostUse:
 
 
 OF_MEMBERS = ("Com_", "Questions", "Bytes_", "Innodb_row_lock", "Innodb_rows", "wsrep_", "Spider_")
-"""Names of counters of a member begin so: its statements, rows and bytes, and what its topology
-counts."""
+"""Prefixes of a member's counters: its statements, rows and bytes, and the counters of its
+topology."""
 
 
 def look_at_members(observed: Observed) -> list[MemberUse] | None:
-    """Each of several servers that are one level: its CPU time and its counters."""
+    """Each of several servers that form one level: its CPU time and its counters."""
     members: list[MemberUse] = [
         {
             "name": member.name,
@@ -257,7 +256,7 @@ def _grown(before: float | None, after: float | None) -> float | None:
 
 
 def locks_change(before: ModelCounters, after: ModelCounters) -> ModelCounters:
-    """What a model server counted of its locks and of its own work."""
+    """A model server's counters of its locks and of its own work."""
     then = dict(before)
     if before.get("epoch") != after.get("epoch"):
         del then["segments"]
@@ -266,11 +265,11 @@ def locks_change(before: ModelCounters, after: ModelCounters) -> ModelCounters:
 
 
 _NUMBER = "segment"
-"""Which one it is, and no count."""
+"""An identifier, not a counter."""
 
 
 def _risen(before: Any, after: Any) -> Any:
-    """The same document with differences in place of its counts, which begin at nothing."""
+    """The same document with increases instead of its counters; missing counters start at 0."""
     if isinstance(after, dict):
         was = before or {}
         return {n: one if n == _NUMBER else _risen(was.get(n), one) for n, one in after.items()}
@@ -290,7 +289,7 @@ PROBES = (
     Probe("innodb_metrics", look_at_innodb, innodb_change),
     Probe("key_caches", look_at_key_caches, key_caches_change),
     Probe("host", look_at_host, host_change),
-    # The delay lines at one place, as one: they count from look to look by themselves.
+    # All delay lines at one place, combined: they count from one look to the next.
     Probe("line", lambda observed: observed.line and observed.line(), _latest),
     Probe("member_line", lambda seen: seen.member_line and seen.member_line(), _latest),
     Probe("members", look_at_members, members_change),
@@ -300,14 +299,14 @@ PROBES = (
 
 
 def look(observed: Observed, *, begins: bool = False) -> dict[str, Any]:
-    """Every probe's counters now. Before a run (`begins`) the status is looked at last, and after
-    it first, so that what the other looks ask does not count as the run's."""
+    """Every probe's counters now. The status is read last before a run (`begins`) and first after
+    it, so that the run does not include the queries of the other probes."""
     order = reversed(PROBES) if begins else PROBES
     return {probe.name: probe.look(observed) for probe in order}
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Probes:
-    """What each probe counted between two looks, without those that this server does not have."""
+    """The differences between two looks per probe, without probes that this server lacks."""
     seen = {
         probe.name: probe.change(before[probe.name], after[probe.name])
         for probe in PROBES

@@ -1,9 +1,9 @@
-"""What is looked at again and again while a run lasts: the wait for the query cache's one lock, and
-the functions that a server is in, if the cell asks for a profiler.
+"""Repeated observations during a run: the wait for the query cache's one lock, and the server's
+active functions, if the cell requests a profiler.
 
-Each SELECT takes the lock of the query cache to look its text up, each answer to be stored takes
-it, and each write to throw answers away. The server counts hits, and no waits; but a thread that
-waits says so in the process list.
+Each SELECT takes the lock of the query cache to look up its text; each answer to be stored takes
+it; each write takes it to discard answers. The server counts hits but not waits; the process list
+shows threads that wait.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from contend.servers.errors import ConnectionLost
 from contend.servers.kinds import KINDS
 
 PERIOD_S = 0.2
-"""The look itself takes about a millisecond of the server's time among 500 connections."""
+"""One sample takes about a millisecond of the server's time at 500 connections."""
 
 WAITS = "Waiting for query cache lock"
 
-# With SQL_NO_CACHE the look does not ask for the lock itself.
+# With SQL_NO_CACHE the sample does not request the lock itself.
 _LOOK = (
     "SELECT SQL_NO_CACHE COUNT(*), SUM(STATE = %s) FROM information_schema.PROCESSLIST "
     "WHERE COMMAND IN ('Query', 'Execute') AND ID <> CONNECTION_ID()"
@@ -34,9 +34,9 @@ _LOOK = (
 
 
 class QueryCacheWatch:
-    """Looks from entering it to leaving it, if the server has a query cache that is on.
+    """Samples while its context is active, if the server has an enabled query cache.
 
-    The control connection is its own meanwhile: nobody else uses it while load is driven.
+    It has the control connection to itself: nothing else uses it while load is driven.
     """
 
     def __init__(self, observed: Observed) -> None:
@@ -58,11 +58,11 @@ class QueryCacheWatch:
 
     @property
     def is_looking(self) -> bool:
-        """Whether it still looks: the server has a query cache that is on, and is there."""
+        """Whether it still samples: the server is up and has an enabled query cache."""
         return self._thread is not None and self._thread.is_alive()
 
     def seen(self) -> Probes:
-        """For the record of the run; nothing if nothing was looked at."""
+        """For the record of the run; empty without samples."""
         return {"query_cache_waits": self._seen} if self._seen["looks"] else {}
 
     def _watch(self) -> None:
@@ -70,7 +70,7 @@ class QueryCacheWatch:
             try:
                 ((running, waiting),) = fetch(self._observed.connection, _LOOK, (WAITS,))
             except (ConnectionLost, OSError, pymysql.err.MySQLError):
-                return  # That the server died, others tell.
+                return  # Other code reports that the server died.
             self._seen["looks"] += 1
             self._seen["running"] += int(running or 0)
             self._seen["waiting"] += int(waiting or 0)
@@ -90,12 +90,12 @@ _SHARED = "the levels had one server, whose samples are of all of them"
 
 
 class ProfileWatch:
-    """Samples the server from entering it to leaving it. That it could not be done is part of what
-    it saw, and the run counts all the same.
+    """Profiles the server while its context is active. If it cannot, its result says so, and the
+    run still counts.
 
     Args:
-        hz: samples a second of CPU time; 0: none.
-        shared: the server is that of other levels too.
+        hz: samples per second of CPU time; 0: none.
+        shared: other levels use this server too.
     """
 
     def __init__(self, observed: Observed, hz: int, *, shared: bool = False) -> None:
@@ -129,7 +129,7 @@ class ProfileWatch:
         self._profiler = None
 
     def seen(self) -> Probes:
-        """For the record of the run; nothing if nothing was asked for."""
+        """For the record of the run; empty if no profiler was requested."""
         if not self._hz:
             return {}
         stacks = self._profiler.stacks if self._profiler is not None else {}

@@ -1,4 +1,4 @@
-"""Settings: what can vary, each declared once, in one file. `SETTINGS` has all of them."""
+"""Settings: everything that can vary, each declared once in one file. `SETTINGS` has all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from contend.settings.profiler import PROFILER_HZ
 from contend.settings.treatments import TREATMENT, TREATMENTS
 
 SETTINGS: list[Setting] = [
-    # Laid over all others before anything is applied.
+    # Overrides all other settings before they are applied.
     TREATMENTS,
     TREATMENT,
     server.KIND,
@@ -38,7 +38,7 @@ SETTINGS: list[Setting] = [
     topology.MEMBER_ROUND_TRIP,
     topology.MEMBERS,
     server.ROUND_TRIP,
-    # After what says its environment and options, to which they add.
+    # After the settings for environment and options, to which these add.
     *PLACE,
     *HOST,
     *workload.DATA,
@@ -46,7 +46,7 @@ SETTINGS: list[Setting] = [
     workload.SETTING,
     before_run.CHECK,
     before_run.LOCK_FILES,
-    # After whatever disturbs the caches.
+    # After all settings that disturb the caches.
     before_run.WARM,
     before_run.BEFORE_RUN,
     PROFILER_HZ,
@@ -59,7 +59,7 @@ SETTINGS: list[Setting] = [
 
 
 def launch_of(cell: Values) -> Launch:
-    """How the servers and the client of a cell are started, and what they find on the host."""
+    """How the servers and the client of a cell are started, and the state of the host."""
     launch = Launch()
     for setting in SETTINGS:
         setting.launch(cell, launch)

@@ -1,5 +1,5 @@
-"""What is done before a run begins: the tables are looked at, their files are locked in memory, the
-caches are filled or emptied, statements are sent to the server."""
+"""The steps before a run begins: check the tables, lock their files in memory, fill or empty the
+caches, send statements to the server."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ COLD_STARTS = {
     "list-100": "its list of all pages",
     "primary": "what a server held that was asked for other rows by the same kind of queries",
 }
-"""Levels for which the server is restarted and nothing of its files is in the page cache; what is
-in its buffer pool then."""
+"""Levels for which the server is restarted without its files in the page cache; the value describes
+the content of its buffer pool."""
 
 LISTS = ("list-25", "list-100", "primary")
 
 _NO_DUMP = {"innodb_buffer_pool_dump_at_shutdown": 0, "innodb_buffer_pool_load_at_startup": 0}
-"""Without these a server reads back at its start what was in its buffer pool when it stopped."""
+"""Otherwise a server reloads at its start the pages of its buffer pool when it stopped."""
 
 
 @dataclass(frozen=True)
 class Warm(Setting):
-    """Applied before each run: a run warms what it reads."""
+    """Applied before each run: a run warms the data that it reads."""
 
     def between(self, before: Values, after: Values) -> Need:
         del before
@@ -116,7 +116,7 @@ WARM = Warm(
 
 @dataclass(frozen=True)
 class BeforeRun(Setting):
-    """Applied before each run, after the caches were filled; nothing is undone."""
+    """Applied before each run, after filling the caches; nothing is undone."""
 
     def check(self, cell: Values) -> None:
         if any(not statement.strip() for statement in cell[self.path]):
@@ -155,7 +155,7 @@ NEVER = "never"
 
 @dataclass(frozen=True)
 class Check(Setting):
-    """Applied before the caches are warmed, which it disturbs."""
+    """Applied before warming the caches, which it disturbs."""
 
     def apply(self, target: Target, cell: Values) -> None:
         target.see_conditions(cell[self.path])
@@ -177,7 +177,7 @@ CHECK = Check(
 
 @dataclass(frozen=True)
 class LockFiles(Setting):
-    """Locked before the caches are filled, which then reads nothing a second time."""
+    """Applied before filling the caches, which then does not read the files again."""
 
     def check(self, cell: Values) -> None:
         if cell[self.path] and cell[WARM.path] in COLD_STARTS:

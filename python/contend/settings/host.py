@@ -1,5 +1,5 @@
-"""The state of the host as settings: files of the kernel that are written before a cell is
-measured, and put back in the end whatever happens. Nothing is touched without --touch-host.
+"""The state of the host as settings: kernel files that are written before a cell is measured, and
+always restored at the end. Nothing is changed without --touch-host.
 
 All levels share the host, so it is compared by runs.
 """
@@ -22,12 +22,12 @@ _CPU = "sys/devices/system/cpu"
 _EACH_CPU = f"{_CPU}/cpu[0-9]*"
 
 Wishes = Callable[[str, Any], list[HostWish]]
-"""What a value comes to, of the setting at a path."""
+"""The kernel files for a setting's path and value."""
 
 
 @dataclass(frozen=True)
 class HostFile(Setting):
-    """Files of the kernel say its value."""
+    """Its value is written to files of the kernel."""
 
     wishes: Wishes = lambda _path, _value: []
 
@@ -42,7 +42,7 @@ class HostFile(Setting):
 
 @dataclass(frozen=True)
 class PageCache(Setting):
-    """Nothing is undone: what is dropped is read again."""
+    """Nothing is undone: dropped pages are read again."""
 
     def launch(self, cell: Values, launch: Launch) -> None:
         launch.drop_page_cache = cell[self.path] == "dropped"
@@ -51,7 +51,7 @@ class PageCache(Setting):
 def _row(
     name: str, kind: ValueKind, means: str, wishes: Wishes | str, need: Need = Need.NOTHING
 ) -> HostFile:
-    """A key, what it may be, what it means, and the files that say it, or what a value comes to."""
+    """A key, its valid values, its meaning, and its kernel files or a function for them."""
 
     def plain(path: str, value: Any) -> list[HostWish]:
         return [HostWish(path, str(wishes), str(int(value) if value is True else value or 0))]
@@ -70,7 +70,7 @@ def _vm(name: str, kind: ValueKind, means: str) -> HostFile:
 
 
 def _boost(path: str, value: bool) -> list[HostWish]:
-    """Intel's driver has it the other way round. One of the two is there, if any is."""
+    """Intel's driver has the opposite value. One of the two files exists, if any."""
     return [
         HostWish(path, f"{_CPU}/cpufreq/boost", str(int(value)), optional=True),
         HostWish(path, f"{_CPU}/intel_pstate/no_turbo", str(int(not value)), optional=True),
@@ -78,8 +78,8 @@ def _boost(path: str, value: bool) -> list[HostWish]:
 
 
 def _smt(path: str, value: bool) -> list[HostWish]:
-    """A CPU that is turned off leaves the sets of the older control groups for good, and its
-    interrupts go elsewhere."""
+    """Turning a CPU off removes it from the sets of the older control groups for good, and moves
+    its interrupts to other CPUs."""
     others = ("sys/fs/cgroup/cpuset/**/cpuset.cpus", "proc/irq/[0-9]*/smp_affinity_list")
     return [HostWish(path, f"{_CPU}/smt/control", "on" if value else "off", others)]
 
@@ -94,9 +94,9 @@ def _idle(path: str, most_us: int) -> list[HostWish]:
 
 
 def _irq(path: str, value: str) -> list[HostWish]:
-    """Raises RequestError for CPUs that there are not."""
+    """Raises RequestError for CPUs that do not exist."""
     cpus = as_list(words.cpus_of(value, words.layout(), path))
-    # Those of a timer, say, or of a queue that the kernel itself places, take no value.
+    # Some interrupts take no value, such as a timer's, or a queue's that the kernel itself places.
     return [HostWish(path, "proc/irq/[0-9]*/smp_affinity_list", cpus, optional=True)]
 
 
@@ -212,7 +212,7 @@ HOST: tuple[Setting, ...] = (
 
 
 def refuse_untouched(cell: Values) -> None:
-    """Raise RequestError if the cell wants something of the host, and nobody allowed that."""
+    """Raise RequestError if the cell changes the host without permission."""
     for setting in HOST:
         if cell[setting.path] != setting.key.default:
             raise RequestError(

@@ -1,4 +1,4 @@
-"""How hard and how long: what contend-load's plan has of it, with the defaults of an experiment."""
+"""Intensity and duration: the load keys of contend-load's plan, with an experiment's defaults."""
 
 from __future__ import annotations
 
@@ -51,11 +51,10 @@ _HERE = (
         level_kind=Choice(ENGINES),
     ),
 )
-"""What an experiment says otherwise than a plan, which leaves a run's length, say, to whoever
-writes it."""
+"""Keys that differ from the plan's, which has no default for a run's length, for example."""
 
 _ELSEWHERE = frozenset({"route", "slices"})
-"""For runs that ask several servers at the same time."""
+"""For runs that query several servers at the same time."""
 
 _RATE = Key("rate", Real(0.0, 1e9), None, "events a second throughout, if there are no stages")
 
@@ -67,7 +66,7 @@ def _keys() -> tuple[Key, ...]:
 
 
 def _arrival(key: Key) -> Key:
-    """With a rate of one stage, so that a rate can be a factor."""
+    """Adds a rate with one stage, so that a rate can be a factor."""
     assert isinstance(key.kind, Tagged)
     keys = key.kind.kinds["open"]
     stages = (replace(key, required=False) for key in keys)
@@ -101,7 +100,7 @@ class ArrivalSetting(Setting):
 
 @dataclass(frozen=True)
 class ProtocolSetting(Setting):
-    """How queries are put."""
+    """The protocol of queries."""
 
     def refuse(self, cell: Values, *, own: bool) -> None:
         server = server_named(cell)
@@ -114,7 +113,7 @@ class ProtocolSetting(Setting):
 
 @dataclass(frozen=True)
 class HostsSetting(Setting):
-    """How many hosts share the load."""
+    """The number of hosts that share the load."""
 
     def check(self, cell: Values) -> None:
         hosts, connections = cell[self.path], cell["load.connections"]
@@ -141,21 +140,21 @@ LOAD_SETTINGS = tuple(
     for key in KEYS
 )
 WARMUP_IN_SLICES_S = 0.05
-"""Load on each arm before its first slice: what was just connected asks for the first time."""
+"""Load on each arm before its first slice: new connections send their first queries."""
 
 SLICE_S = 0.1
 SETTLE_S = 0.02
 
 ROUNDS_OF_TREATMENTS = 5
-"""A block of a treatment has so many rounds at least, or the time of as many usual ones if its
-slices are longer, and is the only one of its repeat. A slice in which the host stands still is an
-outlier of a block with one round, and one of five in a longer one: docs/decisions/0080."""
+"""Minimum rounds in a treatment's block, or the same time in default rounds if its slices are
+longer; the repeat has only this block. A slice in which the host stalls is an outlier in a block
+with one round, but one of five in a longer one: docs/decisions/0080."""
 
 BLOCK_S = 0.12
-"""What a level adds to a block beside its slices, before one was made: connecting, counters."""
+"""Estimated overhead per level and block in addition to its slices: connecting, counters."""
 
 START_S = 0.7
-"""What a freshly started server takes, before one was started."""
+"""Estimated start time of a server, before one was started."""
 
 SLICES = tuple(
     Setting("load", key, differs=Differs.LOAD)
@@ -176,7 +175,7 @@ SLICES = tuple(
         ),
     )
 )
-"""Of comparisons in slices, which have no use for `warmup` and `measure`."""
+"""For comparisons in slices, which do not use `warmup` and `measure`."""
 
 SEED = Setting.of(
     "load",
@@ -193,43 +192,43 @@ _USUAL = {key.name: key.default for key in KEYS if key not in _HERE}
 
 @dataclass(frozen=True, slots=True)
 class Slicing:
-    """How a block is cut: how long each level is measured at a time (at most, if what is asked has
-    an end) and loaded before that, and how often."""
+    """How a block is divided: the time each level is measured per slice (a maximum, if the work has
+    an end), the load before that, and the number of rounds."""
 
     slice_s: float
     settle_s: float
     rounds: int
     rest_s: float = 0.0
-    """At most so long after each slice, until the servers are at rest."""
+    """Maximum wait after each slice until the servers are at rest."""
     look_reads_per_s: int | None = None
-    """In half of the rounds so many looks a second at threads of the servers; None: none."""
+    """Samples per second of the servers' threads, in half of the rounds; None: no samples."""
 
     @property
     def round_s(self) -> float:
-        """Seconds of one level in a round, if its server is at rest at once."""
+        """Seconds per level and round, if its server is at rest at once."""
         return self.slice_s + self.settle_s
 
 
 def load_in_slices(cell: Values, slices: Slicing) -> dict[str, Any]:
-    """The `load` of a plan that hops between arms."""
+    """The `load` of a plan that switches between arms."""
     load = load_plan(cell)
     del load["measure_s"]
     warmup_s = WARMUP_IN_SLICES_S
     if ends_with_its_work(cell):
-        # Whoever wants no warm-up before such work leaves what it warms to the work itself.
+        # Without a warm-up before such work, the work itself warms its data.
         warmup_s = min(warmup_s, cell["load.warmup"])
     cut = {name: value for name, value in asdict(slices).items() if value is not None}
     return {**load, "warmup_s": warmup_s, "interval_s": 0.0, "slices": cut}
 
 
 def ends_with_its_work(cell: Values) -> bool:
-    """Whether what is asked has an end, and is not over by the clock."""
+    """Whether the workload has an end of its own instead of running for a fixed time."""
     limits = (cell["load.events"], cell["load.events_each"], cell["workload"].get("times"))
     return any(limit is not None for limit in limits)
 
 
 def load_plan(cell: Values) -> dict[str, Any]:
-    """The `load` of a plan; what contend-load takes anyway goes without saying."""
+    """The `load` of a plan; contend-load's defaults are left out."""
     told = {key.name: cell[f"load.{key.name}"] for key in KEYS}
     told |= {k.name: k.kind.completed(told[k.name]) for k in KEYS if isinstance(k.kind, Tagged)}
     values = {n: value for n, value in told.items() if n not in _USUAL or value != _USUAL[n]}

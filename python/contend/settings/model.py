@@ -1,9 +1,9 @@
-"""A setting: one thing that can vary.
+"""A setting: one property that can vary.
 
-A setting is declared once, with its key in the file, what its levels may be, and what a change of
-it costs. It says in the same place how it is applied, in terms of what can be done to a server
-(`Target`), so that whoever reads experiments sees the declaration, and the lab, which has the
-servers, knows no setting by name.
+A setting is declared once, with its key in the file, its possible levels, and the cost of changing
+it. The same declaration defines how it is applied, as operations on a server (`Target`). So a
+reader of experiments sees the declaration, and the lab, which has the servers, knows no setting by
+name.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ Values = Mapping[str, Any]
 
 
 class Need(IntEnum):
-    """What a change of a setting asks of the lab, from cheap to dear."""
+    """The lab's work for a change of a setting, from cheap to costly."""
 
     NOTHING = 0
     """The load changes."""
     IN_PLACE = 1
-    """Something is done to the server while it runs."""
+    """A running server is changed."""
     RESTART = 2
-    """The server starts again, started otherwise."""
+    """The server restarts with a different configuration."""
     DATA = 3
-    """Another dataset, or another server, takes the place of the present one."""
+    """A different dataset or server replaces the current one."""
 
 
 class Differs(Enum):
-    """What is other at each level of a setting, so what levels must have for themselves if they are
-    compared in slices."""
+    """What differs between the levels of a setting, which decides what each level needs for itself
+    when compared in slices."""
 
     SERVER = "what is done to a server"
     SERVERS = "which server it is"
@@ -50,15 +50,15 @@ class Differs(Enum):
 
 @dataclass(frozen=True, slots=True)
 class HostWish:
-    """What files of the kernel are to say while a cell is measured.
+    """Required content of kernel files while a cell is measured.
 
     Args:
-        path: of the setting that wishes it.
+        path: of the setting that requires it.
         files: relative to the root, as a pattern; `{disk}` stands for the disk of the data,
             `{group}` for the control group of this process.
-        value: to be written into each.
+        value: written into each file.
         others: patterns of files that the kernel changes with them.
-        optional: there may be no such file, or one that takes no value: then the others count.
+        optional: a file may be missing or reject the value: then `others` count.
     """
 
     path: str
@@ -70,22 +70,22 @@ class HostWish:
 
 @dataclass
 class Launch:
-    """How a private server is started, and what it and the client find on the host.
+    """How a private server is started, and the state of the host for it and the client.
 
     Args:
-        by_kind: options of servers of one kind, or of `any`; `options` goes before them.
+        by_kind: options of servers of one kind, or of `any`; `options` overrides them.
         environment: variables in addition to the few that every private server gets.
         wrap: a program with its arguments that starts the server, which it gets as further
             arguments.
-        redo_log_folder: where its redo log lies; empty for its data folder.
-        from_disk: no file of the server is in the page cache when it starts.
-        arguments: of its command line, beside its options.
+        redo_log_folder: the folder of its redo log; empty for its data folder.
+        from_disk: the page cache contains no file of the server when it starts.
+        arguments: of its command line, in addition to its options.
         placement, client: of the server's process, and of contend-load's.
-        threads: of threads of the server, by role.
-        host: what the kernel is to be told.
-        drop_page_cache: nothing of any file is in memory.
-        neighbour: takes CPU time beside the run.
-        member_round_trip_s: between the servers of a topology; None for no delay line.
+        threads: placement of the server's threads, by role.
+        host: values for kernel files.
+        drop_page_cache: empty the page cache.
+        neighbour: takes CPU time during the run.
+        member_round_trip_s: between the servers of a topology; None without a delay line.
     """
 
     options: dict[str, Level] = field(default_factory=dict)
@@ -104,60 +104,60 @@ class Launch:
     member_round_trip_s: float | None = None
 
     def options_of(self, kind: str) -> dict[str, Level]:
-        """What a server of that kind is started with."""
+        """The options with which a server of this kind is started."""
         return {**self.by_kind.get("any", {}), **self.by_kind.get(kind, {}), **self.options}
 
 
 class Target(Protocol):
-    """What can be done to a server that runs."""
+    """Operations on a running server."""
 
     @property
     def own(self) -> bool:
-        """contend started it, and may restart it and throw its data away."""
+        """contend started it, and may restart it and delete its data."""
 
     def set_options(self, options: Mapping[str, Level]) -> None:
-        """Have the running server work with these options."""
+        """Apply these options to the running server."""
 
     def set_globals(self, values: Mapping[str, Level]) -> None:
-        """Set variables of the running server, and put them back to what they were on undoing."""
+        """Set variables of the running server; undoing restores their previous values."""
 
     def set_session(self, values: Mapping[str, Level]) -> None:
         """Have each connection of the load set these variables for itself."""
 
     def execute(self, statement: str) -> float:
-        """Run a statement in the database of the tables; seconds that it took."""
+        """Run a statement in the database of the tables; return its seconds."""
 
     def change(self, statement: str, undo: str | None) -> float:
-        """Run a statement that another one undoes, which is noted before, so that it can be undone
-        later if the lab dies; None if only a new copy of the data undoes it."""
+        """Run a statement. The statement that undoes it is recorded first, so that it can run even
+        if the lab dies; None if only a new copy of the data undoes it."""
 
     def on_undo(self, undo: Callable[[], None] | str | None) -> None:
-        """How what was done otherwise, or is about to be, is undone; as of `change`."""
+        """How to undo a change made in a different way, or about to be made; like in `change`."""
 
     def stand_apart(self, round_trip_s: float | None) -> None:
-        """Have whoever asks do so over a network of this round trip, by way of a delay line; None
-        for none."""
+        """Have clients connect through a delay line with this round trip; None for no delay
+        line."""
 
     def see_conditions(self, when: str) -> None:
-        """Have the tables asked for the conditions of their schema: `ends`, `each_run`, `never`."""
+        """Query the tables for the conditions of their schema: `ends`, `each_run`, `never`."""
 
     def expect_writes(self) -> None:
-        """The run to come may change the tables."""
+        """The next run may change the tables."""
 
     def warm(self, how: str) -> None:
-        """Fill the caches, which may be full already: `index` or `full`."""
+        """Fill the caches, if they are not full yet: `index` or `full`."""
 
     def lock_files(self) -> str:
-        """Keep the files of the tables in memory; says how much that is."""
+        """Lock the files of the tables in memory; return their size as text."""
 
     def place_threads(self, asked: Mapping[str, Placement]) -> Mapping[str, Mapping[str, str]]:
-        """Place threads of a private server by role; how they are placed then."""
+        """Place threads of a private server by role; return their resulting placement."""
 
     def unlock_files(self) -> None:
-        """Leave them to the kernel again."""
+        """Unlock the files."""
 
     def note(self, path: str, value: object) -> None:
-        """What the record of the run says of a setting, in place of its value."""
+        """Record this for a setting instead of its value."""
 
 
 EVERY_CACHE = "*"
@@ -165,18 +165,18 @@ EVERY_CACHE = "*"
 
 @dataclass(frozen=True)
 class Setting:
-    """One thing that can vary, as a file says it.
+    """One property that can vary, as declared in a file.
 
     Args:
-        section: the table of the file that its key is in, `place.server` if it is one in another;
-            empty for a key at the top of the file.
-        key: its name there, what it may be, its default, what it means.
-        need: what a change of it takes.
-        lasts: what ends its effect: a restart, or only another copy of the data.
-        each_run: it is applied before each run, also if its level stays the same.
+        section: the table of the file that contains its key, `place.server` if it is nested; empty
+            for a key at the top of the file.
+        key: its name, kind of value, default and meaning.
+        need: the cost of changing it.
+        lasts: what ends its effect: a restart, or only a new copy of the data.
+        each_run: it is applied before each run, even if its level stays the same.
         tried: it is tried on an empty server before data are loaded.
-        decides: paths that say nothing if this setting has a value.
-        differs: what is other at each of its levels.
+        decides: paths that have no effect if this setting has a value.
+        differs: what differs between its levels.
     """
 
     section: str
@@ -192,7 +192,7 @@ class Setting:
     def of(
         cls, section: str, name: str, kind: ValueKind, default: object, means: str, **more: Any
     ) -> Self:
-        """One whose key is made here."""
+        """A setting whose key is made here."""
         return cls(section, Key(name, kind, default, means), **more)
 
     @cached_property
@@ -201,39 +201,39 @@ class Setting:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The keys that lead to it from the top of a file."""
+        """The keys to it from the top of a file."""
         return tuple(filter(None, (*self.section.split("."), self.key.name)))
 
     @property
     def usual(self) -> object:
-        """Its value in a file that says nothing of it; a kind has its parameters in a cell."""
+        """Its value in a file that does not give it; a kind gets its parameters in a cell."""
         kind = self.key.kind
         return {"kind": kind.default_kind} if isinstance(kind, Tagged) else self.key.default
 
     def between(self, before: Values, after: Values) -> Need:
-        """What it takes to get from one cell to another, as far as this setting goes. If its own
-        value is the same in both, that is nothing more than to stay at the other."""
+        """The cost of changing this setting from one cell to another. If its value is the same in
+        both, that is the cost of staying at the other."""
         return Need.NOTHING if before[self.path] == after[self.path] else self.need
 
     def check(self, cell: Values) -> None:
-        """Raise Refused if no server and no host could have this cell."""
+        """Raise Refused if this cell is impossible on any server and host."""
 
     def refuse(self, cell: Values, *, own: bool) -> None:
-        """Raise RequestError if this cell cannot be had here; `own` is as of `Target`."""
+        """Raise RequestError if this cell is not possible here; `own` as in `Target`."""
 
     def why_not_in_slices(self, cell: Values) -> str | None:
-        """Why a run of this cell cannot be cut into slices, as far as this setting goes."""
+        """Why this setting prevents cutting a run of this cell into slices."""
         del cell
         return None
 
     def launch(self, cell: Values, launch: Launch) -> None:
-        """Say how a private server is to be started."""
+        """Add to the start options of a private server."""
 
     def apply(self, target: Target, cell: Values) -> None:
-        """Bring it about on a server that runs."""
+        """Apply it to a running server."""
 
     def disturbs(self, before: Values, after: Values) -> frozenset[str]:
-        """Options that are changed without a restart, whose caches may be empty after it;
-        `EVERY_CACHE` for all."""
+        """Options that are changed without a restart and may empty their caches; `EVERY_CACHE` for
+        all."""
         del before, after
         return frozenset()

@@ -1,8 +1,8 @@
-"""The model server: what it can be asked for, and its knobs, whose effect is known exactly.
+"""The model server: its possible settings, and its knobs, whose effect is known exactly.
 
-It is contend-load's own: an index and a segmented key cache at work, over rows that are a function
-of a seed. It is no database, so whatever else an experiment wants is refused before anything is
-started."""
+It is part of contend-load: an index and a segmented key cache at work, over rows that are a
+function of a seed. It is not a database, so all other settings of an experiment are refused before
+anything is started."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ HAS: dict[str, str] = {
         *("key_cache_age_threshold", "max_connections", "max_prepared_stmt_count"),
     )
 }
-"""Its variables that do something, with their defaults. Others it only keeps for clients that set
-them."""
+"""Variables with an effect, and their defaults. It only stores others for clients that set them."""
 
 _NO_QUERY_CACHE = "it has no query cache"
 _NO_FILES = "it opens no table's files"
@@ -46,13 +45,13 @@ WITHOUT_EFFECT = {
     "table_open_cache": _NO_FILES,
     "thread_cache_size": "it keeps no threads",
 }
-"""Options of other servers that it is given without harm, and why nothing comes of them."""
+"""Options of other servers that it accepts and ignores, and why they have no effect."""
 
 KNOBS = tuple(
     Key(name, value_kind(_SCHEMA, told), told["default"], sentence(told["description"]))
     for name, told in _SCHEMA["knobs"].items()
 )
-"""As contend-load says them. Those that a file does not give are left as they are there."""
+"""From contend-load's schema. Those that a file does not give keep their default."""
 
 
 def is_model(cell: Values) -> bool:
@@ -62,7 +61,7 @@ def is_model(cell: Values) -> bool:
 
 @dataclass(frozen=True)
 class Knobs(Setting):
-    """Given at the start, with the rows and their seed, which are all of its data."""
+    """Set at the start, with the rows and their seed, which are all of its data."""
 
     def refuse(self, cell: Values, *, own: bool) -> None:
         knobs = cell[self.path]
@@ -92,13 +91,13 @@ class Knobs(Setting):
             return
         launch.arguments += [f"--rows={cell['data.rows']}", f"--seed={cell['data.seed']}"]
         if cell[self.path].get("miss") == "read":
-            # Where it is started: in its data folder.
+            # Relative to its working folder, the data folder.
             launch.arguments.append("--rows-in=.")
         launch.arguments += [f"--knob={name}={value}" for name, value in cell[self.path].items()]
 
 
 def _lacking(cell: Values) -> list[tuple[str, object, str]]:
-    """What the cell wants of it that it has not: path, value, and what it can have."""
+    """Settings of the cell that it lacks: path, value, and what it supports instead."""
     workload, warm = cell["workload"], cell[WARM.path]
     checks = [
         ("data.schema", cell["data.schema"], cell["data.schema"] == "sbtest", 'Take "sbtest".'),

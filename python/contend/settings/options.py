@@ -1,6 +1,6 @@
-"""Options of the server, and how one that differs between cells is changed; sets of them by name,
-each with what every server gets and what those of one kind get: so that servers which spell an
-option otherwise can be compared with the same settings."""
+"""Options of the server, and how one that differs between cells is changed. Also named sets of
+options, with those of every server and those of one kind. So servers that spell an option
+differently can be compared with the same settings."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ LAYOUT_OPTIONS = frozenset(
         "myisam_block_size",
     }
 )
-"""Server options that the files are laid out by. A dataset is made with them and for them."""
+"""Server options that decide the layout of files. A dataset is made with them and for them."""
 
 
 def layout_options(options: Mapping[str, Level]) -> dict[str, Level]:
-    """Those of the server's options that belong to the dataset."""
+    """The server's options that belong to the dataset."""
     named = {plain_option(name): value for name, value in sorted(options.items())}
     return {name: value for name, value in named.items() if name in LAYOUT_OPTIONS}
 
 
 def plain_option(name: str) -> str:
-    """An option's name with underscores and without `loose_`, which changes nothing about an option
-    that the server has."""
+    """An option's name with underscores and without `loose_`, which has no effect on an option that
+    the server has."""
     return name.replace("-", "_").removeprefix("loose_")
 
 
@@ -57,7 +57,7 @@ _QUERY_CACHE = "query_cache_"
 
 
 def _is_mysql(cell: Values) -> bool:
-    """Whether the cell names a private MySQL; of a program by its path nobody knows yet."""
+    """Whether the cell names a private MySQL; a path does not show its kind yet."""
     use = cell[USE.path]
     if use is None:
         return bool(cell[KIND.path] == MYSQL)
@@ -66,7 +66,7 @@ def _is_mysql(cell: Values) -> bool:
 
 @dataclass(frozen=True)
 class Options(Setting):
-    """Options by name: given at the start, or changed while the server runs."""
+    """Options by name: set at the start, or changed while the server runs."""
 
     def refuse(self, cell: Values, *, own: bool) -> None:
         names = [name for name in cell[self.path] if name.startswith(_QUERY_CACHE)]
@@ -82,7 +82,7 @@ class Options(Setting):
             return Need.DATA
         if was == wanted:
             return Need.NOTHING
-        # What is no longer named has its default only after a restart.
+        # An option that is no longer named gets its default only after a restart.
         in_place = after[CHANGE.path] == "in_place" and was.keys() == wanted.keys()
         return Need.IN_PLACE if in_place else Need.RESTART
 
@@ -113,8 +113,8 @@ _VARIABLES = Named("server variable", "a server variable", OPTION_NAME, AnyLevel
 
 @dataclass(frozen=True)
 class Globals(Setting):
-    """Variables of a running server by name, whatever it was started with; each is put back to what
-    it was before a cell that does not have it."""
+    """Variables of a running server by name, independent of its start options; each is restored
+    before a cell that does not have it."""
 
     def apply(self, target: Target, cell: Values) -> None:
         if cell[self.path]:
@@ -139,8 +139,8 @@ GLOBALS = Globals.of(
 
 @dataclass(frozen=True)
 class SessionVariables(Setting):
-    """Variables that each connection of the load sets for itself before it asks anything: nothing
-    of the server changes, and connections with others may ask it at the same time."""
+    """Variables that each connection of the load sets for itself before its first query. The server
+    is not changed, and connections with different values may use it at the same time."""
 
     def check(self, cell: Values) -> None:
         if not cell[self.path]:
@@ -254,7 +254,7 @@ PROFILES = Setting.of(
 
 @dataclass(frozen=True)
 class Profile(Setting):
-    """Which of them is in force. What `server.options` says goes before it."""
+    """The active profile. `server.options` overrides it."""
 
     def check(self, cell: Values) -> None:
         name, known = cell[self.path], cell[PROFILES.path]

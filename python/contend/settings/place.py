@@ -1,7 +1,7 @@
-"""Where the private server and contend-load run, and how they are scheduled: set before each
-becomes its program, and read back from it. Threads of the server by role; a neighbour of ours.
+"""Where the private server and contend-load run, and how they are scheduled: applied before each
+executes its program, and read back from it. Also the server's threads by role, and a neighbour.
 
-A row of `PLACE` is a key. The first key of a section puts all keys of it into force together.
+A row of `PLACE` is a key. The first key of a section applies all keys of the section together.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _CAP_SYS_NICE = 23
 
 @dataclass(frozen=True, slots=True)
 class CpuWords:
-    """CPUs by words; a bare number is a CPU."""
+    """CPUs by name; a bare number is a CPU."""
 
     pattern: str
     meaning: str
@@ -89,7 +89,7 @@ MALLOCS = {
     "jemalloc": ("libjemalloc.so.2", "libjemalloc2"),
     "tcmalloc": ("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4"),
 }
-"""The library, and Debian's package of it."""
+"""The library, and its Debian package."""
 
 
 Hook = Callable[..., None]
@@ -100,8 +100,8 @@ class Placing(Setting):
     """A key of `place`.
 
     Args:
-        is_first: of its section, all of which it puts into force.
-        hooks: what it does beside; see `_HOOKS`.
+        is_first: of its section; it applies the whole section.
+        hooks: its additional effects; see `_HOOKS`.
     """
 
     is_first: bool = False
@@ -148,11 +148,11 @@ class Placing(Setting):
                 launch.neighbour = Spin(share, cpus, pattern, placed)
         elif placed:
             launch.threads[self.section.removeprefix(f"{THREADS}.")] = placed
-            # By its instruments the server knows which thread is which.
+            # The server's instruments identify its threads.
             launch.options.setdefault("performance_schema", "ON")
 
     def apply(self, target: Target, cell: Values) -> None:
-        """Threads are placed once the server runs; the first of all has them placed together."""
+        """Threads are placed once the server runs; the first key places all of them together."""
         if self.path != _FIRST_OF_THREADS:
             return
         asked = {role: placement_of(cell, f"{THREADS}.{role}") for role in ROLES}
@@ -164,7 +164,7 @@ _FIRST_OF_THREADS = f"{THREADS}.{next(iter(ROLES))}.cpus"
 
 
 def placement_of(cell: Values, section: str) -> Placement:
-    """What the keys of a section ask; raises RequestError if the host has no such CPU or node."""
+    """The placement requested by a section; raises RequestError if the host lacks a CPU or node."""
 
     def asked(name: str) -> Any:
         return cell.get(f"{section}.{name}")
@@ -208,13 +208,13 @@ def _cpus_of(cell: Values, section: str) -> tuple[int, ...] | None:
 
 
 def _relation(cell: Values) -> str | None:
-    """How the server stands to the client, if that is what its CPUs are named by."""
+    """The relation of server and client, if the server's CPUs are given as one."""
     named = cell[f"{SERVER}.cpus"]
     return named if named in words.RELATIONS else None
 
 
 def refuse_placement(placement: Placement, section: str, cell: Values) -> None:
-    """Raise RequestError if this process may not place another one so."""
+    """Raise RequestError if this process may not place a different one this way."""
     if placement.is_real_time:
         _refuse_real_time(placement, section, cell)
     if placement.nice is not None and placement.nice < 0 and not _may_schedule():
@@ -265,7 +265,7 @@ def _text(file: Path) -> str | None:
 
 
 def _may_schedule() -> bool:
-    """Whether this process has the capability to schedule as it likes (CAP_SYS_NICE)."""
+    """Whether this process may schedule freely (CAP_SYS_NICE)."""
     status = _text(Path("/proc/self/status")) or ""
     held = next((line.split()[1] for line in status.splitlines() if line[:7] == "CapEff:"), "0")
     return bool(int(held, 16) >> _CAP_SYS_NICE & 1)
@@ -310,14 +310,14 @@ def _refuse_malloc(path: str, cell: Values) -> None:
 
 
 def _launch_malloc(path: str, cell: Values, launch: Launch) -> None:
-    """By the loader of programs, beside what `server.env` has it load."""
+    """Preload it with the dynamic loader, in addition to the libraries in `server.env`."""
     if (library := find_library(cell[path])) is not None:
         others = launch.environment.get("LD_PRELOAD")
         launch.environment["LD_PRELOAD"] = ":".join(filter(None, (library, others)))
 
 
 def find_library(malloc: str) -> str | None:
-    """The path of a malloc's library; None if it is not there, or is the system's."""
+    """The path of a malloc's library; None if it is missing, or is the system's."""
     name, _ = MALLOCS.get(malloc, ("", ""))
     if not name:
         return None
@@ -339,7 +339,7 @@ def _refuse_lock(path: str, cell: Values) -> None:
 
 
 def _launch_lock(path: str, cell: Values, launch: Launch) -> None:
-    """The server locks it, since a lock does not outlive the start of a program."""
+    """The server locks it itself, since a lock ends when a program is executed."""
     if cell[path]:
         launch.options["memlock"] = True
 
@@ -349,11 +349,11 @@ _HOOKS: dict[str, tuple[Hook, Hook]] = {
     "malloc": (_refuse_malloc, _launch_malloc),
     "lock_memory": (_refuse_lock, _launch_lock),
 }
-"""What keys do beside: how each is refused, and how a server is started with it."""
+"""Additional effects of keys: how each is refused, and how a server is started with it."""
 
 
 def _rows(section: str, *keys: Key) -> tuple[Placing, ...]:
-    """A setting for each key of a section; the first puts all of them into force."""
+    """A setting for each key of a section; the first one applies all of them."""
     is_of_server = section.startswith(SERVER)
     return tuple(
         Placing(
@@ -413,7 +413,7 @@ PLACE_MEANINGS = {
     CLIENT: "where contend-load runs and how it is scheduled",
     NEIGHBOUR: "a neighbour of ours, which takes CPU time beside every run",
 }
-"""What each table of the file is about."""
+"""The subject of each table of the file."""
 
 PLACE: tuple[Setting, ...] = (
     *_rows(

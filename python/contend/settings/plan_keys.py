@@ -1,8 +1,8 @@
-"""What contend-load can be told of a workload and of the load.
+"""The keys of contend-load for a workload and for the load.
 
-It says so itself, in the schema of its plans: kinds, keys, meanings, defaults and ranges are read
-from the copy that is shipped with this package, so that a file can be checked, and an editor
-complete it, without starting a program. What follows from `[data]` is left out of a workload.
+They come from the schema of its plans: kinds, keys, meanings, defaults and ranges are read from the
+copy that is shipped with this package. So a file can be checked, and an editor complete it, without
+starting a program. Parameters that follow from `[data]` are left out of a workload.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ SCRIPT = "lua"
 """The kind of workload that is a sysbench script."""
 
 HANDLER_SOCKET = "handler_socket"
-"""The protocol of MariaDB's plugin of that name, which asks for rows by key."""
+"""The protocol of MariaDB's plugin of that name, which queries rows by key."""
 
 SCHEMA_OF = {schema.kind: schema.name for schema in SCHEMAS.values() if schema.kind is not None}
-"""The kinds of workload that ask the tables of one schema other than sbtest."""
+"""The kinds of workload that query the tables of one schema other than sbtest."""
 
 SUPPLIED = frozenset({"table", *(key for schema in SCHEMAS.values() for key in schema.supplied)})
 """Parameters of the plan that the lab fills in from the dataset."""
@@ -58,12 +58,12 @@ _SCRIPT_KEYS = (
         "options of the script",
     ),
 )
-"""Of a script, whose options the lab checks itself."""
+"""For a script, whose options the lab checks itself."""
 
 
 def load_schema(name: str = "plan") -> dict[str, Any]:
     """A JSON Schema of contend-load, as `contend-load schema NAME` prints it."""
-    # By the folder: that package imports this one.
+    # By folder: importing that package here would be circular.
     file = resources.files("contend") / "load" / f"{name}.schema.json"
     text = file.read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
@@ -93,20 +93,20 @@ def tagged(schema: Mapping[str, Any], name: str, default_kind: str) -> Tagged:
 
 
 def load_keys(schema: Mapping[str, Any]) -> tuple[Key, ...]:
-    """What the plan's `load` can be told."""
+    """The keys of the plan's `load`."""
     load = schema["$defs"]["Load"]
     required = frozenset(load["required"])
     return tuple(_key(schema, name, told, required) for name, told in load["properties"].items())
 
 
 def writes(schema: Mapping[str, Any]) -> dict[str, bool | None]:
-    """For each kind whether its events leave other rows than they found; None if it depends."""
+    """For each kind whether its events change the rows; None if it depends."""
     variants = schema["$defs"]["Workload"]["oneOf"]
     return {variant["properties"]["kind"]["const"]: variant["x-writes"] for variant in variants}
 
 
 def metrics(schema: Mapping[str, Any]) -> dict[str, str]:
-    """For each kind the metric that it is compared by if an experiment names none."""
+    """For each kind its default metric for comparisons."""
     variants = schema["$defs"]["Workload"]["oneOf"]
     return {variant["properties"]["kind"]["const"]: variant["x-metric"] for variant in variants}
 
@@ -114,7 +114,7 @@ def metrics(schema: Mapping[str, Any]) -> dict[str, str]:
 def _key(
     schema: Mapping[str, Any], name: str, told: Mapping[str, Any], required: frozenset[str]
 ) -> Key:
-    # A plan says the unit in the name, a file in the value.
+    # A plan has the unit in the name, a file in the value.
     is_duration = name.endswith("_s")
     return Key(
         name.removesuffix("_s"),
@@ -126,14 +126,14 @@ def _key(
 
 
 def _default(told: Any) -> Any:
-    """A plan's default as a file would say it."""
+    """A plan's default in the form of a file."""
     if isinstance(told, Mapping):
         return {name.removesuffix("_s"): _default(value) for name, value in told.items()}
     return told
 
 
 def value_kind(schema: Mapping[str, Any], told: Mapping[str, Any]) -> ValueKind:
-    """What a value may be that a schema tells of."""
+    """The kind of a value, from its schema."""
     if "oneOf" in told:
         return Choice(tuple(name for variant in told["oneOf"] for name in _names(variant)))
     given = told.get("anyOf", [told])[0]
@@ -160,10 +160,10 @@ def value_kind(schema: Mapping[str, Any], told: Mapping[str, Any]) -> ValueKind:
 
 
 _PERCENTS = Named("event", "an event", r"[A-Za-z0-9_]+", WholeNumber(0, 100), dashes=False)
-"""The only free table that a plan has beside a script's options: shares of events, by name."""
+"""The only free table of a plan besides a script's options: shares of events, by name."""
 
 _LARGEST = 1e9
-"""No rate is beyond it."""
+"""Maximum of a rate."""
 
 
 def _listed(schema: Mapping[str, Any], items: Mapping[str, Any]) -> ValueKind:
@@ -188,7 +188,7 @@ def _referred(schema: Mapping[str, Any], name: str, default: object) -> ValueKin
     if all("kind" in variant["properties"] for variant in variants):
         first = default.get("kind") if isinstance(default, Mapping) else None
         return tagged(schema, name, str(first or variants[0]["properties"]["kind"]["const"]))
-    return TomlTable(())  # Told apart by another key: nothing that the lab uses.
+    return TomlTable(())  # Distinguished by a different key: the lab does not use it.
 
 
 def _names(variant: Mapping[str, Any]) -> list[str]:
@@ -196,11 +196,11 @@ def _names(variant: Mapping[str, Any]) -> list[str]:
 
 
 def sentence(description: str) -> str:
-    """A description as it stands in tables: on one line, a phrase."""
+    """A description in the form used in tables: on one line, a phrase."""
     text = " ".join(description.split()).removesuffix(".")
     if text.count("`") == 2 and text.startswith("`") and text.endswith("`"):
         return text[1:-1]
-    # Words of SQL, and names, keep their capitals.
+    # SQL keywords and names keep their capitals.
     first = text.partition(" ")[0]
     return text if any(letter.isupper() for letter in first[1:]) else text[:1].lower() + text[1:]
 
@@ -217,8 +217,8 @@ SUPPLIED_OF: Mapping[str, frozenset[str]] = {
     variant["properties"]["kind"]["const"]: SUPPLIED & variant["properties"].keys()
     for variant in _SCHEMA["$defs"]["Workload"]["oneOf"]
 }
-"""What each kind of workload is told of the tables."""
+"""The parameters of each kind of workload that describe the tables."""
 
 STATEMENTS = frozenset(kind for kind, supplied in SUPPLIED_OF.items() if not supplied)
-"""The kinds of workload that need nothing said of the tables: the user's own statements name them,
-and those of TPC-C say it themselves."""
+"""The kinds of workload without such parameters: the user's own statements name the tables, and
+those of TPC-C imply them."""

@@ -1,4 +1,4 @@
-"""Whether a profiler looks at the server while it is loaded."""
+"""Whether a profiler samples the server while it is loaded."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ HZ_MAX = 4_999
 
 @dataclass(frozen=True)
 class ProfilerSetting(Setting):
-    """What it costs is not known beforehand: it interrupts whoever works, so also whoever holds a
-    lock. A level with it is compared with one that has it too."""
+    """Its cost is not known beforehand: it interrupts working threads, including those that hold a
+    lock. A level with it is compared with a level that has it too."""
 
     def refuse(self, cell: Values, *, own: bool) -> None:
         del own

@@ -1,8 +1,7 @@
 """Schemas: the tables that `contend-load fill` makes, as far as the lab must know them.
 
-The content is contend-load's. Here stand the names, what the tables are sized by, and the keys of
-`[data]` that mean something to them, which are settings like all others. A new one is a `Schema`
-and a line of `SCHEMAS`.
+The content is contend-load's. This module has the names, the units of size, and the schemas' keys
+of `[data]`, which are settings like all others. A new schema is a `Schema` and a line of `SCHEMAS`.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from contend.settings.model import Need, Setting, Values
 from contend.settings.values import Choice, Flag, Key, Refused, ValueKind, WholeNumber
 
 COMMON_KEYS = ("schema", "engine", "seed", "table_options")
-"""Keys of `[data]` that every schema has whose tables contend makes."""
+"""Keys of `[data]` of every schema whose tables contend makes."""
 
 
 @dataclass(frozen=True)
 class DataKey(Setting):
-    """A key of `[data]`; a value that cannot stand beside all others has a `test`."""
+    """A key of `[data]`; `test` checks that its value fits the rest of the cell."""
 
     test: Callable[[Values], None] = lambda _cell: None
 
@@ -46,23 +45,23 @@ class Schema:
 
     Args:
         name: in an experiment file, and for contend-load.
-        database: where the tables are, on a server of ours.
+        database: the database of the tables on a private server.
         tables: their names; empty if they are numbered, or a script makes them.
-        own: keys of `[data]` that are no other schema's; contend-load gets them by name.
-        more: keys that some others have as well.
+        own: keys of `[data]` that only this schema has; contend-load gets them by name.
+        more: keys shared with some other schemas.
         common: keys that all have.
-        supplied: those keys that the plan of a workload has too, and gets from the data.
-        size_key: the key that says how much there is.
-        rows: what `rows` is if nothing is said; None for the default of the key.
-        rows_least: the fewest rows that it can have.
-        rows_each: rows of all tables for each one that the size counts.
-        row_bytes: about what a row takes on disk.
-        kind: of the workload that asks its tables; None: those that ask the tables of sbtest do,
-            or none.
-        scripts: a script of the user's own may ask its tables.
-        in_dumps: a dump may have its tables, so its kind of workload may ask an import.
-        owned_by: the column that says which of several servers has a row, by the table's name;
-            tables without one are whole on each. The keys are those of `size_key`, from 1 on.
+        supplied: the keys that a workload's plan has too, and gets from the data.
+        size_key: the key for the size.
+        rows: default for `rows`; None for the default of the key.
+        rows_least: minimum number of rows.
+        rows_each: rows of all tables per unit of size.
+        row_bytes: approximate bytes of a row on disk.
+        kind: of the workload that queries its tables; None: the kinds that query the tables of
+            sbtest, or none.
+        scripts: a user's own script may query its tables.
+        in_dumps: a dump may have its tables, so its kind of workload may query an import.
+        owned_by: the column that decides which of several servers has a row, by the table's name;
+            tables without one are complete on each. The keys are those of `size_key`, from 1 on.
     """
 
     name: str
@@ -85,21 +84,21 @@ class Schema:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Keys of `[data]` that mean something to it, besides the common ones."""
+        """Keys of `[data]` that it uses, besides the common ones."""
         return (*self.more, *(setting.key.name for setting in self.own))
 
     @property
     def journal(self) -> tuple[str, ...]:
-        """The table in which contend-load tells how far it is, if the schema has one."""
+        """The table in which contend-load records its progress, if the schema has one."""
         return (f"contend_{self.name}",) if self.tables else ()
 
     def rows_in_all(self, size: int, own: Mapping[str, Any]) -> int:
-        """About how many rows its tables have together, by its size and its own keys."""
+        """Approximate rows of all tables together, from its size and its own keys."""
         del own
         return round(size * self.rows_each)
 
     def smallest(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        """Its own keys for tables with hardly a row that take the same statements."""
+        """Its own keys for tables with very few rows that accept the same statements."""
         return dict(own)
 
 
@@ -147,12 +146,12 @@ TEST_DATA = Schema(
 
 
 TPCC = "tpcc"
-"""The schema, and the kind of workload that asks the transactions of TPC-C."""
+"""The schema of TPC-C, and the kind of workload with its transactions."""
 
 
 @dataclass(frozen=True)
 class Warehouses(Schema):
-    """Counted by warehouses, of which partitions by value want one each."""
+    """Sized in warehouses; partitions by value need one each."""
 
     def rows_in_all(self, size: int, own: Mapping[str, Any]) -> int:
         return round(size * self.rows_each / int(own["shrink"]))
@@ -162,7 +161,7 @@ class Warehouses(Schema):
 
 
 def _asked_warehouses(cell: Values) -> None:
-    """A workload that says nothing has as many as the data."""
+    """A workload that does not give the number uses the data's."""
     there = cell["data.warehouses"]
     for name in ("warehouses", "first_warehouse", "last_warehouse"):
         asked = cell["workload"].get(name)
@@ -300,7 +299,7 @@ SCRIPT_SCHEMA = "script"
 SBTEST = "sbtest"
 
 IMPORT_PREFIX = "import:"
-"""The schema of tables that were imported: `import:NAME`."""
+"""Prefix of the schema of imported tables: `import:NAME`."""
 
 IMPORT_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
 
@@ -317,13 +316,13 @@ SCHEMAS: Mapping[str, Schema] = {
 
 
 def imported_name(schema: str) -> str | None:
-    """The name of the import that a schema is; None if it is none."""
+    """The name of a schema's import; None if it is not an import."""
     return schema.removeprefix(IMPORT_PREFIX) if schema.startswith(IMPORT_PREFIX) else None
 
 
 def schema_of(name: str) -> Schema:
-    """What is known of a schema by its name: of an import that its tables, engines and rows are
-    those of a dump."""
+    """The definition of a schema by its name; an import has the tables, engines and rows of its
+    dump."""
     imported = imported_name(name)
     if imported is None:
         return SCHEMAS[name]

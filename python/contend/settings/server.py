@@ -1,5 +1,5 @@
-"""Which private server is asked, one of a kind or one by name; what it is started with: its
-environment, and a program such as numactl or strace; and how far away it is."""
+"""Which private server is used, by kind or by name; its environment, and a wrapper such as numactl
+or strace; and the round trip to it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _DSN_BEGINNINGS = ("mysql:", "mariadb:", "socket:")
 
 
 def is_dsn(name: str) -> bool:
-    """Whether this names a server that runs already, and not a program or a kind of server."""
+    """Whether this names a running server, and not a program or a kind of server."""
     return name.lstrip().lower().startswith(_DSN_BEGINNINGS)
 
 
 def is_on_this_host(name: str) -> bool:
-    """Whether that server runs here, as far as its name says it: one of ours does, and one that is
-    reached by a socket or by the loopback address."""
+    """Whether that server runs here, as far as its name shows: a private one does, and one reached
+    by a socket or the loopback address."""
     text = name.strip()
     if not is_dsn(text) or text.lower().startswith("socket:"):
         return True
@@ -40,7 +40,7 @@ PRODUCTS = {MARIADB: "MariaDB", MYSQL: "MySQL", MODEL: "model server"}
 
 
 def server_named(cell: Values) -> str:
-    """The server of a cell, as the experiment names it: what `server.use` says, else a kind."""
+    """The server of a cell, as named in the experiment: `server.use`, or else a kind."""
     return str(cell["server.use"] or cell["server.kind"])
 
 
@@ -98,7 +98,7 @@ class Environment(Setting):
                 "is not its own",
                 hint="Leave --server out to use a private server.",
             )
-        # The loader of programs only warns of a library that is not there, and goes on without.
+        # The dynamic loader only warns of a missing library, and continues without it.
         for name in filter(None, re.split("[ :]", str(table.get(_PRELOAD, "")))):
             if "/" in name and not Path(name).is_file():
                 raise RequestError(
@@ -129,7 +129,7 @@ ENVIRONMENT = Environment.of(
 
 @dataclass(frozen=True)
 class Wrap(Setting):
-    """The server's command line stands behind that of the wrapper."""
+    """The server's command line follows that of the wrapper."""
 
     def refuse(self, cell: Values, *, own: bool) -> None:
         command = cell[self.path]
@@ -167,7 +167,7 @@ WRAP = Wrap.of(
 
 @dataclass(frozen=True)
 class RedoLogFolder(Setting):
-    """Of a private server: on another device, or in memory."""
+    """For a private server: on a different device, or in memory."""
 
     def refuse(self, cell: Values, *, own: bool) -> None:
         folder = cell[self.path]
@@ -202,7 +202,7 @@ REDO_LOG_FOLDER = RedoLogFolder.of(
 
 @dataclass(frozen=True)
 class RoundTrip(Setting):
-    """A delay line before the server: all that changes is the address that is asked."""
+    """A delay line before the server: only the address that clients use changes."""
 
     def apply(self, target: Target, cell: Values) -> None:
         target.stand_apart(cell[self.path])

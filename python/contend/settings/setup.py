@@ -1,4 +1,4 @@
-"""Statements that are run before a cell, so that an index, say, can be the thing compared."""
+"""Statements that are run before a cell, for example to compare an index."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STEP = (
 
 @dataclass(frozen=True, slots=True)
 class Steps(BaseKind):
-    """A list of steps. The path of one that has a name leads to whether it is run."""
+    """A list of steps. The path of a named step decides whether it is run."""
 
     def read(self, value: object) -> list[dict[str, Any]]:
         if not isinstance(value, list) or not all(isinstance(step, dict) for step in value):
@@ -63,7 +63,7 @@ class Steps(BaseKind):
 
 @dataclass(frozen=True)
 class Setup(Setting):
-    """Steps in their order; what succeeded is undone in reverse."""
+    """Steps in their order; the successful ones are undone in reverse."""
 
     def between(self, before: Values, after: Values) -> Need:
         return Need.NOTHING if self._run(before) == self._run(after) else self.need

@@ -1,7 +1,7 @@
-"""Kinds of value that hold others: tables, and lists of tables.
+"""Kinds of value that contain others: tables, and lists of tables.
 
-A path may lead inside of them, so that one of their values can be a factor: `inside` says where a
-path leads, `put` puts a level there.
+A path may lead inside them, so that one of their values can be a factor: `inside` returns the
+target of a path, `put` puts a level there.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from contend.settings.values import (
 )
 
 Inside = tuple[tuple[str, ...], Key]
-"""The steps from a value to one of its own, and the key of that."""
+"""The steps from a value to one of its own, and that value's key."""
 
 
 @runtime_checkable
@@ -34,7 +34,7 @@ class Nested(Protocol):
     """A kind of value that paths lead into."""
 
     def inside(self, rest: str) -> Inside | None:
-        """Where the rest of a path leads; None if nowhere."""
+        """The target of the rest of a path; None if there is none."""
 
     def put(self, value: Any, steps: tuple[str, ...], level: object) -> Any:
         """A copy of `value` with `level` at `steps`; raises Refused if there is no such place."""
@@ -57,8 +57,8 @@ def put_in_table(value: Any, steps: tuple[str, ...], level: object) -> dict[str,
 
 
 def as_plan(keys: tuple[Key, ...], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by key as contend-load's plan has them: a duration's name ends in its unit there, and
-    what is left out stays out."""
+    """Values by key in the form of contend-load's plan: a duration's name ends in its unit, and
+    omitted values stay out."""
     plan = {}
     for key in keys:
         value = values.get(key.name)
@@ -76,7 +76,7 @@ def as_plan(keys: tuple[Key, ...], values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class AnyTable(BaseKind):
-    """A table into which paths lead, none of them known before."""
+    """A table with inner paths, none of them known in advance."""
 
     def put(self, value: Any, steps: tuple[str, ...], level: object) -> dict[str, Any]:
         return put_in_table(value, steps, level)
@@ -87,13 +87,13 @@ class AnyTable(BaseKind):
 
 @dataclass(frozen=True, slots=True)
 class Named(AnyTable):
-    """A table whose names are free, such as the options of a server.
+    """A table with free names, such as the options of a server.
 
     Args:
-        noun: what one of them is.
-        whose: the same, with whose it is: "a server option".
-        pattern: what a name must match as a whole.
-        each: what a value may be; None if whoever knows what is configured says so.
+        noun: the noun for one of them.
+        whose: the same, with its owner: "a server option".
+        pattern: matches a whole name.
+        each: kind of the values; None if the code that knows the configuration checks them.
         dashes: a dash in a name is the same as an underscore.
     """
 
@@ -104,7 +104,7 @@ class Named(AnyTable):
     dashes: bool = True
 
     def name(self, name: str) -> str:
-        """The one spelling of a name."""
+        """The standard spelling of a name."""
         return name.replace("-", "_") if self.dashes else name
 
     def read(self, value: object) -> dict[str, Any]:
@@ -143,8 +143,7 @@ class Named(AnyTable):
 
 @dataclass(frozen=True, slots=True)
 class TomlTable(AnyTable):
-    """A table with keys of its own. If it is `whole`, those that are not given are there with their
-    defaults."""
+    """A table with its own keys. If it is `whole`, keys that are not given get their defaults."""
 
     keys: tuple[Key, ...]
     whole: bool = True
@@ -212,7 +211,7 @@ class TomlTables(BaseKind):
 
 @dataclass(frozen=True, slots=True)
 class Tagged(AnyTable):
-    """A table whose `kind` says which other keys it has, such as a distribution."""
+    """A table whose `kind` decides which other keys it has, such as a distribution."""
 
     noun: str
     kinds: Mapping[str, tuple[Key, ...]]
@@ -220,7 +219,7 @@ class Tagged(AnyTable):
     descriptions: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, value: object) -> dict[str, object]:
-        """The table itself; which keys it may have depends on its kind, see `find`."""
+        """The table itself; its valid keys depend on its kind, see `find`."""
         if isinstance(value, dict):
             return value
         known = isinstance(value, str) and value in self.kinds
@@ -231,7 +230,7 @@ class Tagged(AnyTable):
         return Choice(tuple(self.kinds))
 
     def parameters(self) -> dict[str, Key]:
-        """Every parameter of every kind. One name means the same in all kinds that have it."""
+        """Every parameter of every kind. A name has the same meaning in all kinds that have it."""
         return {key.name: key for keys in self.kinds.values() for key in keys}
 
     def inside(self, rest: str) -> Inside | None:
@@ -271,7 +270,7 @@ class Tagged(AnyTable):
         )
 
     def complete(self, kind: str, given: Mapping[str, object]) -> dict[str, object]:
-        """The parameters of `kind`: those given that belong to it, defaults for the others."""
+        """The parameters of `kind`: those given that belong to it, and defaults for the rest."""
         values: dict[str, object] = {}
         for key in self.kinds[kind]:
             value = given.get(key.name, key.default)
@@ -299,7 +298,7 @@ class Tagged(AnyTable):
             variants.append(
                 {"type": "object", "properties": properties, "additionalProperties": False}
             )
-        # Where the kind is a factor, the table has keys of all of its levels and no kind.
+        # If the kind is a factor, the table has keys of all of its levels and no kind.
         every = {key.name: key.schema() for keys in self.kinds.values() for key in keys}
         variants.append({"type": "object", "properties": every, "additionalProperties": False})
         return {

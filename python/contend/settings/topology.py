@@ -1,5 +1,5 @@
-"""How many servers are one level, and how they belong together; which of them is asked. They are
-private, or a cluster of the user's own, whose servers run already.
+"""How many servers form one level, and their relation; which of them is queried. They are private,
+or an existing cluster of the user's.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ SINGLE, SPIDER, GALERA = "single", "spider", "galera"
 FIRST, TURNS, CHANCE, BY_KEY = "first", "round_robin", "chance", "key"
 
 MEMBERS_MAX = 4
-"""Fronts, and backends. All of them share the CPUs of one machine."""
+"""Maximum fronts, and backends. All of them share the CPUs of one machine."""
 
 _NODES_MAX = 5
 
 
 @dataclass(frozen=True)
 class TopologySetting(Setting):
-    """Which servers there are. Its number of members has keys of its own."""
+    """The servers of a level. Their number has separate keys."""
 
     def check(self, cell: Values) -> None:
         topology = cell[self.path]
@@ -74,7 +74,7 @@ class TopologySetting(Setting):
 
 
 def _check_shares(cell: Values) -> None:
-    """Rows lie on a backend by a column that each table has."""
+    """Rows are assigned to a backend by a column of each table."""
     schema = schema_of(cell["data.schema"])
     if not schema.owned_by:
         raise Refused(
@@ -140,7 +140,7 @@ NODES = Setting.of(
 
 @dataclass(frozen=True)
 class RouteSetting(Setting):
-    """Who asks whom."""
+    """Which servers the clients query."""
 
     def check(self, cell: Values) -> None:
         route = cell[self.path]
@@ -175,7 +175,7 @@ AS_CLIENT = "as_client"
 
 @dataclass(frozen=True, slots=True)
 class Distance(BaseKind):
-    """A duration, or as far as the client is."""
+    """A duration, or the same distance as to the client."""
 
     duration: Duration = field(default_factory=lambda: Duration(zero_allowed=True, most="60s"))
 
@@ -232,7 +232,7 @@ MEMBER_ROUND_TRIP = MemberRoundTrip.of(
 
 
 def _apart_s(cell: Values) -> float | None:
-    """How far the servers of a cell are from one another; None without a line."""
+    """The distance between the servers of a cell; None without a line."""
     if cell[TOPOLOGY.path] == SINGLE:
         return None
     wanted = cell[MEMBER_ROUND_TRIP.path]
@@ -244,12 +244,12 @@ SHAPE = (TOPOLOGY, BACKENDS, FRONTS, NODES)
 
 
 def shape_of(cell: Values) -> Mapping[str, object]:
-    """What decides which servers there are."""
+    """The values that decide the servers of a level."""
     return {setting.path: cell[setting.path] for setting in SHAPE}
 
 
 def members_in(cell: Values) -> int:
-    """How many servers one level is."""
+    """The number of servers in a level."""
     counts: dict[str, int] = {
         SINGLE: 1,
         SPIDER: cell[FRONTS.path] + cell[BACKENDS.path],
@@ -296,12 +296,12 @@ def named_members(texts: Sequence[str]) -> list[tuple[str, str, str]]:
             raise RequestError(f"{dsn} is named twice", hint="Each server has one role.")
         number = 1 + sum(one == role for _, one, _ in found)
         found.append((f"{role}-{number}", role, dsn))
-    # The first is where whoever knows of one server only goes.
+    # Clients that know only one server use the first.
     return sorted(found, key=lambda one: one[1] == BACKEND)
 
 
 def topology_of(members: Sequence[tuple[str, str, str]]) -> str:
-    """How they belong together; raises RequestError."""
+    """The topology of these members; raises RequestError."""
     roles = {role for _, role, _ in members}
     for topology, counts in _COUNTS.items():
         if roles == set(counts):
@@ -313,7 +313,7 @@ def topology_of(members: Sequence[tuple[str, str, str]]) -> str:
 
 
 def overrides_of(texts: Sequence[str]) -> list[str]:
-    """`PATH=VALUE` for what `--server ROLE=DSN`, given several times, says of an experiment."""
+    """`PATH=VALUE` overrides for several `--server ROLE=DSN`."""
     if not texts:
         return []
     members = named_members(texts)
@@ -330,7 +330,7 @@ def overrides_of(texts: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class MembersSetting(Setting):
-    """Which servers are the level, if contend starts none."""
+    """The servers of the level, if contend starts none."""
 
     def check(self, cell: Values) -> None:
         texts = cell[self.path]

@@ -1,5 +1,5 @@
-"""Treatments: values of other settings under one name, laid over a cell. What is done to all levels
-of a comparison at once, to see whether what they differ by stays, is one; `none` is left alone."""
+"""Treatments: named values of other settings that override a cell's. A treatment applies to all
+levels of a comparison at once, to test whether their difference remains; `none` changes nothing."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _NAME = Text(r"[A-Za-z0-9][A-Za-z0-9_.-]*", "letters, digits, '.', '_' and '-'")
 
 @dataclass(frozen=True, slots=True)
 class TreatmentTables(AnyTable):
-    """Tables of values by path, by the name of the treatment. What a path takes is looked at where
-    it is put into a cell."""
+    """Tables of values by path, by the treatment's name. A value is checked when it is put into a
+    cell."""
 
     def read(self, value: object) -> dict[str, dict[str, Any]]:
         if not isinstance(value, dict):
@@ -48,7 +48,7 @@ class TreatmentTables(AnyTable):
         return {str(name): dict(table) for name, table in value.items()}
 
     def inside(self, rest: str) -> Inside | None:
-        """Nowhere: a name in it may have dots, and so may the paths below."""
+        """Nowhere: the name may have dots, and so may the paths below it."""
         del rest
         return None
 
@@ -74,7 +74,7 @@ TREATMENTS = Setting(
 
 @dataclass(frozen=True)
 class TreatmentSetting(Setting):
-    """Which of them is in force."""
+    """The active treatment."""
 
     def check(self, cell: Values) -> None:
         name, known = cell[self.path], cell[TREATMENTS.path]
@@ -96,6 +96,6 @@ TREATMENT = TreatmentSetting(
 
 
 def treatment_of(cell: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The values that are laid over a cell, by path."""
+    """The values that override a cell's, by path."""
     found: Mapping[str, Any] = cell[TREATMENTS.path].get(cell[TREATMENT.path], {})
     return found

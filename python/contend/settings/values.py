@@ -1,8 +1,8 @@
-"""The kinds of value a key of an experiment file can hold.
+"""The kinds of value that a key of an experiment file can have.
 
-Each kind reads one TOML value into what the objects hold, or refuses it with a phrase that says
-what it must be; states itself in words for the reference page; and gives its JSON Schema. A kind
-knows nothing of files: whoever asks adds the place.
+Each kind reads one TOML value into its final form, or refuses it with a phrase for what it must be;
+describes itself in words for the reference page; and returns its JSON Schema. A kind knows nothing
+of files: the caller adds the place.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from contend.errors import nearest
 from contend.units import parse_duration_s
 
 Level = str | int | float | bool
-"""One value of a factor, as TOML gives it."""
+"""One value of a factor, in TOML's form."""
 
 
 class Refused(Exception):
-    """A value that its key cannot take.
+    """A value that its key rejects.
 
     Args:
-        reason: goes on from the name of the key: "must be …".
-        at: from the key to the fault, if that is further inside.
-        whole: the reason is a sentence of its own, which names what is wrong.
+        reason: continues after the name of the key: "must be …".
+        at: path from the key to the fault, if that is further inside.
+        whole: the reason is a complete sentence, which names the fault.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Refused(Exception):
 
 @contextmanager
 def at_place(*steps: str | int) -> Iterator[None]:
-    """What is refused in here lies at these steps."""
+    """A value refused in this context is at these steps."""
     try:
         yield
     except Refused as refused:
@@ -57,27 +57,27 @@ def at_place(*steps: str | int) -> Iterator[None]:
 
 
 class ValueKind(Protocol):
-    """What a key's value may be."""
+    """The possible values of a key."""
 
     def read(self, value: object) -> Any:
-        """The value as the objects hold it; raises Refused."""
+        """The value in its final form; raises Refused."""
 
     def words(self) -> str:
-        """What it must be, to stand after "must be"."""
+        """Its condition, to follow "must be"."""
 
     def schema(self) -> dict[str, Any]:
         """Its JSON Schema."""
 
 
 class BaseKind(ValueKind):
-    """The kinds of value that have the usual refusal."""
+    """Base of the kinds with the usual refusal."""
 
     def wrong(self, value: object, hint: str | None = None) -> Refused:
         return Refused(f"must be {self.words()}, not {shown(value)}", hint=hint)
 
 
 def shown(value: object) -> str:
-    """A value as the file would have it, shortened, for a message."""
+    """A value in the file's form, shortened, for a message."""
     if isinstance(value, bool):
         return "true" if value else "false"
     text = f'"{value}"' if isinstance(value, str) else str(value)
@@ -85,8 +85,8 @@ def shown(value: object) -> str:
 
 
 def level_word(level: object) -> str:
-    """A level in a line for people: a switch is on or off, and empty text is `''`. Reports say long
-    numbers and paths, and text that reads like a number, in their own way; see `level_label`."""
+    """A level in a text line: a switch is on or off, and empty text is `''`. Reports format long
+    numbers and paths, and text that reads like a number, differently; see `level_label`."""
     if isinstance(level, bool):
         return "on" if level else "off"
     return "''" if level == "" else str(level)
@@ -156,7 +156,7 @@ class WholeNumber(BaseKind):
 
 
 def _count_hint(value: object) -> str | None:
-    """`"20M"` is what people write for rows; say how the file wants it."""
+    """Users write `"20M"` for rows; return the correct form."""
     match = re.fullmatch(r"(\d+)\s*([kKmM])", value) if isinstance(value, str) else None
     if match is None:
         return None
@@ -189,7 +189,7 @@ class Real(BaseKind):
 
 @dataclass(frozen=True, slots=True)
 class Bounded(BaseKind):
-    """A number from `least` to `most`, both of which it may be."""
+    """A number from `least` to `most`, both included."""
 
     least: float
     most: float
@@ -238,7 +238,7 @@ class Width(BaseKind):
 class Duration(BaseKind):
     """A time span as text with a unit, or a bare number of seconds; read as seconds.
 
-    `most` is the longest that is allowed, as a file would have it.
+    `most` is the maximum, in the form of a file.
     """
 
     zero_allowed: bool = False
@@ -249,7 +249,7 @@ class Duration(BaseKind):
             raise self.wrong(value)
         most_s = parse_duration_s(self.most)
         too_long = f"must be at most {shown(self.most)}, not {shown(value)}"
-        if isinstance(value, int) and value > most_s:  # it may be more than a float can hold
+        if isinstance(value, int) and value > most_s:  # it may exceed the range of a float
             raise Refused(too_long)
         try:
             seconds = parse_duration_s(value)
@@ -288,7 +288,7 @@ class Flag(BaseKind):
 
 @dataclass(frozen=True, slots=True)
 class AnyLevel(BaseKind):
-    """Text, a number or true/false, as it stands: what a server option can be."""
+    """Text, a number or true/false, unchanged: the values of a server option."""
 
     def read(self, value: object) -> Level:
         if isinstance(value, str):
@@ -335,7 +335,7 @@ Texts = partial(Several, Text(), "texts in quotes")
 
 @dataclass(frozen=True, slots=True)
 class Command(BaseKind):
-    """A program with its arguments: a list, or text that is split as a shell splits it."""
+    """A program with its arguments: a list, or text that is split like in a shell."""
 
     def read(self, value: object) -> list[str]:
         if isinstance(value, str):
@@ -356,11 +356,10 @@ class Command(BaseKind):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key of a table: its name, kind of value, default and what it means.
+    """One key of a table: its name, kind of value, default and meaning.
 
-    A default of None means that the key may be left out and nothing stands in its place.
-    `required` keys have no default at all. `level_kind` is set if a level of a factor may be
-    less than a value of the key.
+    A default of None means that the key may be left out and then has no value. `required` keys have
+    no default. `level_kind` is set if a level of a factor may be less than a value of the key.
     """
 
     name: str
@@ -372,7 +371,7 @@ class Key:
 
     @property
     def level(self) -> ValueKind:
-        """What a level of a factor may be."""
+        """The possible levels of a factor."""
         return self.level_kind or self.kind
 
     def schema(self) -> dict[str, object]:
@@ -384,5 +383,5 @@ class Key:
 
 
 def attribute_name(key: Key) -> str:
-    """The key's name in the objects: a duration is seconds there, and its name says so."""
+    """The key's name in the objects: a duration is in seconds, and its name says so."""
     return f"{key.name}_s" if isinstance(key.kind, Duration) else key.name

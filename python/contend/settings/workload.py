@@ -1,7 +1,7 @@
-"""The tables and their content, what is asked of them, and whether that may change their rows.
+"""The tables and their content, the queries on them, and whether those may change their rows.
 
-Runs are compared, so each must find the same rows. What may write is not trusted to have left
-them: whoever plays the cells makes the tables anew after it, or marks the runs.
+Runs are compared, so each must find the same rows. A workload that may write is assumed to change
+them: the lab then makes the tables again, or marks the runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ENGINES = ("InnoDB", "MyISAM", "Aria", "RocksDB")
 
 @dataclass(frozen=True, slots=True)
 class SchemaName(BaseKind):
-    """Tables that contend makes, by their name; or those that were imported."""
+    """The name of tables that contend makes, or of imported ones."""
 
     made: Choice
 
@@ -54,7 +54,7 @@ class SchemaName(BaseKind):
 
 @dataclass(frozen=True)
 class Which(Setting):
-    """Which tables: an import is a copy of files, which no server but contend's own gets."""
+    """Which tables: an import is a copy of files, which only a private server can get."""
 
     def refuse(self, cell: Values, *, own: bool) -> None:
         if not own and imported_name(cell[self.path]) is not None:
@@ -127,11 +127,11 @@ _WRITING_WORDS = re.compile(
     r"|REPAIR|REPLACE|TRUNCATE|UPDATE)\b",
     re.IGNORECASE,
 )
-"""Statements without any of these words change no table, wherever in them the word would stand."""
+"""Statements without any of these words change no table, independent of the words' position."""
 
 
 def may_write(kind: str, parameters: Mapping[str, object]) -> bool:
-    """Whether a run of it may leave other rows than it found. A script of the user's own may."""
+    """Whether a run may change the rows. A user's own script may."""
     if kind == SCRIPT:
         return parameters.get("script") not in _READING_SCRIPTS
     known = WRITES.get(kind)
@@ -141,13 +141,13 @@ def may_write(kind: str, parameters: Mapping[str, object]) -> bool:
 
 
 _HEADER = re.compile(r"^[ \t]*@(\w+).*$", re.MULTILINE)
-"""The line that an event of a script of statements begins with."""
+"""First line of an event in a script of statements."""
 
 
 def writing_share(kind: str, parameters: Mapping[str, object]) -> float:
-    """Of the events, those that may leave other rows than they found, from 0 to 1.
+    """The share of events that may change the rows, from 0 to 1.
 
-    It is known of scripts of statements that say which share of the events each writing one has.
+    It is known for scripts of statements that give the share of each writing event.
     """
     if kind == SCRIPT or WRITES.get(kind) is not None:
         return float(may_write(kind, parameters))
@@ -165,8 +165,8 @@ def writing_share(kind: str, parameters: Mapping[str, object]) -> float:
 
 
 def never_asks(workload: Mapping[str, object], event: str) -> bool:
-    """Whether statements of the user's own certainly have no event of that name, or its share of
-    the events is none."""
+    """Whether the user's own statements certainly do not have an event of that name, or give it no
+    share of the events."""
     if workload["kind"] != "sql":
         return False
     names = set(_HEADER.findall(str(workload["text"])))
@@ -179,8 +179,8 @@ def never_asks(workload: Mapping[str, object], event: str) -> bool:
 
 
 def may_ask(cell: Values, tables: Iterable[str]) -> bool:
-    """Whether a cell may touch any of these tables: of the user's own statements only those do that
-    name one."""
+    """Whether a cell may touch any of these tables: the user's own statements only touch tables
+    that they name."""
     kind = cell["workload"]["kind"]
     if kind not in STATEMENTS or kind in SCHEMA_OF:
         return True
@@ -191,7 +191,7 @@ def may_ask(cell: Values, tables: Iterable[str]) -> bool:
 
 
 def _texts(values: Iterable[object]) -> Iterator[str]:
-    """The statements among the parameters, whatever they are called there."""
+    """The statements among the parameters, under any name."""
     for value in values:
         if isinstance(value, str):
             yield value
@@ -214,7 +214,7 @@ class WorkloadSetting(Setting):
         return None
 
     def between(self, before: Values, after: Values) -> Need:
-        # The tables of a script's own are made by the script.
+        # A script with its own schema makes its tables itself.
         own_tables = after["data.schema"] == SCRIPT_SCHEMA
         other = before[self.path].get("script") != after[self.path].get("script")
         return Need.DATA if own_tables and other else Need.NOTHING

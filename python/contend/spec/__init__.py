@@ -1,4 +1,4 @@
-"""Experiment files: text in, frozen and validated objects out. No effects but reading the file."""
+"""Experiment files: text in, frozen and validated objects out. The only effect: reading a file."""
 
 from contend.settings.model import Need
 from contend.settings.options import layout_options

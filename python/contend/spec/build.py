@@ -1,4 +1,4 @@
-"""From the raw tables of a document to a validated Experiment."""
+"""Builds a validated Experiment from the raw tables of a document."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from contend.spec.model import CellSpec, CompareSpec, Experiment, Factor, same_l
 from contend.spec.order import CellError, cell_spec, each_combination
 
 _CHECKED_MAX = 10_000
-"""Cells that are looked at when a file is read. What nobody could run need not take minutes."""
+"""Cells checked when a file is read: an experiment too large to run need not take minutes."""
 
 _SUBTABLES = {"compare": ("baseline",)}
 
 
 def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Experiment:
-    """The experiment that `document` holds; raises SpecError at the first fault."""
+    """The experiment in `document`; raises SpecError at the first fault."""
     _check_top_level(document)
     about = _fixed(document, "experiment")
     for section, names in names_by_table().items():
@@ -76,13 +76,13 @@ def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Ex
 
 
 GATE_TIME_S = 600.0
-"""What a gate takes at most, if nobody says how long."""
+"""Maximum time of a gate, if the file gives none."""
 
 
 def _compare(document: Document, factors: tuple[Factor, ...], kind: str) -> CompareSpec:
     given = _fixed(document, "compare")
     if given["metric"] is None:
-        # What the kinds of workload are compared by; if they differ in it, their events.
+        # The metric of the kinds of workload; if theirs differ, their events.
         kinds = kinds_of(kind, {factor.path: factor.levels for factor in factors})
         metrics = {METRICS[each] for each in kinds}
         given["metric"] = (metrics.pop() if len(metrics) == 1 else EVENTS,)
@@ -105,7 +105,7 @@ def _compare(document: Document, factors: tuple[Factor, ...], kind: str) -> Comp
 
 
 def _check_compare(document: Document, experiment: Experiment) -> None:
-    """Refuse ways of comparing if nothing is compared."""
+    """Refuse options of comparing if nothing is compared."""
     compare = experiment.compare
     asked = {
         "by": compare.by == "slices",
@@ -136,7 +136,7 @@ def _check_top_level(document: Document) -> None:
 
 
 def _fixed(document: Document, section: str) -> dict[str, Any]:
-    """The values of a table that has no settings: those given, defaults for the others."""
+    """The values of a table without settings: the given ones, and defaults for the rest."""
     keys = {key.name: key for key in PLAIN_TABLES[section]}
     table = document.table((section,))
     document.only((section,), (*keys, *_SUBTABLES.get(section, ())))
@@ -149,7 +149,7 @@ def _fixed(document: Document, section: str) -> dict[str, Any]:
 
 
 def _value(document: Document, setting: Setting, levels: Levels) -> Any:
-    """The value of a setting in the base: what is given, else its default."""
+    """The value of a setting in the base: the given one, or its default."""
     key, table = setting.key, document.table(setting.steps[:-1])
     if isinstance(key.kind, Tagged):
         return read_tagged(document, key, setting.steps, levels)
@@ -159,7 +159,7 @@ def _value(document: Document, setting: Setting, levels: Levels) -> Any:
 
 
 def _refuse_idle(document: Document, values: dict[str, Any], levels: Levels) -> None:
-    """A factor that another setting decides would compare a cell with itself."""
+    """A factor that a different setting overrides would compare a cell with itself."""
     for setting in SETTINGS:
         if values[setting.path] is None and setting.path not in levels:
             continue
@@ -169,7 +169,7 @@ def _refuse_idle(document: Document, values: dict[str, Any], levels: Levels) -> 
 
 
 def _check_cells(document: Document, experiment: Experiment) -> None:
-    """Refuse what no server could have, in whichever cell."""
+    """Refuse values that are impossible on any server, in every cell."""
     asked: list[dict[str, Any]] = []
     for cell in itertools.islice(each_combination(experiment.factors), _CHECKED_MAX):
         try:

@@ -1,5 +1,5 @@
-"""The workload of an experiment: its kind, its parameters, and the options of its scripts;
-and its data: what its schema says of itself, and what means nothing to it."""
+"""The workload of an experiment: its kind, its parameters, and the options of its scripts. Also its
+data: the keys that its schema has, and those that it does not use."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Values = Mapping[str, Any]
 def read_tagged(
     document: Document, key: Key, path: tuple[str, ...], levels: Levels
 ) -> dict[str, object]:
-    """The keys given in a table whose `kind` says which keys it has; raises SpecError."""
+    """The keys given in a table whose `kind` decides which keys it has; raises SpecError."""
     assert isinstance(key.kind, Tagged)
     return _tagged(document, key.kind, path, levels, _referenced(document))
 
@@ -49,8 +49,8 @@ def with_data_of_script(
 ) -> dict[str, Any]:
     """`values` with the defaults of `[data]` that depend on the workload.
 
-    Scripts ask numbered tables. A file of the user's, in an experiment that says nothing of data,
-    makes its own.
+    Scripts query numbered tables. In an experiment without `[data]`, a user's own script makes its
+    tables itself.
     """
     workload = values["workload"]
     kinds = kinds_of(workload["kind"], levels)
@@ -74,8 +74,8 @@ def with_data_of_script(
 
 
 def prepared_with(experiment: Experiment) -> str | None:
-    """What the script's `prepare` is told of the options that are factors, whose levels only the
-    runs have; None if it is told all alike, or makes no tables."""
+    """The values that a script's `prepare` gets for options that are factors, whose levels only the
+    runs have; None if no option is a factor, or the script makes no tables."""
     base = experiment.base.values
     if base["data.schema"] != SCRIPT_SCHEMA:
         return None
@@ -89,7 +89,7 @@ def prepared_with(experiment: Experiment) -> str | None:
 
 
 def script_files(workload: WorkloadSpec, factors: Iterable[Factor]) -> tuple[str, ...]:
-    """The files of scripts that the experiment runs, as it names them."""
+    """The files of scripts that the experiment runs, with the paths that it gives."""
     levels = {factor.path: factor.levels for factor in factors}
     if SCRIPT not in kinds_of(workload.kind, levels):
         return ()
@@ -114,10 +114,10 @@ def _tagged(
     levels: Levels,
     referenced: frozenset[str] = frozenset(),
 ) -> dict[str, object]:
-    """The keys given in a table whose `kind` says which keys it has.
+    """The keys given in a table whose `kind` decides which keys it has.
 
-    Where the kind is a factor, a key must belong to one of its levels, and a factor to all; to a
-    script a factor belongs too if one of its options refers to it.
+    If the kind is a factor, a key must belong to one of its levels, and a factor to all. A factor
+    also belongs to a script if one of the script's options refers to it.
     """
     table = document.table(path)
     prefix = ".".join(path)
@@ -169,7 +169,7 @@ def _check_applies(
 
 
 def _referenced(document: Document) -> frozenset[str]:
-    """Paths that options of a script refer to, as far as they are written as such."""
+    """Paths that a script's options refer to, if they are written as references."""
     workload = document.table(("workload",))
     options = workload.get("options")
     values = options.values() if isinstance(options, dict) else ()
@@ -183,10 +183,10 @@ def _check_options(
     *,
     has_tables: bool,
 ) -> None:
-    """Options belong to the scripts, their values are such as they take, and a run reads them.
+    """Check that options belong to the scripts, have valid values, and are read by a run.
 
     Args:
-        has_tables: contend makes the tables, and no prepare.
+        has_tables: contend makes the tables, without a `prepare`.
     """
     for script in scripts:
         if not is_file(script) and script not in BUNDLED:
@@ -244,7 +244,7 @@ def _check_option(
 def _refuse_of_prepare(
     document: Document, place: tuple[str, ...], name: str, scripts: tuple[str, ...]
 ) -> None:
-    """Refuse an option that no run reads: its levels would differ in nothing."""
+    """Refuse an option that runs do not read: its levels would not differ."""
     if all(of_prepare(name, script) for script in scripts):
         document.refuse(
             place,
@@ -273,10 +273,10 @@ _OF_A_DUMP = (
 def with_data_of_schema(
     document: Document, values: dict[str, Any], levels: Levels
 ) -> dict[str, Any]:
-    """`values` with the size that the schema has if nothing is said.
+    """`values` with the schema's default size if none is given.
 
     Raises:
-        SpecError: a key means nothing to the schema, or the workload asks other tables.
+        SpecError: the schema does not use a key, or the workload queries different tables.
     """
     names = levels.get("data.schema", (values["data.schema"],))
     schemas = [schema_of(str(name)) for name in names]
@@ -296,7 +296,7 @@ def with_data_of_schema(
 def _check_key(
     document: Document, place: tuple[str, ...], name: str, schemas: list[Schema]
 ) -> None:
-    """A key must mean something to one of the schemas; a factor to all of them."""
+    """A key must be used by one of the schemas; a factor by all of them."""
     knows = [name in (*schema.common, *schema.keys) for schema in schemas]
     if all(knows) or (any(knows) and place[0] == "data"):
         return
@@ -311,7 +311,7 @@ def _check_key(
 
 
 def _check_kinds(document: Document, kinds: Sequence[str], schemas: list[Schema]) -> None:
-    """Most kinds ask the tables of sbtest."""
+    """Most kinds query the tables of sbtest."""
     for asking in kinds:
         other = next((schema.name for schema in schemas if not _may_ask(asking, schema.name)), None)
         if other is not None:
@@ -336,7 +336,7 @@ def _check_kinds(document: Document, kinds: Sequence[str], schemas: list[Schema]
 
 
 def _may_ask(kind: str, schema: str) -> bool:
-    """Which tables an import has nobody knows before they are looked at."""
+    """The tables of an import are unknown until they are read."""
     wanted = SCHEMA_OF.get(kind)
     if wanted is None or wanted == schema:
         return True

@@ -1,8 +1,8 @@
-"""The raw tables of an experiment file: where each key stands, what was put over it.
+"""The raw tables of an experiment file: the position of each key, and the overrides applied to it.
 
-The standard parser keeps no positions, and an error without a line sends the reader searching. The
-scanner runs over text that the standard parser has already accepted, so it only needs to know
-where keys, strings, arrays and tables begin and end; it never judges the text.
+The standard parser keeps no positions, and an error without a line leaves the reader searching. The
+scanner runs over text that the standard parser has already accepted, so it only needs to find where
+keys, strings, arrays and tables begin and end; it never validates the text.
 """
 
 from __future__ import annotations
@@ -155,17 +155,17 @@ class _Scanner:
 
 
 _DEEPEST = 16
-"""An experiment nests four deep. What is far deeper is no experiment, and could exhaust the stack
-of whoever walks it."""
+"""An experiment nests four deep. A much deeper document is not one, and could exhaust the stack of
+code that walks it."""
 
 _TOML_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 class Document:
-    """Nested tables as TOML gives them, mutable until the experiment is built from them.
+    """Nested tables in TOML's form, mutable until the experiment is built from them.
 
     Args:
-        origins: what stands for the lines of a text that nobody wrote: by path, where it is from.
+        origins: for generated text, which has no user-written lines: path -> where it comes from.
     """
 
     def __init__(self, text: str, file: str, origins: Mapping[Path, str] | None = None) -> None:
@@ -176,7 +176,7 @@ class Document:
         self._origins: dict[Path, str] = dict(origins or {})
 
     def copy(self) -> Document:
-        """An independent document, so that a variant can be tried without a trace."""
+        """An independent document, to try a variant without side effects."""
         twin = copy.copy(self)
         twin.tree = copy.deepcopy(self.tree)
         twin._origins = dict(self._origins)
@@ -196,7 +196,7 @@ class Document:
         raise SpecError(f"{self.where(path)}: {sentence}", hint=hint)
 
     def read(self, path: Path, key: Key, value: object) -> object:
-        """The value at `path` as its key takes it; raises SpecError."""
+        """The value at `path`, as read by its key; raises SpecError."""
         try:
             return key.kind.read(value)
         except Refused as refused:
@@ -213,7 +213,7 @@ class Document:
         self.refuse(place, sentence, hint=hint)
 
     def _at(self, path: Path) -> object:
-        """What stands at `path`; None if nothing does."""
+        """The value at `path`; None if there is none."""
         node: object = self.tree
         for key in path:
             if isinstance(node, list) and isinstance(key, int):
@@ -225,7 +225,7 @@ class Document:
     def target(
         self, place: Path, path: str, about: str = "", known: Iterable[str] = ()
     ) -> PathTarget:
-        """Where `path`, which stands at `place`, leads; raises SpecError."""
+        """The target of `path`, which is at `place` in the file; raises SpecError."""
         try:
             return resolve(path)
         except Refused as refused:
@@ -257,7 +257,7 @@ class Document:
         return node
 
     def use_variant(self, variant: str) -> None:
-        """Put the overrides of `[quick]` or `[full]` in place."""
+        """Apply the overrides of `[quick]` or `[full]`."""
         if variant == "default":
             return
         if variant not in VARIANTS:
@@ -274,7 +274,7 @@ class Document:
             self._put(path, value, self.where((variant, path)))
 
     def override(self, setting: str) -> None:
-        """Put one `--set path=value` in place."""
+        """Apply one `--set path=value`."""
         path, equals, text = setting.partition("=")
         if not equals:
             raise SpecError(
@@ -305,7 +305,7 @@ class Document:
         self._store(target.steps, value, origin)
 
     def _put_in_list(self, target: PathTarget, value: object, origin: str) -> bool:
-        """A path that leads into a list, whose tables are found by name."""
+        """Set a path that leads into a list, whose tables are identified by name."""
         setting = target.setting
         if setting is None or not isinstance(setting.key.default, list):
             return False
@@ -321,7 +321,7 @@ class Document:
         return True
 
     def _drop_other_spellings(self, target: PathTarget) -> None:
-        """`key-buffer-size` is the option that `key_buffer_size` is."""
+        """`key-buffer-size` and `key_buffer_size` are the same option."""
         table = self.table(target.steps[:-1])
         around = ".".join(target.steps[:-1])
         for spelled in [n for n in table if _same_path(f"{around}.{n}", target.path)]:
@@ -356,7 +356,7 @@ def _parse(text: str, file: str) -> dict[str, object]:
 
 
 def _override_value(text: str, setting: str) -> object:
-    """TOML's syntax if it is that, else the bare text: `--set data.engine=Aria`."""
+    """Parsed as TOML if valid, else used as bare text: `--set data.engine=Aria`."""
     if "\n" in text:
         raise SpecError(f"--set {shown(setting)} has a line break in its value")
     try:
@@ -378,8 +378,8 @@ def _override_value(text: str, setting: str) -> object:
 def _fault(error: ValueError) -> tuple[str, str]:
     """What is wrong, and where: `3:14`, `end` of the text, or nothing if it is not known.
 
-    The parser says both in one sentence. An error that is not its own comes from a number of
-    thousands of digits, which Python refuses to read.
+    The parser reports both in one sentence. A different error comes from a number with thousands of
+    digits, which Python refuses to read.
     """
     message = str(error)
     match = _TOML_PLACE.search(message)
@@ -390,7 +390,7 @@ def _fault(error: ValueError) -> tuple[str, str]:
 
 
 def _check_depth(value: object) -> None:
-    """Raise RecursionError before somebody else does."""
+    """Raise RecursionError before other code does."""
     level = [value]
     for _ in range(_DEEPEST):
         inner: list[object] = []
@@ -413,7 +413,7 @@ def _same_path(name: str, path: str) -> bool:
 
 
 def with_overrides(document: Document, variant: str, sets: Sequence[str]) -> Document:
-    """A copy of `document` with the variant and then each `--set` put over it."""
+    """A copy of `document` with the variant and then each `--set` applied."""
     result = document.copy()
     result.use_variant(variant)
     for setting in sets:
@@ -423,17 +423,17 @@ def with_overrides(document: Document, variant: str, sets: Sequence[str]) -> Doc
 
 _STRING_OR_COMMENT = re.compile(rf"(?:{STRING.pattern})|(?P<comment>#[^\n]*)", re.DOTALL)
 HIDDEN = "***"
-"""Stands in a run folder where a password was."""
+"""Replaces a password in a run folder."""
 
 _DSN_PASSWORD = re.compile(
-    # A password may hold any sign; the nearest end that leaves the text around it whole counts.
+    # A password may contain any character; the nearest end that keeps the text intact counts.
     r"""(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)(?:[^\s"'/]+|[^\s"']+|\S+)@""",
     re.IGNORECASE,
 )
 _ASSIGNED = re.compile(
     r"""(\b(?:password|passwd|pwd|secret)["']?\s*[=:]\s*)(["'])(?!\2).+?\2""", re.IGNORECASE
 )
-"""`password = "…"`, as an experiment file has it."""
+"""`password = "…"`, as in an experiment file."""
 
 
 def without_dsn_passwords(text: str) -> str:
@@ -442,10 +442,10 @@ def without_dsn_passwords(text: str) -> str:
 
 
 def hide_in_comments(text: str, secrets: Collection[str]) -> str:
-    """`text`, which must be valid TOML, with none of the secrets in its comments, and nothing that
+    """`text`, which must be valid TOML, without the secrets in its comments, and without text that
     looks like a password.
 
-    Its keys and values stay as they are: a run asks them, and so does its resume.
+    Its keys and values stay unchanged: a run uses them, and so does its resume.
     """
     known = sorted(filter(None, secrets), key=len, reverse=True)
 
@@ -464,7 +464,7 @@ def place_of_secret(text: str, secrets: Collection[str]) -> str | None:
     """Where `text`, which must be valid TOML, has one of the secrets as a word of a value:
     `workload.text (line 8)`; None if it has none.
 
-    A value that is one of a few words of contend's own gives nothing away.
+    A value from a fixed list of contend's own reveals nothing.
     """
     document = Document(text, "")
     for path, value in _texts(document.tree, ()):

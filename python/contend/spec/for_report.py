@@ -1,5 +1,5 @@
-"""What an experiment file says for its report alone: figures of other machines, and what the levels
-of a factor are called."""
+"""The parts of an experiment file that only its report uses: figures of other machines, and the
+names of a factor's levels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORDS = {
     "levels": "what each level is called in a sentence, by the level as it is written",
     "plural": 'the levels whose names are plural: "multi-row inserts make", "an index makes"',
 }
-"""The keys of `[words."PATH"]`, and what they mean."""
+"""The keys of `[words."PATH"]`, and their meanings."""
 
 _TEXT = Key("", Text(), "", "")
 
@@ -112,7 +112,7 @@ def _row(document: Document, place: Path, row: object, columns: int) -> Publishe
             "a published row has gain_percent (over the baseline) or figures, one of them",
         )
     cell, is_gain = row.get("cell"), given == ["gain_percent"]
-    # Figures stand for themselves; a gain is that of a level.
+    # Figures need no level; a gain belongs to a level.
     if not isinstance(cell, dict) or (not cell and is_gain):
         hint = 'Write cell = { "workload.points" = 10 }.'
         document.refuse(place, "a published row needs the cell that it belongs to", hint=hint)
@@ -129,7 +129,7 @@ def _row(document: Document, place: Path, row: object, columns: int) -> Publishe
 def _numbers(
     document: Document, place: Path, key: str, values: object, columns: int
 ) -> tuple[float, ...]:
-    """One number a column."""
+    """One number per column."""
     if not isinstance(values, list) or len(values) != columns:
         given = len(values) if isinstance(values, list) else "none"
         document.refuse(place, f"{key} must have one number a column: {columns}, not {given}")

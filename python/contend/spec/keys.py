@@ -1,10 +1,9 @@
-"""The tables of an experiment file: what is a setting, and what is not; and the paths that lead to
+"""The tables of an experiment file (which keys are settings and which are not), and the paths to
 their keys, such as `load.connections` or `server.options.key_buffer_size`.
 
-The reader, the overrides, the factors, the JSON Schema and the reference page are all made from
-the keys here and from those of the settings, so that a key is added in one place. A path names one
-value of the file. Factors, `--set` and the variants use the same paths, and all of them are
-resolved here.
+These keys and those of the settings are the one source for the reader, the overrides, the factors,
+the JSON Schema and the reference page. A path names one value of the file. Factors, `--set` and the
+variants use the same paths, and all of them are resolved here.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _SOME = ", ".join(f'"{name}"' for name in ("qps", "response_us_p99", "server_cpu
 
 
 class MetricNames(BaseKind):
-    """One metric or several by name, the one that decides first; read as a tuple."""
+    """The names of one or more metrics, the deciding one first; read as a tuple."""
 
     def read(self, value: object) -> tuple[str, ...]:
         names = [value] if isinstance(value, str) else value
@@ -74,7 +73,7 @@ class MetricNames(BaseKind):
 
 
 def without_metric(name: str, run: Run) -> SpecError:
-    """The error for a metric that is named rightly but that a run does not have."""
+    """The error for a valid metric that a run does not have."""
     had = names_in(run)
     part = name.partition(".")[0]
     same = [other for other in had if other.partition(".")[0] == part]
@@ -98,7 +97,7 @@ CAUSES = tuple(
         if each.name.endswith(".py") and not each.name.startswith("_")
     )
 )
-"""Each has a file of its own, which has its name."""
+"""Each is defined in a separate file of the same name."""
 
 EXPERIMENT = (
     Key("name", NAME, None, "short name; run folders carry it (default: the file's name)"),
@@ -198,12 +197,12 @@ COMPARE = (
 )
 
 PLAIN_TABLES: dict[str, tuple[Key, ...]] = {"experiment": EXPERIMENT, "compare": COMPARE}
-"""Tables of keys that are no settings: no cell depends on them."""
+"""Tables of keys that are not settings: cells do not depend on them."""
 
 
 def settings_by_section() -> dict[str, tuple[Setting, ...]]:
-    """Section -> its settings, in the order of `SETTINGS`; those of the top of the file have
-    none."""
+    """Section -> its settings, in the order of `SETTINGS`; the section is empty at the top of the
+    file."""
     sections: dict[str, list[Setting]] = {}
     for setting in SETTINGS:
         sections.setdefault(setting.section, []).append(setting)
@@ -211,7 +210,7 @@ def settings_by_section() -> dict[str, tuple[Setting, ...]]:
 
 
 def names_by_table() -> dict[str, list[str]]:
-    """Table of the file -> what may be in it: keys of settings, and tables."""
+    """Table of the file -> its valid names: keys of settings, and tables."""
     tables: dict[str, list[str]] = {}
     for section, settings in settings_by_section().items():
         around, _, name = section.rpartition(".")
@@ -235,7 +234,7 @@ def top_level() -> tuple[str, ...]:
 
 
 VARIANTS = ("quick", "full")
-"""Tables of overrides that `--quick` and `--full` put in place."""
+"""Tables of overrides that `--quick` and `--full` apply."""
 
 MEANINGS = {
     "experiment": "what this is and what it asks",
@@ -260,9 +259,9 @@ SCRIPT_OPTIONS_PREFIX = "workload.options."
 
 @dataclass(frozen=True, slots=True)
 class PathTarget:
-    """Where a path leads: its spelling, the keys from the top of the file, what it holds.
+    """The target of a path: its spelling, the keys from the top of the file, its last key.
 
-    `setting` is whose value it is, or is part of; None if it is none of a cell.
+    `setting` is the setting that the value is, or is part of; None if it is not part of a cell.
     """
 
     path: str
@@ -275,7 +274,7 @@ class PathTarget:
         return self.setting is not None and can_vary(self.key)
 
     def put(self, values: Mapping[str, Any], level: object) -> Any:
-        """The setting's value with the level in it."""
+        """The setting's value, with the level put into it."""
         setting = self.setting
         assert setting is not None
         value, inner = self.key.kind.read(level), self.steps[len(setting.steps) :]
@@ -286,7 +285,7 @@ class PathTarget:
 
 
 def resolve(path: str) -> PathTarget:
-    """Where `path` leads; raises Refused with the nearest known path."""
+    """The target of `path`; raises Refused with the nearest known path."""
     for setting in SETTINGS:
         if path == setting.path:
             return PathTarget(path, setting.steps, setting.key, setting)
@@ -316,7 +315,7 @@ _HOW_TO_REACH = (
 
 
 def can_be_factor(path: str) -> bool:
-    """Whether `path` leads to what a list of levels can be given for."""
+    """Whether the value at `path` can be replaced by a list of levels."""
     try:
         return resolve(path).can_vary
     except Refused:
@@ -324,7 +323,7 @@ def can_be_factor(path: str) -> bool:
 
 
 def known_paths() -> tuple[str, ...]:
-    """Every path but those of names that are free, which only the server or the script knows."""
+    """Every path except those with free names, which only the server or the script knows."""
     paths = [f"{section}.{key.name}" for section, keys in PLAIN_TABLES.items() for key in keys]
     for setting in SETTINGS:
         kind = setting.key.kind

@@ -1,5 +1,5 @@
-"""Finding an experiment file, by path or by the name of a built-in recipe, and reading it; writing
-one."""
+"""Finding an experiment file by its path or by the name of a built-in recipe, and reading it;
+writing one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from contend.spec.keys import VARIANTS
 from contend.spec.model import Experiment, SpecError
 
 _LARGEST_FILE = 4 << 20
-"""Bytes. No experiment is near it; a wrong path to a dump or a disk image is beyond it."""
+"""Bytes. Experiments are far smaller; a dump or disk image given by mistake is larger."""
 
 
 def recipes() -> tuple[str, ...]:
@@ -39,20 +39,20 @@ def recipe_text(name: str) -> str:
 def load_experiment(
     source: str, *, sets: Sequence[str] = (), variant: str = "default"
 ) -> Experiment:
-    """The experiment of a recipe's name or a file's path, with overrides put over it.
+    """The experiment of a recipe or a file, with overrides applied.
 
     Args:
         source: a recipe such as `segmented-key-cache`, or a path (it has a slash or ends in .toml).
-        sets: `path=value` each, as `--set` takes them. A list of levels makes a factor of its
+        sets: `path=value` each, in the form of `--set`. A list of levels makes a factor of its
             path, a single value fixes it.
         variant: `default`, or the file's table of overrides to use: `quick` or `full`.
 
     Raises:
-        SpecError: for anything that is wrong, one sentence with file and line.
+        SpecError: for any fault, one sentence with file and line.
     """
     text, file = _read(source)
     document = Document(text, file)
-    # A fault in a variant shows now and not on the day that somebody asks for it.
+    # Report a fault in a variant now, even if this run does not use the variant.
     for other in ("default", *VARIANTS):
         if other == "default" or other in document.tree:
             build(with_overrides(document, other, ()), variant=other, overrides=())
@@ -60,7 +60,7 @@ def load_experiment(
     experiment = build(final, variant=variant, overrides=tuple(sets))
     if not script_files(experiment.base.workload, experiment.factors):
         return experiment
-    # A script is sought beside the file that names it.
+    # A script's path is relative to the file that names it.
     path = Path(source) if _is_path(source) else Path(str(_files() / source))
     return replace(experiment, folder=str(path.absolute().parent))
 
@@ -72,17 +72,17 @@ def read_experiment(
 
     Args:
         text: an experiment file.
-        name: what the text is called in messages.
-        origins: what a path in it comes from, for messages.
+        name: the name of the text in messages.
+        origins: path -> where its value comes from, for messages.
 
     Raises:
-        SpecError: for anything that is wrong.
+        SpecError: for any fault.
     """
     return build(Document(text, name, origins), variant="default", overrides=())
 
 
 def _read(source: str) -> tuple[str, str]:
-    """The text and the name to show for it in messages."""
+    """The text, and its name for messages."""
     path = Path(source)
     if not _is_path(source):
         return recipe_text(source), f"{source}.toml"
@@ -113,7 +113,7 @@ def _reason(error: Exception) -> str:
 
 
 Tables = Mapping[str, Mapping[str, object]]
-"""The header of each table, and its keys. What is None is left out."""
+"""Header of each table -> its keys. None values are left out."""
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _GROUPED_FROM = 10_000
@@ -151,12 +151,12 @@ def _value(value: object) -> str:
 
 
 def _text(value: str) -> str:
-    # JSON escapes as TOML does, and leaves one character that TOML does not take.
+    # JSON escapes like TOML, except for one character that TOML rejects.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _lines(value: str) -> str:
-    """As it stands, over several lines; escaped if it has what such a text cannot hold."""
+    """Unescaped, over several lines; escaped if such a text cannot contain a character."""
     if "'''" in value or value.endswith("'") or not value.replace("\n", "").isprintable():
         return _text(value)
     return f"'''\n{value}'''"

@@ -1,7 +1,7 @@
-"""What an experiment is: frozen, validated objects.
+"""The objects of an experiment, frozen and validated.
 
 An experiment is a base cell (the value of every setting), factors (paths into that cell, each with
-levels), a comparison (which level is the baseline) and the published figures to show beside.
+levels), a comparison (which level is the baseline) and the published figures to show next to it.
 Times are seconds as floats and their names end in `_s`.
 """
 
@@ -24,8 +24,8 @@ from contend.spec.stored import require_base, require_sizes
 class SpecError(RequestError):
     """An experiment file, a recipe name or an override that cannot be used.
 
-    What the file holds is quoted in the message, so characters that would break the line or
-    steer a terminal are shown as escapes.
+    The message quotes the file, so characters that would break the line or control a terminal are
+    escaped.
     """
 
     def __init__(self, message: str, *, hint: str | None = None, detail: str | None = None) -> None:
@@ -40,11 +40,11 @@ def _printable(text: str) -> str:
 
 
 Cell = Mapping[str, Level]
-"""Which level each factor has: path -> level, in the order of the experiment's factors."""
+"""The level of each factor: path -> level, in the order of the experiment's factors."""
 
 
 def same_level(one: object, other: object) -> bool:
-    """Whether two values are the same level: `true` is not 1, though Python says so."""
+    """Whether two values are the same level: `true` is not 1, unlike in Python."""
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
@@ -52,13 +52,13 @@ def same_level(one: object, other: object) -> bool:
 class DataSpec:
     """The tables: schema, storage engine, size, and the seed of their content.
 
-    `k` is how the indexed column is filled: `row_number` (unique, in file order, as the study's
-    sysbench 0.5 did) or `random` (as sysbench 1.0 does).
+    `k` is how the indexed column is filled: `row_number` (unique, in file order, as in the study's
+    sysbench 0.5) or `random` (as in sysbench 1.0).
     `tables` of None is the one table `sbtest`; a number stands for `sbtest1`, `sbtest2` and so on.
-    `rows` is of each table, of the schema `employees` the number of employees.
-    `own` has the keys that are the schema's own, those that were not given too.
-    Under the schema `script` a script's own `prepare` makes the tables; `prepare` is what it is
-    told (script and options), known only in the spec of a cell.
+    `rows` is per table; for the schema `employees`, the number of employees.
+    `own` has all keys that belong to the schema alone, including those that were not given.
+    Under the schema `script` a script's own `prepare` makes the tables; `prepare` is its input
+    (script and options), known only in the spec of a cell.
     Under `import:NAME` they are those of a dump, with its own database, engines and rows.
     """
 
@@ -83,18 +83,18 @@ class DataSpec:
 
     @property
     def known(self) -> Schema:
-        """What is known of the schema."""
+        """The schema's definition."""
         return schema_of(self.schema)
 
     @property
     def database(self) -> str:
-        """Where the tables are, on a server of ours: the name that scripts and statements
+        """The database of the tables on a private server: the name that scripts and statements
         expect."""
         return self.known.database
 
     @property
     def table_names(self) -> tuple[str, ...]:
-        """The tables that the lab makes; none if a script makes its own, or a dump has them."""
+        """The tables that the lab makes; none if a script or a dump provides them."""
         if self.schema != SBTEST:
             return self.known.tables
         if self.tables is None:
@@ -103,26 +103,26 @@ class DataSpec:
 
     @property
     def rows_in_all(self) -> int:
-        """Rows of all tables together; about so many if the schema counts something else."""
+        """Rows of all tables together; approximate if the schema's size does not count rows."""
         if not self.known.tables:
             return self.rows * len(self.table_names)
         return self.known.rows_in_all(self.size[0], self.own)
 
     @property
     def size(self) -> tuple[int, str]:
-        """How much there is as the schema counts it, and what it counts."""
+        """The size, and the unit in which the schema counts it."""
         key = self.known.size_key
         unit = self.schema if key == "rows" and len(self.known.tables) > 1 else key
         return int(self[key]), unit
 
     def small(self) -> DataSpec:
-        """The same tables with hardly a row, for statements to be tried on."""
+        """The same tables with very few rows, to try statements on."""
         return replace(self, rows=100, own=self.known.smallest(self.own))
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSpec:
-    """What is asked: a kind of contend-load and that kind's own parameters."""
+    """The queries: a kind of contend-load, and that kind's parameters."""
 
     kind: str = "point_select"
     parameters: Mapping[str, object] = field(default_factory=dict)
@@ -130,14 +130,14 @@ class WorkloadSpec:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One thing that varies: a path such as `load.connections` and its levels, in file order."""
+    """A varied setting: a path such as `load.connections`, and its levels in file order."""
 
     path: str
     levels: tuple[Level, ...]
 
 
 GATE_WIDTH = 0.7
-"""Of the slowdown from which on a gate fails: an interval with this half-width excludes it in four
+"""Share of the slowdown at which a gate fails: an interval with this half-width excludes it in four
 of five experiments if nothing changed."""
 
 
@@ -146,15 +146,15 @@ class CompareSpec:
     """Every other level of the baseline's factor is compared with the baseline, pair by pair.
 
     `baseline` names one factor and one of its levels; empty if nothing is compared.
-    `metric` has the names of what is compared, the one that decides first.
-    `by` is `slices` or `runs`, and None if the lab is to choose.
-    `repeats` is how often each comparison is made, at least. With `until` (half the width of an
-    interval, as a ratio) or `at_most_s` it may be more.
-    `wait_for_calm_s` is how long the run waits, in all, for the CPUs to be near one another.
-    `adjust` has the disturbances that are allowed for.
-    `layout` of the servers' memory is `matched` or `system`, and None if the lab is to choose.
+    `metric` has the names of the compared metrics, the deciding one first.
+    `by` is `slices` or `runs`; None lets the lab choose.
+    `repeats` is the minimum number of times each comparison is made. With `until` (half the width
+    of an interval, as a ratio) or `at_most_s` there may be more.
+    `wait_for_calm_s` is the total time that the run waits for the CPUs to be near one another.
+    `adjust` has the disturbances to adjust for.
+    `layout` of the servers' memory is `matched` or `system`; None lets the lab choose.
     `margin` is a ratio: 0.02 means that within ±2 % two levels count as equivalent.
-    `fail_if_slower` is that slowdown, as a ratio, from which on a gate fails; None without a gate.
+    `fail_if_slower` is the slowdown, as a ratio, at which a gate fails; None without a gate.
     """
 
     baseline: Mapping[str, Level] = field(default_factory=dict)
@@ -172,24 +172,24 @@ class CompareSpec:
 
     @property
     def width(self) -> float | None:
-        """Relative half-width that is narrow enough: `until`, or what lets a gate pass."""
+        """Relative half-width to reach: `until`, or the width that lets a gate pass."""
         if self.until is not None or self.fail_if_slower is None:
             return self.until
         return GATE_WIDTH * self.fail_if_slower
 
     @property
     def is_width_of_cells(self) -> bool:
-        """Whether that is the width of every cell, and not of each level as a whole."""
+        """Whether that width applies to every cell instead of each level as a whole."""
         return self.until is None and self.fail_if_slower is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What a report calls the levels of a factor.
+    """Names for the levels of a factor in a report.
 
-    `change` is what is done to get from the baseline to a level, as the subject of a sentence, with
-    places for `{level}` and `{baseline}`; empty if the names of the levels say enough.
-    `levels` has their names by the level as TOML writes it; `plural` those whose name is plural.
+    `change` describes the step from the baseline to a level, as the subject of a sentence, with
+    placeholders `{level}` and `{baseline}`; empty if the names of the levels are sufficient.
+    `levels` has their names by the level in TOML's form; `plural` those whose name is plural.
     """
 
     change: str = ""
@@ -205,14 +205,14 @@ class Words:
 
 
 def as_written(level: Level) -> str:
-    """A level as TOML writes it, without quotes: `true`, `32`, `multi_row`."""
+    """A level in TOML's form, without quotes: `true`, `32`, `multi_row`."""
     return str(level).lower() if isinstance(level, bool) else str(level)
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedRow:
-    """Published gains in percent of one level over the baseline, by the columns' factor; or else
-    the figures themselves."""
+    """Published gains in percent of one level over the baseline, by the columns' factor; or the
+    figures themselves."""
 
     cell: Mapping[str, Level]
     gain_percent: tuple[float, ...] = ()
@@ -221,9 +221,9 @@ class PublishedRow:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Figures of another machine, shown beside ours and labelled as such.
+    """Figures of a different machine, shown next to contend's and labelled as such.
 
-    `metric` is the name of the one that the rows are about.
+    `metric` is the name of the rows' metric.
     """
 
     name: str
@@ -237,10 +237,11 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class CellSpec:
-    """One cell with its levels put in: the value of every setting, by its path.
+    """One cell with its levels applied: the value of every setting, by its path.
 
-    A duration is seconds. In an experiment's base, `workload` has what the file gives; in a cell it
-    has every parameter of its kind but those that follow from the data (`rows`, `table`).
+    A duration is seconds. In an experiment's base, `workload` has the values from the file; in a
+    cell it has every parameter of its kind except those that follow from the data (`rows`,
+    `table`).
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -253,7 +254,7 @@ class CellSpec:
         return self.values[path]
 
     def having(self, **values: Any) -> CellSpec:
-        """This cell with other values; `__` stands for a dot: `load__connections=8`."""
+        """A copy of this cell with changed values; `__` stands for a dot: `load__connections=8`."""
         changed = {name.replace("__", "."): value for name, value in values.items()}
         return CellSpec({**self.values, **changed})
 
@@ -275,9 +276,9 @@ class CellSpec:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One run to be made. All numbers count from 1, in the order of execution.
+    """One planned run. All numbers count from 1, in the order of execution.
 
-    `repeat` tells which of its cell's runs this is; runs of one block share a repeat.
+    `repeat` numbers the runs of its cell; runs of one block share a repeat.
     """
 
     run: int
@@ -290,17 +291,17 @@ CellKey = frozenset[tuple[str, type, Level]]
 
 
 def cell_key(cell: Cell) -> CellKey:
-    """A cell as a key, in whatever order it names its paths. `true` is not 1 here, though Python
-    says so, and 1 is not 1.0."""
+    """A cell as a key, independent of the order of its paths. Unlike in Python, `true`, 1 and 1.0
+    are different."""
     return frozenset((path, type(level), level) for path, level in cell.items())
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A whole experiment. `source` is the text it was read from, `overrides` what --set gave,
-    `words` what its levels are called, by the factor's path.
+    """A whole experiment. `source` is the text it was read from, `overrides` the values of --set,
+    `words` the names of its levels, by the factor's path.
 
-    `folder` is where the files of its scripts are sought; empty if it names none.
+    `folder` is where its script files are looked up; empty if it has none.
     """
 
     name: str
@@ -319,7 +320,7 @@ class Experiment:
 
     @cached_property
     def computed(self) -> dict[CellKey, CellSpec]:
-        """Its cells with their levels put in, as far as `cell_spec` was asked for them."""
+        """Cells with their levels applied, cached by `cell_spec`."""
         return {}
 
     @property
@@ -328,23 +329,23 @@ class Experiment:
         return next((f for f in self.factors if f.path in self.compare.baseline), None)
 
     def gives(self, path: str) -> bool:
-        """Whether the setting at `path` has a value, or levels, of the experiment's own."""
+        """Whether the experiment gives a value, or levels, for the setting at `path`."""
         return self.base[path] is not None or any(f.path == path for f in self.factors)
 
 
 SPEC_FORMAT = 5
-"""Version of the stored form: a change that this contend would misread raises it."""
+"""Version of the stored form, raised by a change that this contend would misread."""
 
 
 def to_dict(experiment: Experiment) -> dict[str, Any]:
-    """Plain JSON values; `from_dict` gives an equal experiment back."""
+    """Plain JSON values; `from_dict` returns an equal experiment."""
     plain = _plain(asdict(experiment))
     assert isinstance(plain, dict)
     return {"format": SPEC_FORMAT, **plain, "base": plain["base"]["values"]}
 
 
 def from_dict(stored: Mapping[str, Any]) -> Experiment:
-    """The experiment that `to_dict` wrote; raises SpecError if it is damaged or of a different
+    """The experiment written by `to_dict`; raises SpecError if it is damaged or of a different
     format."""
     number = stored.get("format")
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
@@ -357,7 +358,7 @@ def from_dict(stored: Mapping[str, Any]) -> Experiment:
         )
     try:
         base = stored["base"]
-        # What a later contend can vary had its default in an experiment that could not say it.
+        # Settings added by a later contend have their default in an older experiment.
         require_base(base)
         if unknown := base.keys() - CellSpec().values.keys():
             raise ValueError(f"it has a setting {min(unknown)}, which this contend does not know")

@@ -1,16 +1,16 @@
-"""The cells of an experiment, with their levels put in; the order of its runs; what part each
-factor has in a report.
+"""The cells of an experiment, with their levels applied; the order of its runs; the role of each
+factor in a report.
 
 Runs come in randomised blocks, so that only neighbours are compared. A block is one context (a
-level of every factor but the compared one) in one repeat. It holds each compared level once. As
-runs of their own they come in random order, so slow changes of the host fall on all of them alike;
-in slices all of them are asked in turn. Contexts are in random order within a repeat, so no context
-always comes after the same other.
+level of every factor but the compared one) in one repeat. It holds each compared level once. If
+levels are compared by runs, they come in random order, so slow changes of the host affect all of
+them alike; in slices all of them are measured in turn. Contexts are in random order within a
+repeat, so they do not always follow the same context.
 
 Changing data or restarting the server costs more than a run, so contexts that share data and
-restart needs stay together: data outermost, then restarts, then repeats. Pairs are not torn apart
-by that, because a block never leaves its group. In slices every repeat has freshly started servers
-anyway, and if the number of repeats is open each repeat must be whole, so it is outermost then.
+restart needs stay together: data outermost, then restarts, then repeats. This does not separate
+pairs, because a block never leaves its group. In slices every repeat has freshly started servers
+anyway. If the number of repeats is open, each repeat must be complete, so it is outermost then.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ from contend.spec.scripts import is_file, reference
 
 
 class CellError(SpecError):
-    """A level that cannot be put where its path says.
+    """A level that is invalid at its path.
 
     Attributes:
-        path, sentence: of the level, and what is wrong with it.
+        path, sentence: the level's path, and what is wrong with it.
     """
 
     def __init__(self, path: str, sentence: str, *, hint: str | None) -> None:
@@ -62,9 +62,9 @@ class CellError(SpecError):
 def cell_spec(experiment: Experiment, cell: Cell) -> CellSpec:
     """All that the lab needs to run `cell`: the base with the cell's levels, defaults filled in.
 
-    Paths that `cell` does not name keep the value of the base. Parameters that the cell's
-    workload does not have (because the kind is itself a factor) are left out. A cell is computed
-    once and belongs to all who ask for it: `having` makes another one, nobody changes this one.
+    Paths that `cell` does not name keep the value of the base. Parameters that the cell's workload
+    does not have (because the kind is itself a factor) are left out. A cell is computed once and
+    shared, so it must not be changed: `having` makes a copy.
     """
     key = cell_key(cell)
     if key not in experiment.computed:
@@ -73,12 +73,12 @@ def cell_spec(experiment: Experiment, cell: Cell) -> CellSpec:
 
 
 def cell_specs(experiment: Experiment) -> Iterator[CellSpec]:
-    """Every cell of the experiment with its levels put in, in the order of `cells`."""
+    """Every cell of the experiment with its levels applied, in the order of `cells`."""
     return (cell_spec(experiment, cell) for cell in each_combination(experiment.factors))
 
 
 def refuse_settings(experiment: Experiment, *, own: bool) -> None:
-    """Refuse what a cell wants and cannot have here; raises RequestError."""
+    """Refuse cells that are not possible here; raises RequestError."""
     for cell in cell_specs(experiment):
         for setting in SETTINGS:
             setting.refuse(cell.values, own=own)
@@ -98,7 +98,7 @@ def _computed(experiment: Experiment, cell: Cell) -> CellSpec:
 
 
 def _put(given: dict[str, Any], values: Mapping[str, Any]) -> None:
-    """Put values where their paths say; raises CellError."""
+    """Put values at their paths; raises CellError."""
     for path, value in values.items():
         try:
             target = resolve(path)
@@ -125,7 +125,7 @@ def combinations(factors: Iterable[Factor]) -> tuple[Cell, ...]:
 
 
 def each_combination(factors: Iterable[Factor]) -> Iterator[Cell]:
-    """The same, one after another."""
+    """The same, lazily."""
     listed = tuple(factors)
     paths = [factor.path for factor in listed]
     for levels in itertools.product(*(factor.levels for factor in listed)):
@@ -133,21 +133,21 @@ def each_combination(factors: Iterable[Factor]) -> Iterator[Cell]:
 
 
 def _fill_script(experiment: Experiment, values: dict[str, Any], given: Mapping[str, Any]) -> None:
-    """Say where the cell's script is, and what its options refer to."""
+    """Fill in the path of the cell's script, and the values that its options refer to."""
     script = str(values["workload"]["script"])
     if is_file(script):
         script = os.path.normpath(Path(experiment.folder, script))
     options = _filled(values["workload"]["options"], given)
     values["workload"] = {"kind": SCRIPT, "script": script, "options": options}
     if values["data.schema"] == SCRIPT_SCHEMA:
-        # Tables are made once: by what the file says, whatever the factors are in this cell.
+        # Tables are made once, from the values in the file, without the factors of this cell.
         base = experiment.base.values
         fixed = _filled(base["workload"].get("options"), base)
         values["data.prepare"] = {"script": script, "options": fixed}
 
 
 def _filled(options: object, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with the values that they refer to in place of the references."""
+    """Options with references replaced by the values they refer to."""
     filled = dict(options) if isinstance(options, Mapping) else {}
     for name, value in filled.items():
         if (path := reference(value)) is not None:
@@ -165,19 +165,18 @@ def _value_at(path: str, given: Mapping[str, Any]) -> Any:
 
 
 PILOT_BLOCKS = 2
-"""Blocks of each context in the first repeats, so that it shows what a new set of connections
-changes."""
+"""Blocks of each context in the first repeats, which show how much sets of connections differ."""
 
 Block = tuple[int, list[Cell]]
 """The repeat, and the cells in their order."""
 
 
 def planned_runs(experiment: Experiment, *, in_slices: bool = False) -> tuple[Planned, ...]:
-    """Every run in the order it should be made, as far as it is known before the first; the
-    experiment's load seed decides the order.
+    """Every run in its order, as far as known before the first one; the experiment's load seed
+    decides the order.
 
     Each cell has `compare.repeats` runs; if their number is open, those of the first repeat. If
-    nothing is compared a block holds a single run.
+    nothing is compared, a block holds a single run.
     """
     repeats = range(1, experiment.compare.repeats + 1)
     if is_open(experiment):
@@ -186,7 +185,7 @@ def planned_runs(experiment: Experiment, *, in_slices: bool = False) -> tuple[Pl
     if in_slices:
         each = (_blocks_of_repeat(experiment, repeat, in_slices=True) for repeat in repeats)
         return _numbered(itertools.chain.from_iterable(each))
-    # A stream of its own: the queries' streams start from the same seed.
+    # A separate stream: the queries' streams start from the same seed.
     chance = random.Random(f"order of runs {experiment.base['load.seed']}")
     return _numbered(
         block
@@ -197,18 +196,18 @@ def planned_runs(experiment: Experiment, *, in_slices: bool = False) -> tuple[Pl
 
 
 def blocks_at_first(experiment: Experiment) -> int:
-    """Blocks of each context in the first repeats; of treatments one, since their repeats are as
+    """Blocks of each context in the first repeats; one for treatments, since their repeats are as
     long as the first."""
     return 1 if is_of_treatments(experiment) else PILOT_BLOCKS
 
 
 def is_of_treatments(experiment: Experiment) -> bool:
-    """Whether it tries what takes a difference away."""
+    """Whether it tests treatments, which may remove a difference."""
     return any(factor.path == TREATMENT.path for factor in experiment.factors)
 
 
 def is_open(experiment: Experiment) -> bool:
-    """Whether the number of repeats is found out while they are made."""
+    """Whether the number of repeats is decided while they are made."""
     return experiment.compare.width is not None or experiment.compare.at_most_s is not None
 
 
@@ -220,8 +219,7 @@ def next_repeat(
     blocks: int = 1,
     wanted: Callable[[Cell], bool] = lambda _: True,
 ) -> tuple[Planned, ...]:
-    """The runs of one repeat more than is planned, with so many blocks of each context that is
-    still wanted."""
+    """The runs of one more repeat, with `blocks` blocks of each context that is still wanted."""
     repeat = max((run.repeat for run in planned), default=0) + 1
     every = _blocks_of_repeat(experiment, repeat, in_slices=in_slices, blocks=blocks)
     more = (block for block in every if wanted(block[1][0]))
@@ -233,11 +231,11 @@ def _blocks_of_repeat(
 ) -> Iterator[Block]:
     chance = random.Random(f"order of repeat {repeat} {experiment.base['load.seed']}")
     for group in _groups(experiment, chance):
-        # Each context once, then each once more: those of one context have other turns.
+        # Each context once, then each again: the blocks of one context have different turns.
         for again in range(blocks):
             ordered = _shuffled(group, chance)
             if in_slices:
-                # Those of one turn together: to change the levels' servers takes a moment.
+                # Group blocks of one turn: changing the levels' servers takes a moment.
                 turns = functools.partial(turn_of, experiment, repeat=repeat, again=again)
                 ordered.sort(key=turns)
             yield from _blocks(experiment, ordered, repeat, chance)
@@ -255,7 +253,7 @@ def _blocks(
 
 
 def _numbered(blocks: Iterable[Block], after: Planned | None = None) -> tuple[Planned, ...]:
-    """The runs of the blocks, numbered through."""
+    """The runs of the blocks, numbered consecutively."""
     planned: list[Planned] = []
     run, first = (after.run, after.block + 1) if after is not None else (0, 1)
     for block, (repeat, cells) in enumerate(blocks, start=first):
@@ -266,15 +264,15 @@ def _numbered(blocks: Iterable[Block], after: Planned | None = None) -> tuple[Pl
 
 
 def turn_of(experiment: Experiment, context: Cell, repeat: int, again: int = 0) -> int:
-    """By how many places the compared levels are moved on over the servers of a repeat, in a block
-    of a context that has had so many (`again`) in it before.
+    """The number of places by which a block rotates the compared levels over the servers of its
+    repeat. The repeat has had `again` earlier blocks of this context.
 
     Servers that are started alike differ for as long as they live. Levels that are changed while a
-    server runs take turns on them: the contexts of a repeat are divided evenly over the turns, so
-    that what a server differs by cancels over the contexts, and each context has each turn, block
-    by block and repeat by repeat. Levels that take a restart change servers and copies of the data
-    from one repeat to the next. Levels that need data of their own change folders, into which their
-    data are copied again: what stayed in one place for the whole run would look like the level.
+    server runs take turns on them. The contexts of a repeat are divided evenly over the turns, so
+    that differences between servers cancel over the contexts; each context has each turn, block by
+    block and repeat by repeat. Levels that need a restart change servers and copies of the data
+    between repeats. Levels that need their own data change folders, into which their data are
+    copied again: an effect of one place for the whole run would look like the level's.
     """
     compared = experiment.compared
     if compared is None:
@@ -297,7 +295,7 @@ def _ranks(experiment: Experiment) -> dict[CellKey, int]:
 
 
 def planned_load_s(experiment: Experiment) -> float:
-    """Seconds of warm-up and measurement over all runs; what happens between them is not in it."""
+    """Seconds of warm-up and measurement over all runs, without the time between them."""
     total = 0.0
     for planned in planned_runs(experiment):
         cell = cell_spec(experiment, planned.cell)
@@ -306,10 +304,10 @@ def planned_load_s(experiment: Experiment) -> float:
 
 
 def _groups(experiment: Experiment, chance: random.Random) -> Iterator[list[Cell]]:
-    """Contexts that one server with one dataset can run one after another."""
+    """Contexts that one server with one dataset can run in succession."""
     compared = experiment.compared
     others = [factor for factor in experiment.factors if factor is not compared]
-    # What is done to a server that runs costs less than the run.
+    # Changes to a running server cost less than the run.
     needs = {factor.path: max(need_of(factor.path, experiment), Need.IN_PLACE) for factor in others}
     by_need = {
         need: combinations(factor for factor in others if needs[factor.path] is need)
@@ -331,12 +329,12 @@ def _in_factor_order(experiment: Experiment, cell: Cell) -> Cell:
 
 
 def need_of(path: str, experiment: Experiment) -> Need:
-    """What it takes to change the level of `path`, at most: whatever the other factors are at, as
-    long as all of them but one are at their first level."""
+    """The maximum cost of changing the level of `path`: at all levels of the other factors, of
+    which at most one is not at its first level."""
     varied = next(factor for factor in experiment.factors if factor.path == path)
     need = Need.NOTHING
     for around in _around(path, experiment):
-        # Levels that cost nothing from the first one cost nothing from one another.
+        # Levels that can be changed freely from the first one can be exchanged freely.
         first, *others = (cell_spec(experiment, {**around, path: level}) for level in varied.levels)
         for other in others:
             need = max(need, between(first, other), between(other, first))
@@ -344,7 +342,7 @@ def need_of(path: str, experiment: Experiment) -> Need:
 
 
 def between(before: CellSpec, after: CellSpec) -> Need:
-    """What it takes to get from one cell to another, beyond what every run takes."""
+    """The cost of changing from one cell to another, beyond the cost of every run."""
     was, wanted = before.values, after.values
     needs = [
         (setting.between(was, wanted), setting.between(wanted, wanted))
@@ -355,7 +353,7 @@ def between(before: CellSpec, after: CellSpec) -> Need:
 
 
 def contexts(experiment: Experiment) -> tuple[Cell, ...]:
-    """Every combination of the factors that are not compared: where comparisons are made."""
+    """Every combination of the factors that are not compared; each has its comparison."""
     compared = experiment.compared
     return combinations(factor for factor in experiment.factors if factor is not compared)
 
@@ -377,7 +375,7 @@ class Roles:
     """`baseline` is the level of `compared` that the others are compared with.
 
     If nothing is compared, `compared` is the factor that makes the rows, and `baseline` None.
-    `order` has the paths of all factors as the file has them.
+    `order` has the paths of all factors in file order.
     """
 
     compared: Factor | None
@@ -413,7 +411,7 @@ class Roles:
     def cell(
         self, table: Mapping[str, Level], column: Level | None, level: Level | None
     ) -> dict[str, Level]:
-        """The cell at one place of the layout."""
+        """The cell at one position of the layout."""
         cell = dict(table)
         if self.columns is not None and column is not None:
             cell[self.columns.path] = column
@@ -423,8 +421,8 @@ class Roles:
 
 
 def roles_of(experiment: Experiment) -> Roles:
-    """The published tables' columns if there are such, else the connections, else the factor
-    with most levels."""
+    """The published tables' columns if there are any, else the connections, else the factor with
+    most levels."""
     compared = experiment.compared
     baseline = experiment.compare.baseline[compared.path] if compared else None
     rest = [factor for factor in experiment.factors if factor is not compared]

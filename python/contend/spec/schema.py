@@ -1,5 +1,5 @@
-"""The keys of an experiment file for others: as a JSON Schema for editors, and as the Markdown
-tables of the reference, both from the tables that the reader uses.
+"""The keys of an experiment file for other readers: a JSON Schema for editors and the Markdown
+tables of the reference, both generated from the tables that the reader uses.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def json_schema() -> dict[str, object]:
 
 
 def _make_tables(properties: dict[str, object], section: str) -> dict[str, object]:
-    """The properties of a table, which is made with those around it if it is not there."""
+    """The properties of a table; creates it and its parents if missing."""
     path = ""
     for name in filter(None, section.split(".")):
         path = f"{path}.{name}".lstrip(".")
@@ -94,7 +94,7 @@ def _by_path(
 
 
 def _free_names() -> list[tuple[str, Named]]:
-    """Tables whose names are free, by path."""
+    """Tables with free names, by path."""
     keys: list[tuple[str, Key]] = []
     for setting in SETTINGS:
         keys.append((setting.path, setting.key))
@@ -117,7 +117,7 @@ def _object(
 
 
 def _any_key(section: str, each: Mapping[str, object], **more: object) -> dict[str, object]:
-    """A table whose keys are free."""
+    """A table with free keys."""
     return {"type": "object", "description": section, "additionalProperties": each, **more}
 
 
@@ -173,7 +173,7 @@ def _published() -> dict[str, object]:
 
 
 def key_tables() -> str:
-    """One heading and table for each table of a file that has keys of its own."""
+    """One heading and table for each table of a file that has its own keys."""
     sections = settings_by_section()
     alone = [setting.key for setting in sections.pop("", ())]
     parts = [_section("experiment", PLAIN_TABLES["experiment"])]
@@ -194,7 +194,7 @@ def _section(section: str, keys: tuple[Key, ...]) -> str:
 
 
 def _nested(path: str, key: Key) -> str:
-    """A key that is a table; whose names are free is described by hand."""
+    """A key that is a table; tables with free names are described by hand."""
     heading = _heading(path, key.means)
     match key.kind:
         case Tagged():

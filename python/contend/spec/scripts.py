@@ -1,7 +1,7 @@
 """Options of sysbench scripts: those of the bundled ones, and those that every script has.
 
-A script of the user's own says itself which options it takes, when it is run; the lab asks before
-the first run. The load generator's scripts are the source of these tables; a test holds both equal.
+A user's own script reports its options when it is run; the lab queries them before the first run.
+The load generator's scripts are the source of these tables; a test keeps both equal.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from contend.settings.values import (
 )
 
 REFERENCE = "$"
-"""An option's value that begins with it is the value at another path: `$workload.points`."""
+"""Prefix of an option's value that refers to the value at a path: `$workload.points`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Switch(BaseKind):
-    """What scripts take as a switch."""
+    """A switch in the notation of scripts."""
 
     def read(self, value: object) -> Level:
         if isinstance(value, bool) or value in ("on", "off"):
@@ -45,7 +45,7 @@ class Switch(BaseKind):
 
 @dataclass(frozen=True, slots=True)
 class Number(BaseKind):
-    """A number, or text with a size suffix in steps of 1024, as scripts take `10M`."""
+    """A number, or text with a size suffix in steps of 1024, such as `10M`."""
 
     def read(self, value: object) -> Level:
         fits = isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)?[KMGTkmgt]?", value)
@@ -100,7 +100,7 @@ EVERY = (
     _key("rand_zipfian_exp", _NUMBER, 0.8, "exponent of zipfian, with compat 1.1"),
     _key("validate", _SWITCH, False, "seen by scripts as sysbench.opt.validate"),
 )
-"""What every script takes beside its own options."""
+"""The options that every script has in addition to its own."""
 
 _COMMON = (
     _key("auto_inc", _SWITCH, True, "the server numbers new rows; prepare, and oltp_insert"),
@@ -153,8 +153,8 @@ IN_PLACE_OF_PREPARE = {
     "mysql_storage_engine": "data.engine",
     "secondary": "setup",
 }
-"""Options of bundled scripts that only `prepare` reads (but for `auto_inc`, which oltp_insert reads
-too), and the key of the same for contend's own tables."""
+"""Options of bundled scripts that only `prepare` reads (except `auto_inc`, which oltp_insert reads
+too), and the equivalent key for contend's own tables."""
 
 
 def of_prepare(name: str, script: str) -> bool:
@@ -173,17 +173,17 @@ ELSEWHERE = {
     "time": "load.measure says it",
     "warmup_time": "load.warmup says it",
 }
-"""Options of a command line of sysbench that stand elsewhere in an experiment."""
+"""Options of sysbench's command line that have a different place in an experiment."""
 
 
 def is_file(script: str) -> bool:
-    """A file of the user's own, and not a bundled script's name."""
+    """Whether this is a user's own file and not a bundled script's name."""
     return "/" in script or script.endswith(".lua")
 
 
 def option_key(name: str, script: str) -> Key | None:
-    """The option `name` of `script`; None if it has none. Any name fits a file: what it takes
-    only the file itself can say."""
+    """The option `name` of `script`; None if it has none. Any name fits a file: only the file
+    itself knows its options."""
     if name in ELSEWHERE:
         raise Refused(f"is not an option of a script here: {ELSEWHERE[name]}")
     for key in (*EVERY, *BUNDLED.get(script, ())):
@@ -193,12 +193,12 @@ def option_key(name: str, script: str) -> Key | None:
 
 
 def option_names(script: str) -> tuple[str, ...]:
-    """Every option that is known of `script`."""
+    """Every known option of `script`."""
     return tuple(key.name for key in (*BUNDLED.get(script, ()), *EVERY))
 
 
 def reference(value: object) -> str | None:
-    """The path that an option's value names, if it names one."""
+    """The path that an option's value refers to, if any."""
     if isinstance(value, str) and value.startswith(REFERENCE):
         return value.removeprefix(REFERENCE)
     return None

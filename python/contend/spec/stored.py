@@ -1,5 +1,5 @@
-"""The shape of an experiment as a run folder stores it, which anybody may have edited since: that
-of its dataclasses, and what their types do not say."""
+"""Checks an experiment stored in a run folder, which a user may have edited since: the types of its
+dataclasses, and limits that the types do not express."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHARES = ("margin", "confidence", "fail_if_slower", "until")
 
 
 def require_sizes(stored: Mapping[str, Any]) -> None:
-    """Refuse numbers that no experiment has; raises WrongShape. The types are right."""
+    """Refuse impossible numbers; raises WrongShape. The types are right."""
     compare = stored.get("compare") or {}
     for name in _SHARES:
         share = compare.get(name)
@@ -38,7 +38,7 @@ _KINDS: Mapping[type, tuple[type, ...]] = {
 
 
 def require_base(base: Mapping[str, Any]) -> None:
-    """The same of the settings' values: each is of the kind of its usual one, or null."""
+    """Likewise for the settings' values: each has the type of its default, or is null."""
     for setting in SETTINGS:
         value = base.get(setting.path)
         usual = _KINDS.get(type(setting.usual))

@@ -1,8 +1,8 @@
-"""How warm a server is: what of each table and index is in InnoDB's buffer pool, and of the files
-of MyISAM and Aria in the page cache; and which pages a plan needs there.
+"""How warm a server is: which part of each table and index is in InnoDB's buffer pool, and of the
+files of MyISAM and Aria in the page cache. Also which pages a plan needs there.
 
-On its own host the server is had to write the list of the pages that it holds, which gives the
-tablespaces, and the files say which page is of which index.
+If contend runs on the server's host, it has the server write a list of its cached pages. The list
+names tablespaces; their files show which index each page belongs to.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ from contend.warm.tablespaces import (
 )
 
 LIST = "the server's list of pages"
-"""What says how much of each table is in the buffer pool."""
+"""The source for how much of each table is in the buffer pool."""
 
 OTHERS = "(others)"
-"""Undo logs, the server's own tables, tables that were dropped."""
+"""Pages of undo logs, the server's own tables and dropped tables."""
 
 LOADED = 0.98
-"""Share of its pages that an index must have in the buffer pool to count as loaded: the others
-were evicted meanwhile, or are gone from the index."""
+"""Share of its pages that an index must have in the buffer pool to count as loaded. The rest were
+evicted meanwhile, or have left the index."""
 
 _NO_INDEXES = "the server does not list the indexes of its partitions"
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What of a table or of an index is in the buffer pool, its partitions added up.
+    """The part of a table or index that is in the buffer pool, summed over its partitions.
 
     Args:
         table: `database.table`.
-        index: None for a table of which no more is known, or of what is none of its indexes.
+        index: None if not known, or if the pages belong to none of the table's indexes.
         resident: pages in the buffer pool.
-        pages: of it in all; None if it is not known.
-        why_not: why its indexes cannot be told apart; None if they can.
+        pages: total pages; None if not known.
+        why_not: why the table's indexes cannot be distinguished; None if they can.
     """
 
     table: str
@@ -74,11 +74,11 @@ class Status:
     """How warm a server is.
 
     Args:
-        parts: of each index that InnoDB's buffer pool holds some of, or of each table if its
-            indexes cannot be told apart. Empty if nothing is known.
-        why_not: why nothing is known of them; None if it is.
-        files: of MyISAM and Aria tables, in the page cache.
-        files_why_not: why nothing is known of files; None if it is.
+        parts: each index with pages in InnoDB's buffer pool, or each table if its indexes cannot be
+            distinguished. Empty if nothing is known.
+        why_not: why nothing is known about the parts; None if it is.
+        files: MyISAM and Aria files in the page cache.
+        files_why_not: why nothing is known about the files; None if it is.
     """
 
     survey: Survey
@@ -95,7 +95,7 @@ def read_status(
     host: ServerHost | NoList,
     database: str | None = None,
 ) -> Status:
-    """Ask how warm a server is; the arguments are those of `held`."""
+    """Query how warm a server is; the arguments are the same as for `held`."""
     status = held(connection, survey, journal, host, database)
     if isinstance(host, NoList):
         return replace(status, files_why_not=host.message)
@@ -112,13 +112,13 @@ def held(
     host: ServerHost | NoList,
     database: str | None = None,
 ) -> Status:
-    """Ask a server which parts of its tables are in the buffer pool.
+    """Query which parts of a server's tables are in the buffer pool.
 
     Args:
-        connection: of a user with the privilege PROCESS who may set global variables.
-        journal: has what must be put back while the list is written.
+        connection: its user needs PROCESS and the right to set global variables.
+        journal: records what must be restored while the list is written.
         host: the server's files, or why they cannot be reached.
-        database: tell of its tables alone.
+        database: report only its tables.
     """
     pool = survey.cache("innodb")
     if pool is None:
@@ -138,10 +138,10 @@ def held(
 def by_index(
     pages: Pages, catalogue: Catalogue, host: ServerHost, page_bytes: int
 ) -> list[Coverage]:
-    """The coverage of each index of all tables but the server's own, and the pages of nobody.
+    """The coverage of each index of all tables but the server's own, and the pages without owner.
 
     Args:
-        pages: all that the buffer pool holds.
+        pages: all pages in the buffer pool.
     """
     here = _by_space(pages)
     nothing = np.empty(0, np.uint32)
@@ -183,10 +183,10 @@ def by_index(
 
 
 def pages_of_indexes(catalogue: Catalogue, host: ServerHost, space: int) -> dict[int, Numbers]:
-    """Index id -> its pages, of each index of a tablespace.
+    """Index id -> its pages, for each index of a tablespace.
 
     Raises:
-        NotReadable: the file does not say.
+        NotReadable: the file does not contain this information.
     """
     name = catalogue.files.get(space)
     if name is None:
@@ -198,7 +198,7 @@ def pages_of_indexes(catalogue: Catalogue, host: ServerHost, space: int) -> dict
 
 
 def _by_space(pages: Pages) -> dict[int, Numbers]:
-    """The numbers of the pages of each tablespace, ascending."""
+    """The page numbers of each tablespace, ascending."""
     ordered = pages[np.lexsort((pages[:, 1], pages[:, 0]))]
     spaces, starts = np.unique(ordered[:, 0], return_index=True)
     parts = np.split(ordered[:, 1], starts[1:])
@@ -207,13 +207,13 @@ def _by_space(pages: Pages) -> dict[int, Numbers]:
 
 @dataclass(frozen=True)
 class ByList:
-    """What of a plan is loaded by a list of pages.
+    """The part of a plan that is loaded by a list of pages.
 
     Args:
         pages: name of an item -> its pages.
-        left: items of the plan that no list can have: those of other caches, and of files that do
-            not say whose their pages are.
-        why_not: name -> why it is left, of those of InnoDB.
+        left: items of the plan that cannot be in a list: those of other caches, and of files that
+            do not show which index their pages belong to.
+        why_not: name -> why it is left, for InnoDB items.
     """
 
     host: ServerHost
@@ -226,15 +226,15 @@ class ByList:
 def list_of_plan(
     connection: Connection[Any], plan: WarmPlan, kind: str, host: ServerHost
 ) -> ByList:
-    """The pages of what a plan loads into InnoDB's buffer pool, in its order.
+    """The pages that a plan loads into InnoDB's buffer pool, in the plan's order.
 
-    Of an index that is not loaded whole the end of the file is taken, where the newest rows are.
+    An index that does not fit is loaded from the end of its file: its newest rows.
 
     Args:
-        connection: of a user with the privilege PROCESS.
+        connection: its user needs the privilege PROCESS.
 
     Raises:
-        NoCatalogue: the server does not say which tablespaces it has.
+        NoCatalogue: the server does not list its tablespaces.
     """
     catalogue = read_catalogue(connection, kind)
     tables: dict[str, list[TablespaceIndex]] = defaultdict(list)
@@ -260,7 +260,7 @@ def list_of_plan(
 def _pages_of(
     item: Item, indexes: Sequence[TablespaceIndex], catalogue: Catalogue, host: ServerHost
 ) -> Pages:
-    """Of each partition of its index.
+    """The item's pages in each partition of its index.
 
     Raises:
         NotReadable: they are not known.
@@ -279,7 +279,7 @@ def _partitions(part: str, indexes: Sequence[TablespaceIndex]) -> list[Tablespac
     named = [index for index in indexes if index.name == part]
     if named or part != PRIMARY:
         return named
-    # The rows of a table without a primary key are in its first index, whatever that is called.
+    # The rows of a table without a primary key are in its first index, under any name.
     first: dict[int, TablespaceIndex] = {}
     for index in sorted(indexes, key=lambda one: (one.name != CLUSTERED_WITHOUT_KEY, one.id)):
         first.setdefault(index.space, index)
@@ -287,7 +287,7 @@ def _partitions(part: str, indexes: Sequence[TablespaceIndex]) -> list[Tablespac
 
 
 def too_few(asked: Mapping[str, Pages], there: Pages) -> dict[str, str]:
-    """Name -> how much of it is in the buffer pool, of what is not there."""
+    """Name -> how much of the item is in the buffer pool, for each item that is not loaded."""
     held_pages = _numbers(there)
     found = {}
     for name, pages in asked.items():
@@ -300,5 +300,5 @@ def too_few(asked: Mapping[str, Pages], there: Pages) -> dict[str, str]:
 
 
 def _numbers(pages: Pages) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """One number a page."""
+    """One number per page."""
     return pages[:, 0].astype(np.uint64) << np.uint64(32) | pages[:, 1]

@@ -1,5 +1,5 @@
-"""The caches of MyISAM and Aria: those that a statement fills, and what of their files is in the
-page cache of the server's host."""
+"""The caches of MyISAM and Aria: filling them with statements, and how much of their files is in
+the page cache of the server's host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from contend.warm.tablespaces import is_system, plain_names
 
 
 def load_index(connection: Connection[Any], item: Item) -> str | None:
-    """Load all indexes of a table; why not all of it could be, or None."""
+    """Load all indexes of a table; return why some could not be loaded, or None."""
     name = qualified(item.table.database, item.table.name)
     refused = _refusal(connection, f"LOAD INDEX INTO CACHE {name}")
     if refused is None:
@@ -30,15 +30,15 @@ def load_index(connection: Connection[Any], item: Item) -> str | None:
 
 
 def reloading(engine: str, tables: Sequence[str]) -> tuple[str, ...] | None:
-    """Statements that bring these tables back into an emptied cache within moments, from files that
-    are in the page cache; None if the engine has none."""
+    """Statements that restore these tables to an emptied cache within moments, from files in the
+    page cache; None if the engine has none."""
     if engine.lower() != "myisam":
         return None
     return tuple(f"LOAD INDEX INTO CACHE {quoted(table)}" for table in tables)
 
 
 def _refusal(connection: Connection[Any], statement: str) -> str | None:
-    """Such statements say what went wrong in the rows of their result."""
+    """Such statements report errors in the rows of their result."""
     try:
         rows = [[str(word) for word in row] for row in fetch(connection, statement)]
     except pymysql.err.MySQLError as error:
@@ -57,7 +57,7 @@ ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """A file of a table, its partitions added up.
+    """A file of a table, summed over its partitions.
 
     Args:
         table: `database.table`.
@@ -74,14 +74,14 @@ class FilePart:
 
     @property
     def share(self) -> float | None:
-        """Of a file without a byte nothing is in the page cache, and nothing is not."""
+        """The cached share; None for an empty file."""
         return self.resident / self.size if self.size else None
 
 
 def files_held(
     connection: Connection[Any], host: ServerHost, database: str | None = None
 ) -> list[FilePart]:
-    """Every MyISAM and Aria table that is not the server's own, or those of a database, by name.
+    """Every MyISAM and Aria table except the server's own, or only those of a database, by name.
     Reads no file."""
     files = _files(connection, host)
     wanted = [key for key in files if key[0].startswith(f"{database}." if database else "")]
@@ -91,18 +91,18 @@ def files_held(
 def read_through(
     connection: Connection[Any], host: ServerHost, wanted: Collection[tuple[str, str]]
 ) -> list[FilePart]:
-    """Read files whole and in order, unless they are in the page cache; what is there then. Of
-    tables whose files are not found, or not for us, nothing is told.
+    """Read files whole and in order, unless they are in the page cache; return what is cached then.
+    Tables whose files are missing or not readable are left out.
 
     Args:
-        wanted: table and part, as of `FilePart`.
+        wanted: table and part, as in `FilePart`.
     """
     files = _files(connection, host)
     return _looked_at(files, [key for key in files if key in wanted], page_cache.fill)
 
 
 _Files = Mapping[tuple[str, str], list[Path]]
-"""Table and part -> its files, of which partitions have one each."""
+"""Table and part -> its files, one per partition."""
 
 
 def _files(connection: Connection[Any], host: ServerHost) -> _Files:
@@ -122,7 +122,7 @@ def _files(connection: Connection[Any], host: ServerHost) -> _Files:
 def _looked_at(
     files: _Files, wanted: Iterable[tuple[str, str]], look: Callable[[Path], int]
 ) -> list[FilePart]:
-    """`look` gives the bytes of a file that are in the page cache."""
+    """`look` returns how many bytes of a file are in the page cache."""
     parts = []
     for table, part in wanted:
         paths = files[table, part]
@@ -130,6 +130,6 @@ def _looked_at(
             resident = sum(map(look, paths))
             size = sum(path.stat().st_size for path in paths)
         except (FileNotFoundError, page_cache.PageCacheError):
-            continue  # It was dropped while we looked, or is not for us.
+            continue  # It was dropped meanwhile, or is not readable.
         parts.append(FilePart(table, ENDINGS[paths[0].suffix.upper()][0], part, resident, size))
     return parts

@@ -1,4 +1,4 @@
-"""What a server has that can be warmed, as plain data, and the plan: what is loaded, in which
+"""The parts of a server that can be warmed, as plain data, and the plan: what is loaded, in which
 order, and what does not fit. Sizes are bytes. No effects."""
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from contend.errors import RequestError, did_you_mean
 from contend.units import format_size
 
 PRIMARY = "PRIMARY"
-"""The clustered index of InnoDB, which holds the rows, whether the table has a primary key or not;
-of other engines the index of that name."""
+"""InnoDB's clustered index, which holds the rows, with or without a primary key; in other engines,
+the index of that name."""
 
 ROWS, KEYS = "rows", "keys"
-"""Of engines that keep the rows beside the indexes: the rows; all indexes of a table, which are in
-one file."""
+"""For engines that keep rows and indexes apart: the rows; all indexes of a table, which share one
+file."""
 
 FILES = "files"
-"""In place of an engine: the page cache of the server's host, in which MyISAM's rows are."""
+"""Used as an engine: the page cache of the server's host, which holds MyISAM's rows."""
 
 WHOLE_NUMBERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 
 USABLE = 0.95
-"""Share of a cache that a warm-up fills. The rest is for pages of the server's own; a warm-up that
-filled it whole would evict what it loaded first."""
+"""Share of a cache that a warm-up fills. The rest is for the server's own pages: filling the whole
+cache would evict the pages loaded first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class Column:
     """A column of a table.
 
     Args:
-        type: as information_schema calls it, such as `bigint`.
-        is_virtual: it is stored nowhere, and reading it computes it.
-        octets: bytes that a value of text may have at most; 0 for what is no text.
+        type: the name in information_schema, such as `bigint`.
+        is_virtual: it is not stored; reading it computes it.
+        octets: maximum bytes of a text value; 0 if the column is not text.
     """
 
     name: str
@@ -49,8 +49,8 @@ class Index:
     """An index that can be walked in order.
 
     Args:
-        columns: the columns that it holds whole, in its order; a prefix or an expression is None.
-        size: inner pages too.
+        columns: its columns in order; None for a prefix or an expression.
+        size: includes inner pages.
     """
 
     name: str
@@ -63,8 +63,8 @@ class WarmTable:
     """A table that can be warmed.
 
     Args:
-        rows_size: of the rows if they are kept beside the indexes; of an InnoDB table 0, its rows
-            are in the index `PRIMARY`.
+        rows_size: size of the rows if they are stored apart from the indexes; 0 for InnoDB, whose
+            rows are in the index `PRIMARY`.
         has_primary: the index `PRIMARY` can be named in a statement.
     """
 
@@ -93,9 +93,9 @@ class Cache:
     """A cache of the server.
 
     Args:
-        engine: in small letters, or `FILES`.
-        used: what is in it now; None if the server does not say.
-        kept_free: what the server evicts at once from a cache that is full.
+        engine: in lower case, or `FILES`.
+        used: bytes in it now; None if the server does not report it.
+        kept_free: bytes that the server evicts at once from a full cache.
     """
 
     engine: str
@@ -107,12 +107,12 @@ class Cache:
 
     @property
     def room(self) -> int:
-        """What is filled."""
+        """Bytes that a warm-up may fill."""
         return max(0, min(int(self.size * USABLE), self.size - self.kept_free))
 
     @property
     def capacity(self) -> str:
-        """The size in words."""
+        """The size as text."""
         size = format_size(self.size)
         if not self.kept_free:
             return size
@@ -121,11 +121,11 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a server has.
+    """The tables and caches of a server.
 
     Args:
-        passed_over: what cannot be warmed, as `db.name`, with the reason.
-        notices: what the server did not let us see, and what that means.
+        passed_over: items that cannot be warmed, as `db.name`, with the reason.
+        notices: information that the server withheld, and the consequences.
     """
 
     kind: str
@@ -145,7 +145,7 @@ class Item:
 
     Args:
         part: the index, or `ROWS` or `KEYS`.
-        take: what is to be loaded: less than the size if the cache holds no more.
+        take: bytes to load: less than the size if the cache cannot hold more.
     """
 
     table: WarmTable
@@ -158,14 +158,14 @@ class Item:
 
     @property
     def cache(self) -> str:
-        """The engine of the cache that holds it; `FILES` for rows that the engine does not hold."""
+        """The engine of its cache; `FILES` for rows that the engine does not cache."""
         engine = self.table.engine.lower()
         return FILES if engine == "myisam" and self.part == ROWS else engine
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """What is not loaded, and why."""
+    """An item that is not loaded, and why."""
 
     name: str
     size: int | None
@@ -174,7 +174,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class WarmPlan:
-    """What a warm-up loads, in this order."""
+    """The items that a warm-up loads, in this order."""
 
     items: tuple[Item, ...]
     caches: tuple[Cache, ...]
@@ -191,14 +191,14 @@ class WarmPlan:
 
 
 def make_plan(survey: Survey, *, database: str | None = None, only: Sequence[str] = ()) -> WarmPlan:
-    """The plan of a warm-up: what is smallest first, so that most tables are warm as a whole.
+    """The plan of a warm-up: the smallest items first, so that most tables are completely warm.
 
     Args:
-        database: of names that have none.
+        database: default for names without one.
         only: `table`, `db.table` or `db.table.index`; nothing else is loaded, in this order.
 
     Raises:
-        RequestError: `only` names what is not there, or cannot be warmed.
+        RequestError: a name in `only` does not exist, or cannot be warmed.
     """
     items = [item for table in survey.tables for item in _items(table)]
     left_out = [Skipped(name, None, why) for name, why in survey.passed_over]
@@ -248,7 +248,7 @@ def _unknown(name: str, whole: str, items: Sequence[Item], survey: Survey) -> Re
 
 
 def _fit(items: Iterable[Item], caches: Iterable[Cache]) -> tuple[list[Item], list[Skipped]]:
-    """The items for which there is room, the last of a cache as far as it fits."""
+    """The items that fit; the last one of a cache may be loaded in part."""
     named = {cache.engine: cache for cache in caches}
     room = {engine: cache.room for engine, cache in named.items()}
     taken, left_out = [], []
@@ -275,7 +275,7 @@ def _fit(items: Iterable[Item], caches: Iterable[Cache]) -> tuple[list[Item], li
 
 
 def _in_parts(item: Item) -> bool:
-    """A part of it can be loaded alone: the end of a key, where the newest rows are."""
+    """Whether a part can be loaded alone: the end of a key, where the newest rows are."""
     column = item.table.leads(item.table.index(item.part))
     return column is not None and column.type in WHOLE_NUMBERS
 
@@ -286,7 +286,7 @@ MISSES = {
     "aria": "Aria_pagecache_reads",
     "rocksdb": "Rocksdb_block_cache_data_miss",
 }
-"""Storage engine, in small letters -> the status counter of pages that its cache did not have."""
+"""Storage engine, in lower case -> the status counter of its cache's page misses."""
 
 _OPTIONS = {
     "innodb": "innodb_buffer_pool_",
@@ -294,7 +294,7 @@ _OPTIONS = {
     "aria": "aria_pagecache_",
     "rocksdb": "rocksdb_block_cache",
 }
-"""The same -> how the names of the options begin whose change empties the cache."""
+"""Storage engine -> prefixes of the options that empty its cache when changed."""
 
 
 def disturbs(engine: str, changed: Iterable[str]) -> bool:

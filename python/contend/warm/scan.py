@@ -1,12 +1,12 @@
-"""A plan as statements that read ranges of keys, and their reading by contend-load.
+"""A plan as statements that read ranges of keys; contend-load runs them.
 
-A range is the pages that are read in one statement. Between two of them the load can be held
-back, so ranges are short; and all of them are asked for in the order of the plan, each by whichever
-connection is free, so a slow connection leaves no hole.
+One statement reads the pages of one range. The load can only be held back between ranges, so ranges
+are short. They are requested in the order of the plan, each by the next free connection, so a slow
+connection leaves no gap.
 
 A key whose first column is a whole number is cut evenly from its lowest to its highest value. An
-index of another type is cut at the values that rows at even steps of such a primary key have. What
-is left is read in one piece.
+index of a different type is cut at the values of rows at even steps of such a primary key. Other
+indexes are read in one piece.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ from contend.warm.survey import survey
 from contend.warm.throttle import NO_PROBE, Limits, Throttle
 
 PAGES_OF_A_RANGE = 256
-"""4 MiB of InnoDB: long enough for its read-ahead, short enough to be held back after."""
+"""4 MiB of InnoDB: long enough for its read-ahead, short enough to be held back afterwards."""
 
 CUTS_MAX = 128
-"""Values that are looked up to cut an index; each is a row that must be found by its key."""
+"""Values that are looked up to cut an index; each lookup reads a row by its key."""
 
 READ_ONLY = "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED, READ ONLY"
-"""The server itself then refuses any write, and keeps no old versions of rows for us."""
+"""The server itself then refuses any write, and keeps no old row versions for contend."""
 
 _SLOWEST = 1 << 20
-"""Bytes a second that the slowest disk reads at least."""
+"""Minimum bytes per second of the slowest disk."""
 
 _INT64_MAX = 2**63 - 1
 
@@ -65,32 +65,32 @@ _LONG = frozenset(
 _VARYING = frozenset({"varchar", "varbinary", "char"})
 
 _ROW_MAX = 4000
-"""Bytes that a row surely keeps in its page, of which at least two fit in one of 8 KiB."""
+"""Bytes that a row certainly keeps in its page; a page of 8 KiB holds at least two such rows."""
 
 _TEXT = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 _BYTES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 _SORTABLE = WHOLE_NUMBERS | {"date", "datetime", "timestamp", "time", "year", "decimal"}
 
 Part = dict[str, Any]
-"""Statements that read one item, or a piece of it, as contend-load is told them: `name` of the
-item; `statement`, which reads all of it, or with `keys` ends where the lowest key goes:
-`… WHERE id BETWEEN`; `keys`: the `first`, the `last`, and how many `ranges` they are cut into."""
+"""Statements for contend-load that read one item or a piece of it: `name` of the item; `statement`,
+which reads all of it, or with `keys` ends where the lowest key goes: `… WHERE id BETWEEN`; `keys`:
+the `first`, the `last`, and the number of `ranges` between them."""
 
 
 def within_s(size: int) -> float:
-    """A statement that reads so many bytes hangs if it takes longer."""
+    """Seconds after which a statement that reads `size` bytes counts as hanging."""
     return ANSWER_S + size / _SLOWEST
 
 
 def parts_of(
     connection: Connection[Any], plan: WarmPlan, *, mark: str, pages: int = PAGES_OF_A_RANGE
 ) -> tuple[list[Part], dict[str, str]]:
-    """The statements of a plan, in its order, and the items that the server refuses with the
-    reason. Indexes that are loaded by a statement of their own (`KEYS`) have none.
+    """The statements of a plan, in its order, and the items that the server refuses, with the
+    reason. Indexes that have their own load statement (`KEYS`) are left out.
 
     Args:
-        connection: asked for the ends of keys, and for the values at which to cut.
-        mark: a comment in every statement, by which they are found in the process list.
+        connection: used to query the ends of keys and the values at which to cut.
+        mark: a comment in every statement, which identifies it in the process list.
     """
     caches = {cache.engine: cache for cache in plan.caches}
     parts: list[Part] = []
@@ -112,7 +112,7 @@ def _parts(
     table = item.table
     name = qualified(table.database, table.name)
     if item.part == ROWS:
-        # In file order, whatever indexes there are: all long values of a row come with it.
+        # In file order, without an index: this reads all long values of each row too.
         return [{"statement": f"{select} {_lengths(table.columns)} FROM {name} USE INDEX ()"}]
     index = table.index(item.part)
     if index is None:
@@ -124,7 +124,7 @@ def _parts(
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    """One index, and how it is read."""
+    """One index, and how to read it."""
 
     connection: Connection[Any]
     item: Item
@@ -143,7 +143,7 @@ class _Scan:
         return f"FROM {self.name} FORCE INDEX ({quoted(self.index.name)})"
 
     def _reading(self, where: str) -> str:
-        """Reads the index and nothing else, but with the rows their long values too."""
+        """SELECT that reads only the index, but for the rows also their long values."""
         what = _lengths(_long(self.item.table.columns)) if self._holds_rows else "COUNT(*)"
         return f"{self.select} {what} {self._from} WHERE {where}"
 
@@ -151,7 +151,7 @@ class _Scan:
         columns = self.item.table.columns
         if self._holds_rows:
             return f"{self.select} {_lengths(columns)} {self._from}"
-        # Without a condition MySQL counts the rows by the primary key, whichever index is named.
+        # Without a condition MySQL counts the rows by the primary key, even if an index is named.
         key = self.item.table.index(PRIMARY)
         held = [*self.index.columns, *(key.columns if key is not None else ())]
         column = next((name for name in held if name is not None), None)
@@ -165,7 +165,7 @@ class _Scan:
             return None
         whole = item.take == item.size
         if not self._holds_rows and whole and ranges > 1 and self._key() is not None:
-            return None  # Its values may lie anywhere: it is cut where the rows are.
+            return None  # Its values may be unevenly spread: use `cut`.
         name = quoted(column.name)
         ends = self._ends(name, self._from)
         if ends is None:
@@ -174,7 +174,7 @@ class _Scan:
         if high > _INT64_MAX:
             return None
         if not whole:
-            # The newest rows, if the keys are given in turn.
+            # The newest rows, if keys are assigned in ascending order.
             low = high - (high - low) * item.take // item.size
         keys = {"first": low, "last": high, "ranges": min(ranges, high - low + 1)}
         parts: list[Part] = [{"statement": self._reading(f"{name} BETWEEN"), "keys": keys}]
@@ -183,8 +183,8 @@ class _Scan:
         return parts
 
     def cut(self, ranges: int) -> list[Part] | None:
-        """Cut at the values of rows that are evenly spread over the primary key; None if that
-        cannot be done."""
+        """Cut at the values of rows that are evenly spaced in the primary key; None if that cannot
+        be done."""
         column, key = self.item.table.leads(self.index), self._key()
         if column is None or key is None or self._holds_rows or ranges < 2:
             return None
@@ -208,7 +208,7 @@ class _Scan:
         return column if column is not None and column.type in WHOLE_NUMBERS else None
 
     def _cuts(self, column: str, key: str, value: str, ranges: int) -> list[str]:
-        """Values of the column, in its own order, none of them twice."""
+        """Distinct values of the column, in its own order."""
         name, rows = quoted(column), f"FROM {self.name} FORCE INDEX (PRIMARY)"
         ends = self._ends(quoted(key), rows)
         if ends is None:
@@ -231,8 +231,8 @@ class _Scan:
 
 
 def _literal(column: Column) -> tuple[str, str] | None:
-    """How a value is asked for and how it is written, so that no character in it can end it; None
-    if values of the type cannot be told in text."""
+    """SQL to query a value and to write it, safe for any character in it; None if values of the
+    type cannot be written as text."""
     if column.type in _SORTABLE:
         return "MIN({})", "{}" if column.type in WHOLE_NUMBERS else "'{}'"
     if column.type in _TEXT:
@@ -241,8 +241,8 @@ def _literal(column: Column) -> tuple[str, str] | None:
 
 
 def _long(columns: Iterable[Column]) -> list[Column]:
-    """Columns whose values may lie outside of the row's page: they are only read if they are asked
-    for."""
+    """Columns whose values may lie outside the row's page; the server reads them only on
+    request."""
     columns = list(columns)
     octets = sum(column.octets for column in columns if column.type in _VARYING)
     types = _LONG | _VARYING if octets > _ROW_MAX else _LONG
@@ -250,7 +250,7 @@ def _long(columns: Iterable[Column]) -> list[Column]:
 
 
 def _lengths(columns: Iterable[Column]) -> str:
-    """Reads every value that is stored."""
+    """SQL that reads every stored value."""
     stored = [column for column in columns if not column.is_virtual]
     return ", ".join(f"SUM(LENGTH({quoted(column.name)}))" for column in stored) or "COUNT(*)"
 
@@ -263,8 +263,8 @@ def count_keyed_columns(connection: Connection[Any], database: str) -> None:
 
 
 def statements_of(table: WarmTable) -> list[str]:
-    """The counts of a table: the primary key by a column without a key, which takes reading the
-    rows; other keys by a pattern, in the hope that the server walks their index for it."""
+    """The counts of a table: the primary key by a column without a key, which reads the rows; other
+    keys by a pattern, so that the server may walk their index."""
     count = f"SELECT COUNT(*) FROM {qualified(table.database, table.name)}"
     keyed = {index.columns[0] for index in table.indexes if index.columns}
     plain = [quoted(column.name) for column in table.columns if column.name not in keyed]
@@ -280,17 +280,17 @@ def statements_of(table: WarmTable) -> list[str]:
 
 
 class WarmingBroke(WorkError):
-    """The server or the load went away before everything was loaded."""
+    """The server or the load stopped before everything was loaded."""
 
 
 @dataclass(frozen=True, slots=True)
 class WarmProgress:
-    """How far a warm-up is.
+    """Progress of a warm-up.
 
     Args:
-        done: name of each item -> bytes of it that were read, in the order of the plan.
-        sizes: the same, bytes that are to be read.
-        held: why it is held back now; None if it is not.
+        done: name of each item -> bytes read, in the order of the plan.
+        sizes: name of each item -> bytes to read.
+        held: why the warm-up is held back now; None if it is not.
     """
 
     done: Mapping[str, float]
@@ -301,18 +301,18 @@ class WarmProgress:
 
 @dataclass(slots=True)
 class Work:
-    """What is scanned, and how far it is; the journal of the server keeps it, so that it can be
-    gone on with after whatever ended it.
+    """The scans and their progress. The server's journal keeps it, so that an interrupted warm-up
+    can be continued.
 
     Args:
-        sizes: name of each item -> bytes of it.
-        pages: of a range.
+        sizes: name of each item -> its bytes.
+        pages: per range.
         mark: in every statement.
         kind: of the server.
-        innodb: whether some of it is of InnoDB.
-        started_at: when the server was started, seconds since 1970 by its own clock: if it was
+        innodb: whether some items are InnoDB's.
+        started_at: start time of the server, seconds since 1970 by its own clock: if it was
             restarted since, its caches are empty.
-        upto: ranges at the beginning that are done.
+        upto: number of leading ranges that are done.
     """
 
     parts: list[Part]
@@ -326,7 +326,7 @@ class Work:
 
     @classmethod
     def noted(cls, journal: Journal) -> Self | None:
-        """What is left of an earlier warm-up; None if nothing is. Raises JournalBroken."""
+        """The rest of an earlier warm-up; None if there is none. Raises JournalBroken."""
         if journal.work is None:
             return None
         try:
@@ -338,7 +338,7 @@ class Work:
             ) from error
 
     def note(self, journal: Journal) -> None:
-        """Bring to the disk how far it is."""
+        """Write the progress to disk."""
         journal.work = asdict(self)
         journal.write()
 
@@ -371,14 +371,14 @@ def scan(
     """Have contend-load read all parts that are not done.
 
     Args:
-        connect: to the server, for the probe of the latency.
-        env: where the password is.
+        connect: to the server, for the latency probe.
+        env: contains the password.
 
     Returns:
-        Bytes that were read; seconds that it was held back; item -> why it was not read.
+        Bytes read; seconds held back; item -> why it was not read.
 
     Raises:
-        WarmingBroke: it did not come to its end.
+        WarmingBroke: it did not finish.
     """
     ranges = work.ranges()
     started_s = noted_s = time.monotonic()
@@ -425,7 +425,7 @@ def scan(
             work.note(journal)
     found = last["parts"] if last is not None else []
     done = in_bytes({part["name"]: part["ranges"] for part in found})
-    # Errors are counted by code, each with one statement as its example.
+    # Errors are counted by code, each with one example statement.
     why = "; or ".join(f"{error['message']} ({error['code']})" for error in ended["errors"])
     refused = [part["name"] for part in found if part["refused"]]
     size = sum(done.values()) - sum(in_bytes(skipped).values())
@@ -433,7 +433,7 @@ def scan(
 
 
 def _plan(server: Server, work: Work, limits: Limits, connections: int) -> Plan:
-    # Each connection rests between two ranges, so a limit of pages is never exceeded.
+    # Each connection pauses between two ranges, so the limit on pages is never exceeded.
     rate = limits.pages_per_second
     pause_s = work.pages * connections / rate if rate is not None else 0.0
     load: dict[str, Any] = {
@@ -442,10 +442,10 @@ def _plan(server: Server, work: Work, limits: Limits, connections: int) -> Plan:
         "interval_s": INTERVAL_S,
         "protocol": "text",
         "arrival": {"kind": "closed", "think_s": pause_s},
-        # A table that is gone is no reason to leave the others cold; a lost server is.
+        # A dropped table does not stop the load; a lost server does.
         "errors": {"ignore_all": True, "reconnect": False},
     }
-    # A load that is held back, for however long, would not have looked for answers.
+    # A load that was held back for long would not have checked for answers.
     if limits.latency_s is None:
         load["answer_timeout_s"] = within_s(max(work.sizes.values(), default=0))
     plan = {
@@ -459,7 +459,7 @@ def _plan(server: Server, work: Work, limits: Limits, connections: int) -> Plan:
 
 
 def _probe(parts: Sequence[Part]) -> Callable[[], str]:
-    """A statement that reads a row by its key, another one each time; if no table has a whole
+    """A statement that reads one row by its key, a different row each time; if no table has a whole
     number as its key, one that reads nothing."""
     draw = random.Random(0)
     for part in parts:

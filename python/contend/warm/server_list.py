@@ -1,12 +1,12 @@
-"""The server's own list of pages: have it written, have it loaded, and leave it as it was.
+"""The server's own list of pages: have it written and loaded, then restore the original.
 
-The list is `ib_buffer_pool`, one line a page, `space,page`, both as decimal numbers: the id of the
-tablespace and the number of the page in it. The first lines are those that were used last.
+The list is `ib_buffer_pool`, with `space,page` on each line, both as decimal numbers: the id of the
+tablespace and the number of the page in it. The most recently used pages come first.
 
-`innodb_buffer_pool_dump_now` and `_load_now` know one file alone, `ib_buffer_pool` in the data
-folder, and MariaDB cannot be given another while it runs (error 1238). It is also what the server
-reads at its next start. So it is moved aside first, under a name that says whose it is, and moved
-back at the end. The journal says in which folder; that name there says what is to be undone.
+`innodb_buffer_pool_dump_now` and `_load_now` know only `ib_buffer_pool` in the data folder, and
+MariaDB cannot change that name while it runs (error 1238). The server also reads this file at its
+next start. So contend first moves it aside, under a name that identifies contend, and moves it back
+at the end. The journal records the folder; the name in it shows what to undo.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ Pages = NDArray[np.uint32]
 
 _POLL_S = 0.02
 _LOOKS = 3000
-"""After so many looks without a change, which take a minute, nobody waits any longer. Looks are
-counted and no time: a host that stood still meanwhile is not the server's fault."""
+"""Polls without a change, a minute in total, before waiting ends. Polls are counted instead of
+time, because a suspended host is not the server's fault."""
 
 _LOADED = re.compile(r"Loaded (\d+)/(\d+) pages")
 _AT_WORK = ("Loading buffer pool", "Loaded ")
-"""How the status begins while the server loads. MySQL that never loaded says "Loading of buffer
+"""Prefixes of the status while the server loads. MySQL that never loaded reports "Loading of buffer
 pool not started"."""
 _COMPLETED_AT = re.compile(r"completed at \d+ +\d+:\d+:(\d+)")
 
 _AS_WHOM = "Run contend on the server's host as root, or as the user that the server runs as."
 
 OnProgress = Callable[[int, int], None]
-"""Is told the pages that were asked for, and how many there are in all."""
+"""Called with the number of pages requested so far, and the total."""
 
 
 class NoList(WorkError):
@@ -60,12 +60,12 @@ class NoList(WorkError):
 
 @dataclass(frozen=True, slots=True)
 class ServerHost:
-    """The server's host as seen by us, who are on it: `data_folder` is the server's."""
+    """The server's host, on which contend runs: `data_folder` is the server's."""
 
     data_folder: Path
 
     def file(self, name: str) -> Path:
-        """A file as the server names it: a path, absolute or not."""
+        """The path of a file named by the server, absolute or relative."""
         return self.data_folder / name
 
 
@@ -73,10 +73,10 @@ def host_of(connection: Connection[Any], socket: Path | None) -> ServerHost:
     """The server's files, if it runs on this host.
 
     Args:
-        socket: of Unix, by which the server is reached; None if it is reached otherwise.
+        socket: Unix socket of the server; None if it is reached in a different way.
 
     Raises:
-        NoList: it is not known that it runs here, or its files are not for us.
+        NoList: the server is not known to run here, or its files are not accessible.
     """
     if socket is None:
         raise NoList(
@@ -101,10 +101,10 @@ def host_of(connection: Connection[Any], socket: Path | None) -> ServerHost:
 
 
 def loading_host(connection: Connection[Any], socket: Path | None) -> ServerHost:
-    """The server's files, if it can be had to load a list; nothing is changed to find out.
+    """The server's files, if it is able to load a list; this check changes nothing.
 
     Raises:
-        NoList: it cannot, or not by this user.
+        NoList: it is not able to, or this user may not request it.
     """
     host = host_of(connection, socket)
     if not os.access(host.data_folder, os.R_OK | os.W_OK | os.X_OK):
@@ -114,14 +114,14 @@ def loading_host(connection: Connection[Any], socket: Path | None) -> ServerHost
     ((is_read_only,),) = fetch(connection, "SELECT @@GLOBAL.innodb_read_only")
     if int(is_read_only):
         raise NoList("the server runs with innodb_read_only, and loads no list then")
-    # OFF does nothing, and wants the same privilege as all the others.
+    # OFF does nothing, and needs the same privilege as the other settings.
     _set(connection, "innodb_buffer_pool_load_abort", "OFF")
     return host
 
 
 @contextlib.contextmanager
 def aside(host: ServerHost, journal: Journal) -> Iterator[Path]:
-    """The place of the server's own list, empty; its own is back there afterwards."""
+    """The path of the server's own list, without a file; its own list is restored afterwards."""
     own = host.data_folder / FILE_NAME
     journal.require_held()
     move_back(host.data_folder)
@@ -143,7 +143,7 @@ def aside(host: ServerHost, journal: Journal) -> Iterator[Path]:
 
 
 class _IdleWait:
-    """A wait that ends when nothing happens any more."""
+    """A wait that ends when nothing changes any more."""
 
     def __init__(self, awaited: str) -> None:
         self._awaited = awaited
@@ -151,7 +151,7 @@ class _IdleWait:
         self._looks = 0
 
     def wait(self, said: str, grown: int = 0) -> None:
-        """Until the next look; `grown` is what else changes as long as the server is at work.
+        """Wait until the next poll; `grown` is a second value that changes while the server works.
 
         Raises:
             NoList: both have been the same for too long.
@@ -170,14 +170,14 @@ class _IdleWait:
 def take(
     connection: Connection[Any], host: ServerHost, journal: Journal, *, percent: int = 100
 ) -> Pages:
-    """Have the server write the list of the pages that it holds, those used last first.
+    """Have the server write the list of its cached pages, most recently used first.
 
     Args:
-        percent: as the server understands it: no more than so much of the pool's size, on MySQL
-            of the pages in it. The journal has the value before.
+        percent: in the server's sense: a maximum share of the pool's size, or on MySQL of the pages
+            in it. The journal has the previous value.
 
     Raises:
-        NoList: it does not write it, or not for this user.
+        NoList: the server does not write it, or this user may not request it.
     """
     why_not = set_variable(connection, journal, "innodb_buffer_pool_dump_pct", percent)
     if why_not is not None:
@@ -185,7 +185,7 @@ def take(
     with aside(host, journal) as path:
         _set(connection, "innodb_buffer_pool_dump_now")
         patience = _IdleWait("write its list of pages")
-        # The server writes under another name first, so the file is whole when it is there.
+        # The server writes under a different name first, so this file is complete once it exists.
         unfinished = path.with_name(f"{FILE_NAME}.incomplete")
         try:
             while not path.exists():
@@ -194,7 +194,7 @@ def take(
                     raise NoList(f"the server cannot write its list of pages: {said}")
                 patience.wait(said, _size(unfinished))
         except KeyboardInterrupt:
-            # It cannot be stopped, and would put its list in the place of the one from before.
+            # The dump cannot be stopped, and would overwrite the restored list.
             while not path.exists():
                 patience.wait("", _size(unfinished))
             raise
@@ -210,7 +210,7 @@ def _parsed(data: bytes) -> Pages:
 
 
 def write(path: Path, pages: Pages) -> None:
-    """Write a list that the server can read. The file is whole or not there."""
+    """Write a list that the server can read, atomically."""
     temporary = path.with_name(f"{path.name}.writing")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640)
@@ -225,7 +225,7 @@ def write(path: Path, pages: Pages) -> None:
 
 
 def of_tablespace(space: int, numbers: NDArray[np.uint32]) -> Pages:
-    """Pages of one tablespace."""
+    """Pages of one tablespace, in list form."""
     return np.column_stack([np.full(len(numbers), space, dtype=np.uint32), numbers])
 
 
@@ -245,8 +245,8 @@ def load(
 ) -> None:
     """Have the server read pages into its buffer pool, and wait until it has.
 
-    The server sorts the list, reads as many as it can at once, and takes no more than fit: the
-    first of the list.
+    The server sorts the list, reads as many pages at once as it can, and takes only the first ones
+    that fit.
 
     Raises:
         NoList: it does not load it.
@@ -269,7 +269,7 @@ def load(
                         raise NoList(f"the server does not load a list of pages: {said}")
                 patience.wait(said)
         except (KeyboardInterrupt, NoList):
-            # It would go on with a list that is no longer there, or with its own.
+            # It would continue with a list that no longer exists, or with its own.
             with contextlib.suppress(NoList, ConnectionLost):
                 _set(connection, "innodb_buffer_pool_load_abort")
             raise
@@ -277,11 +277,11 @@ def load(
 
 
 def _when_idle(connection: Connection[Any]) -> str:
-    """What the server says of its last load. One that it is at, such as that of its own list after
-    it was started, is waited for: of two the server would forget one.
+    """What the server reports about its last load. A load in progress, such as that of its own list
+    after a start, is awaited: the server would forget one of two.
 
     Raises:
-        NoList: it does not come to its end.
+        NoList: it does not finish.
     """
     patience = _IdleWait("come to the end of a load that was not begun by contend")
     while True:
@@ -292,8 +292,8 @@ def _when_idle(connection: Connection[Any]) -> str:
 
 
 def _let_second_pass(before: str) -> None:
-    """A load that is completed is told with its second, so that of the next one must be another:
-    else it would read as if nothing had happened."""
+    """The status of a completed load contains its second, so the next one must end in a different
+    second. Otherwise, it would look as if nothing had happened."""
     match = _COMPLETED_AT.search(before)
     while match is not None and int(match[1]) == int(time.time()) % 60:
         time.sleep(_POLL_S)
@@ -317,7 +317,7 @@ def _status(connection: Connection[Any], name: str) -> str:
 def set_variable(
     connection: Connection[Any], journal: Journal, name: str, value: int
 ) -> str | None:
-    """Set a global variable that is a whole number. The value before is in the journal.
+    """Set a global variable that is a whole number. The journal has the previous value.
 
     Returns:
         Why it was not set; None if it is.

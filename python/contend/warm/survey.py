@@ -1,4 +1,4 @@
-"""What a server says of its tables, their sizes and its caches. Reads, and changes nothing."""
+"""Queries a server's tables, their sizes and its caches. Changes nothing."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _CLUSTERED = ("innodb", "rocksdb")
 """Engines that keep the rows in the primary key."""
 
 _MARKS = ("#P#", "#p#", "#SP#", "#sp#")
-"""Between the name of a table and that of a partition, as InnoDB's statistics have it."""
+"""Separator between a table's name and its partition's, in InnoDB's statistics."""
 
 
 def survey(
     connection: Connection[Any], database: str | None = None, *, memory: int | None = None
 ) -> Survey:
-    """The tables of a database, or of all that are not the server's own, and the caches.
+    """The tables of a database, or all except the server's own, and the caches.
 
-    `memory`: bytes that the server's host has for files; None if that is not known.
+    `memory`: bytes that the server's host has for files; None if not known.
     """
     ((version, comment),) = fetch(connection, "SELECT VERSION(), @@version_comment")
     identity = identify(str(version), str(comment))
@@ -92,7 +92,7 @@ def _table(
 ) -> WarmTable:
     rows_size, index_size = sizes
     if engine.lower() not in _CLUSTERED:
-        # All indexes are in one file, so each has no size of its own.
+        # All indexes are in one file, so they have no separate sizes.
         each = index_size // max(1, len(indexes))
         listed = tuple(Index(name, parts, each) for name, parts in indexes.items())
         return WarmTable(*key, engine, tuple(columns), listed, rows_size, PRIMARY in indexes)
@@ -100,8 +100,8 @@ def _table(
     clustered = known.pop(PRIMARY, None) or known.pop(CLUSTERED_WITHOUT_KEY, None)
     others = {name: parts for name, parts in indexes.items() if name != PRIMARY}
     if clustered is None and pages:
-        # Without a primary key the first unique one of columns that are never NULL is the
-        # clustered one; it is the largest.
+        # Without a primary key, the first unique key whose columns are never NULL is the clustered
+        # one; it is the largest.
         name = max(pages, key=lambda name: pages[name])
         clustered = known.pop(name)
         others.pop(name, None)
@@ -147,7 +147,7 @@ _IndexColumns = dict[str, tuple[str | None, ...]]
 def _indexes(
     connection: Connection[Any], names: str, values: Sequence[str]
 ) -> tuple[Mapping[tuple[str, str], _IndexColumns], Mapping[tuple[str, str], dict[str, str]]]:
-    """By table the indexes that can be walked, and those that cannot with the reason."""
+    """Per table, the indexes that can be walked, and those that cannot, with the reason."""
     indexes: dict[tuple[str, str], _IndexColumns] = defaultdict(dict)
     others: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for schema, table, name, column, prefix, kind, hidden in fetch(
@@ -183,7 +183,7 @@ def _hidden(connection: Connection[Any]) -> str:
 def _index_sizes(
     connection: Connection[Any], caches: Mapping[str, Cache], notices: list[str]
 ) -> Mapping[tuple[str, str], Mapping[str, int]]:
-    """Bytes of each index of each InnoDB table; partitions are added up."""
+    """Bytes of each index of each InnoDB table, summed over partitions."""
     page = caches["innodb"].page if "innodb" in caches else 0
     try:
         rows = fetch(
@@ -236,7 +236,7 @@ def _caches(connection: Connection[Any], kind: str) -> dict[str, Cache]:
         total, used = (said.get(f"Innodb_buffer_pool_pages_{what}") for what in ("total", "data"))
         size = said["innodb_buffer_pool_size"] if total is None else total * page
         held = None if used is None else used * page
-        # MySQL evicts until so many pages of each instance are free, every second.
+        # Every second, MySQL evicts until this number of pages per instance is free.
         depth = said.get("innodb_lru_scan_depth", 0) if KINDS[kind].frees_pages else 0
         kept_free = depth * said.get("innodb_buffer_pool_instances", 1) * page
         found["innodb"] = Cache("innodb", "InnoDB's buffer pool", size, held, page, kept_free)

@@ -1,18 +1,18 @@
-"""Which tablespaces, tables and indexes an InnoDB server has, and which page is of which index.
+"""Which tablespaces, tables and indexes an InnoDB server has, and which index each page belongs to.
 
-The first is what its information schema says, of users with the privilege PROCESS; no page of the
-buffer pool is read for it. The second is read off the tablespace's own file:
+The first comes from its information schema, which needs the privilege PROCESS and reads no page of
+the buffer pool. The second is read from the tablespace's own file:
 
-A tablespace is divided into extents (1 MiB of pages, for pages of 16 KiB or less), and an index has
-two segments: one for its leaf pages (and what is too long for a row), one for the others. A
-segment owns up to half an extent's number of single pages, listed in its inode, and then whole
-extents. Each extent has an entry with its owner and which of its pages are free, in a page at the
-beginning of each stretch of page-size pages. So a few pages say of all pages which index they
-belong to; none of the pages of the index but its root is read.
+A tablespace is divided into extents (1 MiB of pages, for pages of 16 KiB or less). An index has two
+segments: one for its leaf pages (and values too long for a row), one for the others. A segment owns
+single pages first, up to half an extent, which its inode lists; then whole extents. An entry per
+extent contains its owner and its free pages. One page at the start of each stretch of page-size
+pages holds these entries. So a few pages show the index of every page; of the index itself, only
+the root is read.
 
 The layout is that of MariaDB 10.1 to 11 and MySQL 5.7 to 9. Compressed tables
-(ROW_FORMAT=COMPRESSED), those with page compression and encrypted ones are refused. What the server
-has not written to its file yet is not in it.
+(ROW_FORMAT=COMPRESSED), tables with page compression and encrypted ones are refused. Changes that
+the server has not written to its file yet are not seen.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PARTITION = re.compile(r"#[pP]#")
 
 
 class NoCatalogue(WorkError):
-    """The server does not say which tablespaces it has."""
+    """The server does not list its tablespaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,9 @@ class TablespaceIndex:
     """An index of a table, or of one of its partitions.
 
     Args:
-        id: the server's number of it, which its pages bear.
-        name: as `SHOW CREATE TABLE` has it; `PRIMARY` or `CLUSTERED_WITHOUT_KEY`
-            holds the rows.
-        table: `database.table` in plain letters.
+        id: the server's number for it, which is also in its pages.
+        name: as in `SHOW CREATE TABLE`; `PRIMARY` or `CLUSTERED_WITHOUT_KEY` holds the rows.
+        table: `database.table`, decoded.
         root: the number of its root page.
     """
 
@@ -69,12 +68,12 @@ class TablespaceIndex:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """What a server has, its own tables too.
+    """The tablespaces of a server, including those of its own tables.
 
     Args:
         indexes: by space id.
-        files: space id → its file, as the server names it: relative to its data folder or not.
-        without_indexes: space id → table, of those whose indexes the server does not tell: MySQL
+        files: space id → its file, absolute or relative to the server's data folder.
+        without_indexes: space id → table, for tables whose indexes the server does not list: MySQL
             lists none of partitions.
     """
 
@@ -89,14 +88,14 @@ def is_system(table: str) -> bool:
 
 
 def read_catalogue(connection: Connection[Any], kind: str) -> Catalogue:
-    """Ask a server for its tablespaces.
+    """Query a server's tablespaces.
 
     Args:
-        connection: of a user with the privilege PROCESS.
+        connection: its user needs the privilege PROCESS.
         kind: `mariadb` or `mysql`.
 
     Raises:
-        NoCatalogue: it does not say.
+        NoCatalogue: the server does not list them.
     """
     prefix = KINDS[kind].innodb_tables
     rows = _ask(
@@ -125,8 +124,8 @@ def read_catalogue(connection: Connection[Any], kind: str) -> Catalogue:
 
 
 def _has_tree(root: int | None) -> bool:
-    """A full-text index has no tree of its own, but tables of the server's. Of its root page
-    MariaDB says NULL, other servers say 0 or the greatest number there is."""
+    """A full-text index does not have its own tree; the server keeps tables for it. MariaDB reports
+    its root page as NULL, other servers as 0 or the maximum number."""
     return root is not None and 0 < int(root) < 2**32 - 1
 
 
@@ -149,15 +148,15 @@ def plain_names(connection: Connection[Any], names: Iterable[str]) -> dict[str, 
 
 
 def _decoded(connection: Connection[Any], text: str) -> str:
-    """A name of a file as the name of a table: `@` and four hexadecimal digits are a letter. Some
-    accented letters have other codes, which MariaDB alone can be asked for; of MySQL such a name
-    stays as it is in the file."""
+    """Convert a file name to a table name: `@` and four hexadecimal digits encode a letter. Some
+    accented letters have different codes, which only MariaDB can decode; on MySQL such a name stays
+    encoded."""
     plain = _HEX.sub(lambda match: chr(int(match[1], 16)), text)
     if "@" not in _HEX.sub("", text):
         return plain
     try:
         with connection.cursor() as cursor:
-            # The name comes from the server, and holds no quote: those are encoded too.
+            # The name comes from the server and contains no quote: quotes are encoded too.
             cursor.execute("SELECT CONVERT(_filename'" + text.replace("'", "") + "' USING utf8mb4)")
             row = cursor.fetchone()
     except pymysql.err.MySQLError:
@@ -178,13 +177,13 @@ def _ask(connection: Connection[Any], statement: str) -> list[tuple[Any, ...]]:
         raise NoCatalogue(f"the server does not say which tablespaces it has: {said}") from error
 
 
-_HEADER = 38  # of every page
+_HEADER = 38  # bytes, in every page
 _SPACE_ID = _HEADER
 _SIZE, _FLAGS = _HEADER + 8, _HEADER + 16
-_ENTRIES = 150  # extent entries, in a page that has them
+_ENTRIES = 150  # offset of the extent entries, in a page that has them
 _ENTRY_STATE, _ENTRY_BITS = 20, 24
-_OWNED = (4, 5)  # states: by a segment; by a segment that shares its single pages (MySQL)
-_INDEX_ID, _LEAF, _UPPER = 66, 74, 84  # of an index page, the last two of its root
+_OWNED = (4, 5)  # states: owned by a segment; by a segment that shares its single pages (MySQL)
+_INDEX_ID, _LEAF, _UPPER = 66, 74, 84  # offsets in an index page, the last two in its root
 _INODE_MAGIC = 97937874
 _NOBODY = 0xFFFFFFFF
 _CRYPT_MAGIC = b"s\x0e\x0cREt"
@@ -200,8 +199,8 @@ class NotReadable(WorkError):
 
 
 def format_of(flags: int) -> tuple[int, str | None]:
-    """By the flags of a tablespace: bytes of a page, in memory and in the file; why its pages
-    cannot be told apart, or None if they can."""
+    """From a tablespace's flags: bytes of a page in memory and in the file; and why the owners of
+    its pages cannot be read, or None if they can."""
     if flags & 1 << 4:  # MariaDB's full_crc32
         return 512 << (flags & 15), "page compression" if flags >> 5 & 7 else None
     size = _NAMED_SIZES.get(flags >> 6 & 15, 512 << (flags >> 6 & 15))
@@ -226,7 +225,7 @@ class Tablespace:
         except OSError as error:
             raise NotReadable(f"{path} cannot be read: {error.strerror}") from error
         try:
-            # What is read here is not to bring its neighbours into the page cache.
+            # Reads here must not bring neighbouring pages into the page cache.
             os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_RANDOM)
             first = self._bytes(0, 1024)
             self.space, self.pages = _u32(first, _SPACE_ID), _u32(first, _SIZE)
@@ -259,7 +258,7 @@ class Tablespace:
             roots: index id → number of its root page.
 
         Raises:
-            NotReadable: a root page is not of that index, or a segment is not a segment: the file
+            NotReadable: a root page belongs to a different index, or a segment is invalid: the file
                 is encrypted, or not written yet.
         """
         owners, free = self._extents()
@@ -290,7 +289,7 @@ class Tablespace:
         return np.concatenate([single, whole])
 
     def _extents(self) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-        """Of each extent its segment (0: none), and of each page of it whether it is free."""
+        """The segment of each extent (0: none), and for each of its pages whether it is free."""
         count = -(-self.pages // self.extent_pages)
         entry = _ENTRY_BITS + -(-2 * self.extent_pages // 8)
         in_a_page = self.page_bytes // self.extent_pages
@@ -305,12 +304,12 @@ class Tablespace:
             state = words.view(">u4").reshape(-1)
             owners[first : first + here] = np.where(np.isin(state, _OWNED), segment, 0)
             bits = np.unpackbits(entries[:, _ENTRY_BITS:], axis=1, bitorder="little")
-            # An entry that was never written describes an extent of which no page is used.
+            # An entry that was never written describes an extent without used pages.
             free[first : first + here] = (bits[:, ::2] == 1) | (state == 0)[:, None]
         return owners, free[:, : self.extent_pages]
 
     def _encryption(self) -> str | None:
-        """MariaDB says it behind the extent entries of the first page, not in the flags."""
+        """MariaDB stores it after the extent entries of the first page, not in the flags."""
         entry = _ENTRY_BITS + -(-2 * self.extent_pages // 8)
         at = _HEADER + _ENTRIES + self.page_bytes // self.extent_pages * entry
         found = self._bytes(at, 32)
@@ -324,7 +323,7 @@ class Tablespace:
         page = self._bytes(number * self.page_bytes, self.page_bytes)
         if len(page) < self.page_bytes:
             raise NotReadable(f"{self.path} ends before its page {number}")
-        # MySQL says of each page that it is compressed, and of the file nothing.
+        # MySQL marks compression on each page, but not in the file's flags.
         why_not = _CHANGED_TYPES.get(struct.unpack_from(">H", page, _TYPE)[0])
         if why_not is not None:
             raise NotReadable(f"{self.path} has {why_not}")

@@ -1,8 +1,8 @@
-"""Holds contend-load back by the latency of the server: it is stopped and continued as a process,
-in pulses if it may run for a share of the time alone. `DutyCycle` finds that share.
+"""Holds contend-load back if the server's latency rises: stops and continues its process, in pulses
+if it may run only part of the time. `DutyCycle` finds that share.
 
-What the server is at when the load is stopped it ends, so a stop works within one range. The load
-has no clock that a stop could mislead: its ranges are closed work.
+The server finishes what it is doing when the load is stopped, so a stop takes effect within one
+range. A stop cannot disturb the load's timing: its ranges are a closed loop.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ from contend.errors import ContendError
 
 FULL = 1.0
 FIRST, LEAST = 0.05, 0.001
-"""Shares of its time that a warm-up may run: at the beginning, and if nothing less will do."""
+"""Shares of the time that a warm-up may run: at the beginning, and at the minimum."""
 
 STEP = 0.02
 CALM_S = 0.5
-"""After so long without a latency above the bound the share grows by a step. Until the first time
-that the bound is passed it doubles instead."""
+"""Seconds without a latency above the bound after which the share grows by a step. Until the bound
+is first exceeded, the share doubles instead."""
 
 REST_S = 0.05
-"""Rest after a latency above the bound, so that what waits in the server is gone."""
+"""Rest after a latency above the bound, so that the server's queue drains."""
 
 PULSE_S = 0.002
-"""How long the load runs between two rests: one or two ranges. Shorter ones would be lost in the
-time that it takes to wake up."""
+"""Time that the load runs between two rests: one or two ranges. The time to wake up would dominate
+shorter pulses."""
 
 LOOK_EVERY_S = 0.01
-"""Between two probes, or half of it. One takes some 0.1 ms of the server."""
+"""Interval between two probes, or half of it. A probe takes about 0.1 ms of the server."""
 
 LAST_ANSWER_S = 5.0
-"""So long the last probe is waited for at the end."""
+"""Maximum wait for the last probe at the end."""
 
 NO_PROBE = "SELECT 1"
-"""If there is no row to read by its key."""
+"""The probe if there is no row to read by its key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the server's users are to be left. None: no limit.
+    """Limits that protect the server's users. None: no limit.
 
     Args:
-        pages_per_second: kept by the pauses of the connections between their ranges.
+        pages_per_second: enforced by pauses of the connections between their ranges.
         latency_s: of a probe query.
-        connections: that read; None: as many as suit the other limits.
+        connections: that read; None: a number that suits the other limits.
     """
 
     pages_per_second: int | None = None
@@ -68,11 +68,11 @@ class Limits:
 
 
 class DutyCycle:
-    """Finds the share of its time that a warm-up may run beside others: a little more of it as long
-    as the latency keeps the bound, half of it when it does not.
+    """Finds the share of the time that a warm-up may run next to other load. The share grows
+    slightly while the latency keeps the bound, and is halved when it does not.
 
-    So the bound is tried now and then, for a moment: near it the share grows for seconds before it
-    is halved again.
+    So the bound is tested now and then, for a moment: near it, the share grows for seconds before
+    it is halved again.
     """
 
     def __init__(self, bound_s: float) -> None:
@@ -83,38 +83,38 @@ class DutyCycle:
         self.share = FIRST
 
     def see(self, at_s: float, latency_s: float) -> None:
-        """A reading of the latency."""
+        """Process a measured latency."""
         if self._calm_since_s is None:
             self._calm_since_s = at_s
         if latency_s > self._bound_s:
-            # What is seen of one crowded moment is one reason, however often it is looked at.
+            # Several probes of one crowded moment halve the share only once.
             if self._halved_s is None or at_s >= self._halved_s + CALM_S:
                 self.share = max(LEAST, self.share / 2)
                 self._halved_s = at_s
             self._calm_since_s = at_s
             self.rest_until_s = max(self.rest_until_s, at_s + REST_S)
         elif at_s >= self._calm_since_s + CALM_S:
-            # Of a small share a small part, so that the bound is passed as rarely by that.
+            # A small share grows by a small step, so that it rarely exceeds the bound.
             more = self.share if self._halved_s is None else min(STEP, self.share / 10)
             self.share = min(FULL, self.share + more)
             self._calm_since_s = at_s
 
     def ran(self, seconds: float, now_s: float) -> None:
-        """A pulse of so long is over: it rests for the rest of its time."""
+        """A pulse of this length has ended: rest for the remainder of the cycle."""
         self.rest_until_s = now_s + seconds * (1 - self.share) / self.share
 
     @property
     def why(self) -> str | None:
-        """What holds it back; None if nothing does."""
+        """Why the load is held back; None if it is not."""
         return None if self.share == FULL else f"latency, {self.share:.1%} of its speed"
 
 
 class Throttle:
-    """Use it as a context; nothing is held back after it.
+    """A context manager; nothing is held back after it.
 
     Args:
         connect: to the server, for the probe.
-        bound_s: the latency that it keeps; None: nothing is ever held back, and nothing asked.
+        bound_s: the latency bound; None: nothing is ever held back, and no probe is sent.
         probe: the statement whose time is the latency.
         broken: why nothing can be read any more; the load is ended then.
     """
@@ -144,15 +144,15 @@ class Throttle:
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join(LAST_ANSWER_S)
-        # A probe that is still not answered, such as by a server that hangs, is left to itself.
+        # A probe without an answer, such as from a server that hangs, is abandoned.
         if self._load is not None and not self._thread.is_alive():
             os.close(self._load)
             self._load = None
 
     def hold(self, pid: int) -> None:
-        """From now on the process `pid` is held back whenever the bound is passed."""
+        """From now on, hold the process `pid` back whenever the bound is exceeded."""
         if self._pace is not None and self._load is None:
-            # By its descriptor: a number may be another process by the time it is signalled.
+            # By its descriptor: the pid may belong to a different process when it is signalled.
             self._load = os.pidfd_open(pid)
             # It would run at full speed until the probe is connected.
             self._stop()
@@ -166,20 +166,20 @@ class Throttle:
                 while not self._ended.is_set():
                     self._pulse(connection, self._pace)
         except (ContendError, OSError, pymysql.err.MySQLError) as error:
-            # Nobody would hold the load back any longer.
+            # The load would no longer be held back.
             self.broken = str(error.args[-1] if error.args else error)
             self._signal(signal.SIGTERM)
         finally:
             self._go_on()
 
     def _pulse(self, connection: Connection[Any], pace: DutyCycle) -> None:
-        """Let the load run for a moment, then rest as long as it must."""
+        """Let the load run for a moment, then rest as long as required."""
         began_s = time.monotonic()
         self._ended.wait(PULSE_S if pace.share < FULL else LOOK_EVERY_S)
         now_s = time.monotonic()
         pace.ran(now_s - began_s, now_s)
         if pace.rest_until_s > now_s:
-            # Before the look, which takes as long as it takes: the server ends its range meanwhile.
+            # Before the probe, whose duration is unknown: the server finishes its range meanwhile.
             self._stop()
         if time.monotonic() >= self._looked_s + LOOK_EVERY_S / 2:
             self._look(connection, pace)
@@ -187,12 +187,12 @@ class Throttle:
             self._stop()
             self._ended.wait(min(left_s, LOOK_EVERY_S))
             if left_s > LOOK_EVERY_S:
-                # Not at the end: the next look is that which sees what the next pulse does.
+                # Not at the end: the next probe must see the effect of the next pulse.
                 self._look(connection, pace)
         self._go_on()
 
     def _look(self, connection: Connection[Any], pace: DutyCycle) -> None:
-        """Ask the probe, and note how long it took."""
+        """Send the probe, and record how long it took."""
         started_s = time.monotonic()
         try:
             with connection.cursor() as cursor:

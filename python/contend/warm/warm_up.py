@@ -1,4 +1,4 @@
-"""A warm-up from its plan to its end; the server is left as it was found."""
+"""A complete warm-up of a plan. Afterwards the server has its original settings."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ from contend.warm.throttle import Limits
 MARK = "contend warm"
 
 CONNECTIONS, CONNECTIONS_LIMITED = 4, 1
-"""Connections that read, and if limits are given."""
+"""Reading connections, without and with limits."""
 
 PAGES_LIMITED = 32
-"""Of a range, if the load may be held back: 512 KiB, so that a stop works at once."""
+"""Pages per range if the load may be held back: 512 KiB, so that a stop works at once."""
 
 TOLERANCE_S = 2
-"""Of the time at which a server started: both readings are whole seconds."""
+"""Tolerance of a server's start time: both readings are whole seconds."""
 
 BY_LIST = "InnoDB, by a list of pages"
-"""What progress is told of: the server reads the pages of all indexes in the order of the files."""
+"""The item named in progress reports: the server reads the pages of all indexes in file order."""
 
 
 class ServerToWarm(Protocol):
@@ -62,7 +62,7 @@ class ServerToWarm(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Is told what happens."""
+    """Callbacks for events."""
 
     notice: Callable[[str], None] = lambda _text: None
     progress: Callable[[WarmProgress], None] = lambda _progress: None
@@ -70,12 +70,12 @@ class Listener:
 
 @dataclass(slots=True)
 class WarmUpResult:
-    """What a warm-up came to.
+    """The result of a warm-up.
 
     Args:
-        size: bytes of what was read.
-        held_s: how long it was held back.
-        refused: item -> why it was not loaded, or not all of it.
+        size: bytes read.
+        held_s: seconds that it was held back.
+        refused: item -> why it was not loaded, or only in part.
     """
 
     size: float = 0.0
@@ -85,7 +85,7 @@ class WarmUpResult:
 
     @contextmanager
     def timed(self) -> Iterator[None]:
-        """What is done in here counts."""
+        """Count the time spent in this context."""
         began_s = time.monotonic()
         yield
         self.seconds += time.monotonic() - began_s
@@ -106,13 +106,13 @@ def warm_up(
     """Load a plan.
 
     Args:
-        by_list: what the server loads by a list of pages; the rest of the plan is scanned. None:
-            all of it is.
-        host: the server's files, of which those of MyISAM and Aria are then read by us, in order;
-            None: through the server.
+        by_list: the part that the server loads by a list of pages; the rest of the plan is scanned.
+            None: the whole plan is scanned.
+        host: the server's files; contend then reads those of MyISAM and Aria itself, in order.
+            None: read through the server.
 
     Raises:
-        WarmingBroke: the server went away; what is done is in the journal.
+        WarmingBroke: the server stopped; the journal has the progress.
     """
     with _begun(server, kind, journal, load, limits, listen) as begun:
         if host is not None:
@@ -131,10 +131,10 @@ def warm_up(
 def resume(
     server: ServerToWarm, journal: Journal, load: LoadDriver, limits: Limits, listen: Listener
 ) -> WarmUpResult:
-    """Go on with scans that were interrupted.
+    """Continue interrupted scans.
 
     Raises:
-        RequestError: there is nothing to go on with, or the caches are empty again.
+        RequestError: there is nothing to continue, or the caches are empty again.
     """
     work = Work.noted(journal)
     again = f"Begin anew with `contend warm {server.dsn}`."
@@ -152,7 +152,7 @@ def resume(
 
 
 def started_at(connection: Connection[Any]) -> int:
-    """When the server was started, seconds since 1970 by its own clock."""
+    """The server's start time, seconds since 1970 by its own clock."""
     ((_, uptime),) = fetch(connection, "SHOW GLOBAL STATUS LIKE 'Uptime'")
     ((now,),) = fetch(connection, "SELECT UNIX_TIMESTAMP()")
     return int(now) - int(uptime)
@@ -167,10 +167,10 @@ def _begun(
     limits: Limits,
     listen: Listener,
 ) -> Iterator[_WarmUp]:
-    """What was changed meanwhile is put back afterwards.
+    """Changes made in this context are reverted afterwards.
 
     Raises:
-        WarmingBroke: the server went away.
+        WarmingBroke: the server stopped.
     """
     with (
         undone(server, journal, listen),
@@ -202,8 +202,8 @@ class _WarmUp:
     result: WarmUpResult = field(default_factory=WarmUpResult)
 
     def read_files(self, host: ServerHost, plan: WarmPlan) -> WarmPlan:
-        """Read the files of engines that read through the page cache; the plan without the rows
-        that are cached nowhere else."""
+        """Read files of engines that use the page cache; return the plan without the rows that only
+        the page cache holds."""
         engines = {engine.lower() for engine, _part in ENDINGS.values()}
         items = [item for item in plan.items if item.table.engine.lower() in engines]
         if not items:
@@ -227,7 +227,7 @@ class _WarmUp:
         return replace(plan, items=tuple(item for item in plan.items if item not in done))
 
     def load_indexes(self, plan: WarmPlan) -> None:
-        """Key caches first: their files are read in order, and are small beside the rows."""
+        """Key caches first: their files are read in order, and are small next to the rows."""
         for item in (item for item in plan.items if item.part == KEYS):
             self.listen.notice(f"{item}: LOAD INDEX INTO CACHE")
             limit_s, patience = within_s(item.size), KINDS[self.kind].patience
@@ -237,7 +237,7 @@ class _WarmUp:
                 self.result.refused[str(item)] = why
 
     def load_list(self, by_list: ByList) -> None:
-        """Have the server load pages, and see what is in the buffer pool then.
+        """Have the server load pages, then check what is in the buffer pool.
 
         Raises:
             NoList: it does not load them.
@@ -254,7 +254,7 @@ class _WarmUp:
         with self.result.timed():
             server_list.load(self.connection, by_list.host, self.journal, pages, on_progress)
         self.result.size += size
-        # A pool that was cold has grown by what was asked for. If it was not, only a look says.
+        # A cold pool has grown by the requested pages. Otherwise, only its page list shows them.
         if self._pages_of_data() - before < LOADED * len(pages):
             there = server_list.take(self.connection, by_list.host, self.journal)
             self.result.refused |= too_few(by_list.pages, there)
@@ -275,7 +275,7 @@ class _WarmUp:
         return Work(parts, sizes, pages, mark, self.kind, innodb, started_at(self.connection))
 
     def scan(self, work: Work) -> None:
-        """What is left of the work."""
+        """Run the remaining scans."""
         if work.upto < sum(work.ranges().values()):
             work.note(self.journal)
             if work.innodb:
@@ -289,7 +289,7 @@ class _WarmUp:
         self.journal.write()
 
     def _have_pages_stay(self) -> None:
-        """What is scanned stays in the buffer pool if pages that are read once count as used."""
+        """Scanned pages stay in the buffer pool if pages that are read once count as used."""
         why_not = set_variable(self.connection, self.journal, "innodb_old_blocks_time", 0)
         if why_not is not None:
             self.listen.notice(
@@ -313,7 +313,7 @@ class _WarmUp:
                 listen=self.listen.progress,
             )
         except BaseException:
-            # Those that the server was at when the load was stopped. If it is gone, so are they.
+            # End what the server was running when the load was stopped, unless it is gone.
             with (
                 suppress(ContendError, OSError, pymysql.err.MySQLError),
                 self.server.connect() as connection,
@@ -323,21 +323,21 @@ class _WarmUp:
 
 
 def end_marked(connection: Connection[Any], mark: str) -> None:
-    """End statements of a warm-up that still run. A user may always end its own."""
+    """End statements of a warm-up that still run. Any user may end its own."""
     for row in fetch(connection, "SHOW FULL PROCESSLIST"):
         if f"/* {mark} */" in str(row[7] or ""):
-            # It may have come to its end by itself.
+            # It may have finished by itself.
             with suppress(pymysql.err.MySQLError):
                 fetch(connection, f"KILL QUERY {int(row[0])}")
 
 
 @contextmanager
 def undone(server: ServerToWarm, journal: Journal, listen: Listener) -> Iterator[None]:
-    """What is changed in here is put back at its end, over a connection of its own: the other may
-    be gone, or still wait for an answer.
+    """Changes made in this context are reverted at its end, over a separate connection: the first
+    one may be gone, or still waiting for an answer.
 
     Raises:
-        ContendError: it could not be, and nothing else went wrong, which would be the news.
+        ContendError: they could not be reverted, and no more important error occurred.
     """
     before = len(journal.undo)
     try:

@@ -1,5 +1,5 @@
-"""All checks, in the order of `checks.toml`, which has a row for each: its words, and for one that
-compares a value the value too. One with logic has a function here, in the file of its subject."""
+"""All checks, in the order of `checks.toml`. Each has a row there with its texts; one that compares
+a value has the value too. One with logic has a function here, in the file of its subject."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CPU time and CPUs: who else takes it, what a group may have, SMT, frequency, distance."""
+"""CPU time and CPUs: other users of it, quotas, SMT, frequency, distance."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _others(subject: Subject) -> Result:
 
 @check("cpu-pressure")
 def _waiting(subject: Subject) -> Result:
-    """Pressure, which needs no window: what the last ten seconds were like."""
+    """Pressure over the last ten seconds, which needs no measured window."""
     for line in subject.text("proc/pressure/cpu").splitlines():
         words = line.split()
         if words[:1] == ["some"] and len(words) > 1:
@@ -79,7 +79,7 @@ def _mitigations(subject: Subject) -> Result:
     at_work = sorted(name for name, text in texts.items() if text.startswith("Mitigation"))
     is_open = sorted(name for name, text in texts.items() if text.startswith("Vulnerable"))
     state = {"mitigated": ", ".join(at_work), "vulnerable": ", ".join(is_open)}
-    # Separate page tables, and a branch barrier at each way into the kernel.
+    # Separate page tables, and a branch barrier at each entry into the kernel.
     heavy = [
         name for name in at_work if "PTI" in texts[name] or "IBRS" in texts[name].split("; ")[0]
     ]
@@ -96,7 +96,7 @@ def _unequal(subject: Subject) -> Result:
     cpus = _numbered(subject)
     for file, what in (("cpu_capacity", "capacity"), ("cpufreq/cpuinfo_max_freq", "frequency")):
         values = _numbers(subject, (f"{CPUS}/{cpu}/{file}" for cpu in cpus))
-        # Favoured cores of one kind differ by some percent.
+        # Favoured cores of one kind differ by a few percent.
         if values and (min(values) <= 0 < max(values) or max(values) >= 1.1 * min(values)):
             kinds = f"{min(values)} to {max(values)}"
             return result("warning", f"CPUs are not equal: {what} {kinds}", capacities=kinds)

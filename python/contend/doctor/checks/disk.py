@@ -1,4 +1,4 @@
-"""The disk of the data and its filesystem: scheduler, caches, what a flush takes, what is free."""
+"""The disk of the data and its filesystem: scheduler, caches, time of a flush, free space."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _scheduler(subject: Subject) -> Result:
     name = chosen(subject.text(f"sys/block/{device}/queue/scheduler"))
     turns = subject.tree.text(f"sys/block/{device}/queue/rotational") == "1"
     said = f"{device} has the scheduler {name}"
-    # A virtual disk says that it turns unless its host tells it otherwise.
+    # A virtual disk reports that it rotates unless its host sets that.
     is_guess = device.startswith(("vd", "xvd"))
     severity: Severity | None = None
     if name in ("bfq", "cfq"):

@@ -1,4 +1,4 @@
-"""Memory: swapping, what takes pages away, dirty pages, how long a load takes; NUMA."""
+"""Memory: swapping, eviction of pages, dirty pages, latency of a load; NUMA."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _limit(subject: Subject) -> Result:
 
 
 def _swap_bytes(subject: Subject) -> tuple[int, int] | None:
-    """All of it, and what is in use."""
+    """Total swap, and the part in use."""
     info = meminfo(subject.tree)
     if "SwapTotal" not in info:
         return None
@@ -91,7 +91,7 @@ def _load(subject: Subject) -> Result:
 
 
 def _count(subject: Subject) -> int:
-    """Nodes that memory can be taken from: pages lie on one of these, or move between them."""
+    """Nodes with usable memory: pages lie on one of these, or move between them."""
     count = len(with_memory(host_nodes(subject.tree)))
     if not count:
         raise NotChecked(f"/{FOLDER} lists no nodes")
@@ -121,7 +121,7 @@ def _memory(subject: Subject) -> Result:
 def _judged(nodes: list[HostNode], said: str) -> tuple[Severity | None, str]:
     if len(nodes) == 1:
         return None, f"one node: {said}"
-    # Where the kernel lists no CPUs of any node, none is known to have none.
+    # If the kernel lists no CPUs for any node, a node without CPUs cannot be identified.
     known = any(node.cpus for node in nodes)
     if bare := [node for node in nodes if not node.has_memory and (node.cpus or not known)]:
         return "severe", f"{_names(bare)} has CPUs and no memory of its own ({said})"

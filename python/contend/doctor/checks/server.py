@@ -1,4 +1,4 @@
-"""A server: what watches it, what it is, and settings that make its figures say something else."""
+"""A server: tools that observe it, its build, and settings that distort its figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clock, limits of a process, TCP, and how the kernel was booted and spreads interrupts."""
+"""The clock, limits of a process, TCP, the kernel's boot parameters, spreading of interrupts."""
 
 from __future__ import annotations
 
