@@ -32,6 +32,6 @@ impl Bell {
 
 /// Makes a bell that was rung silent again.
 pub fn hush(heard: &OwnedFd) {
-    // It only refuses when nobody rang.
+    // It only refuses when there is nothing to read.
     let _ = rustix::io::read(heard, &mut [0; size_of::<u64>()]);
 }

@@ -18,9 +18,8 @@ pub fn instant_of(ns: u64) -> Instant {
     now.checked_sub(past).unwrap_or(now) + to_come
 }
 
-/// A quick clock for spans of nanoseconds: the processor's own counter, if that runs at one speed
-/// whatever the processor does, and otherwise the clock of the run. A reading takes about 10 ns
-/// instead of 25.
+/// A quick clock for spans of nanoseconds: the processor's own counter if that runs at a constant
+/// speed, and otherwise the clock of the run. A reading takes about 10 ns instead of 25.
 #[derive(Clone, Copy, Debug)]
 pub struct Ticks {
     of_processor: bool,
@@ -111,13 +110,13 @@ pub fn process_cpu_ns(pid: u32) -> Option<u64> {
     if found == 0 { read_ns(clock) } else { None }
 }
 
-/// Seconds as whole nanoseconds; what is negative or no number counts as 0.
+/// Seconds as whole nanoseconds; a negative value or NaN counts as 0.
 pub fn seconds_ns(seconds: f64) -> u64 {
     // A cast from floating point saturates, which is what a bound is for.
     (seconds * 1e9) as u64
 }
 
-/// A span as whole nanoseconds; what is too long for them is as long as can be.
+/// A span as whole nanoseconds; a span too long for `u64` becomes the longest possible.
 pub fn nanoseconds(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -159,7 +158,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(50));
         let (last, last_ns) = (ticks.now(), now_ns());
         let ns = (last - first) as f64 / ticks.per_ns();
-        // Whoever is held up between two readings reads the second one late.
+        // A thread that is held up between two readings reads the second one late.
         assert!(
             (0.5..2.0).contains(&(ns / (last_ns - first_ns) as f64)),
             "{ns}"

@@ -28,7 +28,7 @@ impl ProcessSnapshot {
         })
     }
 
-    /// What was used from `self` to `later`.
+    /// The use from `self` to `later`.
     pub fn until(&self, later: &Self) -> ProcessDelta {
         let (voluntary, involuntary) = match (&self.switches, &later.switches) {
             (Some(before), Some(after)) => {
@@ -76,7 +76,7 @@ fn switches(tasks: &Path) -> Option<HashMap<u32, (u64, u64)>> {
         else {
             continue;
         };
-        // A thread may end between the listing and the reading: that is no failure.
+        // A thread may end between the listing and the reading: that is not a failure.
         let Ok(text) = std::fs::read_to_string(entry.path().join("status")) else {
             continue;
         };

@@ -55,7 +55,7 @@ impl<E: Engine> Reactor<E> {
         }
     }
 
-    /// The clock as it was last read.
+    /// The last reading of the clock.
     #[inline]
     pub fn now_ns(&self) -> u64 {
         self.now_ns

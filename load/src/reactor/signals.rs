@@ -10,10 +10,10 @@ use std::thread::JoinHandle;
 
 const BOTH: [i32; 2] = [SIGINT, SIGTERM];
 
-/// Nobody listens: then the two signals end the process, as they do by default.
+/// Without a listener the two signals end the process, as they do by default.
 static UNHEARD: AtomicBool = AtomicBool::new(true);
 
-/// While this lives the two signals do not end the process but are told. There is one at a time.
+/// While this lives the two signals are reported and do not end the process. Only one exists.
 pub struct Signals(#[expect(dead_code)] SignalThread);
 
 /// Tells of signals, on a thread of its own, until it is dropped.
@@ -23,7 +23,7 @@ pub struct SignalThread {
 }
 
 impl SignalThread {
-    /// Calls `tell` whenever somebody sends SIGUSR1.
+    /// Calls `tell` at every SIGUSR1.
     ///
     /// # Errors
     /// As [`Signals::listen`].
@@ -77,7 +77,7 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        // The thread ends with what is inside.
+        // The thread ends when the inner value is dropped.
         UNHEARD.store(true, Ordering::SeqCst);
     }
 }

@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Of a Unix socket's path: the kernel needs no NUL behind it.
+/// The length of a Unix socket's path: the kernel needs no NUL after it.
 const PATH_BYTES_MAX: usize = 108;
 
 /// Places where servers of distributions put their socket.
@@ -22,7 +22,7 @@ const LOCAL_SOCKETS: [&str; 3] = [
     "/tmp/mysql.sock",
 ];
 
-/// Where a server of this host most likely listens, if nobody says.
+/// Where a server of this host most likely listens, if the plan names no socket.
 pub fn local_socket() -> PathBuf {
     let mut places = LOCAL_SOCKETS.iter().map(Path::new);
     let first = places.find(|path| path.exists());
@@ -36,7 +36,7 @@ pub fn local_socket() -> PathBuf {
 pub enum Address {
     Unix(PathBuf),
     Tcp(SocketAddr),
-    /// A name that nobody knows, for those who say so when they connect.
+    /// A name that could not be resolved; the connect call reports it.
     Unknown {
         host: String,
         why: String,

@@ -3,11 +3,11 @@
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 use std::num::NonZeroU64;
 
-/// Workers for so many connections on this host: one a CPU, as long as each has a connection.
+/// Workers for `connections` on this host: one per CPU, as long as each has a connection.
 ///
-/// The server usually shares this host. A worker that waits takes nothing from it, and where its
-/// threads are many it gets more of a CPU that a worker of ours shares with them than of one that
-/// a single worker has for itself.
+/// The server usually shares this host. A waiting worker takes nothing from it. If the server has
+/// many threads, it gets more of a CPU that one of several workers uses than of a CPU that a single
+/// worker keeps busy.
 pub fn for_connections(connections: u32) -> u32 {
     connections.clamp(1, of_host())
 }

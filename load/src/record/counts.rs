@@ -38,7 +38,7 @@ impl Reading {
         kinds.into_iter().map(|counter| self.of(counter)).sum()
     }
 
-    /// What was counted since `earlier`. All else is as it stands.
+    /// The counts since `earlier`; all other fields keep their current values.
     pub fn since(&self, earlier: &Self) -> Self {
         let mut since = self.clone();
         for (ours, before) in since.counters.iter_mut().zip(earlier.counters) {

@@ -1,4 +1,4 @@
-//! The interval log of HdrHistogram, which its tools read: one line an interval and tag.
+//! The interval log of HdrHistogram, which its tools read: one line per interval and tag.
 
 use super::Latency;
 use std::io::{self, Write};

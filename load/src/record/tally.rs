@@ -15,8 +15,8 @@ pub struct Tally {
     /// Queries answered in this time that belong to events of the warm-up. No other count includes
     /// them.
     pub carried: u64,
-    /// Of queries that were under way at an edge of the window: what is to be added to those that
-    /// were answered inside it, so that each counts by the part of its time that lay inside.
+    /// Correction for queries in flight at an edge of the window: added to those answered inside
+    /// it, so that each counts by the part of its time that lay inside.
     pub cut: f64,
     /// Connections that were lost and opened again.
     pub reconnects: u64,
@@ -68,8 +68,8 @@ impl TallyShape {
 pub struct KindTally {
     /// Events that ended well.
     pub events: u64,
-    /// What is to be added to `events`, so that each that was under way at an edge of the window
-    /// counts by the part of its time that lay inside.
+    /// Added to `events`, so that each event in flight at an edge of the window counts by the part
+    /// of its time that lay inside.
     pub cut: f64,
     /// How many of those rolled back on purpose.
     pub rolled_back: u64,
@@ -179,7 +179,7 @@ impl Tally {
         Self::new(self.shape)
     }
 
-    /// Forgets what was recorded and keeps the room for more: nothing is allocated.
+    /// Forgets all records and keeps their memory for more: nothing is allocated.
     pub fn clear(&mut self) {
         self.kinds.iter_mut().for_each(KindTally::clear);
         self.classes.iter_mut().for_each(ClassTally::clear);
@@ -211,7 +211,7 @@ impl Tally {
         self.kinds.iter().map(|kind| kind.retries).sum()
     }
 
-    /// Queries that were answered, whatever their class.
+    /// Answered queries of all classes.
     pub fn queries(&self) -> u64 {
         self.classes.iter().map(|class| class.queries).sum()
     }
@@ -247,9 +247,9 @@ impl Tally {
         answered(self).saturating_sub(answered(drained))
     }
 
-    /// As [`Self::answered_before`], with each query that was under way at an edge of the window by
-    /// the part of its time that lay inside: of long queries in a short window the whole ones are
-    /// too few or too many by one on every connection.
+    /// Like [`Self::answered_before`], but each query in flight at an edge of the window counts by
+    /// the part of its time that lay inside. With long queries in a short window, a count of whole
+    /// ones is too low or too high by one on every connection.
     pub fn answered_in_parts(&self, drained: &Self) -> f64 {
         (self.answered_before(drained) as f64 + self.cut).max(0.0)
     }

@@ -19,7 +19,7 @@ const WRITE: usize = 1;
 const OTHER: usize = 2;
 
 impl<E: Engine, D: Dialect> Worker<E, D> {
-    /// Takes what was heard on a link that seats share: there may be several answers in it.
+    /// Takes the bytes received on a link that seats share: there may be several answers in it.
     #[inline(never)]
     pub(super) fn take_answers(&mut self, token: usize, heard: Result<Heard, WireError>) {
         let mut heard = heard;
@@ -59,8 +59,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
     }
 
-    /// Files are only offered if the plan or the workload says so, and what the server then gets
-    /// is what the session has for it: a name it sends opens no file of ours.
+    /// Files are only offered if the plan or the workload says so. The server then gets the content
+    /// that the session has for it: a name it sends opens no file of ours.
     fn send_file(&mut self, token: usize) {
         let seat_index = self.links.at(token).map(|connection| connection.seat);
         let Some(seat) = seat_index.and_then(|seat| self.seats.get_mut(seat)) else {

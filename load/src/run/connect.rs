@@ -15,7 +15,7 @@ use crate::wire::ServerError;
 use crate::workload;
 use std::io;
 
-/// A Unix socket whose queue is full tells nobody when it is not: look again after so long.
+/// A Unix socket whose queue is full gives no signal when it has room: try again after this time.
 const QUEUE_FULL_NS: u64 = 1_000_000;
 
 impl<E: Engine, D: Dialect> Worker<E, D> {
@@ -130,7 +130,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     pub(super) fn greet(&mut self, token: usize) {
         let heard = match self.links.greet(token) {
             Ok(Heard::More) if self.links.out.is_empty() => return,
-            // There was no answer yet that more could belong to.
+            // No answer had come yet to which more could belong.
             Ok(Heard::More) => return self.reactor.engine.send(token, &self.links.out),
             heard => heard,
         };

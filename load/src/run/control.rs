@@ -22,7 +22,7 @@ const BEGIN_IN_NS: u64 = 2_000_000;
 /// How long a worker may take, on an overloaded machine, for something that normally takes no time.
 /// A worker that takes longer counts as stuck.
 const WORKER_GRACE_NS: u64 = 10_000_000_000;
-/// How much of that a session may compute before it is stopped, and how often it is told.
+/// How much of that a session may compute before it is stopped, and how often it is asked to stop.
 const STOP_AFTER_NS: u64 = 2_000_000_000;
 const STOP_EVERY_NS: u64 = 200_000_000;
 
@@ -41,7 +41,7 @@ struct OpenInterval {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begin {
     WhenReady,
-    /// Somebody will say.
+    /// A later report says when.
     Awaited,
     At(u64),
 }
@@ -157,7 +157,7 @@ impl<'a> Controller<'a> {
         let closed = processes.read();
         self.phase("end", self.timeline.close_ns);
         self.wait_for_close()?;
-        // What is under way counts by the part of its time that lay inside, so it is waited for.
+        // Events in flight count by the part of their time inside, so they are waited for.
         let drain_ns = match self.ended {
             Ended::Time => self.setup.drain_ns.max(self.setup.answers_ns),
             Ended::Events | Ended::Signal => self.setup.drain_ns,
@@ -224,8 +224,8 @@ impl<'a> Controller<'a> {
         self.tell(Command::Begin(self.timeline, arm));
     }
 
-    /// Ends the sessions, those that have begun something after `drain_ns` at most; returns what was
-    /// left unanswered then.
+    /// Ends the sessions; an event that has begun may take up to `drain_ns` more. Returns the
+    /// requests left unanswered then.
     pub(super) fn release(&mut self, drain_ns: u64) -> Result<Left, Failure> {
         self.tell(Command::Release(drain_ns));
         self.wait_for_end(drain_ns)
@@ -362,7 +362,7 @@ impl<'a> Controller<'a> {
                     left.unanswered += unanswered;
                     left.longest_wait_ns = left.longest_wait_ns.max(longest_wait_ns);
                 }
-                // Whoever wants it to end waits no longer than if it had ended so.
+                // After a signal, the wait is no longer than if the signal had ended the run.
                 Report::Signal if drain_ns > self.setup.drain_ns => {
                     self.tell(Command::Release(self.setup.drain_ns));
                 }

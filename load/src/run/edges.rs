@@ -22,8 +22,8 @@ impl Timeline {
         }
     }
 
-    /// Where the interval of the window ends that begins at `start_ns`: after the interval's
-    /// length, or at a checkpoint, so long after the begin of the window.
+    /// Where the interval that begins at `start_ns` ends in the window: after the interval's
+    /// length, or at a checkpoint, given as time since the begin of the window.
     pub fn interval_end_ns(&self, start_ns: u64, checkpoints_ns: &[u64]) -> u64 {
         let since_ns = start_ns.saturating_sub(self.open_ns);
         let by_length = since_ns
@@ -56,7 +56,7 @@ impl Timeline {
         self.part_inside(asked_ns, answered_ns) - f64::from(u8::from(is_inside))
     }
 
-    /// Of the time from `begun_ns` to `ended_ns`, how much lay inside the window, 0 to 1.
+    /// The share of the time from `begun_ns` to `ended_ns` inside the window, 0 to 1.
     pub fn part_inside(&self, begun_ns: u64, ended_ns: u64) -> f64 {
         let inside_ns = ended_ns
             .min(self.close_ns)

@@ -1,7 +1,7 @@
 //! A group of seats that share their links, so that several requests are under way on each.
 //!
-//! The first seat that finds a link closed opens it and sets it up; the others wait, and are then
-//! told what it was answered, as if they had asked that themselves.
+//! The first seat that finds a link closed opens it and sets it up. The others wait, and then get
+//! the answers it got, as if they had sent those requests themselves.
 
 use super::job::At;
 use super::seat::{Seat, WaitsFor};

@@ -44,15 +44,15 @@ pub struct Hops {
     pub slice_ns: u64,
     /// Before each slice, under its load, in no figure.
     pub settle_ns: u64,
-    /// At most so long after each slice, until the watched processes are at rest.
+    /// The longest wait after each slice for the watched processes to be at rest.
     pub rest_ns: u64,
     /// In each round every arm has one slice.
     pub rounds: u32,
-    /// So many looks a second at the threads of the watched process, in half of the rounds.
+    /// Samples per second of the threads of the watched process, in half of the rounds.
     pub look_reads_per_s: Option<u32>,
 }
 
-/// What is asked, of which servers, and when: one of the arms that a run hops between. A run
+/// The requests, their servers and their times: one of the arms that a run hops between. A run
 /// without arms has exactly one of these.
 pub struct ArmJob {
     /// Empty if the run has no arms.
@@ -138,12 +138,12 @@ impl ArmJob {
         self.times_lag() || !self.workload.is_single_query() || has_nodes
     }
 
-    /// What is asked has an end.
+    /// The events have an end.
     pub fn ends(&self) -> bool {
         self.dispenser.ends() || self.events_each.is_some()
     }
 
-    /// What is recorded of it.
+    /// The shape of its records.
     pub fn shape(&self) -> TallyShape {
         TallyShape {
             kinds: self.workload.kinds().len(),
@@ -182,7 +182,7 @@ impl<T> Several<T> {
         Some(Self { first, more })
     }
 
-    /// The one at a place; the first if there are not so many.
+    /// The one at a place; the first if the place is past the end.
     pub fn at(&self, place: u16) -> &T {
         let place = usize::from(place).checked_sub(1);
         place
@@ -213,7 +213,7 @@ impl<T> Several<T> {
 
 /// The run as all workers see it. Read only.
 pub struct Setup {
-    /// What is asked: one, or those that the run hops between.
+    /// The arm: one, or those that the run hops between.
     pub arms: Several<ArmJob>,
     /// None: one window, in which all that is asked is the first arm.
     pub hops: Option<Hops>,
@@ -230,13 +230,13 @@ pub struct Setup {
     pub drain_ns: u64,
     /// The same after a window that ended by the clock, if it is longer.
     pub answers_ns: u64,
-    /// Close and open each connection after so many events.
+    /// Close and open each connection after this number of events.
     pub reconnect_every: Option<u64>,
     /// Extra connections, which ask nothing. Each has a seat of its own.
     pub idle_seats: u32,
     /// Open all connections at the same time.
     pub storm: bool,
-    /// A request without an answer for so long counts as a lost connection.
+    /// A request without an answer after this time counts as a lost connection.
     pub answer_timeout_ns: Option<u64>,
     /// Further times at which an interval ends, counted from the begin of the window.
     pub checkpoints_ns: Vec<u64>,
@@ -326,7 +326,7 @@ impl Setup {
         self.of_worker(worker, self.connections)
     }
 
-    /// What a worker has of so many things.
+    /// A worker's share of `all` items.
     fn of_worker(&self, worker: u32, all: u32) -> impl Iterator<Item = u32> + use<> {
         let workers = self.workers.max(1) as usize;
         let ours = self.share.numbers(all);
@@ -409,7 +409,7 @@ impl Pacing {
     };
 }
 
-/// What is done about an error of the server, by its code.
+/// The reaction to an error of the server, by its code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorPolicy {
     pub retry: Vec<u16>,

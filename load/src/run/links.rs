@@ -1,5 +1,5 @@
 //! The links (connections) of a worker: the seat that each belongs to, the server that it leads to,
-//! and what is sent and received on it.
+//! and the bytes sent and received on it.
 
 use super::job::At;
 use super::shared::{Shared, UnderWay};
@@ -11,13 +11,13 @@ use crate::workload::{Class, LinkNumber, Reply, Request, Session};
 /// A link, and whose it is.
 pub struct SeatLink<D> {
     pub link: D,
-    /// Of several seats that share it: the one that opens it, or whose request is answered next.
+    /// If several seats share it: the one that opens it, or whose request is answered next.
     pub seat: usize,
     pub number: LinkNumber,
     /// Where it leads.
     pub at: At,
-    /// Of the last request: when the session made it, its bytes, and the bytes of its answer so
-    /// far. When it was sent is known to the engine.
+    /// The last request: when the session made it, its bytes, and the bytes of its answer so far.
+    /// The engine knows when it was sent.
     pub asked_ns: u64,
     pub sent_bytes: u64,
     pub received_bytes: u64,
@@ -147,7 +147,7 @@ impl<D: Dialect> Links<D> {
         closed.clone().find(was_there).or_else(|| closed.next())
     }
 
-    /// Of these links the first that waits for an answer.
+    /// The first of these links that waits for an answer.
     pub fn waiting_one(&self, tokens: &[usize]) -> Option<usize> {
         let waits = |token: &usize| self.at(*token).is_some_and(|one| one.link.is_waiting());
         tokens.iter().copied().find(waits)
@@ -191,7 +191,7 @@ impl<D: Dialect> Links<D> {
         if !has_answer || !one.held_back.is_empty() {
             one.held_back.extend_from_slice(bytes);
         }
-        // Of such a link an engine holds one request until its answer comes. A request that gets no
+        // An engine holds one request of such a link until its answer comes. A request that gets no
         // answer is therefore kept, and sent together with the next one that gets one.
         if !has_answer {
             return Sent::HeldBack;
@@ -235,7 +235,7 @@ impl<D: Dialect> Links<D> {
             sent_bytes: bytes.len() as u64,
         });
         engine.send(token, bytes);
-        // What was answered is looked at first: see `turn`.
+        // Answers are looked at first: see `turn`.
         match link.is_waiting() || shared.is_answering {
             true => link.expect_more(true),
             false => self.expect_next(token),

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Instant, SystemTime};
 
-/// What is told while the run goes on.
+/// Reports while the run goes on.
 #[derive(Debug)]
 pub enum Progress<'a> {
     /// All sessions are ready.
     Ready {
-        /// What was agreed with the server, or with each node; empty if nobody connects.
+        /// The facts agreed with the server, or with each node; empty if no session connects.
         sessions: &'a [SessionFacts],
         engine: &'static str,
         workers: u32,
@@ -50,9 +50,9 @@ pub enum Progress<'a> {
 pub struct Measured {
     pub ended: Ended,
     pub measured_ns: u64,
-    /// Of the events that were to begin inside the window, wherever they ended.
+    /// Events that were to begin inside the window, wherever they ended.
     pub tally: Tally,
-    /// Of these events, those that ended after the window.
+    /// The part of these events that ended after the window.
     pub drained: Tally,
     pub client: ProcessDelta,
     pub server: Option<ProcessDelta>,
@@ -66,7 +66,7 @@ pub struct Measured {
     /// Requests that were never answered, and how long the oldest had waited at the end.
     pub unanswered: u32,
     pub longest_wait_ns: u64,
-    /// Of the connections that were opened before the load began.
+    /// Connections that were opened before the load began.
     pub setup_connects: Latency,
     pub queue: Queue,
     /// From the begin of the window until the last session has ended.
@@ -123,7 +123,7 @@ pub enum Ended {
     Signal,
 }
 
-/// What was measured in one slice.
+/// The measurements of one slice.
 #[derive(Debug)]
 pub struct MeasuredSlice {
     pub index: u32,
@@ -136,9 +136,9 @@ pub struct MeasuredSlice {
     pub duration_s: f64,
     /// `Events`: all that the arm asks was done.
     pub ended: Ended,
-    /// Of the events that were to begin inside the slice, including those that ended after it.
+    /// Events that were to begin inside the slice, including those that ended after it.
     pub tally: Tally,
-    /// Of these events, only those that ended after the slice.
+    /// The part of these events that ended after the slice.
     pub drained: Tally,
     /// Under an open loop: events that were due inside and had not begun at its end.
     pub not_begun: Option<u64>,

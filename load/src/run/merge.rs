@@ -39,7 +39,7 @@ struct HostPart {
 }
 
 impl HostParts {
-    /// Of so many hosts, whose tallies have this shape.
+    /// For this number of hosts, whose tallies have this shape.
     pub fn new(hosts: usize, shape: TallyShape) -> Self {
         Self {
             hosts: vec![HostPart::default(); hosts],
@@ -53,7 +53,7 @@ impl HostParts {
     /// all hosts have told.
     ///
     /// # Errors
-    /// There is no such host, it had ended, or the interval is of another run.
+    /// The host does not exist, it had ended, or the interval is of a different run.
     pub fn take(
         &mut self,
         host: usize,
@@ -79,7 +79,7 @@ impl HostParts {
     /// No more intervals of this host come: the others go on without it.
     ///
     /// # Errors
-    /// There is no such host.
+    /// The host does not exist.
     pub fn end(
         &mut self,
         host: usize,
@@ -189,7 +189,7 @@ impl Queue {
         self.due += due;
         self.opened += opened;
         self.oldest_wait_ns = self.oldest_wait_ns.max(oldest_wait_ns);
-        // Of a host that was done earlier the last length stands.
+        // For a host that was done earlier, its last length counts.
         let longer = self.closed.len().max(closed.len());
         for lengths in [&mut self.closed, &mut closed] {
             let last = lengths.last().copied().unwrap_or_default();

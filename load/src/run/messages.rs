@@ -15,12 +15,12 @@ use std::sync::{Mutex, PoisonError};
 pub enum Command {
     /// All seats are ready, and nothing is asked: load the seats of this arm.
     Begin(Timeline, u16),
-    /// Note the events that take longer than so many ns, until another arm is loaded.
+    /// Note the events that take longer than this number of ns, until another arm is loaded.
     NoteSlow(u64),
     /// Close the window at this time at the latest.
     CloseBy(u64),
-    /// Both edges were measured: end the sessions, those that have begun something after so many ns
-    /// at most, then the connections.
+    /// Both edges were measured: end the sessions, then the connections. An event that has begun
+    /// may take up to this number of ns more.
     Release(u64),
 }
 
@@ -46,8 +46,8 @@ pub enum Report {
         /// When the first event was due that the worker has and has not begun.
         next_due_ns: Option<u64>,
     },
-    /// The window is open, since `open_ns`; what was recorded before, and so many events have
-    /// begun, is no part of it.
+    /// The window is open, since `open_ns`; earlier records, and the number of events begun before,
+    /// do not belong to it.
     Opened {
         worker: u32,
         open_ns: u64,
@@ -72,9 +72,9 @@ pub enum Report {
     Idle {
         at_ns: u64,
     },
-    /// The connections are closed. `tally` has what ended since the window was closed;
-    /// `unfinished` events of it did not. `unanswered` requests, those of earlier events too, had
-    /// no answer, and the longest of them waited so long. The last session stopped at `stopped_ns`.
+    /// The connections are closed. `tally` has the events that ended since the window was closed;
+    /// `unfinished` events of it did not. `unanswered` requests, also of earlier events, had no
+    /// answer; the longest waited `longest_wait_ns`. The last session stopped at `stopped_ns`.
     Ended {
         tally: Box<Tally>,
         counts: Counts,

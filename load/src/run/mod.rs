@@ -56,7 +56,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use worker::Worker;
 
-/// Runs a job, reports its progress and returns what was measured.
+/// Runs a job, reports its progress and returns the measurements.
 ///
 /// # Errors
 /// The run failed, or it measured nothing.
@@ -145,7 +145,7 @@ fn run_on(
     nothing.map_or(Ok(measured), Err)
 }
 
-/// Hands on what is said of the begin, and in the end that nobody is there any more.
+/// Passes on the lines about the begin, and at the end that the sender has gone.
 fn hear(input: Box<dyn BufRead + Send>, told: &Sender<Report>) {
     for line in input.lines().map_while(Result::ok) {
         let at_ns = line.strip_prefix("begin ").map(str::parse);

@@ -31,7 +31,7 @@ struct Room {
 /// Asks the server and compares with what the run will need. Ends when `stop` is raised.
 ///
 /// # Errors
-/// Nobody answers, or the server is too small; the hint names the variable to raise.
+/// No server answers, or the server is too small; the hint names the variable to raise.
 pub fn check(setup: &Setup, stop: &AtomicBool) -> Result<(), Failure> {
     let arms = (0..).zip(setup.arms.iter());
     // What else a server speaks has its own limits, which it does not tell.
@@ -63,7 +63,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Adds what is needed at a place.
+    /// Adds the needs of a place.
     fn add(&mut self, setup: &Setup, at: At) {
         let connections = u64::from(setup.own_connections());
         let each = setup.arms.at(at.arm).workload.prepared_statements() as u64;

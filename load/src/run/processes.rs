@@ -138,13 +138,13 @@ impl<D: Clone + Default> Used<D> {
         (self.client.unwrap_or_default(), server, nodes)
     }
 
-    /// Of the nodes of an arm that have figures of their own.
+    /// The nodes of an arm that have figures of their own.
     pub(super) fn nodes_of(&self, arm: u16) -> Vec<Option<D>> {
         let arm = self.arms.get(usize::from(arm));
         arm.map_or(Vec::new(), |arm| arm.nodes.clone())
     }
 
-    /// Of each arm's server.
+    /// Each arm's server.
     pub(super) fn servers(self) -> Vec<Option<D>> {
         self.arms.into_iter().map(|arm| arm.server).collect()
     }

@@ -12,7 +12,7 @@ pub struct Shared {
     pub behind: VecDeque<UnderWay>,
     /// An answer is being looked at: the next one must not be read yet.
     pub is_answering: bool,
-    /// The seat that opens it and sets it up; none: it is set up, or nobody has found it closed.
+    /// The seat that opens it and sets it up; none: it is set up, or no seat has found it closed.
     pub opener: Option<usize>,
     /// What the requests were answered with which it was set up.
     pub setup: Vec<Option<Prepared>>,

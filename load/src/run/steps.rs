@@ -15,7 +15,7 @@ use crate::workload::{self, Answer, Call, Request, Step, Verdict};
 use std::io;
 use std::time::Duration;
 
-/// Why a session is called: as [`Call`], without what is borrowed.
+/// Why a session is called: like [`Call`], without the borrowed parts.
 #[derive(Clone, Copy, Debug)]
 pub enum Reason {
     Start,
@@ -198,7 +198,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
         if self.edges.phase == WorkerPhase::Setup {
             // Only the setup needs this alarm: a silent server would block it for ever. Later the
-            // window ends on time whatever the server does.
+            // window ends on time regardless of the server.
             self.alarm(seat_index, self.setup.setup_timeout_ns);
         }
         None

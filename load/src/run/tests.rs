@@ -1,4 +1,4 @@
-//! How a run ends whose sessions break, or whose servers cannot be had.
+//! How a run ends if its sessions break or its servers cannot be reached.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 use super::*;

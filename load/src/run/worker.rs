@@ -219,7 +219,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     }
 
     fn open_window(&mut self) {
-        // What was recorded before the window is no part of it.
+        // Records from before the window do not belong to it.
         let before = self.books.hand_over();
         self.seats.iter_mut().for_each(|seat| seat.queries = 0);
         self.cpu_opened_ns = clock::thread_cpu_ns();
@@ -366,7 +366,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     /// One more session has ended.
     pub(super) fn count_stopped(&mut self) {
         self.stopped += 1;
-        // A script may have computed for long before it ended: what is due is looked for anew.
+        // A script may have computed for long before it ended: check again which timers are due.
         self.reactor.tick();
         self.stopped_ns = self.reactor.now_ns();
         // Those that ask nothing stay until all are released.

@@ -1,10 +1,10 @@
 //! The server's side of the protocol, without a socket: a client's bytes in, answers out.
 //!
 //! [`ServedSession`] is the session of one client: greeting, login, commands, prepared statements.
-//! The answers come from the trait [`Answering`]: a statement in, the bytes of its answer out, now or
-//! later. The null server uses [`Canned`]; a server that reads tables would be another
-//! implementation. Who owns the sockets, an event loop or a thread for each client, is not known
-//! here.
+//! The answers come from the trait [`Answering`]: a statement in, the bytes of its answer out, now
+//! or later. The null server uses [`Canned`]; a server that reads tables would need its own
+//! implementation. This module does not know who owns the sockets: an event loop, or a thread per
+//! client.
 
 mod canned;
 pub mod model;
@@ -26,12 +26,12 @@ pub use station::{Granted, Station};
 
 use crate::wire::mysql::BoundValues;
 
-/// How a server answers. Each thread that serves clients has an instance of its own, be it an event
-/// loop with many of them or a thread for one; what the threads share, the instances hold together.
+/// How a server answers. Each thread that serves clients has its own instance, both an event loop
+/// with many clients and a thread for one. Instances share the state that the threads share.
 pub trait Answering {
-    /// What is kept of one client.
+    /// The state kept per client.
     type Client;
-    /// What is remembered of a prepared statement.
+    /// The state kept per prepared statement.
     type Statement;
 
     /// The server's version, as the greeting says it.
@@ -74,7 +74,7 @@ pub trait Answering {
         reply: &mut ReplyWriter<'_>,
     ) -> When;
 
-    /// Answers what was put off under this ticket, or puts it off again.
+    /// Answers the request that was put off under this ticket, or puts it off again.
     fn redeem(
         &mut self,
         _client: &mut Self::Client,

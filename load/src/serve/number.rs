@@ -13,7 +13,7 @@ use crate::wire::mysql::BoundValues;
 /// What a request asks of a server that takes its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
-    /// A client settling in: it sets or asks for variables, which is no work of the load.
+    /// A client settling in: it sets or queries variables, which does not belong to the load.
     Settings,
     /// An event, with its number where the request carries one.
     Event(Option<u64>),
@@ -33,7 +33,7 @@ pub fn of_text(sql: &[u8]) -> Demand {
     Demand::Event(whole_number(value))
 }
 
-/// The digits that a value begins with; none if it is no whole number, or too long for one.
+/// The digits that a value begins with; none if it is not a whole number, or too long for one.
 fn whole_number(value: &[u8]) -> Option<u64> {
     let end = value.iter().position(|byte| !byte.is_ascii_digit());
     let (digits, rest) = value.split_at(end.unwrap_or(value.len()));

@@ -7,7 +7,7 @@ use crate::wire::mysql::frame::put_packet;
 use crate::wire::mysql::status;
 use crate::wire::mysql::value::kind;
 
-/// Collations: of the texts, and of what is no text.
+/// Collations: of the texts, and of all other types.
 const LATIN1: u16 = 8;
 const BINARY: u16 = 63;
 

@@ -106,8 +106,8 @@ impl<E: Engine> LoopWorker<E> {
         })
     }
 
-    /// Serves until the inbox is closed, with answers that are made on this thread. Whoever has
-    /// made one ready that was put off rings the inbox.
+    /// Serves until the inbox is closed, with answers that are made on this thread. A thread that
+    /// has completed an answer that was put off rings the inbox.
     fn run<A: Answering>(self, make: impl FnOnce(&Arc<Inbox>) -> A) -> Counted {
         be_punctual();
         let answers = make(&self.inbox);
@@ -207,7 +207,7 @@ impl<E: Engine, A: Answering> Handler<E> for Serving<E, A> {
 }
 
 impl<E: Engine, A: Answering> Serving<E, A> {
-    /// Sends a client what is in `out`; sends it away unless it stays.
+    /// Sends a client the content of `out`; sends the client away unless it stays.
     #[inline]
     fn send_out(&mut self, token: usize, stays: bool) {
         if !self.out.is_empty() {
@@ -219,7 +219,7 @@ impl<E: Engine, A: Answering> Serving<E, A> {
         }
     }
 
-    /// Answers what was put off and is ready now, and what its clients have asked meanwhile.
+    /// Answers requests that were put off and are ready, and those their clients sent since.
     fn redeem(&mut self) {
         while let Some(ticket) = self.clients.answers.next_ready() {
             // The client may have left.

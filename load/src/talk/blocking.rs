@@ -2,8 +2,8 @@
 //! that block. The protocol on it is that of a [`Link`], as on the event loop.
 //!
 //! The caller decides how long to wait: while nothing happens on the socket, the caller's
-//! [`Patience`] is called now and then and can end the wait. So a statement may take an hour, a
-//! signal is noticed within a moment. Of a control connection the server is asked now and then
+//! [`Patience`] is called now and then and can end the wait. So a statement may take an hour, and a
+//! signal is noticed within a moment. On a control connection the server is asked now and then
 //! whether it lives, and given up if it does not answer: see [`BlockingLink::doubt`].
 
 mod broken;
@@ -50,7 +50,7 @@ pub struct BlockingLink {
     out: Vec<u8>,
     spare: Vec<u8>,
     received: Vec<u8>,
-    /// Whom to ask whether the server lives, if an answer takes long; none: nobody is asked.
+    /// The server to ask whether it lives, if an answer takes long; none: no check.
     doubted: Option<Arc<Target>>,
 }
 
@@ -96,7 +96,7 @@ impl BlockingLink {
         &self.address
     }
 
-    /// The protocol side, with the last answer and what was agreed at login.
+    /// The protocol side, with the last answer and the facts agreed at login.
     pub fn link(&self) -> &Link {
         &self.link
     }

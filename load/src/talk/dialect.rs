@@ -8,7 +8,7 @@ use crate::workload::{Request, Tongue};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionFacts {
     pub server_version: String,
-    /// What was agreed, by the names that an outcome's `session` uses.
+    /// The agreed facts, by the names that an outcome's `session` uses.
     pub agreed: Vec<&'static str>,
 }
 
@@ -97,7 +97,7 @@ pub trait Dialect: Default {
         None
     }
 
-    /// What was agreed, for a report.
+    /// The agreed facts, for a report.
     fn facts(&self) -> Option<SessionFacts>;
 
     /// The sequence number that the answer to these packets begins with, if the protocol has such
@@ -117,7 +117,7 @@ pub trait Dialect: Default {
     /// Bytes that came after the last answer and are not read yet.
     fn has_left(&self) -> bool;
 
-    /// How many of the bytes received from the socket they are; 0 if that cannot be told.
+    /// How many of the bytes received from the socket they are; 0 if that is unknown.
     fn left_bytes(&self) -> usize;
 
     /// As [`Self::hear`], with the bytes that came after the last answer.

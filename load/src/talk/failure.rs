@@ -1,4 +1,4 @@
-//! Failures in words: what was wrong, and what the reader can do about it.
+//! Failures as text: the problem, and what the reader can do about it.
 
 use crate::outcome::Failure;
 use crate::reactor::socket::Address;

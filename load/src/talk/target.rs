@@ -12,7 +12,7 @@ use std::time::Duration;
 pub struct Target {
     pub address: Address,
     pub credentials: Credentials,
-    /// What is asked of the sessions, if it speaks SQL.
+    /// The options of the sessions, if it speaks SQL.
     pub options: Options,
     pub connect_timeout: Duration,
 }
@@ -48,7 +48,7 @@ impl Servers {
 /// Where a server is and who enters.
 ///
 /// # Errors
-/// The password or the address cannot be had, in words that name the path in the plan.
+/// The password or the address is missing; the text names the path in the plan.
 pub fn target_of(server: &Server) -> Result<Target, String> {
     Ok(Target {
         address: address_of(server)?,

@@ -59,7 +59,7 @@ impl BitAnd for Capabilities {
 pub struct Summary {
     pub rows: u64,
     pub affected_rows: u64,
-    /// Of the last result that had one.
+    /// The id of the last result that had one.
     pub last_insert_id: u64,
     /// Results, with rows or without.
     pub results: u32,

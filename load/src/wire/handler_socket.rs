@@ -15,11 +15,11 @@ const END: u8 = b'\n';
 const NULL: u8 = 0;
 /// Escapes the byte that follows it, to which [`MOVED`] was added.
 const ESCAPE: u8 = 1;
-/// What is added to a byte that is escaped.
+/// Added to a byte that is escaped.
 const MOVED: u8 = 0x40;
 const PLAIN_MIN: u8 = 0x10;
 
-/// At most so many bytes of an error message are kept.
+/// The most bytes of an error message that are kept.
 const WORDS_MAX: usize = 512;
 /// The largest code, and the largest number of columns. Error codes of storage engines are small;
 /// an answer with a larger number is not one of this protocol.

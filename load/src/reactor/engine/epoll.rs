@@ -46,7 +46,7 @@ struct EpollSocket {
     keeps: bool,
     unsent: Vec<u8>,
     sent_ns: Option<u64>,
-    /// Of the requests under way, if there may be several.
+    /// The sends of requests in flight, if there may be several.
     sends: Option<Box<Sends>>,
 }
 
@@ -137,7 +137,7 @@ impl Epoll {
         }
     }
 
-    /// Takes events, waiting for the first one so many milliseconds, or for ever (-1).
+    /// Takes events, waiting up to `timeout_ms` for the first one, or for ever (-1).
     fn take_ready(&mut self, timeout_ms: libc::c_int) -> io::Result<usize> {
         // SAFETY: the event buffer outlives the call and its length is given.
         taken(unsafe {
@@ -150,7 +150,7 @@ impl Epoll {
         })
     }
 
-    /// Takes events, waiting for the first one at most so long, to the nanosecond.
+    /// Takes events, waiting up to `ns` for the first one, to the nanosecond.
     fn take_ready_within(&mut self, ns: u64) -> io::Result<usize> {
         let (tv_sec, tv_nsec) = ((ns / 1_000_000_000) as i64, (ns % 1_000_000_000) as i64);
         if self.waits_exactly {
@@ -231,7 +231,7 @@ impl Engine for Epoll {
     }
 
     fn detach(&mut self, token: usize) {
-        // What was asked last leaves before the end.
+        // The last requests leave before the end.
         self.send_gathered();
         // Closing the only descriptor of a socket takes it out of the queue as well.
         if let Some(slot) = self.sockets.get_mut(token) {

@@ -186,7 +186,7 @@ fn has_heard(theirs: &UnixStream) -> bool {
     heard
 }
 
-/// Long enough to be told from no time at all, whatever the host does.
+/// Long enough to differ from no time at all on any host.
 fn pause() -> u64 {
     std::thread::sleep(Duration::from_millis(20));
     clock::now_ns()
@@ -245,7 +245,7 @@ fn more_of_a_request_does_not_change_when_it_was_sent<E: Engine>() {
     assert_eq!(engine.sent_ns(0), None);
 }
 
-/// What the other side has heard by now, at least so many bytes.
+/// The bytes the other side has received by now, at least `least`.
 fn heard_by(theirs: &mut UnixStream, least: usize) -> Vec<u8> {
     let mut heard = vec![0; least];
     theirs.read_exact(&mut heard).unwrap();
@@ -311,7 +311,7 @@ fn each_of_several_requests_has_its_own_sent_time<E: Engine>() {
     for _ in 0..3 {
         let asked_ns = pause();
         engine.send(0, b"one");
-        // Of the same request.
+        // These bytes belong to the same request.
         engine.send_more(0, b"more");
         engine.send(0, b"two");
         for index in 0..engine.wait(Some(0)).unwrap() {
@@ -406,7 +406,7 @@ fn a_request_that_could_not_be_handed_over_goes_to_nobody_else() {
     ring.send(0, b"for one");
     let elsewhere = Elsewhere(&mut ring);
     std::thread::scope(|scope| drop(scope.spawn(|| elsewhere.detach())));
-    // The other side sees the end, but the number is not free: what is queued knows it.
+    // The other side sees the end, but the number is not free: queued entries refer to it.
     assert_eq!(theirs.read(&mut [0; 8]).unwrap(), 0);
     let others: Vec<_> = (0..20).map(|_| pair()).collect();
     assert!(others.iter().all(|(other, _)| other.as_raw_fd() != number));

@@ -1,11 +1,11 @@
 //! Bytes by io_uring: one system call a batch instead of three a request.
 //!
-//! Requests are queued and handed to the kernel by the call that waits; every socket has one
+//! Requests are queued and handed to the kernel by the call that waits. Every socket has one
 //! receive armed for good (multishot), which fills buffers of a ring that all sockets share.
-//! Completions of sends are not reported, for the answer says as much, unless several requests may
-//! be under way on a socket ([`pipeline`]). Nothing is shared with other threads (single issuer),
-//! and the kernel does its part of the work inside our wait (deferred task run), not in the middle
-//! of our loop.
+//! Completions of sends are not reported, because the answer implies them, unless several requests
+//! may be in flight on a socket ([`pipeline`]). Nothing is shared with other threads (single
+//! issuer), and the kernel does its work inside our wait (deferred task run), not in the middle of
+//! our loop.
 
 use super::{Engine, Event};
 use crate::reactor::bell::hush;
@@ -63,8 +63,8 @@ pub struct Uring {
     /// Buffers that the kernel was sending from when their socket was detached, each with what its
     /// completion belongs to.
     parted: Vec<(u64, Vec<u8>)>,
-    /// Sockets that were detached while the queue could not be handed over. What is queued knows
-    /// them by their numbers, which must not go to others before.
+    /// Sockets that were detached while the queue could not be handed over. Queued entries refer to
+    /// them by number, so no new socket may get these numbers before.
     leaving: Vec<OwnedFd>,
     failed: VecDeque<(usize, io::Error)>,
     failed_now: Vec<(usize, Option<io::Error>)>,
@@ -347,8 +347,8 @@ impl Engine for Uring {
         }
         // Completions under way carry the old generation and are passed over.
         place.generation = (place.generation + 1) & ((1 << GENERATION_BITS) - 1);
-        // What was sent last leaves before the end. If it cannot, the other side sees a close, and
-        // whatever is wrong shows again with the next wait.
+        // The last request leaves before the end. If it cannot, the other side sees a close, and
+        // the error shows again with the next wait.
         let _ = self.hand_over(|ring| ring.submit());
         let left_behind = !self.ring.submission().is_empty();
         // An armed receive holds the socket open, so closing alone would not close it.
@@ -411,9 +411,9 @@ impl Engine for Uring {
         .build()
         .flags(squeue::Flags::SKIP_SUCCESS)
         .user_data(data);
-        // SAFETY: the bytes stay where they are until the ring is gone: the buffer is neither
-        // freed nor moved, only outgrown, and what is outgrown is kept. A connection asks one
-        // thing at a time, so they do not change either before the server has read them.
+        // SAFETY: the bytes stay where they are until the ring is gone: the buffer is neither freed
+        // nor moved, only outgrown, and outgrown buffers are kept. A connection sends one request
+        // at a time, so the bytes do not change either before the server has read them.
         match unsafe { self.push(&entry) } {
             Ok(()) if self.times_sends => self.queued.push(token),
             Ok(()) => {}
@@ -491,7 +491,7 @@ impl Engine for Uring {
             .get(token)
             .is_none_or(|s| s.generation != generation || s.fd.is_none())
         {
-            // Of a socket that is gone; its buffers, if it has any, are free again.
+            // It belongs to a socket that is gone; its buffers, if it has any, are free again.
             self.lent = cqueue::buffer_select(completion.flags);
             self.parted.retain(|(data, _)| *data != completion.data);
             return (token, Event::Nothing);

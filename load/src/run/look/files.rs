@@ -30,7 +30,7 @@ pub(super) struct Scheduled {
     pub(super) wait_ns: u64,
 }
 
-/// Of a process: clock ticks in user mode and in the kernel, and its page faults.
+/// A process's clock ticks in user mode and in the kernel, and its page faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ProcessStat {
     pub(super) user_ticks: u64,
@@ -39,7 +39,7 @@ pub(super) struct ProcessStat {
     pub(super) major_faults: u64,
 }
 
-/// Of all CPUs of the host, in clock ticks: busy with anything, and stolen by the hypervisor.
+/// All CPUs of the host, in clock ticks: busy with anything, and stolen by the hypervisor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct HostTicks {
     pub(super) busy: u64,

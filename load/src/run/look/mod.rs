@@ -1,5 +1,5 @@
-//! A look at the threads of a server that is loaded: how long they ran and waited for a CPU, by the
-//! scheduler's own count, and where else they waited, by looks at threads drawn at random.
+//! A diagnostic pass over the threads of a loaded server: how long they ran and waited for a CPU,
+//! by the scheduler's own count, and where else they waited, by samples of random threads.
 //!
 //! It costs, so it is taken in half of the rounds of a run that hops only, and the others say what
 //! it did.
@@ -18,14 +18,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The addresses of memory that most waits are for; the rest is told as one number.
+/// The memory addresses with most waits; the report adds up the rest.
 const FUTEXES_TOLD: usize = 8;
 /// How long a thread that has just answered may take to wait for the next command.
 const TO_REST: Duration = Duration::from_millis(2);
 /// A look ends before its slice, where the load is still what it was.
 const BEFORE_END_NS: u64 = 20_000_000;
 
-/// Of so many threads of a process at most files are kept open, two of each.
+/// Files are kept open for at most this number of a process's threads, two for each.
 const KEPT_MAX: usize = 4096;
 
 /// Whether a round is looked at: the middle two of four, so that what changes steadily is in both
@@ -52,7 +52,7 @@ pub(super) struct LookedAt {
     connections: Option<Arc<Connections>>,
 }
 
-/// What is to be looked at in a slice.
+/// What a slice's diagnostic pass looks at.
 pub(super) struct LookReady {
     files: ProcessFiles,
     /// Those that serve come first.
@@ -252,7 +252,7 @@ fn times(prepared: &LookReady, before: &Edge, after: &Edge, sampled: &Sampled) -
     };
     let mut futexes: BTreeMap<u64, u32> = BTreeMap::new();
     for Sight { place, found, .. } in &sampled.found {
-        // A thread that did nothing serves nobody now.
+        // A thread that did nothing serves no connection now.
         if serving
             .get(*place as usize)
             .is_some_and(|used| used.is_some() && !ran(used))
@@ -283,7 +283,7 @@ fn times(prepared: &LookReady, before: &Edge, after: &Edge, sampled: &Sampled) -
     told
 }
 
-/// Where a thread is blocked, as it is told; none if it is not.
+/// Where a thread is blocked, by the name in the report; none if it is not.
 fn place_of(found: ThreadState) -> Option<&'static str> {
     match found {
         ThreadState::Running

@@ -18,12 +18,12 @@ pub(super) enum WaitPlace {
     Receive(Option<u64>),
     /// For one of several descriptors.
     ReceiveAny,
-    /// Until the other end of a socket takes what is sent.
+    /// Until the other end of a socket takes the bytes sent.
     Send,
     /// For the word at this address of its own memory: a lock, or a condition.
     Futex(u64),
     Disk,
-    /// In a call that reads or writes whatever the descriptor is of.
+    /// In a call that reads or writes, on any kind of descriptor.
     Reading(u64),
     Writing(u64),
     Other,

@@ -16,7 +16,7 @@ impl Alarm {
     /// Does the work at `after` from now, on a thread of its own.
     ///
     /// # Errors
-    /// The thread cannot be had.
+    /// The thread cannot be created.
     pub fn set(
         name: &str,
         after: Duration,

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub struct CpuClocks(Mutex<Vec<CpuClock>>);
 
-/// Of a thread that runs its clock, of any other what it had used when it ended.
+/// A running thread has its clock, an ended one the time it had used at its end.
 type CpuClock = (Option<libc::clockid_t>, u64);
 
 impl CpuClocks {
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use std::sync::mpsc;
 
-    /// Computes until the calling thread has used so much more.
+    /// Computes until the calling thread has used this much more.
     fn compute(ns: u64) {
         let end_ns = clock::thread_cpu_ns() + ns;
         while clock::thread_cpu_ns() < end_ns {}

@@ -15,8 +15,8 @@ use std::sync::{Arc, PoisonError};
 pub type Hosted<'s> = (&'s State, &'s Arc<Run>);
 
 /// Runs the scripts of a plan, one for each arm that has one: the `init` of each, the events on all
-/// threads, the `done` of each; on the event loop, or if servers are given on threads of the
-/// operating system.
+/// threads, the `done` of each. They run on the event loop or, if servers are given, on threads of
+/// the operating system.
 ///
 /// # Errors
 /// A script failed, or the run could not be set up.
@@ -91,7 +91,7 @@ fn reconnects(counts: &[(u32, Reading)]) -> u64 {
         .sum()
 }
 
-/// What scripts are told of an error whose words only a fatal message has, and of a refused login.
+/// The text scripts get for an error whose message only a fatal error has, and for a refused login.
 const WITHOUT_WORDS: [&str; 2] = ["SQL API error", "connection creation failed"];
 
 /// Why the script failed: its own words, and the server's error behind them.

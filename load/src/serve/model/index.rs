@@ -1,5 +1,5 @@
-//! The index file of the study's table, as MyISAM makes it when the table is loaded: pages of
-//! 1 KiB, of which each can be computed from its number.
+//! The index file of the study's table, as MyISAM makes it when the table is loaded: pages of 1
+//! KiB. Each page can be computed from its number.
 //!
 //! Page 0 is the file's header. The pages of the primary key follow, built row by row (see
 //! [`grown`](super::grown)), then those of `k`, built by sorting (see [`sorted`](super::sorted)).
@@ -9,7 +9,7 @@ use super::grown::Grown;
 use super::page::{InPage, KeySide, PAGE_BYTES};
 use super::sorted::Sorted;
 
-/// The index of a table of so many rows, where `k` of a row is the row's number.
+/// The index of a table with `rows` rows, where `k` of a row is the row's number.
 #[derive(Clone, Debug)]
 pub struct Index {
     rows: u32,
@@ -55,7 +55,7 @@ impl Index {
         1 + self.primary.pages()..=self.root()
     }
 
-    /// What is in the file at `page`.
+    /// The content of the file at `page`.
     pub fn write(&self, page: u32, out: &mut [u8; PAGE_BYTES]) {
         out.fill(0);
         if self.pages_of_key().contains(&page) {

@@ -1,8 +1,8 @@
-//! An index page as MyISAM has it: what is in it, and how it is searched.
+//! An index page as MyISAM has it: its content, and how it is searched.
 //!
 //! It begins with two bytes: its length in use, and in the highest bit whether it has pages below
-//! it. Then come entries of 8 bytes (the value of the key, and the number of the row in the data
-//! file, from 0), in a page with others below it each between two page numbers of 3 bytes. All
+//! it. Then come entries of 8 bytes: the value of the key, and the number of the row in the data
+//! file, from 0. In a page with others below it, each is between two page numbers of 3 bytes. All
 //! numbers are big-endian.
 
 /// Bytes of an index page, and of a block of the key cache.
@@ -85,7 +85,7 @@ pub fn search(page: &[u8; PAGE_BYTES], key: u32, side: KeySide) -> InPage {
 }
 
 impl Holds<'_> {
-    /// The content of the page; what was in `out` is gone.
+    /// The content of the page; it replaces that of `out`.
     pub fn write(&self, out: &mut [u8; PAGE_BYTES]) {
         out.fill(0);
         let mut length = LENGTH_BYTES;

@@ -6,9 +6,9 @@
 //! is three walks, and more for a key at the edge of a page:
 //!
 //! - a key that is in a page above could be in a leaf before it too: the third walk goes down to
-//!   that leaf, and back; the next row is looked for in the leaf behind it;
+//!   that leaf, and back. The next row is looked for in the leaf behind it;
 //! - behind the last entry of a page the next one is looked for from the root, which is a fourth
-//!   walk: from a leaf it goes down to the same leaf, and back to the page above that has the next
+//!   walk. From a leaf it goes down to the same leaf, and back to the page above that has the next
 //!   entry.
 //!
 //! If the query has 200 keys or more (`eq_range_index_dive_limit`), nothing is estimated.
@@ -86,7 +86,7 @@ pub enum Act {
         seg: u32,
         block: u32,
     },
-    /// Search the copy of the page for the key, and tell what was found.
+    /// Search the copy of the page for the key, and return the result.
     Search {
         page: u32,
         key: u32,
@@ -120,7 +120,7 @@ pub const ESTIMATED_MAX: usize = 199;
 pub struct PointQuery {
     key_root: u32,
     primary_root: u32,
-    /// Of the key that is walked down.
+    /// The tree of the key that is walked down.
     root: u32,
     parting: Parting,
     /// In order, each once.
@@ -132,7 +132,7 @@ pub struct PointQuery {
     page: u32,
     seg: u32,
     block: u32,
-    /// A page above to which the walk may have to come back, and what was found in it.
+    /// A page above to which the walk may have to come back, and the result of its search.
     passed: Option<(u32, InPage)>,
     /// The page that is asked for now is one to which the walk comes back.
     back: bool,
@@ -166,7 +166,7 @@ enum KeyAt {
     PageEnd,
 }
 
-/// What is due when a driver asks for the next act.
+/// The next step when a driver asks for an act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
     Enter,
@@ -314,7 +314,7 @@ impl PointQuery {
         let (seg, page) = (self.seg, self.page);
         let find = match seen {
             ActResult::Find(find) => find,
-            // Not told what was found: ask again rather than use a block that is not ours.
+            // The result is missing: ask again rather than use a block that is not ours.
             _ => return (Then::Found, Act::Find { seg, page }),
         };
         match find {
@@ -390,7 +390,7 @@ impl PointQuery {
         }
     }
 
-    /// The lock of the index is given back: what is due, and the row to be read before.
+    /// The lock of the index is released: the next step, and the row to be read before it.
     fn left(&mut self) -> (Then, Option<u32>) {
         match (self.walk, self.row) {
             (Walk::Begin | Walk::End, _) => (Then::NextKey, None),

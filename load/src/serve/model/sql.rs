@@ -1,5 +1,5 @@
-//! The statements that the model server understands: a few, and those exactly. What is not
-//! understood is refused by whoever asked, and nothing is guessed.
+//! The statements that the model server understands: a few, and those exactly. The caller refuses
+//! all others, and nothing is guessed.
 //!
 //! A point select is read without an allocation: it is what a load asks.
 

@@ -33,7 +33,7 @@ impl<'s> Tokens<'s> {
         self.rest
     }
 
-    /// The next one. There is no end of [`Token::End`].
+    /// The next one. Behind the end it is always [`Token::End`].
     #[inline]
     pub fn read(&mut self) -> Token<'s> {
         self.skip_blanks();

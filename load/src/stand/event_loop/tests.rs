@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-/// What the clients of all workers share: texts by the ticket of whoever waits for them.
+/// State shared by the clients of all workers: texts by the waiting client's ticket.
 #[derive(Default)]
 struct Board {
     texts: HashMap<u64, String>,

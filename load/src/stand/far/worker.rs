@@ -33,7 +33,7 @@ const AT_ONCE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 0,
 };
-/// When a server that listens on a Unix socket lets nobody in for now, this long is waited.
+/// The wait when a server that listens on a Unix socket accepts no client for now.
 const QUEUE_FULL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 1_000_000,
@@ -106,7 +106,7 @@ impl LineWorker {
             self.free.append(&mut self.freed);
             let timeout = self.timeout();
             let slept_ns = now_ns();
-            // A wait that fails has no events; what is wrong shows again with the next.
+            // A wait that fails has no events; the error shows again with the next.
             let count = epoll::wait(&self.queue, &mut *events, timeout.as_ref()).unwrap_or(0);
             if count == 0 && self.waiting.is_empty() && !self.is_due() {
                 continue;

@@ -7,7 +7,7 @@ use crate::serve::model::sql::ListName;
 use crate::serve::model::{DATABASE, KeyCacheSizes, PAGE_BYTES, SegmentCounts, TABLE};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A list as it is now.
+/// The current content of a list.
 pub fn of(model: &Model, list: ListName) -> ServerList {
     match list {
         ListName::Status => ServerList::of_pairs("STATUS", status(model)),
@@ -70,7 +70,7 @@ fn status(model: &Model) -> Vec<(String, String)> {
         ("Threads_cached", 0),
         ("Threads_connected", now(&clients.connected)),
         ("Threads_created", now(&clients.threads)),
-        // Whoever asks runs too.
+        // The thread that asks runs too.
         ("Threads_running", model.cache.inside() as u64 + 1),
         ("Uptime", model.uptime().as_secs()),
     ]

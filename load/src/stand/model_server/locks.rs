@@ -1,10 +1,10 @@
-//! The locks of the model server: five kinds for what is held shortly and often, and the lock of
-//! the index, which a walk takes to read.
+//! The locks of the model server: five kinds for state that is held shortly and often, and the lock
+//! of the index, which a walk takes to read.
 //!
 //! MariaDB's key cache has a pthread mutex of the adaptive type, which spins for a moment before it
 //! sleeps, and the index of a MyISAM table a pthread rwlock. A mutex of pthread, of std and of
-//! parking_lot may be taken by whoever comes just then (it barges); the fair one is handed over to
-//! whoever has slept longest.
+//! parking_lot may be taken by any thread that comes just then (it barges). The fair one is handed
+//! over to the thread that has slept longest.
 
 use crate::serve::model::LockKind;
 use std::cell::UnsafeCell;
@@ -24,7 +24,7 @@ enum LockOfKind {
 /// A lock that is held, until this is dropped.
 pub struct HeldLock<'l> {
     guard: Option<Guard<'l>>,
-    /// Somebody else had it when it was asked for.
+    /// It was held by a different thread when it was asked for.
     pub waited: bool,
 }
 
@@ -126,19 +126,19 @@ struct PthreadGuard<'l>(&'l PthreadMutex);
 impl Drop for PthreadGuard<'_> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: whoever made this guard has locked the mutex, on this thread: a `HeldLock` cannot
-        // be sent to another, as the guards of std and parking_lot cannot.
+        // SAFETY: the thread that made this guard has locked the mutex, and it is this thread: a
+        // `HeldLock` cannot be sent to another, as the guards of std and parking_lot cannot.
         unsafe { libc::pthread_mutex_unlock(self.0.0.get()) };
     }
 }
 
-/// The lock of the index: a pthread rwlock, as MyISAM's. The model never writes, so nobody waits
-/// for it; but all who read change the one word in it.
+/// The lock of the index: a pthread rwlock, like MyISAM's. The model never writes, so no thread
+/// waits for it; but all who read change the one word in it.
 pub struct IndexLock(UnsafeCell<libc::pthread_rwlock_t>);
 
-// SAFETY: as of `PthreadMutex`.
+// SAFETY: see `PthreadMutex`.
 unsafe impl Sync for IndexLock {}
-// SAFETY: as of `PthreadMutex`.
+// SAFETY: see `PthreadMutex`.
 unsafe impl Send for IndexLock {}
 
 /// The index is being read, until this is dropped.
@@ -190,7 +190,7 @@ mod tests {
 
     /// A number that only the lock keeps whole.
     struct Counted(AnyLock, UnsafeCell<u64>);
-    // SAFETY: the number is touched by whoever holds the lock.
+    // SAFETY: only the thread that holds the lock touches the number.
     unsafe impl Sync for Counted {}
 
     #[test]

@@ -151,8 +151,8 @@ impl Walker {
 }
 
 impl Model {
-    /// Reads a page of the index into its block, as the knobs say. Whatever happens, the page is
-    /// there afterwards: others may wait for it.
+    /// Reads a page of the index into its block, as the knobs say. Even after an error the page is
+    /// there: others may wait for it.
     fn read_page(&self, page: u32, out: &mut BlockPage) -> io::Result<()> {
         if self.knobs.miss_ns > 0 {
             std::thread::sleep(Duration::from_nanos(self.knobs.miss_ns));
@@ -168,7 +168,7 @@ impl Model {
         Ok(())
     }
 
-    /// Takes out of the cache what nobody uses, and asks for the pages of the index, one after
+    /// Takes the unused pages out of the cache, and asks for the pages of the index, one after
     /// another, as LOAD INDEX INTO CACHE does.
     ///
     /// # Errors
@@ -193,7 +193,7 @@ impl Model {
                     all_read = all_read.and(read.unwrap_or(Ok(())));
                     block
                 }
-                // Somebody else has read it, or does just now: it is there or will be.
+                // A different thread has read it, or does just now: it is there or will be.
                 Some(Find::Hit(block) | Find::Wait(block)) => block,
                 // All blocks are in use: there is no place for it.
                 Some(Find::Full) | None => continue,

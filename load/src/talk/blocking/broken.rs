@@ -1,4 +1,4 @@
-//! Why a connection that somebody waited on is of no more use.
+//! Why a connection with a waiting caller is of no more use.
 
 use crate::outcome::Failure;
 use crate::reactor::socket::Address;

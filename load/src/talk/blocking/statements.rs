@@ -1,4 +1,4 @@
-//! Statements of our own: what is asked beside a load, and rows on their way to a server.
+//! Statements of our own: those sent outside the load, and rows on their way to a server.
 
 use super::{BlockingLink, Broken, Patience};
 use crate::outcome::Failure;
@@ -23,7 +23,7 @@ pub struct Whole {
     pub summary: Summary,
     pub error: Option<ServerError>,
     pub prepared: Option<Prepared>,
-    /// Of all its results, as text.
+    /// The rows of all its results, as text.
     pub rows: TextRows,
 }
 
@@ -39,7 +39,7 @@ impl ControlConnection {
     /// Connects and logs in.
     ///
     /// # Errors
-    /// Nobody listens, or the server does not let us in.
+    /// No server listens, or it refuses the login.
     pub fn open(target: &Target) -> Result<Self, Failure> {
         let mut target = target.clone();
         // Control statements are short, and rows come from this host or a fast network.
@@ -52,12 +52,12 @@ impl ControlConnection {
         Ok(Self { link, agreed })
     }
 
-    /// What was agreed at login: the server's version, the connection's number.
+    /// The facts agreed at login: the server's version, the connection's number.
     pub fn agreed(&self) -> &Agreed {
         &self.agreed
     }
 
-    /// Runs a statement whose rows nobody wants.
+    /// Runs a statement whose rows are not wanted.
     ///
     /// # Errors
     /// The server refuses it, or is gone.
@@ -107,7 +107,7 @@ impl ControlConnection {
     /// given, until it appends nothing.
     ///
     /// # Errors
-    /// As [`Self::run`], and whatever `next` reports.
+    /// Like [`Self::run`], and all errors of `next`.
     pub fn load_local(
         &mut self,
         sql: &str,
@@ -261,7 +261,7 @@ impl ControlConnection {
     }
 }
 
-/// To wait for it beside others.
+/// To wait for it together with other descriptors.
 impl AsFd for ControlConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.link.as_fd()

@@ -13,7 +13,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
-/// A server that says these bytes to whoever comes, and hangs up.
+/// A server that sends these bytes to every client, and hangs up.
 struct Canned {
     path: PathBuf,
     _thread: std::thread::JoinHandle<()>,

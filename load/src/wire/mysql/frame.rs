@@ -125,8 +125,8 @@ impl FrameReader {
         }
     }
 
-    /// For the answers of a session with these capabilities: inside compressed packets the
-    /// servers number frames anew as they please.
+    /// For the answers of a session with these capabilities: inside compressed packets the servers
+    /// number frames arbitrarily.
     pub fn of_session(capabilities: Capabilities, packet_max: usize) -> Self {
         Self {
             numbered: !capabilities.is_compressed(),

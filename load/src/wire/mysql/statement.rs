@@ -16,8 +16,8 @@ const BULK_NULL: u8 = 1;
 
 /// A statement that one connection has prepared.
 ///
-/// Remembers the types that the server was told, so that they are sent the first time and
-/// again only when a value of another type comes. NULL has no type and changes none.
+/// Remembers the types that the server has, so that they are sent the first time and again only
+/// when a value of a different type comes. NULL has no type and changes none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreparedStatement {
     pub id: u32,
@@ -73,7 +73,7 @@ impl PreparedStatement {
     }
 
     /// Appends the command in one pass over the values. False, and a torn command: a value is not
-    /// of the type that the server was told.
+    /// of the type that the server has.
     #[inline]
     fn put_values<'v>(
         &self,

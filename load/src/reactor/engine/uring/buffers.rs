@@ -103,8 +103,8 @@ impl Buffers {
             entry.set_bid(buffer);
         }
         self.tail = self.tail.wrapping_add(1);
-        // SAFETY: the tail lives in the first entry, is aligned, and lasts as long as the ring;
-        // an atomic store is how the kernel wants to be told.
+        // SAFETY: the tail is in the first entry, is aligned, and lasts as long as the ring; the
+        // kernel expects an atomic store.
         unsafe {
             let tail = BufRingEntry::tail(base).cast_mut().cast::<AtomicU16>();
             (*tail).store(self.tail, Ordering::Release);

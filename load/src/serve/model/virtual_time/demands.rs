@@ -5,7 +5,7 @@ use super::costs::{check_times, ps};
 use crate::random::Stream;
 use serde::{Deserialize, Serialize};
 
-/// Demands of the server and of the client. What is left out has the default.
+/// Demands of the server and of the client. A value left out has the default.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Demands {
@@ -16,7 +16,7 @@ pub struct Demands {
     /// The read lock of the index, once a walk; how long it takes if its line is at hand.
     pub enter_ns: f64,
     pub leave_ns: f64,
-    /// The lock of a segment, if nobody has it and its line is at hand.
+    /// The lock of a segment, if it is free and its cache line is local.
     pub lock_ns: f64,
     pub unlock_ns: f64,
     /// With the lock: a page is looked for, and given back.

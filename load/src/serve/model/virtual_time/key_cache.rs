@@ -1,5 +1,5 @@
 //! The key cache and the index in virtual time: the segments of the core, each behind a lock that
-//! takes time, and the lines of cache that go from CPU to CPU with what they hold.
+//! takes time, and the cache lines that go from CPU to CPU with their content.
 
 use super::agenda::Ps;
 use super::demands::ServerPs;
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub struct VirtualKeyCache {
-    /// Of each table.
+    /// The index of each table.
     pub index: Index,
     tables: Vec<CachedTable>,
     segments: Vec<LockedSegment>,
@@ -37,7 +37,7 @@ struct LockedSegment {
     cache: Segment,
     /// What else of a segment is written with its lock held.
     line: SharedLine,
-    /// Of each block what is written at each use.
+    /// The line of each block that is written at each use.
     block_lines: Vec<SharedLine>,
     /// Threads that wait until a page has arrived in a block, and those that wait for any block.
     for_page: Vec<(u32, u32)>,
@@ -79,7 +79,7 @@ impl VirtualKeyCache {
         for table in &new.tables {
             for page in 1..pages {
                 let segment = &mut new.segments[table.parting.segment_of(page) as usize].cache;
-                // Each is asked for once, and nobody else is there.
+                // Each page is asked for once, with no thread besides this one.
                 if let Find::Miss(block) = segment.find(table.first + page) {
                     segment.arrived(block);
                     segment.release(block);

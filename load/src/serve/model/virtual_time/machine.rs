@@ -1,10 +1,10 @@
 //! CPUs and the threads on them: who runs where, as a fair scheduler roughly has it.
 //!
-//! A thread runs from step to step. What a step does is known to whoever drives the machine: it
-//! asks for the next step that is due ([`Machine::next_step`]), and says what the thread does after it:
-//! it computes ([`Machine::spend`]), waits to be woken ([`Machine::block`]) or sleeps
-//! ([`Machine::sleep`]). Between two steps of a thread the machine takes the CPU from it and gives
-//! it back, which the thread does not notice.
+//! A thread runs from step to step. Only the machine's driver knows what a step does. It asks for
+//! the next step that is due ([`Machine::next_step`]), and says what the thread does after it: it
+//! computes ([`Machine::spend`]), waits to be woken ([`Machine::block`]) or sleeps
+//! ([`Machine::sleep`]). Between two steps the machine may take the CPU from a thread and return
+//! it; the thread does not notice.
 
 use super::agenda::{Agenda, NEVER, PLACES_MAX, Ps};
 use super::costs::{HostCosts, ps};
@@ -49,7 +49,7 @@ enum CpuState {
 struct VirtualCpu {
     state: CpuState,
     thread: u32,
-    /// The thread that ran last: to go on with it is no switch.
+    /// The thread that ran last: continuing with it is not a switch.
     last: u32,
     step_ps: Ps,
     slice_ends_ps: Ps,
@@ -172,7 +172,7 @@ impl Machine {
         }
     }
 
-    /// The thread computes for so long until its next step is due.
+    /// The thread computes for `ps` until its next step is due.
     #[inline]
     pub fn spend(&mut self, moment: Moment, ps: Ps) {
         let place = usize::from(moment.cpu);
@@ -188,7 +188,7 @@ impl Machine {
         self.take_next(place);
     }
 
-    /// The thread sleeps for so long. Its next step is due as soon as it runs again.
+    /// The thread sleeps for `ps`. Its next step is due as soon as it runs again.
     pub fn sleep(&mut self, moment: Moment, ps: Ps) {
         let wakes_ps = moment.now_ps + ps + self.costs.timer_ps;
         self.timers.push(Reverse((wakes_ps, moment.thread)));
@@ -201,7 +201,7 @@ impl Machine {
         self.place(thread, Some(moment.cpu))
     }
 
-    /// A thread that waits is woken by nobody: the beginning.
+    /// Wakes a waiting thread at the beginning, without a waker.
     pub fn start(&mut self, thread: u32) {
         self.place(thread, None);
     }
@@ -336,8 +336,8 @@ impl Machine {
         one.cpu = place as u16;
     }
 
-    /// Puts a thread that is woken on a CPU: that on which it ran if it is idle, or another that is
-    /// idle, the nearest first, or the one with fewer threads of its own and the waker's.
+    /// Puts a woken thread on a CPU. First choice is the CPU it ran on, if idle; then an idle one,
+    /// the nearest first; then that CPU or the waker's, whichever has fewer threads.
     fn place(&mut self, thread: u32, by: Option<u16>) -> Ps {
         let VirtualThread { cpu, is_kept, .. } = self.threads[thread as usize];
         let last = usize::from(cpu);

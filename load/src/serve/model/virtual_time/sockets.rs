@@ -82,8 +82,8 @@ impl Sockets {
         }
     }
 
-    /// Moves to `batch` the connections of a worker that have an answer, at most so many. Without
-    /// any the worker waits from here on.
+    /// Moves up to `at_most` connections of a worker that have an answer to `batch`. Without any
+    /// the worker waits from here on.
     pub fn take_ready(&mut self, worker: usize, batch: &mut VecDeque<u32>, at_most: usize) {
         let worker = &mut self.workers[worker];
         let count = worker.ready.len().min(at_most);

@@ -1,4 +1,4 @@
-//! The words of an answer: what was expected, what came, what it amounts to.
+//! The terms of an answer: the expected packet, the packet that came, the meaning.
 
 /// What kind of answer is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,8 +12,8 @@ pub enum ReplyForm {
 /// What [`super::AnswerReader::feed`] made of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fed {
-    /// So many bytes are done with. With [`AnswerState::More`] the rest, at most [`super::TAIL_MAX`] bytes,
-    /// must come again in front of the bytes that follow.
+    /// This number of bytes is done with. With [`AnswerState::More`] the rest, at most
+    /// [`super::TAIL_MAX`] bytes, must come again in front of the bytes that follow.
     pub consumed: usize,
     pub state: AnswerState,
 }

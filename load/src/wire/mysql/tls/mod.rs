@@ -20,7 +20,7 @@ pub struct TlsConfig {
     pub(super) name: ServerName<'static>,
 }
 
-/// What is asked of TLS.
+/// The TLS settings that the user wants.
 #[derive(Debug)]
 pub struct TlsWish {
     /// A server without TLS is refused.
@@ -79,7 +79,7 @@ impl TlsConfig {
                     "{host:?} is no host name that a certificate could name"
                 )));
             }
-            // Nobody will look at it.
+            // The name is not checked.
             Err(_) => ServerName::IpAddress(std::net::Ipv4Addr::LOCALHOST.into()),
         };
         Ok(Arc::new(Self {

@@ -1,4 +1,4 @@
-//! Whom to believe: anyone, or whoever a given authority signed.
+//! The certificates to believe: any, or those that a given authority signed.
 
 use std::sync::Arc;
 
