@@ -1,10 +1,10 @@
-//! A bell: what wakes a thread that waits for descriptors.
+//! A bell wakes a thread that waits for descriptors.
 
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// Anybody who has it may ring.
+/// Every holder may ring.
 #[derive(Debug)]
 pub struct Bell(OwnedFd);
 

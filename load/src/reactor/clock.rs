@@ -11,7 +11,7 @@ pub fn now_ns() -> u64 {
 /// The same moment of that clock as an instant.
 pub fn instant_of(ns: u64) -> Instant {
     let now = Instant::now();
-    // Who is held up between the two readings takes the moment for an earlier one.
+    // A thread that is held up between the two readings takes the moment for an earlier one.
     let now_ns = now_ns();
     let past = Duration::from_nanos(now_ns.saturating_sub(ns));
     let to_come = Duration::from_nanos(ns.saturating_sub(now_ns));
@@ -112,7 +112,7 @@ pub fn process_cpu_ns(pid: u32) -> Option<u64> {
 
 /// Seconds as whole nanoseconds; a negative value or NaN counts as 0.
 pub fn seconds_ns(seconds: f64) -> u64 {
-    // A cast from floating point saturates, which is what a bound is for.
+    // A cast from floating point saturates, as intended for a bound.
     (seconds * 1e9) as u64
 }
 

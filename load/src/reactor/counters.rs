@@ -5,8 +5,8 @@ use crate::outcome::ProcessDelta;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// The counters of one process at one moment. What cannot be read (another user's process, a
-/// kernel without the file) is absent, not zero.
+/// The counters of one process at one moment. A counter that cannot be read (another user's
+/// process, a kernel without the file) is absent, not zero.
 #[derive(Clone, Debug)]
 pub struct ProcessSnapshot {
     cpu_ns: u64,
@@ -18,7 +18,7 @@ pub struct ProcessSnapshot {
 impl ProcessSnapshot {
     /// None if there is no such process.
     pub fn take(pid: u32) -> Option<Self> {
-        // The CPU time is read first: what reading the rest costs this host is not in it.
+        // The CPU time is read first, so it does not contain the cost of reading the rest.
         let cpu_ns = clock::process_cpu_ns(pid)?;
         let folder = PathBuf::from(format!("/proc/{pid}"));
         Some(Self {

@@ -39,7 +39,7 @@ impl Inbox {
         self.bell.ring();
     }
 
-    /// Wakes the worker, which then looks for what has become ready.
+    /// Wakes the worker, which then checks which answers have become ready.
     pub fn ring(&self) {
         self.bell.ring();
     }
@@ -50,7 +50,7 @@ impl Inbox {
         self.bell.ring();
     }
 
-    /// Those who came since the last call, with their numbers.
+    /// The clients that came since the last call, with their numbers.
     pub fn take(&self) -> Vec<(u32, OwnedFd)> {
         std::mem::take(&mut self.clients.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -9,7 +9,7 @@ const FILES_BESIDE: u64 = 64;
 /// Makes room for `connections` sockets by raising the soft limit as far as the hard one allows.
 ///
 /// # Errors
-/// The limit that stands in the way, or the failure of the call.
+/// The limit that is too low, or the failure of the call.
 pub fn make_room_for(connections: u64) -> Result<(), TooFewFiles> {
     let wanted = connections.saturating_add(FILES_BESIDE);
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);

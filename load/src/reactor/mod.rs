@@ -1,5 +1,5 @@
-//! Waiting for many sockets, timers and other threads at once: what every program of ours that has
-//! connections stands on.
+//! Waiting for many sockets, timers and other threads at once: the base of all our programs that
+//! have connections.
 //!
 //! A [`Reactor`] is the object one thread waits with; a [`Handler`] is the work it then does. An
 //! [`engine`] moves bytes, a [`bell`](bell::Bell) wakes the thread that waits in it, and an

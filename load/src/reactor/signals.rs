@@ -92,8 +92,7 @@ impl Drop for SignalThread {
     }
 }
 
-/// What the library has once taken over it never gives back to the system, so the default is
-/// asked of it.
+/// The library never returns a signal that it has taken over, so its default handler is called.
 fn end_if_unheard() -> io::Result<()> {
     static ASKED: Mutex<bool> = Mutex::new(false);
     let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -117,7 +116,7 @@ mod tests {
 
     const CHILD: &str = "CONTEND_TEST_SIGNALS_CHILD";
 
-    /// Is told twice of a signal, and then listens no more.
+    /// Receives a signal twice, and then listens no more.
     fn child() {
         for signal in [Signal::INT, Signal::TERM] {
             let (sender, told) = mpsc::channel();

@@ -73,7 +73,7 @@ impl Address {
         let left = || limit.saturating_duration_since(Instant::now());
         let (socket, under_way) = loop {
             match self.connect() {
-                // The queue of a Unix socket is full, and nothing tells when it is not.
+                // The queue of a Unix socket is full, and no event comes when it has room.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && !left().is_zero() => {
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -97,8 +97,8 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// Connects to a Unix socket. If the server's queue is full this fails with `WouldBlock`, and
-/// no event tells when it is not: the caller tries again later.
+/// Connects to a Unix socket. If the server's queue is full this fails with `WouldBlock`, and no
+/// event comes when it has room: the caller tries again later.
 fn connect_unix(path: &Path) -> io::Result<OwnedFd> {
     let address = SocketAddrUnix::new(path).map_err(|_| {
         io::Error::new(
@@ -131,8 +131,8 @@ fn new_socket(family: AddressFamily) -> io::Result<OwnedFd> {
     Ok(net::socket_with(family, SocketType::STREAM, flags, None)?)
 }
 
-/// Sends what the socket takes, without waiting for room. A peer that is gone is an error, and no
-/// signal that ends the program.
+/// Sends as many bytes as the socket takes, without waiting for room. A peer that is gone is an
+/// error, and not a signal that ends the program.
 #[inline]
 pub fn send(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(net::send(
@@ -142,7 +142,7 @@ pub fn send(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     )?)
 }
 
-/// Takes what the socket has, without waiting for more; 0 if the other side has closed it.
+/// Takes the bytes in the socket, without waiting for more; 0 if the other side has closed it.
 #[inline]
 pub fn receive<B: Buffer<u8>>(socket: impl AsFd, buffer: B) -> io::Result<usize> {
     let (_, filled) = net::recv(socket, buffer, RecvFlags::DONTWAIT)?;

@@ -12,7 +12,7 @@ pub fn for_connections(connections: u32) -> u32 {
     connections.clamp(1, of_host())
 }
 
-/// Half of this host's CPUs: what each side gets where client and server share it.
+/// Half of this host's CPUs: the share of each side where client and server share it.
 pub fn half_of_host() -> u32 {
     (of_host() / 2).max(1)
 }
@@ -40,8 +40,8 @@ pub fn keep_apart(number: u32, workers: u32) {
     }
 }
 
-/// Has the calling thread woken when it wants to be: by itself the kernel lets timers be late by
-/// up to 50 µs.
+/// Makes the calling thread's timers punctual: by default the kernel lets them be late by up to 50
+/// µs.
 pub fn be_punctual() {
     // If it is refused they are late.
     let _ = set_current_timer_slack(NonZeroU64::new(1));

@@ -43,7 +43,7 @@ impl ClassTimes {
         }
     }
 
-    /// Adds those of another worker, another interval or another host, if there are any.
+    /// Adds the times of a different worker, interval or host, if there are any.
     pub fn merge(&mut self, other: &Self) {
         let add: &dyn Fn(&mut Latency) = match other {
             Self::Absent => return,
@@ -121,7 +121,7 @@ fn encode(pairs: &[(u64, u64)]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Reads what [`encode`] wrote; none if it is something else.
+/// Reads the text of [`encode`]; none if it is something else.
 fn decode(text: &str) -> Option<Vec<(u64, u64)>> {
     let bytes = STANDARD.decode(text).ok()?;
     let mut bytes = bytes.iter().copied();

@@ -1,4 +1,4 @@
-//! Errors by code, each with one example, so that a report says what failed and not only how often.
+//! Errors by code, each with one example, so that a report shows more than their number.
 
 use crate::outcome::ErrorCount;
 use serde::{Deserialize, Serialize};

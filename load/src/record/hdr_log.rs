@@ -40,7 +40,7 @@ impl<W: Write> HdrLog<W> {
         &mut self.to
     }
 
-    /// Writes one interval. The tag tells histograms of the same interval apart.
+    /// Writes one interval. The tag distinguishes histograms of the same interval.
     pub fn write(
         &mut self,
         tag: Option<&str>,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::mem::take;
 
-/// What happened in one stretch of time. An *event* is what the workload repeats (a query, or a
+/// The records of a span of time. An *event* is the unit that the workload repeats (a query, or a
 /// whole transaction); a *query* is one request with its answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
@@ -50,7 +50,7 @@ pub struct TallyShape {
 }
 
 impl TallyShape {
-    /// A shape that has room for what both keep.
+    /// A shape that has room for the fields of both.
     pub fn with(self, other: Self) -> Self {
         Self {
             kinds: self.kinds.max(other.kinds),
@@ -168,7 +168,7 @@ impl Tally {
         self.shape
     }
 
-    /// Whether it holds what a tally of this shape has room for; one that was read may not.
+    /// Whether it has the fields of a tally of this shape; one that was read may not.
     pub fn is_of(&self, shape: TallyShape) -> bool {
         let lengths = (self.kinds.len(), self.classes.len(), self.nodes.len());
         self.shape == shape && lengths == (shape.kinds, shape.classes, shape.nodes)
@@ -240,8 +240,8 @@ impl Tally {
         }
     }
 
-    /// Queries that were answered inside the window. `self` is the window together with `drained`,
-    /// the figures of what ended after it.
+    /// Queries that were answered inside the window. `self` is the window and `drained` the figures
+    /// of the queries that ended after it.
     pub fn answered_before(&self, drained: &Self) -> u64 {
         let answered = |tally: &Self| tally.queries() + tally.carried;
         answered(self).saturating_sub(answered(drained))
@@ -313,7 +313,7 @@ impl KindTally {
         }
     }
 
-    /// Adds what only a few events have: a rollback on purpose, or the time of the last try after a
+    /// Adds rare results of an event: a rollback on purpose, or the time of the last try after a
     /// retry.
     #[cold]
     pub fn record_more(&mut self, response_ns: u64, rolled_back: bool, last_try_ns: Option<u64>) {
@@ -325,8 +325,8 @@ impl KindTally {
         }
     }
 
-    /// Events that ended well, those that were under way at an edge of the window by the part of
-    /// their time that lay inside.
+    /// Events that ended well. Those under way at an edge of the window count by the part of their
+    /// time that lay inside.
     pub fn events_in_parts(&self) -> f64 {
         (self.events as f64 + self.cut).max(0.0)
     }

@@ -1,4 +1,4 @@
-//! The timeline of a run, and where a worker stands on it.
+//! The timeline of a run, and a worker's position on it.
 
 /// The moments that all workers share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Timeline {
         }
     }
 
-    /// Whether what lasted from `begun_ns` to `ended_ns` may have been under way at an edge of the
+    /// Whether a span from `begun_ns` to `ended_ns` may have been under way at an edge of the
     /// window.
     #[inline]
     pub fn may_cut(&self, begun_ns: u64, ended_ns: u64) -> bool {
@@ -80,7 +80,7 @@ pub enum WorkerPhase {
     Over,
 }
 
-/// Where a worker stands on the timeline.
+/// A worker's position on the timeline.
 #[derive(Debug)]
 pub struct Edges {
     pub phase: WorkerPhase,

@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// What to run, for how long, on which engine.
 pub struct Job {
     pub setup: Setup,
-    /// None: the load begins when all are ready. Else a line of this says when, `begin NANOSECONDS`
-    /// of this host's steady clock, and the end of it ends the run.
+    /// None: the load begins when all are ready. Else a line of this gives the time, `begin
+    /// NANOSECONDS` of this host's steady clock, and the end of it ends the run.
     pub begin_from: Option<Box<dyn BufRead + Send>>,
     pub engine: plan::Engine,
     pub warmup_ns: u64,
@@ -40,7 +40,7 @@ impl Job {
 /// How a run hops between its arms.
 #[derive(Clone, Copy, Debug)]
 pub struct Hops {
-    /// At most, if what an arm asks has an end: its slice is then all of it.
+    /// An upper limit if the arm's events have an end: its slice is then all of them.
     pub slice_ns: u64,
     /// Before each slice, under its load, in no figure.
     pub settle_ns: u64,
@@ -226,7 +226,7 @@ pub struct Setup {
     pub errors: ErrorPolicy,
     /// For each answer before the load begins.
     pub setup_timeout_ns: u64,
-    /// Time limit, after the load, for what sessions have begun.
+    /// Time limit, after the load, for events that sessions have begun.
     pub drain_ns: u64,
     /// The same after a window that ended by the clock, if it is longer.
     pub answers_ns: u64,

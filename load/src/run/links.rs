@@ -205,7 +205,7 @@ impl<D: Dialect> Links<D> {
         Sent::Asked
     }
 
-    /// As [`Self::send`], on a link that several seats share: behind the requests that are under
+    /// Like [`Self::send`], on a link that several seats share: behind the requests that are under
     /// way. Each such request gets an answer.
     fn send_behind<E: Engine>(
         &mut self,
@@ -281,7 +281,7 @@ impl<D: Dialect> Links<D> {
         }
     }
 
-    /// Notes what the setup of a shared link was answered, for those who did not ask it.
+    /// Notes the answers to the setup of a shared link, for seats that did not send it.
     pub fn note_setup(&mut self, token: usize, request: Request) {
         if let Some(one) = self.all.get_mut(token)
             && let Some(shared) = &mut one.shared
@@ -357,7 +357,7 @@ impl<D: Dialect> Links<D> {
         Ok(())
     }
 
-    /// Closes a link. If it is open and no answer is due, tells the server first (COM_QUIT).
+    /// Closes a link. If it is open and no answer is due, sends the server COM_QUIT first.
     pub fn hang_up<E: Engine>(&mut self, engine: &mut E, token: usize) {
         let Some(one) = self.all.get_mut(token) else {
             return;
@@ -377,7 +377,7 @@ impl<D: Dialect> Links<D> {
         self.drop(engine, token);
     }
 
-    /// Closes a link without a word.
+    /// Closes a link without sending anything.
     pub fn drop<E: Engine>(&mut self, engine: &mut E, token: usize) {
         if let Some(one) = self.all.get_mut(token) {
             one.link.close();

@@ -25,8 +25,7 @@ pub enum Progress<'a> {
         /// When the phase was to begin; it is reported a little later.
         at: Instant,
     },
-    /// The window is open, since `at`. `counts`: what sessions have counted by themselves before,
-    /// by seat.
+    /// The window is open, since `at`. `counts`: the sessions' own counts from before, by seat.
     Opened {
         at: Instant,
         counts: &'a [(u32, Reading)],

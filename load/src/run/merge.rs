@@ -17,24 +17,24 @@ pub struct PartInterval {
     pub tally: Tally,
 }
 
-/// The hosts of a run, as far as they have told. What they tell is added up as it comes: the tally
-/// of one host has some hundred kilobytes for each kind of time.
+/// The hosts of a run, with their reports so far. Reports are added up when they come: the tally of
+/// one host has some hundred kilobytes for each kind of time.
 #[derive(Debug)]
 pub struct HostParts {
     hosts: Vec<HostPart>,
     shape: TallyShape,
-    /// How many intervals all of them have told.
+    /// How many intervals all of them have reported.
     told: usize,
-    /// The sums of those that not every host has told.
+    /// The sums of those that not every host has reported.
     sums: VecDeque<PartInterval>,
 }
 
-/// What one host has told.
+/// The reports of one host.
 #[derive(Clone, Copy, Debug, Default)]
 struct HostPart {
     /// How many intervals.
     intervals: usize,
-    /// Nothing more comes of it.
+    /// No more reports come from it.
     is_over: bool,
 }
 
@@ -49,8 +49,8 @@ impl HostParts {
         }
     }
 
-    /// Takes the next interval of a host; `tell` is called with the number and the sum of each that
-    /// all hosts have told.
+    /// Takes the next interval of a host; `tell` is called with the number and the sum of each
+    /// interval that all hosts have reported.
     ///
     /// # Errors
     /// The host does not exist, it had ended, or the interval is of a different run.
@@ -130,7 +130,7 @@ fn add(sum: &mut PartInterval, other: &PartInterval) {
 }
 
 impl Measured {
-    /// Adds what another host measured in the same window.
+    /// Adds another host's measurements of the same window.
     pub fn merge(&mut self, other: Self) {
         let Self {
             ended,

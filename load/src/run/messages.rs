@@ -1,4 +1,4 @@
-//! What the workers of a run and its controller say to one another.
+//! The messages between the workers of a run and its controller.
 
 use super::edges::Timeline;
 use super::slow::SlowEvent;
@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 
-/// What the controller tells a worker.
+/// A command from the controller to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// All seats are ready, and nothing is asked: load the seats of this arm.
@@ -24,14 +24,14 @@ pub enum Command {
     Release(u64),
 }
 
-/// What each seat of a worker has counted by itself, by its index; empty unless sessions count.
+/// The own counts of each seat of a worker, by its index; empty unless sessions count.
 pub type Counts = Vec<(u32, Reading)>;
 
-/// What a worker tells the controller.
+/// A report from a worker to the controller.
 #[derive(Debug)]
 pub enum Report {
-    /// Every session is ready; what one of them agreed with each of its servers, and the times that
-    /// connecting took.
+    /// Every session is ready; the facts that one of them agreed with each of its servers, and the
+    /// times that connecting took.
     Ready {
         facts: Vec<SessionFacts>,
         connects: Option<Box<Latency>>,

@@ -87,8 +87,8 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
     })
 }
 
-/// Runs a job on the workers that `start` starts, each with its mailbox. `engine`: what they run on,
-/// and on how many threads.
+/// Runs a job on the workers that `start` starts, each with its mailbox. `engine`: the name of
+/// their engine, and its number of threads.
 fn run_on(
     engine: (&'static str, u32),
     job: Job,

@@ -1,7 +1,7 @@
 //! Looks whether the server has room for the run before the load begins.
 //!
-//! A server that is too small would say so itself, but in the middle: after thousands of
-//! connections, to whichever came last. What the server does not tell is not checked.
+//! A server that is too small would report it too, but in the middle: after thousands of
+//! connections, to the last one. A limit that the server does not report is not checked.
 
 use super::job::{At, Setup};
 use crate::outcome::Failure;
@@ -28,13 +28,13 @@ struct Room {
     statements: u64,
 }
 
-/// Asks the server and compares with what the run will need. Ends when `stop` is raised.
+/// Queries the server and compares with the needs of the run. Ends when `stop` is raised.
 ///
 /// # Errors
 /// No server answers, or the server is too small; the hint names the variable to raise.
 pub fn check(setup: &Setup, stop: &AtomicBool) -> Result<(), Failure> {
     let arms = (0..).zip(setup.arms.iter());
-    // What else a server speaks has its own limits, which it does not tell.
+    // A server's other protocols have their own limits, which it does not report.
     let arms = arms.filter(|(_, job)| job.workload.tongue() == Tongue::Sql);
     let arms = arms.map(|(arm, job)| {
         // Places without a name are for a script to choose from, if it wants.
@@ -89,7 +89,7 @@ fn check_server(
     workload.look(&mut Looked { connection, stop })
 }
 
-/// A server as a workload looks at it: with all the time that the answers take.
+/// A server as a workload sees it: with all the time that the answers take.
 struct Looked<'s> {
     connection: ControlConnection,
     stop: &'s AtomicBool,
@@ -110,7 +110,7 @@ impl workload::LookedAtServer for Looked<'_> {
     }
 }
 
-/// None if the server does not know the words: it may be a proxy, or none of the family.
+/// None if the server does not know the variables: it may be a proxy, or not of the family.
 ///
 /// # Errors
 /// It does not answer at all, or in nothing that can be read: so would it answer the load.

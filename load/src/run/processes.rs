@@ -34,7 +34,7 @@ pub(super) type Counters = Look<ProcessSnapshot>;
 /// Its CPU time alone in ns, which is read while the load goes on.
 pub(super) type Cpu = Look<u64>;
 
-/// What processes used between two looks.
+/// The usage of processes between two readings.
 #[derive(Debug)]
 pub(super) struct Used<D> {
     pub(super) client: Option<D>,

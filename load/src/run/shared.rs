@@ -1,11 +1,11 @@
-//! What a link has that several seats share: as many requests may be under way on it, and each
-//! answer is for the seat that asked first.
+//! The state of a link that several seats share: each may have one request under way on it, and
+//! each answer is for the seat that sent first.
 
 use crate::wire::Prepared;
 use crate::workload::Request;
 use std::collections::VecDeque;
 
-/// What a shared link has that another link has not.
+/// The additional state of a shared link.
 #[derive(Debug, Default)]
 pub struct Shared {
     /// Requests that were sent, behind the one whose answer is waited for.

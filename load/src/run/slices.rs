@@ -1,9 +1,9 @@
 //! A run of several arms: hops from arm to arm by a seeded schedule of slices.
 //!
-//! All connections to all arms stay open and warm. A slice is a small run of its own: the seats
-//! of its arm begin together, settle, are measured, and end what they have begun. The next arm is
-//! entered and loaded only after every query of the slice was answered. If what an arm asks has an
-//! end, its slice is all of it, to the end of the last event.
+//! All connections to all arms stay open and warm. A slice is a small run of its own: the seats of
+//! its arm begin together, settle, are measured, and end their events. The next arm is entered and
+//! loaded only after every query of the slice was answered. If an arm's events have an end, its
+//! slice is all of them, to the end of the last event.
 
 use super::control::Controller;
 use super::job::{ArmJob, At, Hops};
@@ -24,8 +24,8 @@ use std::time::Duration;
 const BEGIN_IN_NS: u64 = 200_000;
 /// How long the answers after a slice, and the statements on entering an arm, may take at least.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often the watched processes are looked at while they come to rest, and how much of a CPU they
-/// use together if they have.
+/// Interval between checks that the watched processes are at rest, and the share of a CPU below
+/// which they are, together.
 const REST_STEP_NS: u64 = 5_000_000;
 const AT_REST: f64 = 0.05;
 /// The run ends after this number of slices of an arm in a row that held no event. One such slice

@@ -300,7 +300,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
     }
 
-    /// What a seat between events does next; nothing if it has to wait.
+    /// The next step of a seat between events; nothing if it has to wait.
     #[inline(never)]
     fn next_event(&mut self, seat_index: usize) -> Option<Reason> {
         self.after_event(seat_index)

@@ -44,7 +44,7 @@ pub fn validate(setup: &Setup, events: u64) -> Result<Validated, Failure> {
         ));
     };
     let mut target = setup.target(At::default()).clone();
-    // Definitions that come with each answer are what rows are read by.
+    // Rows are read by the definitions that come with each answer.
     target.options.cache_metadata = false;
     let mut connection = ControlConnection::open(&target)?;
     let copies = read_tables(&mut connection, replay.tables())?;
@@ -79,7 +79,7 @@ struct Replayer<'s> {
 }
 
 impl Replayer<'_> {
-    /// Lets the session prepare what it needs.
+    /// Lets the session prepare its statements.
     fn set_up(&mut self) -> Result<(), Failure> {
         let mut out = Vec::new();
         let mut step = self.session.next(Call::Start, &mut out);
@@ -185,7 +185,7 @@ impl Replayer<'_> {
         }))
     }
 
-    /// The tables must hold what the writes left in the copies.
+    /// The tables must equal the copies after the writes.
     fn compare_tables(&mut self, names: &[String]) -> Result<(), Failure> {
         let now = read_tables(&mut self.connection, names)?;
         let copies = std::mem::take(&mut self.copies);

@@ -1,8 +1,8 @@
 //! One worker: one thread, one engine, and the seats that are its own.
 //!
-//! The loop is made so that a query costs two movements of bytes, one look at the clock and
-//! some arithmetic: no lock, no allocation, no shared memory, no formatting. What happens
-//! rarely (edges of intervals, commands, lost connections) is kept out of its way.
+//! The loop is made so that a query costs two movements of bytes, one reading of the clock and some
+//! arithmetic: no lock, no allocation, no shared memory, no formatting. Rare work (edges of
+//! intervals, commands, lost connections) is kept out of its way.
 
 use super::books::Books;
 use super::edges::{Edges, Timeline, WorkerPhase};
@@ -58,7 +58,7 @@ pub struct Worker<E, D> {
     /// How many seats ask nothing (idle connections), and how many sessions have ended.
     idle: usize,
     stopped: usize,
-    /// Seats of the loaded arm that may still begin events, if what it asks has an end.
+    /// Seats of the loaded arm that may still begin events, if its events have an end.
     left: usize,
     /// When the last session ended so far.
     stopped_ns: u64,
@@ -190,7 +190,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.give_up_waiting(timeout_ns);
     }
 
-    /// Reads the clock, and does what the timeline has due by then.
+    /// Reads the clock, and does the due work of the timeline.
     #[inline]
     pub(super) fn tick(&mut self) {
         self.reactor.tick();
@@ -378,7 +378,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.end_if_all_stopped();
     }
 
-    /// An arm is loaded: how many seats are to end what it asks, if that has an end.
+    /// An arm is loaded: how many seats are to end their events, if these have an end.
     pub(super) fn count_left(&mut self) {
         let works = |seat: &&Seat| !seat.rests && seat.waits_for != WaitsFor::Stopped;
         self.left = self.seats.iter().filter(works).count();

@@ -8,8 +8,8 @@ use super::text::{TextMeaning, meaning, parameters, prefix, starts_value, values
 use super::{Answering, Refusal, When};
 use crate::wire::mysql::BoundValues;
 
-/// Kinds of statements that are remembered. A load has a few; what comes after is answered too,
-/// but rendered each time.
+/// Kinds of statements that are remembered. A load has a few; further kinds are answered too, but
+/// rendered each time.
 const KINDS_MAX: usize = 256;
 /// Answers of more rows are not kept.
 const KEPT_ROWS_MAX: usize = 1024;

@@ -34,7 +34,7 @@ pub trait Answering {
     /// The state kept per prepared statement.
     type Statement;
 
-    /// The server's version, as the greeting says it.
+    /// The server's version, as in the greeting.
     const VERSION: &str;
 
     /// A client has connected; its connection has this number.
@@ -101,8 +101,8 @@ pub enum When {
     Later(Ticket),
 }
 
-/// Stands for an answer that was put off. The answering instance numbers them; no two that wait at
-/// one time have the same number.
+/// A ticket for an answer that was put off. The answering instance numbers them; no two that wait
+/// at one time have the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket(pub u64);
 
@@ -408,7 +408,7 @@ mod tests {
         let mut statement = PreparedStatement::new(ask(&out, Due::Prepare).0.unwrap());
         for number in 0..20 {
             out.clear();
-            // The second value is sometimes of another type than before.
+            // The second value is sometimes of a different type than before.
             let second = match number % 7 {
                 0 => Value::Bytes(number.to_string().leak().as_bytes()),
                 _ => Value::UInt(number),

@@ -1,4 +1,4 @@
-//! Which event a request is of, as far as the request itself says.
+//! The event that a request belongs to, as far as the request itself shows.
 //!
 //! One rule: the number of a query is the first value of its statement, if that is a whole number.
 //! `SELECT 17` as text and `SELECT ?` executed with 17 are both of event 17, which is how the

@@ -47,7 +47,7 @@ pub enum Cell<'v> {
 pub struct ReplyWriter<'o> {
     out: &'o mut Vec<u8>,
     sequence: u8,
-    /// Result sets end with OK, and nothing stands between columns and rows.
+    /// Result sets end with OK, and nothing comes between columns and rows.
     deprecate_eof: bool,
     /// Rows come as binary values: the answer to an execution.
     binary: bool,
@@ -81,7 +81,7 @@ impl<'o> ReplyWriter<'o> {
         self.wants_file
     }
 
-    /// A whole answer that another reply, which was [`Self::like_this`], wrote.
+    /// A whole answer that a reply made by [`Self::like_this`] wrote.
     pub fn packets(&mut self, packets: &[u8]) {
         self.out.extend_from_slice(packets);
     }

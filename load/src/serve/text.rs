@@ -59,7 +59,7 @@ pub fn parameters(sql: &[u8]) -> u16 {
     count
 }
 
-/// The text up to its first value: what all statements of a kind begin with.
+/// The text up to its first value: the common begin of all statements of a kind.
 pub fn prefix(sql: &[u8]) -> &[u8] {
     let mut before = None;
     for (place, byte) in sql.iter().enumerate() {
@@ -81,7 +81,7 @@ pub fn starts_value(before: Option<&u8>, byte: u8) -> bool {
     }
 }
 
-/// How many rows answer a SELECT, as long as no list of values says otherwise.
+/// How many rows answer a SELECT, unless a list of values decides otherwise.
 fn rows(sql: &[u8]) -> usize {
     if [b"SUM(".as_slice(), b"COUNT("]
         .iter()

@@ -27,8 +27,8 @@ struct LoopClient<A: Answering> {
     last_ns: Option<u64>,
 }
 
-/// Event loops with a thread each. Requests of different loops share nothing but what their
-/// answers do.
+/// Event loops with a thread each. Requests of different loops share nothing except through their
+/// answers.
 pub struct Loops {
     inboxes: Vec<Arc<Inbox>>,
     threads: Vec<JoinHandle<Counted>>,
@@ -69,7 +69,7 @@ impl Loops {
         &self.inboxes
     }
 
-    /// Ends the loops; what each of them did.
+    /// Ends the loops; returns the counts of each.
     pub fn end(self) -> impl Iterator<Item = Counted> {
         for inbox in &self.inboxes {
             inbox.close();
@@ -144,13 +144,13 @@ struct Serving<E, A: Answering> {
     out: Vec<u8>,
 }
 
-/// The clients of a worker and what they are answered with.
+/// The clients of a worker and the source of their answers.
 struct LoopClients<A: Answering> {
     answers: A,
     pace: ServicePace,
     clients: Vec<Option<LoopClient<A>>>,
     free: Vec<usize>,
-    /// Who waits for an answer that was put off.
+    /// The clients that wait for an answer that was put off.
     put_off: HashMap<Ticket, usize>,
     queries: u64,
 }
@@ -280,8 +280,8 @@ impl<A: Answering> LoopClients<A> {
         }
     }
 
-    /// Writes the answer that was put off, and hears what has come since; false if the client is to
-    /// be disconnected.
+    /// Writes the answer that was put off, and handles the bytes that have come since; false if the
+    /// client is to be disconnected.
     fn redeem(&mut self, token: usize, timers: &mut Timers, out: &mut Vec<u8>) -> bool {
         let Some(Some(client)) = self.clients.get_mut(token) else {
             return true;

@@ -76,7 +76,7 @@ impl BlockingLink {
         Ok(opened)
     }
 
-    /// Hears until something is said. A server may keep sending a little: the limit holds too.
+    /// Reads until a message comes. A server may keep sending a little: the limit holds too.
     fn hear_by(&mut self, limit: Instant, is_it: impl Fn(Heard) -> bool) -> Result<(), Broken> {
         while !is_it(self.hear(&mut endless, Some(limit))?) {
             if Instant::now() >= limit {
@@ -86,7 +86,7 @@ impl BlockingLink {
         Ok(())
     }
 
-    /// Has the server asked over another connection whether it lives, where an answer takes long.
+    /// Has the server asked over a second connection whether it lives, if an answer takes long.
     pub fn doubt(&mut self, target: Target) {
         self.doubted = Some(Arc::new(target));
     }
@@ -156,7 +156,7 @@ impl BlockingLink {
         let mut wait = |waited| patience(waited).and_then(|()| look());
         let heard = self.hear(&mut wait, None)?;
         if matches!(heard, Heard::More) {
-            // It may say a little now and then, and never end.
+            // It may send a little now and then, and never end.
             look().map_err(Broken::Ended)?;
         }
         Ok(heard)
@@ -173,7 +173,7 @@ impl BlockingLink {
         send_all(&self.socket, &self.out, patience, None)
     }
 
-    /// Waits for bytes and takes them in, sending what must be sent at once.
+    /// Waits for bytes and takes them in, sending any bytes that are due at once.
     fn hear(&mut self, patience: Patience<'_>, limit: Option<Instant>) -> Result<Heard, Broken> {
         self.received.clear();
         receive_some(&self.socket, &mut self.received, patience, limit)?;

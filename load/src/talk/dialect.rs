@@ -70,8 +70,8 @@ pub trait Dialect: Default {
     /// A connection to this server is being opened. Nothing is sent until it is established.
     fn open(&mut self, target: &Target);
 
-    /// The connection is established. Appends to `out` what must be sent before the server sends
-    /// anything, if the protocol has that.
+    /// The connection is established. Appends to `out` the bytes to send before the server sends
+    /// anything, if the protocol has any.
     ///
     /// # Errors
     /// The connection cannot be used.
@@ -92,7 +92,7 @@ pub trait Dialect: Default {
     fn capabilities(&self) -> Option<Capabilities>;
 
     /// The number by which the server knows the connection, if the session is open and the protocol
-    /// tells it.
+    /// reports it.
     fn connection_number(&self) -> Option<u64> {
         None
     }
@@ -110,8 +110,8 @@ pub trait Dialect: Default {
     /// which begins with this sequence number.
     fn expect(&mut self, request: Request, sequence: u8);
 
-    /// Whether answers to further requests follow the one that is waited for. If so, bytes that
-    /// come after it are kept for [`Self::hear_left`]; else they are an error.
+    /// Whether answers to further requests follow the awaited one. If so, bytes that come after it
+    /// are kept for [`Self::hear_left`]; else they are an error.
     fn expect_more(&mut self, more: bool);
 
     /// Bytes that came after the last answer and are not read yet.
@@ -120,7 +120,7 @@ pub trait Dialect: Default {
     /// How many of the bytes received from the socket they are; 0 if that is unknown.
     fn left_bytes(&self) -> usize;
 
-    /// As [`Self::hear`], with the bytes that came after the last answer.
+    /// Like [`Self::hear`], with the bytes that came after the last answer.
     ///
     /// # Errors
     /// The connection cannot be used any more.
@@ -134,8 +134,8 @@ pub trait Dialect: Default {
         spare: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], WireError>;
 
-    /// Takes bytes received from the socket. Appends to `out`, sealed already, what must be sent
-    /// at once. `spare` is a buffer for joining an incomplete packet with these bytes.
+    /// Takes bytes received from the socket. Appends to `out`, sealed already, the bytes to send at
+    /// once. `spare` is a buffer for joining an incomplete packet with these bytes.
     ///
     /// # Errors
     /// The connection cannot be used any more.

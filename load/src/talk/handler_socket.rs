@@ -26,7 +26,7 @@ pub struct KeyLink {
 enum KeyStage {
     #[default]
     Closed,
-    /// The connection does not stand yet, or the answer to the secret is not there.
+    /// The connection is not open yet, or the answer to the secret has not come.
     Entering,
     Open,
 }

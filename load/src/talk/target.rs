@@ -1,4 +1,4 @@
-//! Where servers are and who enters, as a plan says it.
+//! The addresses of servers and the users to log in as, from a plan.
 
 use super::tls::{consent_of, tls_of};
 use crate::plan::{Compression, Server};
@@ -45,7 +45,7 @@ impl Servers {
     }
 }
 
-/// Where a server is and who enters.
+/// The address of a server and the user to log in as.
 ///
 /// # Errors
 /// The password or the address is missing; the text names the path in the plan.

@@ -51,7 +51,7 @@ struct EpollSocket {
 }
 
 impl EpollSocket {
-    /// Gives the kernel what it takes now of the bytes that were kept.
+    /// Gives the kernel as many of the kept bytes as it takes now.
     fn give_kept(&mut self, is_timed: bool) -> io::Result<()> {
         let mut unsent = std::mem::take(&mut self.unsent);
         let taken = if let (true, Some(sends)) = (is_timed, &mut self.sends) {
@@ -67,13 +67,13 @@ impl EpollSocket {
         Ok(())
     }
 
-    /// Gives the kernel what it takes now; 0 if it is full.
+    /// Gives the kernel as many bytes as it takes now; 0 if it is full.
     #[inline(always)]
     fn give(&mut self, bytes: &[u8], is_timed: bool) -> io::Result<usize> {
         if !is_timed || self.sent_ns.is_some() {
             return write(&self.fd, bytes);
         }
-        // Before the call: it wakes the server, who may have answered when it returns.
+        // Before the call: it wakes the server, which may have answered when it returns.
         let at_ns = clock::now_ns();
         let taken = write(&self.fd, bytes)?;
         self.sent_ns = (taken > 0).then_some(at_ns);
@@ -89,7 +89,7 @@ impl Epoll {
         Ok(())
     }
 
-    /// Sends more of what a socket did not take at first.
+    /// Sends more of the bytes that a socket did not take at first.
     fn flush(&mut self, token: usize) -> io::Result<()> {
         let Some(Some(socket)) = self.sockets.get_mut(token) else {
             return Ok(());
@@ -383,7 +383,7 @@ fn is_refused(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM))
 }
 
-/// Sends what the socket takes now; 0 if it is full.
+/// Sends as many bytes as the socket takes now; 0 if it is full.
 fn write(socket: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
     match send(socket, bytes) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),

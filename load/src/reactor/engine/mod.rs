@@ -66,10 +66,9 @@ pub trait Engine: Sized {
     /// while it has taken none of them, and if sends are not timed.
     fn sent_ns(&self, token: usize) -> Option<u64>;
 
-    /// From now on several requests may be under way on this socket: each [`Self::send`] is one
-    /// more, and all that are made before the next event are sent together. Without this call the
-    /// answer to a request must have come before the next one is sent, as to all requests before
-    /// this call.
+    /// From now on several requests may be under way on this socket. Each [`Self::send`] is one
+    /// more, and all that are made before the next event are sent together. Without this call, and
+    /// for all requests before it, an answer must have come before the next request is sent.
     fn pipeline(&mut self, token: usize);
 
     /// On a socket with several requests under way the oldest one has its answer: from now on

@@ -239,7 +239,7 @@ fn more_of_a_request_does_not_change_when_it_was_sent<E: Engine>() {
     engine.send_more(0, b"more");
     engine.wait(Some(0)).unwrap();
     assert_eq!(engine.sent_ns(0), Some(sent_ns));
-    // Another socket in its place was sent nothing yet.
+    // A new socket in its place was sent nothing yet.
     engine.detach(0);
     engine.attach(0, pair().0, false).unwrap();
     assert_eq!(engine.sent_ns(0), None);
@@ -324,11 +324,11 @@ fn each_of_several_requests_has_its_own_sent_time<E: Engine>() {
         assert!(span.contains(&engine.sent_ns(0).unwrap()));
     }
     assert_eq!(heard_by(&mut theirs, 30), b"onemoretwo".repeat(3));
-    // The last words of a connection that is given up are heard too.
+    // The last bytes of a connection that is given up arrive too.
     engine.send(0, b"bye");
     engine.detach(0);
     assert_eq!(heard_by(&mut theirs, 3), b"bye");
-    // Another socket in its place is asked one thing at a time again.
+    // A new socket in its place has one request at a time again.
     let (ours, mut theirs) = pair();
     engine.attach(0, ours, false).unwrap();
     engine.send(0, b"?");
@@ -359,7 +359,7 @@ fn a_socket_that_takes_nothing_can_be_given_up_with_requests_under_way<E: Engine
     }
 }
 
-/// An io_uring holds what it was given until there is room.
+/// An io_uring holds the request until there is room.
 #[test]
 fn a_full_socket_has_not_got_a_request_of_epoll_until_it_takes_the_first_byte() {
     let mut engine = Epoll::new(1, bell()).unwrap();
@@ -383,7 +383,7 @@ fn a_full_socket_has_not_got_a_request_of_epoll_until_it_takes_the_first_byte() 
     assert!(has_heard(&theirs));
 }
 
-/// A ring that another thread may not hand over: what submits there fails.
+/// A ring that a second thread may not hand over: submitting there fails.
 struct Elsewhere<'r>(&'r mut Uring);
 
 // SAFETY: the thread that has it is joined before the ring is used again.

@@ -60,8 +60,8 @@ pub struct Uring {
     /// Outgrown request buffers. The kernel might still read one, so they live with the ring;
     /// each is at most half of its successor, which bounds them.
     outgrown: Vec<Vec<u8>>,
-    /// Buffers that the kernel was sending from when their socket was detached, each with what its
-    /// completion belongs to.
+    /// Buffers that the kernel was sending from when their socket was detached, each with the user
+    /// data of its completion.
     parted: Vec<(u64, Vec<u8>)>,
     /// Sockets that were detached while the queue could not be handed over. Queued entries refer to
     /// them by number, so no new socket may get these numbers before.
@@ -99,7 +99,7 @@ impl Uring {
     /// Puts one entry in the queue, making room by handing the others over.
     ///
     /// # Safety
-    /// What the entry points to must live until it completes.
+    /// Memory that the entry points to must live until it completes.
     unsafe fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         // SAFETY: passed on to the caller.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
@@ -141,7 +141,7 @@ impl Uring {
         }
     }
 
-    /// Queues what the kernel has not sent of a request buffer, whose completion will be reported.
+    /// Queues the unsent rest of a request buffer, whose completion will be reported.
     fn queue_rest(&mut self, token: usize) {
         let data = self.data(token, Operation::Send);
         let Some(UringSocket {
@@ -235,7 +235,7 @@ impl Uring {
                 }
             }
             0 => Event::Closed(None),
-            // The buffers ran out for a moment, or a signal came: what arrived waits in the socket.
+            // The buffers ran out for a moment, or a signal came: the bytes wait in the socket.
             failed if matches!(-failed, libc::ENOBUFS | libc::EINTR | libc::EAGAIN) => {
                 match self.receive(token) {
                     Ok(()) => Event::Nothing,
@@ -262,7 +262,7 @@ impl Uring {
     fn woken(&mut self) {
         hush(&self.wake);
         if let Err(error) = self.watch_wake() {
-            // No place in the queue means a broken ring: the next wait will say so.
+            // No place in the queue means a broken ring: the next wait will report it.
             debug_assert!(false, "{error}");
         }
     }

@@ -1,4 +1,4 @@
-//! The files of `/proc` that a look at threads reads, and what their text says.
+//! The files of `/proc` that a look at threads reads, and the meaning of their text.
 
 use super::places::{self, Doing, WaitPlace, is_page_fault};
 use std::fs::File;
@@ -132,7 +132,7 @@ impl ProcessFiles {
         })
     }
 
-    /// A file that is missing while its thread is there is one that this kernel does not have.
+    /// A file that is missing while its thread exists does not exist on this kernel.
     fn gone(&self, thread: u32, error: io::Error) -> io::Result<ThreadState> {
         let lives = self.folder.join("task").join(thread.to_string()).exists();
         if lives {
@@ -190,7 +190,7 @@ impl ProcessFiles {
     }
 }
 
-/// What a file says now; one of a thread that has ended says that there is none.
+/// The current text of a file; an error if the thread has ended.
 fn read<'text>(
     kept: Option<&File>,
     path: impl FnOnce() -> PathBuf,
@@ -204,7 +204,7 @@ fn read<'text>(
         .map_err(|_| io::Error::new(ErrorKind::InvalidData, "its contents are not understood"))
 }
 
-/// Whether an error says that there is no such thread any more.
+/// Whether an error means that the thread has ended.
 fn is_gone(error: &io::Error) -> bool {
     error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
 }
@@ -215,7 +215,7 @@ fn scheduled_in(text: &str) -> Option<Scheduled> {
     Some(Scheduled { run_ns, wait_ns })
 }
 
-/// The name of a program, in brackets, may hold anything: what counts follows the last bracket.
+/// The name of a program, in brackets, may hold anything: the fields follow the last bracket.
 fn stat_in(text: &str) -> Option<ProcessStat> {
     let (_, fields) = text.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_ascii_whitespace().collect();

@@ -1,8 +1,7 @@
 //! A diagnostic pass over the threads of a loaded server: how long they ran and waited for a CPU,
 //! by the scheduler's own count, and where else they waited, by samples of random threads.
 //!
-//! It costs, so it is taken in half of the rounds of a run that hops only, and the others say what
-//! it did.
+//! It costs time, so a hopping run does it in half of its rounds only; the others show the cost.
 
 mod files;
 mod places;
@@ -22,13 +21,13 @@ use std::time::Duration;
 const FUTEXES_TOLD: usize = 8;
 /// How long a thread that has just answered may take to wait for the next command.
 const TO_REST: Duration = Duration::from_millis(2);
-/// A look ends before its slice, where the load is still what it was.
+/// A look ends before its slice, while the load is still the same.
 const BEFORE_END_NS: u64 = 20_000_000;
 
 /// Files are kept open for at most this number of a process's threads, two for each.
 const KEPT_MAX: usize = 4096;
 
-/// Whether a round is looked at: the middle two of four, so that what changes steadily is in both
+/// Whether a round is looked at: the middle two of four, so that a steady change affects both
 /// alike. The first round of all, which may be slow, is in none of these fours.
 pub(super) fn is_looked(round: u32) -> bool {
     matches!(round % 4, 2 | 3)
@@ -48,7 +47,7 @@ pub(super) struct LookedAt {
     threads: BTreeMap<u32, Arc<WatchedThread>>,
     /// Those that were seen to wait for the next command of a client.
     serving: BTreeSet<u32>,
-    /// Whom each thread serves, if the server tells.
+    /// The connection that each thread serves, if the server lists them.
     connections: Option<Arc<Connections>>,
 }
 
@@ -95,7 +94,7 @@ impl LookedAt {
         }
     }
 
-    /// The connection of each thread, if the server tells.
+    /// The connection of each thread, if the server lists them.
     pub(super) fn connections(&self) -> Option<Arc<Connections>> {
         self.connections.clone()
     }
@@ -170,7 +169,7 @@ impl LookReady {
     }
 
     fn edge(&self) -> Edge {
-        // The time is that of the middle of the reading, as far as one can say.
+        // The time of the middle of the reading, as a best estimate.
         let begun_ns = clock::now_ns();
         let threads = self.threads.iter();
         let threads = threads.map(|thread| self.files.scheduled(thread)).collect();

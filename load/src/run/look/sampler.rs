@@ -15,7 +15,7 @@ const WAIT_MEANS_MAX: f64 = 8.0;
 /// The random stream of draws; no long stream of a seed shares its number.
 const DRAW_STREAM: u64 = (1 << 50) + 2;
 
-/// One look at a thread: its place in the list, what it did, and when.
+/// One sample of a thread: its place in the list, its state, and the time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sight {
     pub(super) place: u32,

@@ -166,7 +166,7 @@ fn what_is_of_another_run_is_refused() {
     let other = Tally::new(TallyShape { kinds: 1, ..SHAPE });
     assert!(parts.check(&other).is_err());
     assert!(parts.check(&Tally::new(SHAPE)).is_ok());
-    // One from a different program may say one shape and have another.
+    // The shape in a different program's text may not match its content.
     let text = serde_json::to_string(&Tally::new(SHAPE)).unwrap();
     let mut read: serde_json::Value = serde_json::from_str(&text).unwrap();
     read["classes"] = serde_json::json!([]);

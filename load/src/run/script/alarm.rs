@@ -42,7 +42,7 @@ impl Drop for Alarm {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panic of the work was said by the thread itself.
+            // The thread itself reported a panic of the work.
             let _ = thread.join();
         }
     }

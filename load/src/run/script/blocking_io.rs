@@ -69,8 +69,8 @@ impl BlockingIo {
     }
 }
 
-/// Asks, and waits for the answer if there will be one. A name that the server sends
-/// opens no file of ours: what it gets is empty.
+/// Sends a request, and waits for the answer if there will be one. A name that the server sends
+/// opens no file of ours: it gets an empty file.
 fn ask(
     link: &mut BlockingLink,
     reply: Reply,

@@ -28,10 +28,10 @@ use std::sync::{Arc, PoisonError};
 const STOP_EVERY_NS: u64 = 100_000_000;
 const STOP_TIMES: u32 = 5;
 
-/// What such a script cannot be asked for.
+/// Refuses settings that such a script does not support.
 ///
 /// # Errors
-/// Words that name the path in the plan.
+/// The text names the path in the plan.
 pub fn refuse(job: &Job) -> Result<(), String> {
     let why = "needs a thread of the operating system for each of its own, and those";
     let setup = &job.setup;
@@ -62,7 +62,7 @@ pub fn refuse(job: &Job) -> Result<(), String> {
 /// Runs the events of a script until the time is over or there are no more.
 ///
 /// # Errors
-/// A thread could not begin, which it said; or the threads cannot be created.
+/// A thread could not begin, which it reported; or the threads cannot be created.
 pub fn run(
     run: &Arc<Run>,
     servers: &Servers,
@@ -99,7 +99,7 @@ pub fn run(
     })
 }
 
-/// Stands for all threads before the controller of the run, as a worker stands for its seats.
+/// Represents all threads to the controller of the run, as a worker represents its seats.
 struct ScriptWorker {
     run: Arc<Run>,
     setup: Arc<Setup>,
@@ -167,7 +167,7 @@ impl ScriptWorker {
         }
     }
 
-    /// Reports what became of the threads, if it is time.
+    /// Reports the state of the threads, if it is time.
     fn look_at(&mut self, seen: GateState) {
         let threads = self.setup.connections;
         let all_ended = seen.ended >= threads;

@@ -1,8 +1,8 @@
 //! One segment of the key cache: a hash of the pages in it, its blocks, and the order in which
 //! blocks are given to other pages.
 //!
-//! The rules are those that MariaDB 10.11 was seen to follow (`docs/decisions/0044`), which are not
-//! those that one reads out of its manual's words on midpoint insertion:
+//! The rules are those that MariaDB 10.11 was observed to follow (`docs/decisions/0044`). They
+//! differ from the manual's description of midpoint insertion:
 //!
 //! - Unused blocks are in one order. A new page gets the first of them; a released block goes to
 //!   the end. That is all until a block gets old.
@@ -28,7 +28,7 @@ const NONE: u32 = u32::MAX;
 pub enum Find {
     /// The page is in this block.
     Hit(u32),
-    /// The asking thread is to read the page into this block, then to say that it arrived.
+    /// The asking thread must read the page into this block, then report its arrival.
     Miss(u32),
     /// Another thread is reading the page into this block; wait until it has arrived.
     Wait(u32),
@@ -65,8 +65,8 @@ struct Block {
     released: u64,
 }
 
-/// A segment; see the module's comment. What every request writes comes last, so that control
-/// blocks that lie side by side do share cache lines.
+/// A segment; see the module's comment. The fields that every request writes come last, so that
+/// control blocks side by side do share cache lines.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Segment {
@@ -184,7 +184,7 @@ impl Segment {
         block.is_some_and(|block| block.arrived)
     }
 
-    /// A thread no longer uses a block. Whether it can now be taken for another page: then a thread
+    /// A thread no longer uses a block. True if it can now be taken for a new page: then a thread
     /// that found all blocks in use may ask again.
     #[inline]
     pub fn release(&mut self, block: u32) -> bool {
@@ -253,7 +253,7 @@ impl Segment {
 
     #[inline]
     fn bucket(&self, page: u32) -> usize {
-        // Pages of a segment are `segments` apart, so their low bits say little.
+        // Pages of a segment are `segments` apart, so their low bits hold little information.
         (page.wrapping_mul(0x9e37_79b1) >> self.shift) as usize
     }
 
@@ -332,7 +332,7 @@ impl Segment {
         }
     }
 
-    /// Puts a block into the order behind another one. The only block there is the last one, and
+    /// Puts a block into the order behind a given one. The only block there is the last one, and
     /// has the mark.
     #[inline]
     fn put_behind(&mut self, before: u32, number: u32) {

@@ -138,7 +138,7 @@ impl Grown {
         number.unwrap_or(0)
     }
 
-    /// Tells what a page of this key holds, if it is one.
+    /// Passes on the content of a page of this key, if it is one.
     pub fn holds(&self, number: u32, tell: impl FnOnce(&Holds<'_>)) {
         if let Ok(place) = self.leaves.binary_search(&number) {
             let first = place as u32 * LEAF_ENTRIES + 1;

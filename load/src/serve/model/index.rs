@@ -3,7 +3,7 @@
 //!
 //! Page 0 is the file's header. The pages of the primary key follow, built row by row (see
 //! [`grown`](super::grown)), then those of `k`, built by sorting (see [`sorted`](super::sorted)).
-//! The root of `k` is the last page of the file. `docs/decisions/0044` says how this was found.
+//! The root of `k` is the last page of the file. See `docs/decisions/0044` for the evidence.
 
 use super::grown::Grown;
 use super::page::{InPage, KeySide, PAGE_BYTES};
@@ -85,7 +85,7 @@ mod tests {
         out
     }
 
-    /// Walks from a page to where the key is, or to a leaf without it; the pages it passed.
+    /// Walks from a page to the page with the key, or to a leaf without it; the pages it passed.
     fn walk(index: &Index, root: u32, key: u32, side: KeySide) -> (Vec<u32>, Option<u32>) {
         let mut passed = vec![root];
         let mut found = None;

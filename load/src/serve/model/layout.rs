@@ -1,4 +1,4 @@
-//! Where the control blocks of the segments lie: each on cache lines of its own, or side by side.
+//! The places of the segments' control blocks: each on cache lines of its own, or side by side.
 
 use super::knobs::Padding;
 

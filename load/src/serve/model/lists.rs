@@ -109,11 +109,11 @@ impl Condition<'_> {
     }
 }
 
-/// Whether a text is as a pattern says, in which `%` stands for anything, `_` for one byte, and a
-/// backslash before either for itself. Capitals do not matter.
+/// Whether a text matches a pattern, in which `%` matches anything, `_` matches one byte, and a
+/// backslash before either matches it literally. Capitals do not matter.
 pub fn is_like(text: &[u8], pattern: &[u8]) -> bool {
     let (mut at, mut place) = (0, 0);
-    // Where to go on if what follows the last % does not fit: one byte further.
+    // Where to go on if the pattern after the last % does not fit: one byte further.
     let mut again = None;
     loop {
         let step = match (pattern.get(place), pattern.get(place + 1)) {

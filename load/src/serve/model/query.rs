@@ -1,8 +1,8 @@
 //! What a query of the study does, `SELECT id, k, c, pad FROM sbtest WHERE k IN (…)`, act by act.
 //!
 //! Keys are looked up in order, each once. First the optimizer estimates how many rows each key
-//! has: two walks from the root of `k`, to where its rows begin and to where they end. Then each key
-//! is looked for again, its row is read, and the server looks for a next row with the same key. That
+//! has: two walks from the root of `k`, to the begin and to the end of its rows. Then each key is
+//! looked for again, its row is read, and the server looks for a next row with the same key. That
 //! is three walks, and more for a key at the edge of a page:
 //!
 //! - a key that is in a page above could be in a leaf before it too: the third walk goes down to
@@ -12,7 +12,7 @@
 //!   entry.
 //!
 //! If the query has 200 keys or more (`eq_range_index_dive_limit`), nothing is estimated.
-//! `docs/decisions/0044` says how this was observed.
+//! `docs/decisions/0044` describes how this was observed.
 
 use super::cache::Find;
 use super::index::Index;
@@ -49,12 +49,12 @@ pub enum Act {
     Unlock {
         seg: u32,
     },
-    /// Call `find` of the segment, and tell what it found.
+    /// Call `find` of the segment, and return its result.
     Find {
         seg: u32,
         page: u32,
     },
-    /// Wait until the page has arrived in the block that another thread is reading it into. The
+    /// Wait until the page has arrived in the block that a different thread is reading it into. The
     /// lock is held before and after, and not while waiting.
     AwaitPage {
         seg: u32,
@@ -81,7 +81,7 @@ pub enum Act {
         block: u32,
         page: u32,
     },
-    /// Call `release` of the segment, and wake those that wait for a block if it says so.
+    /// Call `release` of the segment, and wake the threads that wait for a block if it asks for it.
     Release {
         seg: u32,
         block: u32,
@@ -245,7 +245,7 @@ impl PointQuery {
         self.keys.len()
     }
 
-    /// The next act; `seen` is what came of the last one.
+    /// The next act; `seen` is the result of the last one.
     #[inline]
     pub fn next(&mut self, seen: ActResult) -> Act {
         let (seg, block, page) = (self.seg, self.block, self.page);

@@ -1,4 +1,4 @@
-//! What the model server refuses, in the server's own codes and in words that say what it is.
+//! The refusals of the model server, in the server's own codes and with messages that name it.
 
 use super::sql::Strange;
 use super::{DATABASE, TABLE};

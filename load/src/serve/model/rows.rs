@@ -7,8 +7,8 @@
 use crate::fill::rows::{C_BYTES, PAD_BYTES};
 use crate::fill::{KeyColumn, Rows};
 
-/// Bytes of a row in a file: one that says it is there, `id` and `k`, and both texts filled up with
-/// spaces.
+/// Bytes of a row in a file: one that marks it as present, `id` and `k`, and both texts filled up
+/// with spaces.
 pub const ROW_BYTES: usize = 1 + 4 + 4 + C_WIDTH + PAD_WIDTH;
 
 const C_WIDTH: usize = 120;

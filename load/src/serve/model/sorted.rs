@@ -135,7 +135,7 @@ impl Sorted {
         }
     }
 
-    /// Tells what a page of this key holds.
+    /// Passes on the content of a page of this key.
     pub fn holds(&self, page: u32, tell: impl FnOnce(&Holds<'_>)) {
         let spot = self.spot(page);
         let count = self.entries(spot);

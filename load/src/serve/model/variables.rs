@@ -6,18 +6,18 @@
 use super::sizes::{self, KeyCacheSizes};
 use crate::serve::Refusal;
 
-/// What comes of a variable that is set while the server runs.
+/// The effect of a variable that is set while the server runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// The key cache is replaced by an empty one.
     Cache,
-    /// Its segments take blocks out in another order from now on.
+    /// Its segments take blocks out in a different order from now on.
     Limits,
     /// It counts from now on.
     AtOnce,
     /// None: the model has no such part.
     None,
-    /// It cannot be.
+    /// It cannot be set.
     ReadOnly,
 }
 
@@ -314,7 +314,7 @@ fn read_only(known: &KnownVariable) -> Refusal {
     Refusal::new(1238, b"HY000", words)
 }
 
-/// The server's own words, and what this one takes.
+/// The server's own message, and the values that this one takes.
 pub fn wrong(name: &str, value: &str, takes: &str) -> Refusal {
     let words = format!(
         "Variable '{name}' can't be set to the value of '{value}': contend's model server takes {takes}"

@@ -22,8 +22,8 @@ struct Board {
     next: u64,
 }
 
-/// Answers every SELECT later, by a thread of its own, with the number of the client that asked and
-/// what it asked; everything else at once.
+/// Answers every SELECT later, by a thread of its own, with the client's number and its text;
+/// everything else at once.
 struct ByAnother {
     board: Arc<Mutex<Board>>,
     jobs: mpsc::Sender<(Ticket, String)>,

@@ -115,7 +115,7 @@ impl Pair {
         };
         match receive(socket, &mut *buffer) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
-            // A socket that failed says no more, as one that was closed.
+            // A socket that failed sends no more, like a closed one.
             Err(_) | Ok(0) => {
                 end.close();
                 self.end(side.other()).incoming.put(due_ns, Vec::new());
@@ -180,7 +180,7 @@ impl Pair {
         Ok(())
     }
 
-    /// The client's socket, for the last words to it.
+    /// The client's socket, for the last message to it.
     pub fn into_client(self) -> Option<OwnedFd> {
         self.client.socket
     }

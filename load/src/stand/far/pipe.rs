@@ -27,7 +27,7 @@ struct Chunk {
     sent: usize,
 }
 
-/// What a pipe has come to.
+/// The state of a pipe after a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
     /// All that was due has left.

@@ -1,4 +1,4 @@
-//! How long before its time a sleeper has to get up.
+//! How long before its time a sleeper must wake.
 //!
 //! The kernel wakes a thread some microseconds after the requested time, and the delay depends on
 //! the host: a virtual CPU that has gone idle takes tens of them. So a line sleeps to a little

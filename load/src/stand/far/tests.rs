@@ -60,7 +60,7 @@ fn echo(socket: &Path) -> JoinHandle<()> {
         drop(listener.accept().unwrap());
         let (mut client, _) = listener.accept().unwrap();
         let mut back = client.try_clone().unwrap();
-        // What cannot be sent any more is of no interest.
+        // Bytes that cannot be sent any more do not matter.
         let _ = std::io::copy(&mut client, &mut back);
     })
 }

@@ -176,7 +176,7 @@ impl LineWorker {
             .is_some_and(|(due_ns, _, _)| *due_ns <= now_ns())
     }
 
-    /// Connects those who wait, as far as the server has room.
+    /// Connects the waiting clients, as far as the server has room.
     fn welcome(&mut self, figures: &mut LineFigures) {
         for client in std::mem::take(&mut self.waiting) {
             match self.target.connect() {
@@ -257,7 +257,7 @@ impl LineWorker {
         }
     }
 
-    /// Watches a pair for what it waits for now, or lets it go.
+    /// Watches a pair for the events it waits for now, or lets it go.
     fn settle(&mut self, place: usize) {
         let Some(slot) = self.pairs.get_mut(place) else {
             return;
@@ -271,8 +271,8 @@ impl LineWorker {
     }
 }
 
-/// What a server says that cannot reach another one. The numbers of the client libraries (from 2000
-/// on) will not do: coming from a server, MariaDB's takes them for a broken packet.
+/// The error of a server that cannot reach another one. The numbers of the client libraries (from
+/// 2000 on) will not do: MariaDB's takes them for a broken packet if a server sends them.
 const CANNOT_REACH: u16 = 1429;
 
 /// Tells a client why it gets no further, as a server does that has no room for it.

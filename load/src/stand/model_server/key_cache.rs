@@ -156,7 +156,7 @@ impl KeyCache {
     ///
     /// # Safety
     /// `find` or `load` gave the block to this thread to read the page into, and the thread has not
-    /// said yet that it arrived.
+    /// reported its arrival yet.
     pub unsafe fn fill<T>(
         &self,
         segment: u32,
@@ -255,7 +255,7 @@ impl Drop for SegmentVisit<'_> {
             let held_ticks = self.spinner.now().wrapping_sub(since);
             visits.held_ticks.add(held_ticks);
         }
-        // The lock is given back by the drop of `held`.
+        // Dropping `held` releases the lock.
         let _ = &self.held;
     }
 }

@@ -1,4 +1,4 @@
-//! What the model server says of itself. Nothing of its knobs and of its truth is here.
+//! The model server's statements about itself. Its knobs and its truth are not among them.
 
 use super::counts::Counting;
 use super::model::Model;

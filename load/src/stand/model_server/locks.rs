@@ -28,7 +28,7 @@ pub struct HeldLock<'l> {
     pub waited: bool,
 }
 
-/// What they hold is given back by their own `drop`.
+/// Their own `drop` releases the lock.
 enum Guard<'l> {
     Pthread(#[expect(dead_code)] PthreadGuard<'l>),
     Std(#[expect(dead_code)] MutexGuard<'l, ()>),
@@ -47,8 +47,8 @@ impl AnyLock {
         })
     }
 
-    /// Takes it, and says whether that took a wait. All of them try once before they wait, so the
-    /// first try here costs nothing that is not done anyway.
+    /// Takes it, and returns whether that took a wait. All of them try once before they wait, so
+    /// the first try here adds no cost.
     #[inline]
     pub fn hold(&self) -> HeldLock<'_> {
         let (guard, waited) = match &self.0 {
@@ -144,7 +144,7 @@ unsafe impl Send for IndexLock {}
 /// The index is being read, until this is dropped.
 pub struct ReadsIndex<'l> {
     lock: &'l IndexLock,
-    /// Who has locked it unlocks it.
+    /// The thread that has locked it unlocks it.
     _not_sent: PhantomData<*const ()>,
 }
 
@@ -227,7 +227,7 @@ mod tests {
                 sender.send(Some(other.hold().waited)).unwrap();
             });
             assert_eq!(said.recv(), Ok(None));
-            // It is not told before the lock is given back.
+            // The message does not come before the lock is released.
             let early = said.recv_timeout(std::time::Duration::from_millis(20));
             assert!(early.is_err(), "{kind:?}");
             drop(held);

@@ -68,7 +68,7 @@ impl ThreadClients {
                     .name(format!("client-{number}"))
                     .stack_size(STACK_BYTES)
                     .spawn(move || {
-                        // A client that is gone needs no words.
+                        // A client that is gone needs no message.
                         let _ = talk(&theirs, number, &left.clients.ending, make());
                         drop(left);
                     })
@@ -91,7 +91,7 @@ impl ThreadClients {
             .unwrap_or_else(PoisonError::into_inner);
         drop(open);
         if waited.timed_out() {
-            // Who does not read has to do without.
+            // A client that does not read gets no answer.
             self.each(Shutdown::Both);
         }
         let mut open = self.locked();

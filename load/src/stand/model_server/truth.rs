@@ -7,8 +7,8 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// The file of the truth, if there is one. Several servers may append to one after another, so what
-/// a killed one left of a line is cut off: it would be one line with what follows.
+/// The file of the truth, if there is one. Several servers may append to it one after another, so
+/// the torn line of a killed server is cut off: otherwise the next line would join it.
 pub struct TruthFile(Option<Mutex<File>>);
 
 impl TruthFile {

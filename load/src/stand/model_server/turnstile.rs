@@ -147,7 +147,7 @@ impl<T> Turnstile<T> {
     pub fn shut(&self) -> Shut<'_, T> {
         let alone = locked(&self.shutting);
         self.shut.store(true, Ordering::SeqCst);
-        // Who asks for a pass from here on sees it shut.
+        // A thread that asks for a pass from here on sees it shut.
         let passes: Vec<_> = locked(&self.passes).clone();
         for pass in passes {
             while pass.inside.load(Ordering::SeqCst) {

@@ -1,4 +1,4 @@
-//! Does what the core says a query does, with real locks, real memory and real time.
+//! Executes the core's acts of a query, with real locks, real memory and real time.
 
 use super::counts::{Counting, ThreadCounts, Timing};
 use super::key_cache::{BlockPage, KeyCache, Sampling, SegmentVisit};
@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
-/// What a thread walks with, one query after another.
+/// The parts that a thread walks with, one query after another.
 pub struct Walker {
     query: PointQuery,
     /// The page that is being searched.
@@ -88,7 +88,7 @@ impl Walker {
                 }
                 Act::ReadPage { seg, block, page } => {
                     let read = |out: &mut BlockPage| model.read_page(page, out);
-                    // SAFETY: the core says so after `find` gave this thread the block to fill.
+                    // SAFETY: the core asks for it after `find` gave this thread the block to fill.
                     let (read, ticks) = spinner.timed(|| unsafe { cache.fill(seg, block, read) });
                     counts.time(Timing::Misses, ticks);
                     failed = read.and_then(Result::err).or(failed);

@@ -1,4 +1,4 @@
-//! Whether a server that does not end its answer still lives: it is asked over another connection.
+//! Whether a server that does not end its answer still lives: it is asked over a second connection.
 
 use super::{BlockingLink, Broken, endless};
 use crate::outcome::Failure;
@@ -63,7 +63,7 @@ fn is_alive(target: &Target) -> bool {
         ..target.clone()
     };
     let asked = BlockingLink::open(&target).and_then(|mut link| answers_by(&mut link, limit));
-    // Too many connections, say.
+    // Too many connections, for example.
     matches!(asked, Ok(()) | Err(Broken::Wire(WireError::Refused(_))))
 }
 

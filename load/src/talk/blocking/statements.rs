@@ -17,7 +17,7 @@ use std::time::Duration;
 /// The rows of an answer as text; NULL is none.
 pub type TextRows = Vec<Vec<Option<String>>>;
 
-/// Everything that an answer said.
+/// The whole content of an answer.
 #[derive(Clone, Debug, Default)]
 pub struct Whole {
     pub summary: Summary,
@@ -98,7 +98,7 @@ impl ControlConnection {
         self.summary(sql)
     }
 
-    /// True if the server has said something, or is gone.
+    /// True if the server has sent something, or is gone.
     pub fn has_spoken(&self, within: Duration) -> bool {
         is_readable(&self.link, within)
     }
@@ -116,7 +116,7 @@ impl ControlConnection {
     ) -> Result<Summary, Failure> {
         self.begin(sql, patience)?;
         if !self.wants_file(patience)? {
-            // Refused: the answer says why.
+            // Refused: the answer gives the reason.
             return self.summary(sql);
         }
         let mut part = Vec::new();
@@ -176,7 +176,7 @@ impl ControlConnection {
     /// Runs a query and hands its rows over one by one.
     ///
     /// # Errors
-    /// The server refuses it or is gone, or what `take` reports.
+    /// The server refuses it or is gone, or an error of `take`.
     pub fn each_row(
         &mut self,
         sql: &str,
@@ -206,7 +206,7 @@ impl ControlConnection {
         let asked = self.link.ask(reply, write, patience);
         self.told(asked)?;
         let mut doubt = self.link.doubts();
-        // One row may have no end, nor what comes before the first.
+        // One row may have no end, nor the bytes before the first.
         let mut since_row = 0;
         loop {
             let heard = self.link.hear_doubting(&mut doubt, patience);

@@ -103,7 +103,7 @@ pub(crate) fn first_command_bytes(commands: &[u8]) -> usize {
 
 /// Gives whole packets out of bytes that arrive in any pieces.
 ///
-/// Holds what arrived and was not read yet, never more: a length that the server claims
+/// Holds the received bytes that were not read yet, never more: a length that the server claims
 /// reserves nothing. A packet over `packet_max` is refused.
 #[derive(Debug)]
 pub struct FrameReader {
@@ -139,7 +139,7 @@ impl FrameReader {
         self.sequence = sequence;
     }
 
-    /// The sequence number after the last frame that was read: what our answer to it carries.
+    /// The sequence number after the last frame that was read: the number of our answer to it.
     pub fn next_sequence(&self) -> u8 {
         self.sequence
     }

@@ -1,4 +1,4 @@
-//! The server's first packet: who it is, what it can do, and the nonce of the login.
+//! The server's first packet: its identity, its capabilities, and the nonce of the login.
 
 use super::cursor::Cursor;
 use crate::wire::{Capabilities, Flavour, ServerError, WireError};

@@ -198,7 +198,7 @@ impl Handshake {
         Ok(())
     }
 
-    /// Settles what both ends do.
+    /// Settles the capabilities that both ends use.
     fn agree(&mut self, greeting: &Greeting) -> Result<(), WireError> {
         self.capabilities = self.wanted() & greeting.capabilities;
         let (asked, name) = match self.options.compression {
@@ -296,7 +296,7 @@ impl Handshake {
         }
     }
 
-    /// The server wants another plugin.
+    /// The server wants a different plugin.
     fn switch(
         &mut self,
         payload: &[u8],

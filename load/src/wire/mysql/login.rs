@@ -1,4 +1,4 @@
-//! The whole way into a session, for a caller who only moves bytes.
+//! All steps into a session, for a caller that only moves bytes.
 
 use super::channel::Channel;
 use super::frame::FrameReader;

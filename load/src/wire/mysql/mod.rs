@@ -1,5 +1,5 @@
-//! The MySQL and MariaDB client protocol without I/O: it takes the bytes that were received, and
-//! gives what they mean and the bytes to send.
+//! The MySQL and MariaDB client protocol without I/O: it takes received bytes, and returns their
+//! meaning and the bytes to send.
 //!
 //! It has no socket, no clock and no thread. Code that has them uses it like this:
 //!

@@ -100,8 +100,8 @@ pub struct BoundValues<'p> {
 }
 
 impl<'p> BoundValues<'p> {
-    /// Reads what follows the iteration count of COM_STMT_EXECUTE. A client sends the types of the
-    /// values with the first execution, and again only when they change: `types`, one for each
+    /// Reads the bytes after the iteration count of COM_STMT_EXECUTE. A client sends the types of
+    /// the values with the first execution, and again only when they change: `types`, one for each
     /// parameter, keeps them meanwhile.
     ///
     /// # Errors

@@ -23,12 +23,12 @@ enum RowForm {
     Binary(Vec<Column>),
 }
 
-/// Where reading stands.
+/// The position of the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stands {
     /// Before, or among, the rows of a result set.
     Inside,
-    /// Behind the last row; another result follows.
+    /// Behind the last row; a further result follows.
     Between,
     /// Behind the last result.
     Done,

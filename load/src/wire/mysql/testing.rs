@@ -1,4 +1,4 @@
-//! Packets of real servers, taken from their Unix sockets: what tests hold the room to.
+//! Packets of real servers, taken from their Unix sockets: tests compare this module with them.
 //!
 //! Each answers the commands named next to it, to a session that asked for cached metadata and
 //! local files. The table had the columns `id INT` and `v VARCHAR(5)` and three rows.

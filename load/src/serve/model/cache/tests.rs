@@ -265,8 +265,8 @@ fn the_page_that_was_used_longest_ago_makes_room() {
     assert!(matches!(visit(&mut segment, 1), Find::Miss(_)));
 }
 
-/// The pages in the order in which new pages take their blocks, after these visits, told apart by
-/// letters.
+/// The pages in the order in which new pages take their blocks, after these visits; each page is a
+/// letter.
 fn order(visits: &str, division_limit: u32, age_threshold: u32) -> String {
     let gone_after = |new: usize, page: char| {
         let mut segment = Segment::new(8, division_limit, age_threshold);

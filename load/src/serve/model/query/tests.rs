@@ -83,7 +83,7 @@ fn count(acts: &[Act], wanted: impl Fn(&Act) -> bool) -> usize {
 
 #[test]
 fn a_key_asks_for_the_pages_that_a_server_asks_for() {
-    // Observed of MariaDB 10.11 with 64 segments, which tell pages apart.
+    // Observed on MariaDB 10.11 with 64 segments, which distinguish pages.
     let index = Index::new(100_000);
     let asked = |key| {
         let mut times = BTreeMap::new();

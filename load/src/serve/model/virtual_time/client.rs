@@ -7,7 +7,7 @@ use super::machine::{Machine, Moment};
 use super::sockets::Sockets;
 use std::collections::VecDeque;
 
-/// Most answers that one call of the kernel tells of.
+/// Most answers that one call of the kernel reports.
 const BATCH_MAX: usize = 512;
 
 #[derive(Debug)]

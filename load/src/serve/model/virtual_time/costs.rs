@@ -11,7 +11,7 @@ use serde_json::json;
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostCosts {
-    /// A line of cache goes to a CPU from another that is near, or far; one way.
+    /// A cache line goes from one CPU to another that is near, or far; one way.
     pub handover_near_ns: f64,
     pub handover_far_ns: f64,
     /// Number of CPUs, neighbours by number, that are near one another. 0: all are.
@@ -66,7 +66,7 @@ impl Default for HostCosts {
 
 impl HostCosts {
     /// # Errors
-    /// What cannot be meant, with its name.
+    /// The name of a figure that is impossible.
     pub fn check(&self) -> Result<(), String> {
         check_times("host", self)?;
         if self.slice_ns < 1_000.0 {
@@ -76,13 +76,13 @@ impl HostCosts {
     }
 }
 
-/// An hour: a longer time is a unit mistaken for another.
+/// An hour: a longer time is in the wrong unit.
 const TIME_NS_MAX: f64 = 3.6e12;
 
-/// Looks at every figure whose name says that it is a time.
+/// Checks every figure whose name marks it as a time.
 ///
 /// # Errors
-/// A time that cannot be meant, with its name.
+/// The name of a time that is impossible.
 pub fn check_times(of: &str, costs: &impl Serialize) -> Result<(), String> {
     let costs = json!(costs);
     for (name, value) in costs.as_object().into_iter().flatten() {

@@ -6,7 +6,7 @@ use super::machine::Happened;
 use crate::serve::model::SegmentCounts;
 use serde_json::{Value, json};
 
-/// Counts since the beginning, or between two looks.
+/// Counts since the beginning, or between two readings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VirtualFigures {
     pub time_ps: Ps,

@@ -27,7 +27,7 @@ struct CachedTable {
     parting: Parting,
     /// The number of its page 0 among those of all tables.
     first: u32,
-    /// The read lock of the index: who takes it writes to its line.
+    /// The read lock of the index: a thread that takes it writes to its line.
     line: SharedLine,
 }
 
@@ -35,7 +35,7 @@ struct CachedTable {
 struct LockedSegment {
     lock: VirtualLock,
     cache: Segment,
-    /// What else of a segment is written with its lock held.
+    /// The other fields of a segment that are written with its lock held.
     line: SharedLine,
     /// The line of each block that is written at each use.
     block_lines: Vec<SharedLine>,
@@ -108,7 +108,7 @@ impl VirtualKeyCache {
         line.take(moment.cpu, moment.now_ps, &mut self.distances)
     }
 
-    /// A thread looks whether it gets the lock of a segment.
+    /// A thread tries to get the lock of a segment.
     #[inline]
     pub fn look(&mut self, seg: u32, attempt: &mut Attempt, moment: Moment) -> Tried {
         self.segments[seg as usize].lock.look(
@@ -126,7 +126,7 @@ impl VirtualKeyCache {
         lock.give_back(moment, &self.waiting, &mut self.distances)
     }
 
-    /// Wakes a thread that waits for the lock of a segment, if one sleeps; what that costs.
+    /// Wakes a thread that waits for the lock of a segment, if one sleeps; returns the cost.
     pub fn wake_waiter(&mut self, seg: u32, moment: Moment, machine: &mut Machine) -> Ps {
         match self.segments[seg as usize].lock.wakes() {
             Some(thread) => machine.wake(moment, thread),
@@ -134,7 +134,7 @@ impl VirtualKeyCache {
         }
     }
 
-    /// With the lock held: what the segment says of a page of a table, and how long lines of cache
+    /// With the lock held: the segment's result for a page of a table, and how long cache lines
     /// take to come.
     #[inline]
     pub fn find(
@@ -156,7 +156,7 @@ impl VirtualKeyCache {
         (found, moves_ps)
     }
 
-    /// With the lock held: a block is given back, and a thread that waits for one is woken.
+    /// With the lock held: a block is released, and a thread that waits for one is woken.
     #[inline]
     pub fn release(
         &mut self,
@@ -208,8 +208,8 @@ impl VirtualKeyCache {
 }
 
 impl LockedSegment {
-    /// The lines that are written to at a visit come to this CPU. Several lines of the same thing
-    /// come one after the other.
+    /// The lines written to at a visit come to this CPU. Several lines of the same thing come one
+    /// after the other.
     #[inline]
     fn lines_come(
         &mut self,

@@ -1,4 +1,4 @@
-//! A lock in virtual time: who gets it, and what waiting for it costs.
+//! A lock in virtual time: which thread gets it, and the cost of waiting for it.
 //!
 //! A barging lock works like glibc's: a word that is 0 (free), 1 (taken) or 2 (taken, and a thread
 //! may sleep). A thread that finds it taken retries, with pauses that double, and sleeps after a
@@ -13,13 +13,13 @@ use crate::random::Stream;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Who gets a lock that becomes free.
+/// Which thread gets a lock that becomes free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Handing {
     /// The first to come: a running thread is faster than one that must be woken.
     Barging,
-    /// Who has waited longest.
+    /// The thread that has waited longest.
     InTurn,
 }
 
@@ -124,9 +124,9 @@ pub struct VirtualLock {
     word: u8,
     /// As glibc has it: how many pauses were enough, on an average.
     enough: i32,
-    /// In turn: to whom it has been handed. Barging: none.
+    /// In turn: the thread it has been handed to. Barging: none.
     handed_to: Option<u32>,
-    /// Who waits: in turn all who do, else those that sleep.
+    /// The waiting threads: in turn all of them, else those that sleep.
     queue: VecDeque<Waiter>,
     taken_ps: Ps,
     pub counts: LockVisits,
@@ -301,7 +301,7 @@ impl VirtualLock {
         GivenBack { takes_ps, wakes }
     }
 
-    /// It goes to who has waited longest; true if that one sleeps.
+    /// It goes to the thread that has waited longest; true if that one sleeps.
     fn hand_over(&mut self) -> bool {
         let Some(first) = self.queue.front().copied() else {
             return false;
@@ -466,7 +466,7 @@ mod tests {
         assert!(door.give_back(1, 50 * NS));
         assert_eq!(door.lock.wakes(), None);
         assert_eq!(door.look(&mut falling, 2, 100 * NS), Tried::Taken(0));
-        // And again: who has slept cannot know that it was alone.
+        // And again: a thread that has slept cannot know that it was alone.
         assert!(door.give_back(2, 200 * NS));
     }
 

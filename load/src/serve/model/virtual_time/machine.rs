@@ -1,4 +1,4 @@
-//! CPUs and the threads on them: who runs where, as a fair scheduler roughly has it.
+//! CPUs and the threads on them: which thread runs where, roughly as with a fair scheduler.
 //!
 //! A thread runs from step to step. Only the machine's driver knows what a step does. It asks for
 //! the next step that is due ([`Machine::next_step`]), and says what the thread does after it: it
@@ -29,11 +29,11 @@ pub struct Happened {
     /// Threads woken on an idle CPU, and on one that had something to do.
     pub wakes_idle: u64,
     pub wakes_busy: u64,
-    /// A CPU passed from a thread to another one.
+    /// A CPU switched from one thread to another.
     pub switches: u64,
     /// The same against the will of the thread.
     pub preemptions: u64,
-    /// A CPU took a thread that waited for another.
+    /// A CPU took a thread that waited for a different CPU.
     pub steals: u64,
 }
 
@@ -104,7 +104,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// `kept` says of each thread on which CPU it is kept, if on one. All threads wait to be
+    /// `kept` holds for each thread the CPU on which it is kept, if any. All threads wait to be
     /// woken; those that are not kept begin spread over the CPUs.
     pub fn new(cpus: usize, kept: impl Iterator<Item = Option<u16>>, costs: &HostCosts) -> Self {
         let cpus = cpus.clamp(1, CPUS_MAX);
@@ -253,7 +253,7 @@ impl Machine {
         self.set_due(place);
     }
 
-    /// Adds what the running thread has run.
+    /// Adds the time the running thread has run.
     fn account(&mut self, place: usize) {
         let cpu = &mut self.cpus[place];
         let thread = &mut self.threads[cpu.thread as usize];
@@ -326,7 +326,7 @@ impl Machine {
         Some(found.1)
     }
 
-    /// What a thread has had counts on another CPU as it does among the threads there.
+    /// A thread's time so far counts on its new CPU like that of the threads there.
     fn move_to(&mut self, thread: u32, place: usize) {
         let one = &mut self.threads[thread as usize];
         let above_ps = one
@@ -352,7 +352,7 @@ impl Machine {
         }
         let cpu = &mut self.cpus[place];
         let one = &mut self.threads[thread as usize];
-        // Who has slept for long gets no more for it than others may have to wait for a slice.
+        // A long sleep gives no more credit than others may have to wait for a slice.
         let credit_ps = self.costs.slice_ps / 2;
         one.had_ps = one.had_ps.max(cpu.floor_ps.saturating_sub(credit_ps));
         if cpu.state == CpuState::Idle {

@@ -1,5 +1,5 @@
-//! A thread of the server: it reads the queries of its connection, does act by act what the core
-//! says, and answers.
+//! A thread of the server: it reads the queries of its connection, does the core's acts one by one,
+//! and answers.
 
 use super::agenda::Ps;
 use super::demands::{ServerPs, Variation};

@@ -43,7 +43,7 @@ pub struct VirtualRun {
 
 impl VirtualRun {
     /// # Errors
-    /// What cannot be meant, in words that name it.
+    /// A text that names the impossible setting.
     pub fn check(&self) -> Result<(), String> {
         self.host.check()?;
         self.demands.check()?;

@@ -1,4 +1,4 @@
-//! Reads the answer to one command: where it ends, what it says, how many rows it has.
+//! Reads the answer to one command: its end, its result, its number of rows.
 //!
 //! Two ways in, with one set of rules. [`AnswerReader::feed`] takes raw bytes of the stream and
 //! skips the values. It copies nothing, and reads only the header and the first byte of a column or
@@ -298,7 +298,7 @@ impl AnswerReader {
             }
             Phase::ColumnsMark => {
                 let (_, status) = eof(head, length)?;
-                // MySQL says here, and not at the end of the rows, that more follows.
+                // MySQL announces here, and not at the end of the rows, that more follows.
                 self.out_parameters = status & status::OUT_PARAMETERS != 0;
                 self.phase = if self.of_prepare {
                     Phase::Done
@@ -370,7 +370,7 @@ impl AnswerReader {
             0 => self.prepared_columns(),
             count => Phase::Parameters(u32::from(count)),
         };
-        // One packet can be both the first and the last: the summary tells by `is_waiting`.
+        // One packet can be both the first and the last: check `is_waiting`.
         Ok(Meaning::Prepared)
     }
 

@@ -22,10 +22,11 @@ pub struct Fed {
 pub enum AnswerState {
     /// The answer goes on.
     More,
-    /// The answer is over; what follows belongs to the next one.
+    /// The answer is over; bytes that follow belong to the next one.
     Done,
-    /// The server waits for the packets of a local file, the first of them numbered
-    /// [`super::AnswerReader::next_sequence`]; tell [`super::AnswerReader::infile_sent`], then feed on.
+    /// The server waits for the packets of a local file, the first numbered
+    /// [`super::AnswerReader::next_sequence`]; call [`super::AnswerReader::infile_sent`] and feed
+    /// on.
     LocalInfile,
 }
 
@@ -42,7 +43,7 @@ pub enum AnswerPacket<'p> {
     /// The definition of a parameter, of a column.
     Parameter(&'p [u8]),
     Column(&'p [u8]),
-    /// The EOF packet between definitions and what follows them.
+    /// The EOF packet between definitions and rows.
     Mark,
     Row(&'p [u8]),
     /// A result is over and another follows.

@@ -60,12 +60,12 @@ pub enum ServerKey {
     Known(Vec<u8>),
 }
 
-/// One way of proving who we are.
+/// One way of proving our identity.
 pub(crate) trait Plugin: Send {
     /// The answer to the nonce.
     fn answer(&mut self, secret: Secret<'_>, nonce: &[u8]) -> Result<Vec<u8>, WireError>;
 
-    /// The server wants more, or says something; none: nothing is to be sent.
+    /// The server wants more, or sends something; none: nothing is to be sent.
     fn more(&mut self, _secret: Secret<'_>, _data: &[u8]) -> Result<Option<Vec<u8>>, WireError> {
         Err(WireError::theirs(
             "its login plugin asks for more than this plugin can give",
@@ -86,7 +86,7 @@ pub(crate) fn plugin(name: &[u8]) -> Option<Box<dyn Plugin>> {
     })
 }
 
-/// Used where the server's wish is unknown to us: it will then name another one.
+/// Used where the server's wish is unknown to us: it will then name a different one.
 pub(crate) const FALLBACK: &[u8] = native::NAME;
 
 /// Byte by byte exclusive or; the shorter one is the length.
@@ -94,7 +94,7 @@ pub(crate) fn xor(one: &[u8], other: &[u8]) -> Vec<u8> {
     one.iter().zip(other).map(|(a, b)| a ^ b).collect()
 }
 
-/// The nonce as these plugins use it: 20 bytes, what follows is a NUL.
+/// The nonce as these plugins use it: 20 bytes, followed by a NUL.
 pub(crate) fn twenty(nonce: &[u8]) -> Result<&[u8], WireError> {
     nonce
         .get(..20)

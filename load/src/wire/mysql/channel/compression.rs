@@ -65,7 +65,7 @@ impl CompressionLayer {
         self.incoming.extend_from_slice(bytes);
     }
 
-    /// Appends the content of one compressed packet. True: another one waits.
+    /// Appends the content of one compressed packet. True: a further one waits.
     pub fn open(&mut self, packets: &mut Vec<u8>) -> Result<bool, WireError> {
         let Some(next) = self.next()? else {
             return Ok(false);

@@ -23,7 +23,7 @@ const RECORD_MAX: usize = 16 * 1024;
 
 pub(super) struct Encryption {
     connection: UnbufferedClientConnection,
-    /// The torn end of what arrived.
+    /// The torn end of the received bytes.
     incoming: Vec<u8>,
     /// Records that must be sent before anything else: our half of a key update.
     owed: Vec<u8>,
@@ -142,7 +142,7 @@ impl Encryption {
     }
 }
 
-/// Appends what `write` puts into the room it is given; it may ask once for more.
+/// Appends the bytes that `write` puts into its buffer; it may ask once for more room.
 fn append(
     out: &mut Vec<u8>,
     guess: usize,
@@ -167,7 +167,7 @@ fn append(
     ))
 }
 
-/// Says in words of the plan what rustls says in words of TLS.
+/// Translates an error of rustls into the terms of the plan.
 fn blame(why: &Error) -> WireError {
     use CertificateError as C;
     match why {
