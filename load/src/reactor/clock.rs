@@ -91,7 +91,7 @@ pub fn thread_cpu_ns() -> u64 {
 /// The clock of the calling thread's CPU time: others may read it as long as the thread lives.
 pub fn own_cpu_clock() -> Option<libc::clockid_t> {
     let mut clock: libc::clockid_t = 0;
-    // SAFETY: the pointer is to a live local, and the calling thread is alive.
+    // SAFETY: the pointer refers to a live local, and the calling thread is alive.
     let found = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
     (found == 0).then_some(clock)
 }
@@ -105,7 +105,7 @@ pub fn cpu_ns(clock: libc::clockid_t) -> Option<u64> {
 pub fn process_cpu_ns(pid: u32) -> Option<u64> {
     let pid = libc::pid_t::try_from(pid).ok()?;
     let mut clock: libc::clockid_t = 0;
-    // SAFETY: the pointer is to a live local.
+    // SAFETY: the pointer refers to a live local.
     let found = unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) };
     if found == 0 { read_ns(clock) } else { None }
 }
@@ -127,7 +127,7 @@ fn read_ns(clock: libc::clockid_t) -> Option<u64> {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the pointer is to a live local.
+    // SAFETY: the pointer refers to a live local.
     if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
         return None;
     }

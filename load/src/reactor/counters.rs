@@ -16,7 +16,7 @@ pub struct ProcessSnapshot {
 }
 
 impl ProcessSnapshot {
-    /// None if there is no such process.
+    /// None if the process does not exist.
     pub fn take(pid: u32) -> Option<Self> {
         // The CPU time is read first, so it does not contain the cost of reading the rest.
         let cpu_ns = clock::process_cpu_ns(pid)?;

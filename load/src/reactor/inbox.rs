@@ -44,7 +44,7 @@ impl Inbox {
         self.bell.ring();
     }
 
-    /// No more clients come, and those that are there are sent away.
+    /// No more clients come, and those already in the inbox are sent away.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
         self.bell.ring();

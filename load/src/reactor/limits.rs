@@ -22,7 +22,7 @@ pub fn make_room_for(connections: u64) -> Result<(), TooFewFiles> {
     }
 }
 
-/// Raises the soft limit to the hard one, for a process that cannot know how many will come.
+/// Raises the soft limit to the hard one, for a process with an unknown number of clients.
 pub fn make_all_the_room() {
     let maximum = getrlimit(Resource::Nofile).maximum;
     // If the kernel refuses, the limit does not change, and a later open may fail.

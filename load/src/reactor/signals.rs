@@ -26,7 +26,7 @@ impl SignalThread {
     /// Calls `tell` at every SIGUSR1.
     ///
     /// # Errors
-    /// As [`Signals::listen`].
+    /// Like [`Signals::listen`].
     pub fn on_usr1(mut tell: impl FnMut() + Send + 'static) -> io::Result<Self> {
         Self::listen(&[SIGUSR1], move || {
             tell();
@@ -65,7 +65,7 @@ impl Signals {
     /// Raises `stop` at each signal.
     ///
     /// # Errors
-    /// As [`Self::listen`].
+    /// Like [`Self::listen`].
     pub fn raise(stop: &Arc<AtomicBool>) -> io::Result<Self> {
         let stop = Arc::clone(stop);
         Self::listen(move || {

@@ -19,7 +19,7 @@ pub fn is_readable(file: &impl AsFd, within: Duration) -> bool {
     any_ready(&mut [PollFd::new(file, PollFlags::IN)], within)
 }
 
-/// True as soon as something can be written, or no more.
+/// True as soon as data can be written, or never again.
 pub fn is_writable(file: &impl AsFd, within: Duration) -> bool {
     any_ready(&mut [PollFd::new(file, PollFlags::OUT)], within)
 }

@@ -118,7 +118,7 @@ pub struct ClassTally {
 /// The figures of one of several servers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeTally {
-    /// Events that ended well with an answer of it.
+    /// Events that ended well and used an answer of it.
     pub events: u64,
     pub queries: ClassTally,
     pub reconnects: u64,
@@ -174,7 +174,7 @@ impl Tally {
         self.shape == shape && lengths == (shape.kinds, shape.classes, shape.nodes)
     }
 
-    /// An empty tally that records the same things.
+    /// An empty tally with the same fields.
     pub fn empty_like(&self) -> Self {
         Self::new(self.shape)
     }

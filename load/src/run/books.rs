@@ -207,7 +207,7 @@ impl Books {
         query: &Query,
         time_ns: impl Fn() -> u64,
     ) {
-        // A query counts in the window in which its event was to begin.
+        // A query counts in the window in which its event was due to begin.
         if !seat.counts {
             self.tally.carried += 1;
             return;

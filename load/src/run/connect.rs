@@ -181,7 +181,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
     }
 
-    /// The queue of the server's socket is full: waits in front of it, but not for ever.
+    /// The queue of the server's socket is full: waits for room, but not for ever.
     fn wait_for_socket_queue(&mut self, token: usize) {
         let Some(connection) = self.links.at(token) else {
             return;

@@ -87,7 +87,7 @@ pub(super) struct Controller<'a> {
     workers_closed: u32,
     workers_drained: u32,
     workers_idle: u32,
-    /// When the last of them had become so.
+    /// When the last of them became idle.
     idle_ns: u64,
     pub(super) busiest_worker_cpu_ns: u64,
     pub(super) queries_by_seat: Vec<(u32, u64)>,

@@ -98,7 +98,7 @@ impl Edges {
         }
     }
 
-    /// The load is to begin.
+    /// The load begins at the time in `timeline`.
     pub fn arm(&mut self, timeline: Timeline) {
         self.timeline = timeline;
         self.phase = WorkerPhase::Armed;
@@ -117,7 +117,7 @@ impl Edges {
         }
     }
 
-    /// The window has opened later than it was to.
+    /// The window has opened later than planned.
     pub fn open_late(&mut self, at_ns: u64, checkpoints_ns: &[u64]) {
         self.timeline.open_ns = at_ns.min(self.timeline.close_ns);
         let open_ns = self.timeline.open_ns;

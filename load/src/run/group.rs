@@ -13,7 +13,7 @@ use crate::workload::{Answer, Call, LinkNumber, Step};
 use std::ops::Range;
 
 impl<E: Engine, D: Dialect> Worker<E, D> {
-    /// As `connect_next`, for a seat that shares its links.
+    /// Like `connect_next`, for a seat that shares its links.
     pub(super) fn connect_shared(&mut self, seat_index: usize, at: At) -> Option<Reason> {
         let seat = self.seats.get(seat_index)?;
         let leads_there = |token: &&usize| self.links.at(**token).is_some_and(|one| one.at == at);

@@ -215,7 +215,7 @@ impl<T> Several<T> {
 pub struct Setup {
     /// The arm: one, or those that the run hops between.
     pub arms: Several<ArmJob>,
-    /// None: one window, in which all that is asked is the first arm.
+    /// None: one window, in which the first arm is the only load.
     pub hops: Option<Hops>,
     /// Connections that are loaded at the same time, on all hosts together; which of them are ours;
     /// and the workers that ours are spread over. Each tongue has this many workers of its own.
@@ -288,7 +288,7 @@ impl Setup {
         job.sql.as_ref().unwrap_or(&job.nodes.first.target)
     }
 
-    /// What the arms speak, each tongue once. Each has workers of its own.
+    /// The protocols of the arms, each once. Each has workers of its own.
     pub fn tongues(&self) -> Vec<Tongue> {
         let mut tongues = Vec::new();
         for tongue in self.arms.iter().map(|arm| arm.workload.tongue()) {

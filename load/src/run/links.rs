@@ -39,7 +39,7 @@ const BACKOFF_NS_MIN: u64 = 10_000_000;
 const BACKOFF_NS_MAX: u64 = 1_000_000_000;
 
 impl<D: Dialect> SeatLink<D> {
-    /// A connection that is to be opened.
+    /// A connection that is not open yet.
     pub fn new(seat: usize, number: LinkNumber, at: At) -> Self {
         Self {
             link: D::default(),

@@ -22,7 +22,7 @@ pub enum Progress<'a> {
     Phase {
         name: &'static str,
         at_s: f64,
-        /// When the phase was to begin; it is reported a little later.
+        /// When the phase was due to begin; it is reported a little later.
         at: Instant,
     },
     /// The window is open, since `at`. `counts`: the sessions' own counts from before, by seat.
@@ -70,7 +70,7 @@ pub struct Measured {
     pub queue: Queue,
     /// From the begin of the window until the last session has ended.
     pub ended_after_ns: u64,
-    /// What sessions have counted by themselves, read after they had ended.
+    /// The sessions' own counts, read after they had ended.
     #[serde(skip)]
     pub counts: Vec<(u32, Reading)>,
     /// In the order of the arms; empty: the run had none.
@@ -133,7 +133,7 @@ pub struct MeasuredSlice {
     /// Since the first slice began.
     pub start_s: f64,
     pub duration_s: f64,
-    /// `Events`: all that the arm asks was done.
+    /// `Events`: the arm had no further events.
     pub ended: Ended,
     /// Events that were to begin inside the slice, including those that ended after it.
     pub tally: Tally,
@@ -178,7 +178,7 @@ pub struct MeasuredArm {
 #[derive(Debug)]
 pub(super) struct ArmSum {
     slices: u32,
-    /// Those that ended when all that was asked was done.
+    /// The number that ended when the events were done.
     whole: u32,
     empty_in_a_row: u32,
     sum: Measured,
@@ -289,7 +289,7 @@ impl ArmSum {
     }
 }
 
-/// What had not ended when a run was over.
+/// The requests and events that had not ended when a run was over.
 #[derive(Debug, Default)]
 pub(super) struct Left {
     /// Events of the window.

@@ -84,7 +84,7 @@ pub enum Report {
         longest_wait_ns: u64,
     },
     Failed(Box<Failure>),
-    /// Not of a worker: the load is to begin at this time.
+    /// Not from a worker: the load must begin at this time.
     Begin {
         at_ns: u64,
     },
@@ -92,8 +92,8 @@ pub enum Report {
     Signal,
 }
 
-/// Where the controller leaves commands for one worker, and empty tallies. Only looked at when
-/// the bell rang, or at the edge of an interval, so the request loop shares nothing with anybody.
+/// Where the controller leaves commands for one worker, and empty tallies. It is only read when the
+/// bell rang, or at the edge of an interval, so the request loop shares nothing.
 pub struct Mailbox {
     commands: Mutex<Vec<Command>>,
     /// The worker takes one when it hands over its own, so an interval allocates nothing.

@@ -1,4 +1,4 @@
-//! What a plan means for a run: servers, workers, pace, errors.
+//! The meaning of a plan for a run: servers, workers, pace, errors.
 
 use super::job::{
     ArmJob, Codes, ErrorPolicy, Hops, Job, NodeJob, Pacing, SETUP_TIMEOUT_NS, Setup, Several,
@@ -79,7 +79,7 @@ fn pids_of(watch: Option<&Watch>) -> Vec<u32> {
     pids.into_iter().flatten().collect()
 }
 
-/// The plan's arms; without any the one that is asked all the time.
+/// The plan's arms; without any, the plan itself is the only one.
 fn arms_of(
     plan: &Plan,
     ask: &mut dyn FnMut(&mut Plan) -> Result<ArmAsks, String>,

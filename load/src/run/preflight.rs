@@ -19,7 +19,7 @@ const LIMITS: &str = "SELECT @@max_connections, @@max_prepared_stmt_count";
 const IN_USE: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN \
     ('Threads_connected', 'Prepared_stmt_count')";
 
-/// What the server allows, and how much of it others use.
+/// The limits of the server, and how much of each others use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Room {
     connections_max: u64,
@@ -147,7 +147,7 @@ fn room(limits: &TextRows, in_use: &TextRows) -> Option<Room> {
     };
     Some(Room {
         connections_max: limit(0)?,
-        // We are one of them, and will be gone.
+        // This connection is one of them, and will be gone.
         connections: used("Threads_connected")?.saturating_sub(1),
         statements_max: limit(1)?,
         statements: used("Prepared_stmt_count")?,

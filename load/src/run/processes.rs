@@ -20,7 +20,7 @@ pub(super) struct Of<T> {
     pub(super) nodes: Vec<T>,
 }
 
-/// What processes had used at one moment.
+/// The usage of processes at one moment.
 #[derive(Debug)]
 pub(super) struct Look<T> {
     pub(super) at_ns: u64,

@@ -38,7 +38,7 @@ pub struct Seat {
     pub tried_again_ns: u64,
     /// Events since its links were opened.
     pub events_on_link: u64,
-    /// When the event in progress was to begin, and when it did: with the sending of its first
+    /// When the event in progress was due to begin, and when it did: with the sending of its first
     /// request, which is known when that is answered.
     pub intended_ns: u64,
     pub begun_ns: u64,

@@ -7,7 +7,7 @@ const NOTED_MAX: usize = 16_384;
 /// An event that took longer than was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowEvent {
-    /// By which the server knows the connection.
+    /// The number by which the server knows the connection.
     pub connection: u64,
     pub intended_ns: u64,
     pub begun_ns: u64,

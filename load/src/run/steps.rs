@@ -306,7 +306,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.after_event(seat_index)
     }
 
-    /// As [`Self::next_event`], without the cost of a call: for the answer that ends an event.
+    /// Like [`Self::next_event`], without the cost of a call: for the answer that ends an event.
     #[inline(always)]
     fn after_event(&mut self, seat_index: usize) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
@@ -330,7 +330,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.next_turn(seat_index)
     }
 
-    /// As [`Self::next_event`], if other seats ask on the links too.
+    /// Like [`Self::next_event`], if other seats use the links too.
     #[cold]
     #[inline(never)]
     fn next_shared(&mut self, seat_index: usize) -> Option<Reason> {

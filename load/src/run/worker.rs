@@ -55,7 +55,7 @@ pub struct Worker<E, D> {
     pub(super) unborn: std::ops::Range<usize>,
     /// Seats that are in it.
     pub(super) in_setup: usize,
-    /// How many seats ask nothing (idle connections), and how many sessions have ended.
+    /// How many seats send nothing (idle connections), and how many sessions have ended.
     idle: usize,
     stopped: usize,
     /// Seats of the loaded arm that may still begin events, if its events have an end.
@@ -176,8 +176,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// All seats of all workers are ready.
     pub(super) fn end_setup(&mut self) {
-        // Each connection and each statement of the setup set an alarm, in case that the server is
-        // silent. Without this, all of them would go off inside the window for no use.
+        // Each connection and each statement of the setup set an alarm, in case the server is
+        // silent. Without this, all of them would go off inside the window, to no use.
         self.reactor.timers.clear();
     }
 

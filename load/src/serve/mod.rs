@@ -96,8 +96,8 @@ pub trait Answering {
 pub enum When {
     /// The whole answer was.
     Now,
-    /// None of it was: it is written when the ticket is redeemed. Until then nothing more is read
-    /// from the client.
+    /// No part of it was: it is written when the ticket is redeemed. Until then nothing more is
+    /// read from the client.
     Later(Ticket),
 }
 
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(read(&out), (0, Some(1049)));
     }
 
-    /// As a server does that has a thread for each client: it waits in every call.
+    /// Like a server that has a thread for each client: it waits in every call.
     fn serve_one(mut socket: UnixStream, number: u32, mut answers: Numbers) {
         let mut out = Vec::new();
         let mut session = ServedSession::greet(number, &mut answers, &mut out);

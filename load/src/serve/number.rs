@@ -1,10 +1,10 @@
 //! The event that a request belongs to, as far as the request itself shows.
 //!
 //! One rule: the number of a query is the first value of its statement, if that is a whole number.
-//! `SELECT 17` as text and `SELECT ?` executed with 17 are both of event 17, which is how the
-//! placeholder `serial` of contend-load's own statements arrives. What carries no number is
-//! numbered in the order of receipt: a script's threads cannot know how many events the others
-//! have begun, and sysbench has no number to send.
+//! `SELECT 17` as text and `SELECT ?` executed with 17 both belong to event 17, and the placeholder
+//! `serial` of contend-load's own statements arrives this way. Requests without a number are
+//! numbered in the order of receipt: a script's threads cannot know how many events the others have
+//! begun, and sysbench has no number to send.
 
 use super::text::prefix;
 use crate::wire::Value;

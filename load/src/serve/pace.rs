@@ -44,7 +44,7 @@ impl ServicePace {
         }
     }
 
-    /// Answers leave as the servers of a station get them done.
+    /// Answers leave when the servers of a station complete them.
     pub fn of_station(station: Station) -> Self {
         Self {
             station: Some(station),

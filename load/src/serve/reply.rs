@@ -100,7 +100,7 @@ impl<'o> ReplyWriter<'o> {
         });
     }
 
-    /// As [`Self::error`], where that is the whole answer.
+    /// Like [`Self::error`], where that is the whole answer.
     pub fn refuse(&mut self, refusal: &Refusal) -> When {
         self.error(refusal);
         When::Now

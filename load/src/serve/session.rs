@@ -9,7 +9,7 @@ use crate::wire::mysql::frame::{HEADER_BYTES, PAYLOAD_MAX, put_packet};
 use crate::wire::mysql::value::kind;
 use crate::wire::mysql::{BoundValues, status};
 
-/// MariaDB puts this before its version, so that old replicas take it for a 5.5.
+/// MariaDB puts this before its version, so that old replicas take it for version 5.5.
 const REPLICATION_PREFIX: &[u8] = b"5.5.5-";
 const PLUGIN: &[u8] = b"mysql_native_password\0";
 /// Sent because the protocol has it. No password is checked against it: every login is accepted.
@@ -44,7 +44,7 @@ pub enum Received {
     More { consumed: usize },
     /// One command, of `consumed` bytes, was answered. The answer may be delayed.
     Answered { consumed: usize },
-    /// As `Answered`, for packets whose answer, if any, is never delayed: login, ping, prepare,
+    /// Like `Answered`, for packets whose answer, if any, is never delayed: login, ping, prepare,
     /// close and the like.
     Settled { consumed: usize },
     /// The answer to one command, of `consumed` bytes, is put off: [`ServedSession::redeem`] writes

@@ -1,4 +1,4 @@
-//! As much of SQL as it takes to give a plausible answer: which columns, how many rows.
+//! The part of SQL needed for a plausible answer: which columns, how many rows.
 //!
 //! Nothing is parsed that a benchmark does not send. A statement that is not understood has no
 //! result.

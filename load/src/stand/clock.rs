@@ -1,4 +1,4 @@
-//! How far the clocks of two hosts are apart: one of them answers with its clocks, the other asks.
+//! The difference between two hosts' clocks: one host answers with its clocks, the other asks.
 
 use crate::outcome::ClockOffset;
 use crate::reactor::clock;
@@ -81,7 +81,7 @@ fn connect(address: &str) -> io::Result<TcpStream> {
     Err(failure)
 }
 
-/// Where clients can come.
+/// A listener for clients.
 ///
 /// # Errors
 /// The address cannot be listened on.

@@ -35,7 +35,7 @@ pub struct Loops {
 }
 
 impl Loops {
-    /// Starts a loop for each pace. Each makes its own answers, on its own thread; its inbox is to
+    /// Starts a loop for each pace. Each makes its own answers, on its own thread; its inbox must
     /// be rung whenever an answer that was put off has become ready.
     ///
     /// # Errors
@@ -281,7 +281,7 @@ impl<A: Answering> LoopClients<A> {
     }
 
     /// Writes the answer that was put off, and handles the bytes that have come since; false if the
-    /// client is to be disconnected.
+    /// client must be disconnected.
     fn redeem(&mut self, token: usize, timers: &mut Timers, out: &mut Vec<u8>) -> bool {
         let Some(Some(client)) = self.clients.get_mut(token) else {
             return true;
@@ -306,7 +306,7 @@ impl<A: Answering> LoopClients<A> {
         }
     }
 
-    /// Reads requests; false if the client is to be disconnected.
+    /// Reads requests; false if the client must be disconnected.
     #[inline]
     fn hear(&mut self, token: usize, bytes: &[u8], timers: &mut Timers, out: &mut Vec<u8>) -> bool {
         let Some(Some(client)) = self.clients.get_mut(token) else {

@@ -146,7 +146,7 @@ impl BlockingLink {
         self.doubted.clone().map(Doubt::new)
     }
 
-    /// Waits for bytes and takes them in, for as long as nothing speaks against the server.
+    /// Waits for bytes and takes them in, as long as the server is not in doubt.
     fn hear_doubting(
         &mut self,
         doubt: &mut Option<Doubt>,
@@ -241,7 +241,7 @@ fn receive_some(
     }
 }
 
-/// Does something with a socket as soon as it can be done.
+/// Executes an operation on a socket as soon as the socket is ready.
 fn when_ready<T>(
     mut work: impl FnMut() -> io::Result<T>,
     is_ready_within: impl Fn(Duration) -> bool,

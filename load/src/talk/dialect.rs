@@ -4,7 +4,7 @@ use super::target::Target;
 use crate::wire::{Capabilities, Prepared, ServerError, Summary, WireError};
 use crate::workload::{Request, Tongue};
 
-/// What a session found out about its server and agreed with it.
+/// The facts that a session learned about its server and agreed with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionFacts {
     pub server_version: String,
@@ -12,7 +12,7 @@ pub struct SessionFacts {
     pub agreed: Vec<&'static str>,
 }
 
-/// What the received bytes meant.
+/// The meaning of the received bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard {
     /// Nothing yet. `out` may have bytes that must be sent.
@@ -48,7 +48,7 @@ impl LeftBytes {
         self.read = 0;
     }
 
-    /// Lets `read` read them, which returns how many it has not read. They are not copied for each
+    /// Lets `read` read them; it returns how many it has not read. They are not copied for each
     /// answer.
     pub fn read<T>(
         &mut self,

@@ -32,7 +32,7 @@ pub struct Epoll {
     times_sends: bool,
     /// The kernel has a wait that ends to the nanosecond.
     waits_exactly: bool,
-    /// Sockets with requests that are to be sent together, before the next event.
+    /// Sockets whose requests are sent together, before the next event.
     gathered: Vec<usize>,
     /// Failures of sends, reported with the next wait.
     failed: VecDeque<(usize, io::Error)>,
@@ -120,7 +120,7 @@ impl Epoll {
         }
     }
 
-    /// Keeps bytes that a socket does not take now, or is to take together with others.
+    /// Keeps bytes that a socket does not take now, or that are sent together with others.
     fn keep(&mut self, token: usize, bytes: &[u8]) {
         let Some(Some(socket)) = self.sockets.get_mut(token) else {
             return;

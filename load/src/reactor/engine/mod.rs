@@ -59,7 +59,7 @@ pub trait Engine: Sized {
     /// Sends all of `bytes`, now or as the socket takes them. A failure comes as an event.
     fn send(&mut self, token: usize, bytes: &[u8]);
 
-    /// As [`Self::send`], for more bytes of the request sent before: [`Self::sent_ns`] stays.
+    /// Like [`Self::send`], for more bytes of the request sent before: [`Self::sent_ns`] stays.
     fn send_more(&mut self, token: usize, bytes: &[u8]);
 
     /// When the kernel was given the first of the bytes passed to the last [`Self::send`]. None

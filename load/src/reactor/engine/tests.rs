@@ -289,7 +289,7 @@ fn several_requests_are_sent_in_order_whatever_the_kernel_takes<E: Engine>() {
         let _ = theirs.read_to_end(&mut heard);
     }
     assert!(heard == sent);
-    // All of them have been given to the kernel, the later ones not before the earlier ones.
+    // All were given to the kernel, the later ones not before the earlier ones.
     let times: Vec<u64> = (0..300)
         .map(|_| {
             engine.answered(0);

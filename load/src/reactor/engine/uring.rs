@@ -53,7 +53,7 @@ pub struct Uring {
     times_sends: bool,
     /// Whose requests are queued and not handed over, if sends are timed.
     queued: Vec<usize>,
-    /// Sockets with requests that are to be sent together, with the next wait.
+    /// Sockets whose requests are sent together, with the next wait.
     gathered: Vec<usize>,
     /// The buffer lent out by the last event, given back with the next call.
     lent: Option<u16>,

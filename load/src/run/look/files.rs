@@ -14,8 +14,8 @@ pub(super) struct ProcessFiles {
     folder: PathBuf,
 }
 
-/// A thread, with the files of it that are read again and again: to open one costs several times
-/// what reading it does. One that could not be kept open is opened each time.
+/// A thread, with its files that are read again and again: opening one costs several times as much
+/// as reading it. A file that could not be kept open is opened each time.
 #[derive(Debug)]
 pub(super) struct WatchedThread {
     pub(super) number: u32,
@@ -46,7 +46,7 @@ pub(super) struct HostTicks {
     pub(super) stolen: u64,
 }
 
-/// What a reading of a thread found.
+/// The result of one reading of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ThreadState {
     Running,
@@ -84,7 +84,7 @@ impl ProcessFiles {
         Ok(names.filter_map(|name| name.parse().ok()).collect())
     }
 
-    /// A thread of the process, its files kept open if they are to be.
+    /// A thread of the process; `kept` decides whether its files stay open.
     pub(super) fn watched(&self, number: u32, keep: bool) -> WatchedThread {
         let open = |name| {
             let path = self.path_of(number, name);
@@ -115,7 +115,7 @@ impl ProcessFiles {
     /// What a thread is doing.
     ///
     /// # Errors
-    /// It may not be seen, or the kernel does not show it.
+    /// No permission to read it, or the kernel does not show it.
     pub(super) fn look(&self, thread: &WatchedThread) -> io::Result<ThreadState> {
         let mut text = [0; 256];
         let path = || self.path_of(thread.number, "syscall");

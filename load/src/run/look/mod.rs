@@ -45,7 +45,7 @@ pub(super) struct LookedAt {
     files: ProcessFiles,
     /// All that there are, by number.
     threads: BTreeMap<u32, Arc<WatchedThread>>,
-    /// Those that were seen to wait for the next command of a client.
+    /// Those that were observed waiting for the next command of a client.
     serving: BTreeSet<u32>,
     /// The connection that each thread serves, if the server lists them.
     connections: Option<Arc<Connections>>,

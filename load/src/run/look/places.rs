@@ -1,6 +1,6 @@
 //! The place where a thread waits, if it does, from its line in `/proc/PID/task/TID/syscall`.
 
-/// What a thread was found doing.
+/// The state of a thread when it was sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
     /// On a CPU, or waiting for one: the kernel does not distinguish these here.

@@ -1,4 +1,4 @@
-//! Something that is done at a given time, unless the run is over before.
+//! An action at a given time, unless the run is over before.
 
 use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};

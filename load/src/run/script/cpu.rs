@@ -25,7 +25,7 @@ impl CpuClocks {
         self.set(thread, (None, clock::thread_cpu_ns()));
     }
 
-    /// What each thread has used by now.
+    /// The CPU time of each thread so far.
     pub fn read_ns(&self) -> Vec<u64> {
         // A thread cannot end while this is locked, so each clock that runs can be read.
         let read =

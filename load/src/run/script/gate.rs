@@ -26,7 +26,7 @@ pub struct GateState {
     pub ended_ns: u64,
     /// One of them failed before it got ready, or panicked.
     pub failed: bool,
-    /// The gate is open, and nothing is to be begun any more from then on.
+    /// The gate is open, and no event may begin any more from then on.
     open_until_ns: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ impl Gate {
         })
     }
 
-    /// A thread is ready. When the gate opens, returns when nothing is to be begun any more.
+    /// A thread is ready. Waits for the gate; returns the time from which no event may begin.
     pub fn pass(&self) -> u64 {
         let mut seen = self.lock();
         seen.ready += 1;

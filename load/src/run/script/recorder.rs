@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 /// Tallies that the threads share out among them, so that those on different cores seldom meet.
-/// Histograms are large: there are no more than cores commonly write at once.
+/// Histograms are large: there are no more of them than cores that commonly write at once.
 pub struct Recorder {
     lanes: Box<[Mutex<Tally>]>,
     /// Events that were to begin before this do not count.

@@ -18,14 +18,14 @@ const CHILD_BYTES: usize = 3;
 const ENTRY_BYTES: usize = 8;
 const HAS_CHILDREN: u16 = 0x8000;
 
-/// On which side of the entries with a key a search goes on below.
+/// The side of the entries with a key on which a search continues below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeySide {
     Before,
     Behind,
 }
 
-/// What a search for a key found in a page.
+/// The result of a search for a key in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InPage {
     /// The page to go on with; none in a leaf page.
@@ -36,8 +36,8 @@ pub struct InPage {
     pub more: bool,
 }
 
-/// What a page holds: how many entries, the key of each, and the number of each page below, if
-/// there are any: one more than entries.
+/// The content of a page: how many entries, the key of each, and the number of each page below, if
+/// any: one more than entries.
 pub(super) struct Holds<'i> {
     pub count: u32,
     pub key: &'i dyn Fn(u32) -> u32,

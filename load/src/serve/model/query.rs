@@ -35,7 +35,7 @@ impl Parting {
     }
 }
 
-/// What a driver is to do next. `seg` is the number of a segment.
+/// The next act of a driver. `seg` is the number of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Take the read lock of the index: once for both walks of an estimate, once for the walk to a
@@ -155,7 +155,7 @@ enum Walk {
     Only,
 }
 
-/// Where the key of the row is, which decides where a next row with the same key would be.
+/// The place of the row's key, which decides where a next row with the same key would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyAt {
     /// In a leaf, with an entry behind it.
@@ -221,7 +221,7 @@ impl PointQuery {
         (self.root, self.walk) = (self.primary_root, Walk::Only);
     }
 
-    /// A query for the rows of these keys begins. The parting holds for all of it.
+    /// A query for the rows of these keys begins. The parting applies to the whole query.
     pub fn begin(&mut self, keys: &[u32], parting: Parting) {
         self.root = self.key_root;
         self.keys.clear();

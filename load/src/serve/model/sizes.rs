@@ -1,4 +1,4 @@
-//! How large a key cache is: the server's variables, and the blocks that its segments have of them.
+//! The size of a key cache: the server's variables, and the resulting blocks of its segments.
 
 /// Most segments that a key cache may have.
 pub const SEGMENTS_MAX: u32 = 64;

@@ -161,7 +161,7 @@ impl LineWorker {
         Ok(())
     }
 
-    /// The timer rang. What it was late by only counts if it found us asleep.
+    /// The timer rang. Its lateness only counts if it found us asleep.
     fn woken(&mut self, slept_ns: u64) {
         hush(&self.timer);
         if slept_ns < self.armed_ns {
@@ -287,7 +287,7 @@ fn refuse(client: &OwnedFd, target: &Address, error: &io::Error, figures: &mut L
         out.extend_from_slice(&CANNOT_REACH.to_le_bytes());
         out.extend_from_slice(why.as_bytes());
     });
-    // If it does not take that it has gone already.
+    // If the client does not take that, it has gone already.
     let _ = send(client, &packet);
     figures.refused += 1;
     figures.refusal = Some(why);

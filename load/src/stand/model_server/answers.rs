@@ -162,7 +162,7 @@ impl ModelAnswers {
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(), Refusal> {
         match understood {
-            // Only as text, which is seen to before.
+            // Only as text, which is handled before.
             Understood::Points(_) | Understood::Transaction => reply.ok(0),
             Understood::Items(items) => self.items(client, &items, reply)?,
             Understood::Listed(listed) => {

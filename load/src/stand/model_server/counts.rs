@@ -245,7 +245,7 @@ fn timed(times: u64, ticks: u64, ticks_per_ns: f64) -> Value {
     json!({"times": times, "ns": ns(ticks, ticks_per_ns)})
 }
 
-/// The stalls that there were: how many, and how long the cache was shut altogether.
+/// The number of stalls, and how long the cache was shut altogether.
 #[derive(Debug, Default)]
 pub struct StallCounts {
     pub times: AtomicU64,

@@ -107,7 +107,7 @@ fn system_variables(model: &Model) -> ServerList {
     }
 }
 
-/// As MariaDB has it: of a cache with segments a row for each, and one for all together.
+/// Like MariaDB's: for a cache with segments a row for each, and one for all together.
 fn key_caches(model: &Model) -> ServerList {
     let (sizes, segments) = counters(model);
     let row = |number: Option<usize>, parts: u64, of: &[SegmentCounts]| {

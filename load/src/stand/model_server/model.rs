@@ -156,7 +156,7 @@ impl Model {
         self.begun.elapsed()
     }
 
-    /// What a query does more by now than at the beginning, in ticks.
+    /// The additional work of a query by now compared with the beginning, in ticks.
     #[inline]
     pub fn leaked(&self) -> u64 {
         let uptime_ticks = self.spinner.now().wrapping_sub(self.begun_ticks);
@@ -164,7 +164,7 @@ impl Model {
         (uptime_ticks as f64 * self.knobs.leak_ns_per_s / 1e9) as u64
     }
 
-    /// Where clients come in, for its variables.
+    /// Sets the variables for the addresses that clients connect to.
     pub fn tell_where(&self, listening: &Listening) {
         let mut variables = self.variables();
         if let Some(socket) = &listening.socket {

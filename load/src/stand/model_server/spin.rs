@@ -54,7 +54,7 @@ impl Spinner {
         done
     }
 
-    /// Does something; how many ticks it took.
+    /// Executes `work`, and returns how many ticks it took.
     #[inline]
     pub fn timed<T>(&self, work: impl FnOnce() -> T) -> (T, u64) {
         let begun = self.ticks.now();

@@ -73,7 +73,7 @@ impl<T> Turnstile<T> {
         Pass(state)
     }
 
-    /// Its owner comes no more.
+    /// Its owner does not return.
     pub fn hand_back(&self, pass: &Pass) {
         locked(&self.passes).retain(|one| !Arc::ptr_eq(one, &pass.0));
     }

@@ -27,7 +27,7 @@ impl Walker {
         }
     }
 
-    /// Looks keys up, and hands over their rows in order; how many points that were.
+    /// Looks keys up, and hands over their rows in order; returns the number of points.
     ///
     /// # Errors
     /// A row or a page could not be read from its file.

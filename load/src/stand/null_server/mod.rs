@@ -94,8 +94,8 @@ pub fn serve(
     serve_answers(service, |_| Canned::default(), ready, stop)
 }
 
-/// As [`serve`], with answers that each worker makes for itself. Its inbox is to be rung whenever an
-/// answer that was put off has become ready.
+/// Like [`serve`], with answers that each worker makes for itself. Its inbox must be rung whenever
+/// an answer that was put off has become ready.
 pub(super) fn serve_answers<A: Answering>(
     service: &Service,
     make: impl Fn(&Arc<Inbox>) -> A + Clone + Send + 'static,

@@ -47,7 +47,7 @@ impl Broken {
         }
     }
 
-    /// For a report, of a connection that was to be opened.
+    /// For a report, on a connection that was never opened.
     pub fn unopened(self, address: &Address) -> Failure {
         match self {
             Self::Unsent(error) | Self::Lost(error) => failure::of_connect(address, &error),

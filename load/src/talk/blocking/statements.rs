@@ -69,7 +69,7 @@ impl ControlConnection {
     /// Makes a database that of the statements to come.
     ///
     /// # Errors
-    /// As [`Self::run`].
+    /// Like [`Self::run`].
     pub fn choose(&mut self, database: &str, patience: Patience<'_>) -> Result<Summary, Failure> {
         let write = |out: &mut Vec<u8>| command::init_db(out, database);
         let asked = self.link.ask(Reply::Counts, write, patience);
@@ -90,7 +90,7 @@ impl ControlConnection {
     /// Waits for the answer to the statement begun last.
     ///
     /// # Errors
-    /// As [`Self::run`].
+    /// Like [`Self::run`].
     pub fn end(&mut self, sql: &str, patience: Patience<'_>) -> Result<Summary, Failure> {
         if self.wants_file(patience)? {
             return Err(self.wants_no_file());
@@ -165,7 +165,7 @@ impl ControlConnection {
     /// Runs a query and keeps its rows.
     ///
     /// # Errors
-    /// As [`Self::run`]; or the rows are too many to keep.
+    /// Like [`Self::run`]; or the rows are too many to keep.
     pub fn rows(&mut self, sql: &str, patience: Patience<'_>) -> Result<TextRows, Failure> {
         let mut packets = Vec::new();
         command::query(&mut packets, sql.as_bytes());

@@ -17,7 +17,7 @@ impl ServerError {
         Ok(error)
     }
 
-    /// As [`Self::parse`], in the place of an error before: its message's room is used again.
+    /// Like [`Self::parse`], in the place of an error before: its message's room is used again.
     ///
     /// # Errors
     /// It is not an ERR packet; the error before stays.

@@ -1,8 +1,8 @@
 //! Frames: a header of four bytes (length, sequence number) and up to 16 MB - 1 of payload.
 //!
-//! A packet is the payload of one frame, or of several where every frame but the last is full.
-//! The writer half appends to a caller's buffer. The reader half gives whole packets to those
-//! who want to look inside (handshake, values); the request loop reads frames in place with
+//! A packet is the payload of one frame, or of several where every frame but the last is full. The
+//! writer half appends to a caller's buffer. The reader half gives whole packets to callers that
+//! look inside (handshake, values); the request loop reads frames in place with
 //! [`super::answer::AnswerReader::feed`] instead.
 
 use crate::wire::{Capabilities, WireError};

@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use crate::wire::{Capabilities, Flavour, ServerError, WireError};
 
-/// MariaDB once put this before its version so that old replicas would take it for a 5.5.
+/// MariaDB once put this before its version so that old replicas would take it for version 5.5.
 const REPLICATION_PREFIX: &str = "5.5.5-";
 const VERSION_MAX: usize = 256;
 

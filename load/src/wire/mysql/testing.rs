@@ -10,7 +10,7 @@ use crate::wire::Capabilities;
 pub(super) struct Captured {
     pub server: &'static str,
     pub command: &'static str,
-    /// What this session had agreed on.
+    /// The capabilities that this session had agreed on.
     pub capabilities: Capabilities,
     pub reply: ReplyForm,
     pub rows: u64,

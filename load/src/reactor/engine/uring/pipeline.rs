@@ -23,7 +23,7 @@ pub(super) enum AfterSend {
     Nothing,
     /// More requests were gathered meanwhile.
     Gathered,
-    /// The kernel has sent only a part; this one is to be sent again from its place on.
+    /// The kernel has sent only a part; the rest must be sent from its place on.
     Rest,
 }
 
@@ -61,7 +61,7 @@ impl Pipeline {
         }
     }
 
-    /// The kernel was given the request buffer. A rest of it was given before.
+    /// The kernel was given the request buffer. A part of it was given before.
     pub fn given(&mut self, request: &[u8], at_ns: u64) {
         if self.sent == 0 {
             self.sends.give(request.len(), at_ns);

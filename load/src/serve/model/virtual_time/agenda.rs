@@ -1,7 +1,7 @@
 //! When each of a fixed number of places has its next event, and which place is first.
 //!
-//! A tournament: each node above two others holds the earlier of them, so that a changed time
-//! costs a few comparisons and the first event none.
+//! A tournament: each node above two others holds the earlier of them. So a changed time costs a
+//! few comparisons, and the first event costs none.
 
 /// Virtual time, in picoseconds: a demand of 5.4 ns is not rounded to 5.
 pub type Ps = u64;

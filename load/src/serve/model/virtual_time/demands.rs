@@ -28,7 +28,7 @@ pub struct Demands {
     pub copy_ns: f64,
     pub search_ns: f64,
     pub row_ns: f64,
-    /// A page that is not there: CPU time of reading it, and how long the thread sleeps for it.
+    /// A page that is not cached: CPU time of reading it, and how long the thread sleeps for it.
     pub read_ns: f64,
     pub miss_ns: f64,
     /// Cache lines that go to another CPU with the lock of a segment, and with a block of it.

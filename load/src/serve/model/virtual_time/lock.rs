@@ -122,7 +122,7 @@ impl Attempt {
 pub struct VirtualLock {
     line: SharedLine,
     word: u8,
-    /// As glibc has it: how many pauses were enough, on an average.
+    /// Like in glibc: the number of pauses that were enough, on average.
     enough: i32,
     /// In turn: the thread it has been handed to. Barging: none.
     handed_to: Option<u32>,

@@ -26,7 +26,7 @@ pub struct Moment {
 /// What happened on all CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Happened {
-    /// Threads woken on an idle CPU, and on one that had something to do.
+    /// Threads woken on an idle CPU, and on a busy one.
     pub wakes_idle: u64,
     pub wakes_busy: u64,
     /// A CPU switched from one thread to another.
@@ -58,13 +58,13 @@ struct VirtualCpu {
     busy_ps: Ps,
     /// Threads that wait for this CPU, by how much they have had.
     queue: BTreeSet<(Ps, u32)>,
-    /// No thread that comes here counts as having had less.
+    /// Every thread that comes here counts as having had at least this time.
     floor_ps: Ps,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct VirtualThread {
-    /// What it has had, as the fair scheduler counts it, on the scale of its CPU.
+    /// The time it has had, as the fair scheduler counts it, on the scale of its CPU.
     had_ps: Ps,
     ran_ps: Ps,
     /// CPU time that it needs until its next step is due.
@@ -218,7 +218,7 @@ impl Machine {
         one.ran_ps + if runs { self.now_ps - cpu.since_ps } else { 0 }
     }
 
-    /// Time for which each CPU has had something to do until now.
+    /// Time for which each CPU has been busy until now.
     pub fn busy_ps(&self) -> impl Iterator<Item = Ps> {
         self.cpus.iter().map(|cpu| match cpu.state {
             CpuState::Running => cpu.busy_ps + (self.now_ps - cpu.since_ps),

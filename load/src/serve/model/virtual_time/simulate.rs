@@ -134,7 +134,7 @@ impl Simulation {
             Stream::new(run.seed, LOCKS),
         );
         let workers = run.workers.clamp(1, run.connections);
-        // As contend-load does: each has a CPU of its own, if none is left over.
+        // Like contend-load: each has a CPU of its own, if none is left over.
         let kept = |worker: u32| (workers == run.cpus).then_some(worker as u16);
         let threads = (0..run.connections)
             .map(|_| None)

@@ -24,9 +24,8 @@ pub enum AnswerState {
     More,
     /// The answer is over; bytes that follow belong to the next one.
     Done,
-    /// The server waits for the packets of a local file, the first numbered
-    /// [`super::AnswerReader::next_sequence`]; call [`super::AnswerReader::infile_sent`] and feed
-    /// on.
+    /// The server waits for a local file's packets, numbered from
+    /// [`super::AnswerReader::next_sequence`]; call [`super::AnswerReader::infile_sent`], feed on.
     LocalInfile,
 }
 
@@ -43,7 +42,7 @@ pub enum AnswerPacket<'p> {
     /// The definition of a parameter, of a column.
     Parameter(&'p [u8]),
     Column(&'p [u8]),
-    /// The EOF packet between definitions and rows.
+    /// The EOF packet between definitions and the packets after them.
     Mark,
     Row(&'p [u8]),
     /// A result is over and another follows.

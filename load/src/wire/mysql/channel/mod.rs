@@ -49,7 +49,7 @@ impl Channel {
         self.seal_by(CompressionLayer::seal_commands, packets, socket)
     }
 
-    /// As [`Self::seal`], for packets that go on with a command: the parts of a local file.
+    /// Like [`Self::seal`], for packets that go on with a command: the parts of a local file.
     pub fn seal_more(&mut self, packets: &[u8], socket: &mut Vec<u8>) -> Result<(), WireError> {
         self.seal_by(CompressionLayer::seal, packets, socket)
     }
