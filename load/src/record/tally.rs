@@ -100,7 +100,7 @@ pub struct OpenTally {
 pub struct RetriedTally {
     /// Their response times, which [`KindTally::response`] has too.
     pub response: Latency,
-    /// From the begin of the last try to the end.
+    /// From the start of the last try to the end.
     pub last_try: Latency,
 }
 

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeline {
     pub begin_ns: u64,
-    /// End of the warm-up, begin of the window.
+    /// End of the warm-up, start of the window.
     pub open_ns: u64,
     pub close_ns: u64,
     /// 0: the whole window is one interval.
@@ -23,7 +23,7 @@ impl Timeline {
     }
 
     /// Where the interval that begins at `start_ns` ends in the window: after the interval's
-    /// length, or at a checkpoint, given as time since the begin of the window.
+    /// length, or at a checkpoint, given as time since the start of the window.
     pub fn interval_end_ns(&self, start_ns: u64, checkpoints_ns: &[u64]) -> u64 {
         let since_ns = start_ns.saturating_sub(self.open_ns);
         let by_length = since_ns
@@ -69,7 +69,7 @@ impl Timeline {
 pub enum WorkerPhase {
     /// Sessions connect and prepare.
     Setup,
-    /// All are ready and wait for the common begin.
+    /// All are ready and wait for the common start.
     Armed,
     Warmup,
     Measure,
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(timeline.interval_end_ns(1_000, &[]), 2_000);
         assert_eq!(timeline.interval_end_ns(2_000, &[]), 3_000);
         assert_eq!(timeline.interval_end_ns(3_000, &[]), 3_505);
-        // Checkpoints are counted from the begin of the window, and end an interval too.
+        // Checkpoints are counted from the start of the window, and end an interval too.
         assert_eq!(timeline.interval_end_ns(1_000, &[500, 1_500]), 1_500);
         assert_eq!(timeline.interval_end_ns(1_500, &[500, 1_500]), 2_000);
         assert_eq!(timeline.interval_end_ns(2_000, &[500, 1_500]), 2_500);

@@ -238,7 +238,7 @@ pub struct Setup {
     pub storm: bool,
     /// A request without an answer after this time counts as a lost connection.
     pub answer_timeout_ns: Option<u64>,
-    /// Further times at which an interval ends, counted from the begin of the window.
+    /// Further times at which an interval ends, counted from the start of the window.
     pub checkpoints_ns: Vec<u64>,
     /// Look whether the server has room for the run before anything else.
     pub looks_first: bool,

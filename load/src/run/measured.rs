@@ -68,7 +68,7 @@ pub struct Measured {
     /// Connections that were opened before the load began.
     pub setup_connects: Latency,
     pub queue: Queue,
-    /// From the begin of the window until the last session has ended.
+    /// From the start of the window until the last session has ended.
     pub ended_after_ns: u64,
     /// The sessions' own counts, read after they had ended.
     #[serde(skip)]
@@ -155,7 +155,7 @@ pub struct MeasuredSlice {
 }
 
 /// From entering an arm until the last answer: settling, slice and drain. No query is in progress
-/// at its begin or at its end.
+/// at its start or at its end.
 #[derive(Debug)]
 pub struct MeasuredVisit {
     pub duration_s: f64,

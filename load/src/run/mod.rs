@@ -145,7 +145,7 @@ fn run_on(
     nothing.map_or(Ok(measured), Err)
 }
 
-/// Passes on the lines about the begin, and at the end that the sender has gone.
+/// Passes on the lines about the start, and at the end that the sender has gone.
 fn hear(input: Box<dyn BufRead + Send>, told: &Sender<Report>) {
     for line in input.lines().map_while(Result::ok) {
         let at_ns = line.strip_prefix("begin ").map(str::parse);

@@ -59,7 +59,7 @@ pub fn parameters(sql: &[u8]) -> u16 {
     count
 }
 
-/// The text up to its first value: the common begin of all statements of a kind.
+/// The text up to its first value: the common start of all statements of a kind.
 pub fn prefix(sql: &[u8]) -> &[u8] {
     let mut before = None;
     for (place, byte) in sql.iter().enumerate() {

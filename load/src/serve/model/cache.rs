@@ -10,9 +10,9 @@
 //!   before it, from the first to the last. Whenever a block is released, the marked one is
 //!   checked. If it was not used for more than `key_cache_age_threshold` percent of the blocks in
 //!   releases, it becomes the first in the order, and is warm from then on.
-//! - If more than `key_cache_division_limit` percent of the blocks are warm, a block can become hot
-//!   when it is released: it must have been used three times or more since its page came. It is not
-//!   warm any longer, goes behind the marked block, and has the mark.
+//! - A released block becomes hot if it was used three times or more since its page came, and more
+//!   than `key_cache_division_limit` percent of the blocks are warm. It is not warm any longer,
+//!   goes behind the marked block, and has the mark.
 //!
 //! The driver holds the segment's lock whenever it calls; nothing here waits or allocates.
 

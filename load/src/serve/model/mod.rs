@@ -1,9 +1,9 @@
 //! The core of the model server: the segmented key cache of MyISAM and its surroundings, as data
 //! and decisions. No lock, no clock, no thread and no socket is here.
 //!
-//! A [`PointQuery`] says act by act ([`Act`]) what a query of the study does: which lock it takes,
-//! which page it asks which segment for, what it searches, which row it reads. A driver executes
-//! each act, with real locks or in virtual time, and returns an [`ActResult`].
+//! A [`PointQuery`] says act by act ([`Act`]) what a query of the study does: it takes locks, asks
+//! segments for pages, searches them and reads rows. A driver executes each act, with real locks or
+//! in virtual time, and returns an [`ActResult`].
 
 pub mod alone;
 pub mod cache;

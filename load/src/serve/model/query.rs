@@ -1,7 +1,7 @@
 //! What a query of the study does, `SELECT id, k, c, pad FROM sbtest WHERE k IN (…)`, act by act.
 //!
 //! Keys are looked up in order, each once. First the optimizer estimates how many rows each key
-//! has: two walks from the root of `k`, to the begin and to the end of its rows. Then each key is
+//! has: two walks from the root of `k`, to the start and to the end of its rows. Then each key is
 //! looked for again, its row is read, and the server looks for a next row with the same key. That
 //! is three walks, and more for a key at the edge of a page:
 //!

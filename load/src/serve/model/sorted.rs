@@ -3,7 +3,7 @@
 //! Leaves are filled from left to right. If the page has no space for the next key, it is written
 //! without its last key. That key goes to the page above, together with the number of the page just
 //! written. So a leaf with space for 127 entries has 126, and a page above with space for 92 has 91
-//! and 92 pages below it; only the last page of each level may be fuller. Pages lie in the file in
+//! and 92 pages below it. Only the last page of each level may be fuller. Pages are in the file in
 //! the order in which they were written, the last ones of all levels at its end.
 
 use super::page::{Holds, InPage, KeySide, LEAF_ENTRIES, UPPER_ENTRIES};

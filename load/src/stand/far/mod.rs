@@ -1,5 +1,5 @@
-//! A delay line: a proxy that delays the bytes between a client and a server, so that a client on
-//! the same host sees the round trip of a distant one.
+//! A delay line: a proxy that delays the bytes between a client and a server. A client on the same
+//! host then sees the round trip of a distant one.
 //!
 //! Bytes pass unchanged and in order; each direction takes half of the round trip. The line cannot
 //! be on time to the nanosecond, so it records how late bytes left. Opening a connection is not

@@ -126,8 +126,8 @@ struct PthreadGuard<'l>(&'l PthreadMutex);
 impl Drop for PthreadGuard<'_> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the thread that made this guard has locked the mutex, and it is this thread: a
-        // `HeldLock` cannot be sent to another, as the guards of std and parking_lot cannot.
+        // SAFETY: this thread made the guard and has locked the mutex: like the guards of std and
+        // parking_lot, a `HeldLock` cannot be sent to a different thread.
         unsafe { libc::pthread_mutex_unlock(self.0.0.get()) };
     }
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// A thread of a client needs a few pages of stack. Only those that it touches are taken.
 const STACK_BYTES: usize = 256 << 10;
-/// A client is let in only if this much memory is free: its thread takes a part of it, and a
+/// A client is let in only if this much memory is free. Its thread takes a part of it, and a
 /// program that gets none when it asks for some is ended.
 const SPARE_BYTES: usize = 8 << 20;
 /// A client's buffers begin with this size.

@@ -2,7 +2,7 @@
 //! waits until those inside are out, and the others wait outside.
 //!
 //! A query that goes in or out writes only to a place of its own, so that queries share no cache
-//! line here: a word that all of them change would be one more lock to measure.
+//! line here. A word that all of them change would be one more lock to measure.
 
 use crate::reactor::inbox::Inbox;
 use std::cell::UnsafeCell;

@@ -1,5 +1,5 @@
-//! The key cache and the index in virtual time: the segments of the core, each behind a lock that
-//! takes time, and the cache lines that go from CPU to CPU with their content.
+//! The key cache and the index in virtual time: segments of the core, each behind a lock that takes
+//! time. Cache lines go from CPU to CPU with their content.
 
 use super::agenda::Ps;
 use super::demands::ServerPs;

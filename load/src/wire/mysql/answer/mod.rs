@@ -2,7 +2,7 @@
 //!
 //! Two ways in, with one set of rules. [`AnswerReader::feed`] takes raw bytes of the stream and
 //! skips the values. It copies nothing, and reads only the header and the first byte of a column or
-//! a row, so a row of 16 MB and a result set that never ends cost no memory.
+//! a row. So a row of 16 MB and a result set that never ends cost no memory.
 //! [`AnswerReader::packet`] takes whole packets of a [`super::frame::FrameReader`] and names each
 //! one, for callers that want values.
 

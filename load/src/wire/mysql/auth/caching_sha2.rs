@@ -1,6 +1,5 @@
 //! `caching_sha2_password`: a SHA-256 proof if the server has the password cached, else the
-//! password itself: in clear over a secure channel, else under an RSA key that the user vouches
-//! for.
+//! password: in clear over a secure channel, else under an RSA key the user vouches for.
 
 use sha2::{Digest, Sha256};
 
