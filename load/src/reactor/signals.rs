@@ -92,7 +92,7 @@ impl Drop for SignalThread {
     }
 }
 
-/// The library never returns a signal that it has taken over, so its default handler is called.
+/// The library keeps a signal that it has taken over, so it must perform the default action.
 fn end_if_unheard() -> io::Result<()> {
     static ASKED: Mutex<bool> = Mutex::new(false);
     let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The length of a Unix socket's path: the kernel needs no NUL after it.
+/// The most bytes of a Unix socket's path: the kernel needs no NUL after it.
 const PATH_BYTES_MAX: usize = 108;
 
 /// Places where servers of distributions put their socket.

@@ -40,8 +40,8 @@ pub fn keep_apart(number: u32, workers: u32) {
     }
 }
 
-/// Makes the calling thread's timers punctual: by default the kernel lets them be late by up to 50
-/// µs.
+/// Makes the calling thread's timers punctual: by default the kernel lets them be late by up to
+/// 50 µs.
 pub fn be_punctual() {
     // If it is refused they are late.
     let _ = set_current_timer_slack(NonZeroU64::new(1));

@@ -42,7 +42,7 @@ impl Books {
         }
     }
 
-    /// Records for a new arm from now on. All figures of the arm before were handed over.
+    /// Records for this arm from now on. All figures of the arm before were handed over.
     pub(super) fn turn_to(&mut self, arm: &ArmJob) {
         self.begun = 0;
         let shape = arm.shape();

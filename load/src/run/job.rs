@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// What to run, for how long, on which engine.
 pub struct Job {
     pub setup: Setup,
-    /// None: the load begins when all are ready. Else a line of this gives the time, `begin
-    /// NANOSECONDS` of this host's steady clock, and the end of it ends the run.
+    /// None: the load begins when all are ready. Else a line of this gives the time, as
+    /// `begin NANOSECONDS` of this host's steady clock, and the end of it ends the run.
     pub begin_from: Option<Box<dyn BufRead + Send>>,
     pub engine: plan::Engine,
     pub warmup_ns: u64,
@@ -213,7 +213,7 @@ impl<T> Several<T> {
 
 /// The run as all workers see it. Read only.
 pub struct Setup {
-    /// The arm: one, or those that the run hops between.
+    /// The arms: one, or those that the run hops between.
     pub arms: Several<ArmJob>,
     /// None: one window, in which the first arm is the only load.
     pub hops: Option<Hops>,

@@ -24,7 +24,7 @@ pub enum Command {
     Release(u64),
 }
 
-/// The own counts of each seat of a worker, by its index; empty unless sessions count.
+/// Each seat's own counts, by the seat's index; empty unless sessions count.
 pub type Counts = Vec<(u32, Reading)>;
 
 /// A report from a worker to the controller.

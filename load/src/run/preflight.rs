@@ -19,7 +19,7 @@ const LIMITS: &str = "SELECT @@max_connections, @@max_prepared_stmt_count";
 const IN_USE: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN \
     ('Threads_connected', 'Prepared_stmt_count')";
 
-/// The limits of the server, and how much of each others use.
+/// The limits of the server, and how much of them other connections use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Room {
     connections_max: u64,

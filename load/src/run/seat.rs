@@ -1,4 +1,4 @@
-//! One session and its position.
+//! One session and its state.
 
 use crate::workload::{LinkNumber, Session};
 use std::ops::Range;

@@ -26,8 +26,8 @@ pub use station::{Granted, Station};
 
 use crate::wire::mysql::BoundValues;
 
-/// How a server answers. Each thread that serves clients has its own instance, both an event loop
-/// with many clients and a thread for one. Instances share the state that the threads share.
+/// How a server answers. Each thread that serves clients has its own instance: an event loop with
+/// many clients, or a thread for one. The instances hold the state that the threads share.
 pub trait Answering {
     /// The state kept per client.
     type Client;

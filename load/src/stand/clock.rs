@@ -84,7 +84,7 @@ fn connect(address: &str) -> io::Result<TcpStream> {
 /// A listener for clients.
 ///
 /// # Errors
-/// The address cannot be listened on.
+/// Listening on the address fails.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::bind(address)
 }

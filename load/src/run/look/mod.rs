@@ -1,7 +1,7 @@
 //! A diagnostic pass over the threads of a loaded server. The scheduler's own count shows how long
 //! they ran and waited for a CPU; samples of random threads show where else they waited.
 //!
-//! It costs time, so a hopping run does it in half of its rounds only; the others show the cost.
+//! It costs time, so a hopping run does it in half of its rounds only; the others show its effect.
 
 mod files;
 mod places;

@@ -1,5 +1,5 @@
-//! The index file of the study's table, as MyISAM makes it when the table is loaded: pages of 1
-//! KiB. Each page can be computed from its number.
+//! The index file of the study's table, as MyISAM makes it when the table is loaded: pages of
+//! 1 KiB. Each page can be computed from its number.
 //!
 //! Page 0 is the file's header. The pages of the primary key follow, built row by row (see
 //! [`grown`](super::grown)), then those of `k`, built by sorting (see [`sorted`](super::sorted)).

@@ -22,7 +22,7 @@ struct Board {
     next: u64,
 }
 
-/// Answers every SELECT later, by a thread of its own, with the client's number and its text;
+/// Answers every SELECT later, by a thread of its own, with the client's number and its statement;
 /// everything else at once.
 struct ByAnother {
     board: Arc<Mutex<Board>>,

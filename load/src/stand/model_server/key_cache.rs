@@ -31,7 +31,7 @@ struct Guarded {
     segment: UnsafeCell<Segment>,
 }
 
-// SAFETY: a thread that touches the segment holds the lock.
+// SAFETY: every thread that touches the segment holds the lock.
 unsafe impl Sync for Guarded {}
 
 /// What else belongs to a segment.

@@ -150,7 +150,7 @@ fn a_server_that_goes_is_noticed_in_the_middle() {
     assert_eq!(failure.code, Some(failure::LOST));
 }
 
-/// Lets one client through to a server; the thread ends with all bytes that the client has sent.
+/// Lets one client through to a server; the thread returns all bytes that the client sent.
 fn overheard(path: &Path, server: &Path) -> JoinHandle<Vec<u8>> {
     let _ = std::fs::remove_file(path);
     let listener = UnixListener::bind(path).unwrap();

@@ -1,7 +1,7 @@
 //! What the host costs: handing over a line of cache, waking, switching, calling the kernel.
 //!
-//! All of them can be measured without a server, by `contend-load cpus --state` and `contend-load
-//! cpus --calls`.
+//! All of them can be measured without a server, by `contend-load cpus --state` and
+//! `contend-load cpus --calls`.
 
 use super::agenda::Ps;
 use serde::{Deserialize, Serialize};
