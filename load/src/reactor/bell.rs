@@ -1,10 +1,10 @@
-//! A bell: what wakes a thread that waits for descriptors.
+//! A bell wakes a thread that waits for descriptors.
 
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// Anybody who has it may ring.
+/// Every holder may ring.
 #[derive(Debug)]
 pub struct Bell(OwnedFd);
 
@@ -32,6 +32,6 @@ impl Bell {
 
 /// Makes a bell that was rung silent again.
 pub fn hush(heard: &OwnedFd) {
-    // It only refuses when nobody rang.
+    // It only refuses when there is nothing to read.
     let _ = rustix::io::read(heard, &mut [0; size_of::<u64>()]);
 }

@@ -11,16 +11,15 @@ pub fn now_ns() -> u64 {
 /// The same moment of that clock as an instant.
 pub fn instant_of(ns: u64) -> Instant {
     let now = Instant::now();
-    // Who is held up between the two readings takes the moment for an earlier one.
+    // A thread that is held up between the two readings takes the moment for an earlier one.
     let now_ns = now_ns();
     let past = Duration::from_nanos(now_ns.saturating_sub(ns));
     let to_come = Duration::from_nanos(ns.saturating_sub(now_ns));
     now.checked_sub(past).unwrap_or(now) + to_come
 }
 
-/// A quick clock for spans of nanoseconds: the processor's own counter, if that runs at one speed
-/// whatever the processor does, and otherwise the clock of the run. A reading takes about 10 ns
-/// instead of 25.
+/// A quick clock for spans of nanoseconds: the processor's own counter if that runs at a constant
+/// speed, and otherwise the clock of the run. A reading takes about 10 ns instead of 25.
 #[derive(Clone, Copy, Debug)]
 pub struct Ticks {
     of_processor: bool,
@@ -92,7 +91,7 @@ pub fn thread_cpu_ns() -> u64 {
 /// The clock of the calling thread's CPU time: others may read it as long as the thread lives.
 pub fn own_cpu_clock() -> Option<libc::clockid_t> {
     let mut clock: libc::clockid_t = 0;
-    // SAFETY: the pointer is to a live local, and the calling thread is alive.
+    // SAFETY: the pointer refers to a live local, and the calling thread is alive.
     let found = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
     (found == 0).then_some(clock)
 }
@@ -106,18 +105,18 @@ pub fn cpu_ns(clock: libc::clockid_t) -> Option<u64> {
 pub fn process_cpu_ns(pid: u32) -> Option<u64> {
     let pid = libc::pid_t::try_from(pid).ok()?;
     let mut clock: libc::clockid_t = 0;
-    // SAFETY: the pointer is to a live local.
+    // SAFETY: the pointer refers to a live local.
     let found = unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) };
     if found == 0 { read_ns(clock) } else { None }
 }
 
-/// Seconds as whole nanoseconds; what is negative or no number counts as 0.
+/// Seconds as whole nanoseconds; a negative value or NaN counts as 0.
 pub fn seconds_ns(seconds: f64) -> u64 {
-    // A cast from floating point saturates, which is what a bound is for.
+    // A cast from floating point saturates, as intended for a bound.
     (seconds * 1e9) as u64
 }
 
-/// A span as whole nanoseconds; what is too long for them is as long as can be.
+/// A span as whole nanoseconds; a span too long for `u64` becomes the longest possible.
 pub fn nanoseconds(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -128,7 +127,7 @@ fn read_ns(clock: libc::clockid_t) -> Option<u64> {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the pointer is to a live local.
+    // SAFETY: the pointer refers to a live local.
     if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
         return None;
     }
@@ -159,7 +158,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(50));
         let (last, last_ns) = (ticks.now(), now_ns());
         let ns = (last - first) as f64 / ticks.per_ns();
-        // Whoever is held up between two readings reads the second one late.
+        // A thread that is held up between two readings reads the second one late.
         assert!(
             (0.5..2.0).contains(&(ns / (last_ns - first_ns) as f64)),
             "{ns}"

@@ -5,8 +5,8 @@ use crate::outcome::ProcessDelta;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// The counters of one process at one moment. What cannot be read (another user's process, a
-/// kernel without the file) is absent, not zero.
+/// The counters of one process at one moment. A counter that cannot be read (another user's
+/// process, a kernel without the file) is absent, not zero.
 #[derive(Clone, Debug)]
 pub struct ProcessSnapshot {
     cpu_ns: u64,
@@ -16,9 +16,9 @@ pub struct ProcessSnapshot {
 }
 
 impl ProcessSnapshot {
-    /// None if there is no such process.
+    /// None if the process does not exist.
     pub fn take(pid: u32) -> Option<Self> {
-        // The CPU time is read first: what reading the rest costs this host is not in it.
+        // The CPU time is read first, so it does not contain the cost of reading the rest.
         let cpu_ns = clock::process_cpu_ns(pid)?;
         let folder = PathBuf::from(format!("/proc/{pid}"));
         Some(Self {
@@ -28,7 +28,7 @@ impl ProcessSnapshot {
         })
     }
 
-    /// What was used from `self` to `later`.
+    /// The use from `self` to `later`.
     pub fn until(&self, later: &Self) -> ProcessDelta {
         let (voluntary, involuntary) = match (&self.switches, &later.switches) {
             (Some(before), Some(after)) => {
@@ -76,7 +76,7 @@ fn switches(tasks: &Path) -> Option<HashMap<u32, (u64, u64)>> {
         else {
             continue;
         };
-        // A thread may end between the listing and the reading: that is no failure.
+        // A thread may end between the listing and the reading: that is not a failure.
         let Ok(text) = std::fs::read_to_string(entry.path().join("status")) else {
             continue;
         };

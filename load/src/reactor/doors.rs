@@ -83,7 +83,7 @@ impl Doors {
         })
     }
 
-    /// As [`Self::admit_until`], and hands each client with its number to `take`. Its socket does
+    /// Like [`Self::admit_until`], and hands each client with its number to `take`. Its socket does
     /// not block.
     pub fn admit_each(&self, stop: &AtomicBool, mut take: impl FnMut(u32, OwnedFd)) -> u64 {
         let mut watched: Vec<_> = self

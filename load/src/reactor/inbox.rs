@@ -39,18 +39,18 @@ impl Inbox {
         self.bell.ring();
     }
 
-    /// Wakes the worker, which then looks for what has become ready.
+    /// Wakes the worker, which then checks which answers have become ready.
     pub fn ring(&self) {
         self.bell.ring();
     }
 
-    /// No more clients come, and those that are there are sent away.
+    /// No more clients come, and those already in the inbox are sent away.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
         self.bell.ring();
     }
 
-    /// Those who came since the last call, with their numbers.
+    /// The clients that came since the last call, with their numbers.
     pub fn take(&self) -> Vec<(u32, OwnedFd)> {
         std::mem::take(&mut self.clients.lock().unwrap_or_else(PoisonError::into_inner))
     }

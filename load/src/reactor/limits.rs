@@ -3,17 +3,17 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
 
-/// Files that are open beside the connections: standard streams, event queues, logs, probes.
+/// Open files besides the connections: standard streams, event queues, logs, probes.
 const FILES_BESIDE: u64 = 64;
 
 /// Makes room for `connections` sockets by raising the soft limit as far as the hard one allows.
 ///
 /// # Errors
-/// The limit that stands in the way, or the failure of the call.
+/// The limit that is too low, or the failure of the call.
 pub fn make_room_for(connections: u64) -> Result<(), TooFewFiles> {
     let wanted = connections.saturating_add(FILES_BESIDE);
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    // None is no limit.
+    // None means no limit.
     match (current, maximum) {
         (None, _) => Ok(()),
         (Some(limit), _) if limit >= wanted => Ok(()),
@@ -22,16 +22,16 @@ pub fn make_room_for(connections: u64) -> Result<(), TooFewFiles> {
     }
 }
 
-/// Raises the soft limit to the hard one, for a process that cannot know how many will come.
+/// Raises the soft limit to the hard one, for a process with an unknown number of clients.
 pub fn make_all_the_room() {
     let maximum = getrlimit(Resource::Nofile).maximum;
-    // If it is refused the limit stays as it was, and is met when it is met.
+    // If the kernel refuses, the limit does not change, and a later open may fail.
     let _ = raise(maximum, maximum);
 }
 
-/// Has memory that is allocated in pieces of at least so many bytes given back as soon as it is
-/// freed, and taken zeroed from the kernel, which gives it when it is touched. By itself the
-/// allocator keeps such pieces, up to 32 MB each, for every thread that has once had one.
+/// Makes the allocator take pieces of at least `bytes` zeroed from the kernel, which provides the
+/// memory on first touch. Freed pieces are returned at once. By default the allocator keeps such
+/// pieces, up to 32 MB each, for every thread that has once had one.
 pub fn give_back_from(bytes: i32) {
     // SAFETY: the allocator changes a number of its own. If it refuses, it keeps more.
     unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, bytes) };
@@ -41,7 +41,7 @@ fn raise(current: Option<u64>, maximum: Option<u64>) -> io::Result<()> {
     Ok(setrlimit(Resource::Nofile, Rlimit { current, maximum })?)
 }
 
-/// Why there is no room for so many connections.
+/// Why there is no room for the wanted number of connections.
 #[derive(Debug, thiserror::Error)]
 pub enum TooFewFiles {
     #[error("{wanted} open files are needed and the hard limit is {limit}")]

@@ -1,11 +1,11 @@
-//! Waiting for many sockets, timers and other threads at once: what every program of ours that has
-//! connections stands on.
+//! Waiting for many sockets, timers and other threads at once: the base of all our programs that
+//! have connections.
 //!
-//! A [`Reactor`] is what one thread waits with, a [`Handler`] what it does then. An [`engine`] moves
-//! bytes, a [`bell`](bell::Bell) wakes the thread that waits in it, an
-//! [`inbox`](inbox::Inbox) hands it clients that the [`doors`] let in, and all time is read from one
-//! [`clock`]. Beside them stands what else is asked of the system: threads, limits, signals, the
-//! [`counters`] of a process.
+//! A [`Reactor`] is the object one thread waits with; a [`Handler`] is the work it then does. An
+//! [`engine`] moves bytes, a [`bell`](bell::Bell) wakes the thread that waits in it, and an
+//! [`inbox`](inbox::Inbox) hands it clients that the [`doors`] let in. All time is read from one
+//! [`clock`]. The other modules use the system: threads, limits, signals, the [`counters`] of a
+//! process.
 
 mod rounds;
 

@@ -1,4 +1,4 @@
-//! Ending with whoever started us: a load that outlives its lab disturbs the next one.
+//! Ending with the process that started us: a load that outlives its lab disturbs the next one.
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 use std::io;

@@ -20,7 +20,7 @@ pub struct Reactor<E> {
 pub trait Handler<E: Engine> {
     fn reactor(&mut self) -> &mut Reactor<E>;
 
-    /// True if the loop is to end.
+    /// True if the loop must end.
     fn is_over(&self) -> bool;
 
     /// Called before each wait: when the next work is due that has no timer; `u64::MAX` if there
@@ -55,7 +55,7 @@ impl<E: Engine> Reactor<E> {
         }
     }
 
-    /// The clock as it was last read.
+    /// The last reading of the clock.
     #[inline]
     pub fn now_ns(&self) -> u64 {
         self.now_ns

@@ -10,10 +10,10 @@ use std::thread::JoinHandle;
 
 const BOTH: [i32; 2] = [SIGINT, SIGTERM];
 
-/// Nobody listens: then the two signals end the process, as they do by default.
+/// Without a listener the two signals end the process, as they do by default.
 static UNHEARD: AtomicBool = AtomicBool::new(true);
 
-/// While this lives the two signals do not end the process but are told. There is one at a time.
+/// While this lives the two signals are reported and do not end the process. Only one exists.
 pub struct Signals(#[expect(dead_code)] SignalThread);
 
 /// Tells of signals, on a thread of its own, until it is dropped.
@@ -23,10 +23,10 @@ pub struct SignalThread {
 }
 
 impl SignalThread {
-    /// Calls `tell` whenever somebody sends SIGUSR1.
+    /// Calls `tell` at every SIGUSR1.
     ///
     /// # Errors
-    /// As [`Signals::listen`].
+    /// Like [`Signals::listen`].
     pub fn on_usr1(mut tell: impl FnMut() + Send + 'static) -> io::Result<Self> {
         Self::listen(&[SIGUSR1], move || {
             tell();
@@ -65,7 +65,7 @@ impl Signals {
     /// Raises `stop` at each signal.
     ///
     /// # Errors
-    /// As [`Self::listen`].
+    /// Like [`Self::listen`].
     pub fn raise(stop: &Arc<AtomicBool>) -> io::Result<Self> {
         let stop = Arc::clone(stop);
         Self::listen(move || {
@@ -77,7 +77,7 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        // The thread ends with what is inside.
+        // The thread ends when the inner value is dropped.
         UNHEARD.store(true, Ordering::SeqCst);
     }
 }
@@ -92,8 +92,7 @@ impl Drop for SignalThread {
     }
 }
 
-/// What the library has once taken over it never gives back to the system, so the default is
-/// asked of it.
+/// The library keeps a signal that it has taken over, so it must perform the default action.
 fn end_if_unheard() -> io::Result<()> {
     static ASKED: Mutex<bool> = Mutex::new(false);
     let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -117,7 +116,7 @@ mod tests {
 
     const CHILD: &str = "CONTEND_TEST_SIGNALS_CHILD";
 
-    /// Is told twice of a signal, and then listens no more.
+    /// Receives a signal twice, and then listens no more.
     fn child() {
         for signal in [Signal::INT, Signal::TERM] {
             let (sender, told) = mpsc::channel();

@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Of a Unix socket's path: the kernel needs no NUL behind it.
+/// The most bytes of a Unix socket's path: the kernel needs no NUL after it.
 const PATH_BYTES_MAX: usize = 108;
 
 /// Places where servers of distributions put their socket.
@@ -22,7 +22,7 @@ const LOCAL_SOCKETS: [&str; 3] = [
     "/tmp/mysql.sock",
 ];
 
-/// Where a server of this host most likely listens, if nobody says.
+/// Where a server of this host most likely listens, if the plan names no socket.
 pub fn local_socket() -> PathBuf {
     let mut places = LOCAL_SOCKETS.iter().map(Path::new);
     let first = places.find(|path| path.exists());
@@ -36,7 +36,7 @@ pub fn local_socket() -> PathBuf {
 pub enum Address {
     Unix(PathBuf),
     Tcp(SocketAddr),
-    /// A name that nobody knows, for those who say so when they connect.
+    /// A name that could not be resolved; the connect call reports it.
     Unknown {
         host: String,
         why: String,
@@ -73,7 +73,7 @@ impl Address {
         let left = || limit.saturating_duration_since(Instant::now());
         let (socket, under_way) = loop {
             match self.connect() {
-                // The queue of a Unix socket is full, and nothing tells when it is not.
+                // The queue of a Unix socket is full, and no event comes when it has room.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && !left().is_zero() => {
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -97,8 +97,8 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// Connects to a Unix socket. If the server's queue is full this fails with `WouldBlock`, and
-/// no event tells when it is not: the caller tries again later.
+/// Connects to a Unix socket. If the server's queue is full this fails with `WouldBlock`, and no
+/// event comes when it has room: the caller tries again later.
 fn connect_unix(path: &Path) -> io::Result<OwnedFd> {
     let address = SocketAddrUnix::new(path).map_err(|_| {
         io::Error::new(
@@ -131,8 +131,8 @@ fn new_socket(family: AddressFamily) -> io::Result<OwnedFd> {
     Ok(net::socket_with(family, SocketType::STREAM, flags, None)?)
 }
 
-/// Sends what the socket takes, without waiting for room. A peer that is gone is an error, and no
-/// signal that ends the program.
+/// Sends as many bytes as the socket takes, without waiting for room. A peer that is gone is an
+/// error, and not a signal that ends the program.
 #[inline]
 pub fn send(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(net::send(
@@ -142,7 +142,7 @@ pub fn send(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     )?)
 }
 
-/// Takes what the socket has, without waiting for more; 0 if the other side has closed it.
+/// Takes the bytes in the socket, without waiting for more; 0 if the other side has closed it.
 #[inline]
 pub fn receive<B: Buffer<u8>>(socket: impl AsFd, buffer: B) -> io::Result<usize> {
     let (_, filled) = net::recv(socket, buffer, RecvFlags::DONTWAIT)?;

@@ -3,16 +3,16 @@
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 use std::num::NonZeroU64;
 
-/// Workers for so many connections on this host: one a CPU, as long as each has a connection.
+/// Workers for `connections` on this host: one per CPU, as long as each has a connection.
 ///
-/// The server usually shares this host. A worker that waits takes nothing from it, and where its
-/// threads are many it gets more of a CPU that a worker of ours shares with them than of one that
-/// a single worker has for itself.
+/// The server usually shares this host. A waiting worker takes nothing from it. If the server has
+/// many threads, it gets more of a CPU that one of several workers uses than of a CPU that a single
+/// worker keeps busy.
 pub fn for_connections(connections: u32) -> u32 {
     connections.clamp(1, of_host())
 }
 
-/// Half of this host's CPUs: what each side gets where client and server share it.
+/// Half of this host's CPUs: the share of each side where client and server share it.
 pub fn half_of_host() -> u32 {
     (of_host() / 2).max(1)
 }
@@ -40,8 +40,8 @@ pub fn keep_apart(number: u32, workers: u32) {
     }
 }
 
-/// Has the calling thread woken when it wants to be: by itself the kernel lets timers be late by
-/// up to 50 µs.
+/// Makes the calling thread's timers punctual: by default the kernel lets them be late by up to
+/// 50 µs.
 pub fn be_punctual() {
     // If it is refused they are late.
     let _ = set_current_timer_slack(NonZeroU64::new(1));

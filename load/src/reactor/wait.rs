@@ -1,5 +1,5 @@
-//! Waits for one or a few descriptors. The event loop of a run has its own engines; this is for
-//! the work beside it.
+//! Waits for one or a few descriptors. The event loop of a run has its own engines; this is for all
+//! other work.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// True as soon as one of the descriptors is ready for its events, or broken; false after `within`
 /// at the latest. A signal does not end the wait.
 pub fn any_ready(files: &mut [PollFd<'_>], within: Duration) -> bool {
-    // What is too long for the kernel's seconds is as good as for ever.
+    // A time too long for the kernel's seconds means waiting for ever.
     let within = Timespec::try_from(within).ok();
     retry_on_intr(|| poll(files, within.as_ref())).is_ok_and(|ready| ready > 0)
 }
@@ -19,7 +19,7 @@ pub fn is_readable(file: &impl AsFd, within: Duration) -> bool {
     any_ready(&mut [PollFd::new(file, PollFlags::IN)], within)
 }
 
-/// True as soon as something can be written, or no more.
+/// True as soon as data can be written, or never again.
 pub fn is_writable(file: &impl AsFd, within: Duration) -> bool {
     any_ready(&mut [PollFd::new(file, PollFlags::OUT)], within)
 }

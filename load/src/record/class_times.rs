@@ -1,8 +1,8 @@
-//! The times of the queries of one statement class, as they were recorded or as a host told them.
+//! The times of the queries of one statement class, as recorded here or as reported by a host.
 //!
 //! A histogram has a quarter of a megabyte, and a run of 60 classes on 100 hosts has some twelve
-//! thousand of them. To make each one anew takes longer than all the rest of adding them up. So what
-//! a host tells stays the short list that it is, and is added to a histogram that is there already.
+//! thousand of them. Creating each one takes longer than all the rest of the addition. So a host's
+//! report stays a short list, and is added to an existing histogram.
 
 use super::Latency;
 use base64::Engine as _;
@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// Written as pairs of numbers: by how many ns a time is longer than the one before, and how many
-/// queries took it. Of a number seven bits are in a byte, the lowest first; the eighth says that
-/// more follow. The bytes are written as base64.
+/// queries took it. A number is written as bytes of seven bits, the lowest first; the eighth bit
+/// says that more follow. The bytes are written as base64.
 #[derive(Clone, Debug, Default)]
 pub enum ClassTimes {
     /// The workload has one class and every query is an event: the response times are then the query
@@ -43,7 +43,7 @@ impl ClassTimes {
         }
     }
 
-    /// Adds those of another worker, another interval or another host, if there are any.
+    /// Adds the times of a different worker, interval or host, if there are any.
     pub fn merge(&mut self, other: &Self) {
         let add: &dyn Fn(&mut Latency) = match other {
             Self::Absent => return,
@@ -121,7 +121,7 @@ fn encode(pairs: &[(u64, u64)]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Reads what [`encode`] wrote; none if it is something else.
+/// Reads the text of [`encode`]; none if it is something else.
 fn decode(text: &str) -> Option<Vec<(u64, u64)>> {
     let bytes = STANDARD.decode(text).ok()?;
     let mut bytes = bytes.iter().copied();

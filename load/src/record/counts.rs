@@ -1,4 +1,4 @@
-//! What a thread of a script has counted by itself, as plain numbers.
+//! The counts of a script's thread, as plain numbers.
 
 /// Kinds of counter; the numbers are those that scripts see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Reading {
         kinds.into_iter().map(|counter| self.of(counter)).sum()
     }
 
-    /// What was counted since `earlier`. All else is as it stands.
+    /// The counts since `earlier`; all other fields keep their current values.
     pub fn since(&self, earlier: &Self) -> Self {
         let mut since = self.clone();
         for (ours, before) in since.counters.iter_mut().zip(earlier.counters) {
@@ -48,14 +48,14 @@ impl Reading {
         since
     }
 
-    /// Adds what another thread has counted.
+    /// Adds the counts of another thread.
     pub fn merge(&mut self, other: &Self) {
         self.running += other.running;
         self.in_event += other.in_event;
         self.add(other);
     }
 
-    /// Adds what the same thread counted next.
+    /// Adds the next counts of the same thread.
     pub fn go_on(&mut self, next: &Self) {
         (self.running, self.in_event) = (next.running, next.in_event);
         self.add(next);

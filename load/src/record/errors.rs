@@ -1,11 +1,11 @@
-//! Errors by code, each with one example, so that a report says what failed and not only how often.
+//! Errors by code, each with one example, so that a report shows more than their number.
 
 use crate::outcome::ErrorCount;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// At most so many errors are counted separately, so a server that makes up codes cannot fill our
-/// memory. Further ones are counted under code 0.
+/// The most errors counted separately, so a server that makes up codes cannot fill our memory.
+/// Further ones are counted under code 0.
 const KINDS_MAX: usize = 256;
 const OTHER: (u16, &str) = (0, "HY000");
 /// A SQLSTATE is five letters and digits. As an array it can be looked up without an allocation.
@@ -19,7 +19,7 @@ pub struct IgnoredErrors {
 }
 
 impl IgnoredErrors {
-    /// Of these items each is a number, or `all`; the error is one that is neither.
+    /// Each of these items is a number, or `all`; the error is one that is neither.
     pub fn parse<'i>(items: impl IntoIterator<Item = &'i str>) -> Result<Self, &'i str> {
         let mut ignored = Self::default();
         for item in items {

@@ -1,4 +1,4 @@
-//! The interval log of HdrHistogram, which its tools read: one line an interval and tag.
+//! The interval log of HdrHistogram, which its tools read: one line per interval and tag.
 
 use super::Latency;
 use std::io::{self, Write};
@@ -40,7 +40,7 @@ impl<W: Write> HdrLog<W> {
         &mut self.to
     }
 
-    /// Writes one interval. The tag tells histograms of the same interval apart.
+    /// Writes one interval. The tag distinguishes histograms of the same interval.
     pub fn write(
         &mut self,
         tag: Option<&str>,

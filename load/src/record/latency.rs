@@ -43,7 +43,7 @@ impl Latency {
         self.histogram.saturating_record(time_ns);
     }
 
-    /// Adds one time as often as `count` says.
+    /// Adds one time `count` times.
     pub fn record_many_ns(&mut self, time_ns: u64, count: u64) {
         self.histogram.saturating_record_n(time_ns, count);
     }
@@ -114,7 +114,7 @@ impl Latency {
         STANDARD.encode(bytes)
     }
 
-    /// Reads what [`Self::encode`] wrote; none if it is something else.
+    /// Reads the text of [`Self::encode`]; none if it is something else.
     fn decode(text: &str) -> Option<Self> {
         let bytes = STANDARD.decode(text).ok()?;
         let histogram = Deserializer::new().deserialize(&mut &*bytes).ok()?;

@@ -1,9 +1,9 @@
 //! What the workers count, and how it is put together.
 //!
 //! Each worker owns one [`Tally`] and hands it over whole at the edge of an interval, so the
-//! request loop shares nothing. Tallies merge by addition, which loses nothing: the figures of
-//! the window are the sum of its intervals, and the figures of a run on several hosts would be
-//! the sum of theirs. Nothing here draws from a random stream or reads a clock.
+//! request loop shares nothing. Tallies merge by addition, which loses nothing. The figures of the
+//! window are the sum of its intervals, and those of a run on several hosts are the sum of the
+//! hosts'. Nothing here draws from a random stream or reads a clock.
 
 mod class_times;
 mod counts;

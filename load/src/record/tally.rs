@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::mem::take;
 
-/// What happened in one stretch of time. An *event* is what the workload repeats (a query, or a
+/// The records of a span of time. An *event* is the unit that the workload repeats (a query, or a
 /// whole transaction); a *query* is one request with its answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
@@ -15,8 +15,8 @@ pub struct Tally {
     /// Queries answered in this time that belong to events of the warm-up. No other count includes
     /// them.
     pub carried: u64,
-    /// Of queries that were under way at an edge of the window: what is to be added to those that
-    /// were answered inside it, so that each counts by the part of its time that lay inside.
+    /// Correction for queries in flight at an edge of the window: added to those answered inside
+    /// it, so that each counts by the part of its time that lay inside.
     pub cut: f64,
     /// Connections that were lost and opened again.
     pub reconnects: u64,
@@ -50,7 +50,7 @@ pub struct TallyShape {
 }
 
 impl TallyShape {
-    /// A shape that has room for what both keep.
+    /// A shape that has room for the fields of both.
     pub fn with(self, other: Self) -> Self {
         Self {
             kinds: self.kinds.max(other.kinds),
@@ -68,8 +68,8 @@ impl TallyShape {
 pub struct KindTally {
     /// Events that ended well.
     pub events: u64,
-    /// What is to be added to `events`, so that each that was under way at an edge of the window
-    /// counts by the part of its time that lay inside.
+    /// Added to `events`, so that each event in flight at an edge of the window counts by the part
+    /// of its time that lay inside.
     pub cut: f64,
     /// How many of those rolled back on purpose.
     pub rolled_back: u64,
@@ -100,7 +100,7 @@ pub struct OpenTally {
 pub struct RetriedTally {
     /// Their response times, which [`KindTally::response`] has too.
     pub response: Latency,
-    /// From the begin of the last try to the end.
+    /// From the start of the last try to the end.
     pub last_try: Latency,
 }
 
@@ -118,7 +118,7 @@ pub struct ClassTally {
 /// The figures of one of several servers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeTally {
-    /// Events that ended well with an answer of it.
+    /// Events that ended well and used an answer of it.
     pub events: u64,
     pub queries: ClassTally,
     pub reconnects: u64,
@@ -168,18 +168,18 @@ impl Tally {
         self.shape
     }
 
-    /// Whether it holds what a tally of this shape has room for; one that was read may not.
+    /// Whether it has the fields of a tally of this shape; one that was read may not.
     pub fn is_of(&self, shape: TallyShape) -> bool {
         let lengths = (self.kinds.len(), self.classes.len(), self.nodes.len());
         self.shape == shape && lengths == (shape.kinds, shape.classes, shape.nodes)
     }
 
-    /// An empty tally that records the same things.
+    /// An empty tally with the same fields.
     pub fn empty_like(&self) -> Self {
         Self::new(self.shape)
     }
 
-    /// Forgets what was recorded and keeps the room for more: nothing is allocated.
+    /// Forgets all records and keeps their memory for more: nothing is allocated.
     pub fn clear(&mut self) {
         self.kinds.iter_mut().for_each(KindTally::clear);
         self.classes.iter_mut().for_each(ClassTally::clear);
@@ -211,7 +211,7 @@ impl Tally {
         self.kinds.iter().map(|kind| kind.retries).sum()
     }
 
-    /// Queries that were answered, whatever their class.
+    /// Answered queries of all classes.
     pub fn queries(&self) -> u64 {
         self.classes.iter().map(|class| class.queries).sum()
     }
@@ -240,16 +240,16 @@ impl Tally {
         }
     }
 
-    /// Queries that were answered inside the window. `self` is the window together with `drained`,
-    /// the figures of what ended after it.
+    /// Queries that were answered inside the window. `self` is the window and `drained` the figures
+    /// of the queries that ended after it.
     pub fn answered_before(&self, drained: &Self) -> u64 {
         let answered = |tally: &Self| tally.queries() + tally.carried;
         answered(self).saturating_sub(answered(drained))
     }
 
-    /// As [`Self::answered_before`], with each query that was under way at an edge of the window by
-    /// the part of its time that lay inside: of long queries in a short window the whole ones are
-    /// too few or too many by one on every connection.
+    /// Like [`Self::answered_before`], but each query in flight at an edge of the window counts by
+    /// the part of its time that lay inside. With long queries in a short window, a count of whole
+    /// ones is too low or too high by one on every connection.
     pub fn answered_in_parts(&self, drained: &Self) -> f64 {
         (self.answered_before(drained) as f64 + self.cut).max(0.0)
     }
@@ -313,7 +313,7 @@ impl KindTally {
         }
     }
 
-    /// Adds what only a few events have: a rollback on purpose, or the time of the last try after a
+    /// Adds rare results of an event: a rollback on purpose, or the time of the last try after a
     /// retry.
     #[cold]
     pub fn record_more(&mut self, response_ns: u64, rolled_back: bool, last_try_ns: Option<u64>) {
@@ -325,8 +325,8 @@ impl KindTally {
         }
     }
 
-    /// Events that ended well, those that were under way at an edge of the window by the part of
-    /// their time that lay inside.
+    /// Events that ended well. Those under way at an edge of the window count by the part of their
+    /// time that lay inside.
     pub fn events_in_parts(&self) -> f64 {
         (self.events as f64 + self.cut).max(0.0)
     }

@@ -1,4 +1,4 @@
-//! What a worker does with what it hears: count it, judge it, pass it on.
+//! How a worker handles the bytes it receives: count them, judge them, pass them on.
 
 use super::edges::WorkerPhase;
 use super::seat::{Seat, WaitsFor};
@@ -19,7 +19,7 @@ const WRITE: usize = 1;
 const OTHER: usize = 2;
 
 impl<E: Engine, D: Dialect> Worker<E, D> {
-    /// Takes what was heard on a link that seats share: there may be several answers in it.
+    /// Takes the bytes received on a link that seats share: there may be several answers in it.
     #[inline(never)]
     pub(super) fn take_answers(&mut self, token: usize, heard: Result<Heard, WireError>) {
         let mut heard = heard;
@@ -59,8 +59,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
     }
 
-    /// Files are only offered if the plan or the workload says so, and what the server then gets
-    /// is what the session has for it: a name it sends opens no file of ours.
+    /// Files are only offered if the plan or the workload says so. The server then gets the content
+    /// that the session has for it: a name it sends opens no file of ours.
     fn send_file(&mut self, token: usize) {
         let seat_index = self.links.at(token).map(|connection| connection.seat);
         let Some(seat) = seat_index.and_then(|seat| self.seats.get_mut(seat)) else {
@@ -176,8 +176,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let verdict = if seat.judges {
             Some(Verdict::Ignore)
         } else if self.edges.phase == WorkerPhase::Setup || request.class == Class::Uncounted {
-            // A statement that cannot be prepared, or a transaction that cannot be taken back,
-            // leaves nothing to measure.
+            // After a failed prepare or rollback there is nothing to measure.
             None
         } else {
             self.setup.errors.verdict(error.code)
@@ -195,7 +194,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.go_on(seat_index, Reason::Answer(token, verdict));
     }
 
-    /// A connection stands and is logged in.
+    /// A connection is open and logged in.
     fn opened(&mut self, token: usize) {
         self.tick();
         let Some(connection) = self.links.at_mut(token) else {
@@ -255,8 +254,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             return self.tell_trouble(token, error);
         }
         if self.edges.phase == WorkerPhase::Setup || !matches!(error, WireError::Refused(_)) {
-            // Before the load begins every connection must stand; and a server that breaks the
-            // protocol, or a setting that cannot work, gets no better by trying again.
+            // Before the load begins every connection must be open. If the server breaks the
+            // protocol, or a setting cannot work, trying again does not help.
             return self.fail_at(token, |address| failure::of_wire(address, error));
         }
         let WireError::Refused(refusal) = error else {
@@ -287,7 +286,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if self.judges(seat_index) {
             return self.tell_trouble(token, client_error(code, why));
         }
-        // An arm without all its connections would be measured under another load.
+        // An arm without all its connections would be measured under a different load.
         if self.edges.phase == WorkerPhase::Setup
             || (self.edges.phase < WorkerPhase::Closed && !self.setup.errors.reconnect)
             || (self.edges.phase < WorkerPhase::Released && self.setup.has_arms())
@@ -330,7 +329,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let Some(seat) = self.seats.get_mut(seat_index) else {
             return;
         };
-        // The session is busy with another of its links: it hears of this one when it uses it.
+        // The session is busy with a different link: it learns of this one when it uses it.
         if !waits && seat.tokens.len() > 1 {
             return;
         }
@@ -372,7 +371,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.seats.get(seat_index).is_some_and(|seat| seat.judges)
     }
 
-    /// Whether what happens to a seat belongs to the window: its event does, or it has none.
+    /// Whether events of a seat belong to the window: its event does, or it has none.
     fn is_inside(&self, seat: &Seat) -> bool {
         match seat.event {
             Some(_) => seat.counts,

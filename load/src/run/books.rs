@@ -42,7 +42,7 @@ impl Books {
         }
     }
 
-    /// Records for another arm from now on. All figures of the arm before were handed over.
+    /// Records for this arm from now on. All figures of the arm before were handed over.
     pub(super) fn turn_to(&mut self, arm: &ArmJob) {
         self.begun = 0;
         let shape = arm.shape();
@@ -207,7 +207,7 @@ impl Books {
         query: &Query,
         time_ns: impl Fn() -> u64,
     ) {
-        // A query counts in the window in which its event was to begin.
+        // A query counts in the window in which its event was due to begin.
         if !seat.counts {
             self.tally.carried += 1;
             return;

@@ -15,7 +15,7 @@ use crate::wire::ServerError;
 use crate::workload;
 use std::io;
 
-/// A Unix socket whose queue is full tells nobody when it is not: look again after so long.
+/// A Unix socket whose queue is full gives no signal when it has room: try again after this time.
 const QUEUE_FULL_NS: u64 = 1_000_000;
 
 impl<E: Engine, D: Dialect> Worker<E, D> {
@@ -99,7 +99,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.open_socket(token);
     }
 
-    /// Opens the socket of a link. What comes of it is an event.
+    /// Opens the socket of a link. The result is an event.
     pub(super) fn open_socket(&mut self, token: usize) {
         let Some(connection) = self.links.at_mut(token) else {
             return;
@@ -126,11 +126,11 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
     }
 
-    /// A connection stands: some protocols say the first word.
+    /// A connection is open: in some protocols the client sends first.
     pub(super) fn greet(&mut self, token: usize) {
         let heard = match self.links.greet(token) {
             Ok(Heard::More) if self.links.out.is_empty() => return,
-            // There was no answer yet that more could belong to.
+            // No answer had come yet to which more could belong.
             Ok(Heard::More) => return self.reactor.engine.send(token, &self.links.out),
             heard => heard,
         };
@@ -160,7 +160,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.connect_later(token);
     }
 
-    /// Tells a session that judges errors what its request or connection came to.
+    /// Reports the result of a request or connection to a session that judges errors.
     #[cold]
     pub(super) fn tell_trouble(&mut self, token: usize, error: ServerError) {
         let Some(connection) = self.links.at(token) else {
@@ -181,7 +181,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
     }
 
-    /// The queue of the server's socket is full: waits in front of it, but not for ever.
+    /// The queue of the server's socket is full: waits for room, but not for ever.
     fn wait_for_socket_queue(&mut self, token: usize) {
         let Some(connection) = self.links.at(token) else {
             return;
@@ -214,7 +214,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.alarm(seat_index, pause_ns);
     }
 
-    /// Closes a link, with a word of goodbye where it is idle.
+    /// Closes a link; an idle one says goodbye first.
     pub(super) fn hang_up(&mut self, token: usize) {
         self.links.hang_up(&mut self.reactor.engine, token);
     }

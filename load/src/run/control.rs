@@ -1,5 +1,5 @@
 //! The controller of a run: it waits for the workers, keeps the time, reads the counters at the
-//! edges of the window, and adds up what it is handed.
+//! edges of the window, and adds up the workers' figures.
 
 use super::edges::Timeline;
 use super::job::Setup;
@@ -17,12 +17,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, SystemTime};
 
-/// From telling the workers to begin until they do: enough for all to hear of it.
+/// Time from the begin command until the workers begin: enough for all to receive it.
 const BEGIN_IN_NS: u64 = 2_000_000;
 /// How long a worker may take, on an overloaded machine, for something that normally takes no time.
 /// A worker that takes longer counts as stuck.
 const WORKER_GRACE_NS: u64 = 10_000_000_000;
-/// How much of that a session may compute before it is stopped, and how often it is told.
+/// How much of that a session may compute before it is stopped, and how often it is asked to stop.
 const STOP_AFTER_NS: u64 = 2_000_000_000;
 const STOP_EVERY_NS: u64 = 200_000_000;
 
@@ -41,7 +41,7 @@ struct OpenInterval {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begin {
     WhenReady,
-    /// Somebody will say.
+    /// A later report says when.
     Awaited,
     At(u64),
 }
@@ -56,14 +56,14 @@ pub(super) struct Controller<'a> {
     pub(super) progress: &'a mut dyn FnMut(Progress<'_>),
     /// Intervals that not every worker has handed over.
     intervals: VecDeque<OpenInterval>,
-    /// Events of the schedule that have fallen due, if there is a schedule.
+    /// Due events of the schedule, if there is a schedule.
     due: Option<DueCount>,
     /// Events of the schedule that were due, and events that had begun, when the window opened.
     due_opened: u64,
     begun_opened: u64,
     workers_opened: u32,
     counts_opened: Counts,
-    /// When the interval told last ended.
+    /// When the last reported interval ended.
     interval_ended_ns: u64,
     /// For each reported interval: events that were due and had not begun at its end.
     backlogs: Vec<u64>,
@@ -77,7 +77,7 @@ pub(super) struct Controller<'a> {
     handed_over: Vec<u32>,
     /// The arm that is loaded.
     arm: u16,
-    /// The sum of the window, and of what ended after it.
+    /// The sum of the window, and of the events that ended after it.
     pub(super) tally: Tally,
     pub(super) drained: Tally,
     /// Events of the visit that took longer than was asked for.
@@ -87,7 +87,7 @@ pub(super) struct Controller<'a> {
     workers_closed: u32,
     workers_drained: u32,
     workers_idle: u32,
-    /// When the last of them had become so.
+    /// When the last of them became idle.
     idle_ns: u64,
     pub(super) busiest_worker_cpu_ns: u64,
     pub(super) queries_by_seat: Vec<(u32, u64)>,
@@ -157,7 +157,7 @@ impl<'a> Controller<'a> {
         let closed = processes.read();
         self.phase("end", self.timeline.close_ns);
         self.wait_for_close()?;
-        // What is under way counts by the part of its time that lay inside, so it is waited for.
+        // Events in flight count by the part of their time inside, so they are waited for.
         let drain_ns = match self.ended {
             Ended::Time => self.setup.drain_ns.max(self.setup.answers_ns),
             Ended::Events | Ended::Signal => self.setup.drain_ns,
@@ -173,7 +173,7 @@ impl<'a> Controller<'a> {
         })
     }
 
-    /// When all seats are to begin, which may be for others to say.
+    /// When all seats are to begin; a command may decide that.
     fn wait_for_begin(&mut self) -> Result<u64, Failure> {
         while self.begin == Begin::Awaited && self.ended != Ended::Signal {
             match self.reports.recv() {
@@ -224,8 +224,8 @@ impl<'a> Controller<'a> {
         self.tell(Command::Begin(self.timeline, arm));
     }
 
-    /// Ends the sessions, those that have begun something after `drain_ns` at most; returns what was
-    /// left unanswered then.
+    /// Ends the sessions; an event that has begun may take up to `drain_ns` more. Returns the
+    /// requests left unanswered then.
     pub(super) fn release(&mut self, drain_ns: u64) -> Result<Left, Failure> {
         self.tell(Command::Release(drain_ns));
         self.wait_for_end(drain_ns)
@@ -264,7 +264,7 @@ impl<'a> Controller<'a> {
             // Every step of a setup has its own time limit, so this ends.
             match self.reports.recv() {
                 Ok(Report::Ready { facts, connects }) => {
-                    // Not every protocol tells what the server is.
+                    // Not every protocol names the server.
                     let tells = |facts: &SessionFacts| !facts.server_version.is_empty();
                     if sessions.is_empty() || facts.iter().any(tells) {
                         sessions = facts;
@@ -362,7 +362,7 @@ impl<'a> Controller<'a> {
                     left.unanswered += unanswered;
                     left.longest_wait_ns = left.longest_wait_ns.max(longest_wait_ns);
                 }
-                // Whoever wants it to end waits no longer than if it had ended so.
+                // After a signal, the wait is no longer than if the signal had ended the run.
                 Report::Signal if drain_ns > self.setup.drain_ns => {
                     self.tell(Command::Release(self.setup.drain_ns));
                 }
@@ -448,8 +448,8 @@ impl<'a> Controller<'a> {
                 self.workers_idle += 1;
                 self.idle_ns = self.idle_ns.max(at_ns);
                 if self.workers_idle == self.workers() {
-                    // A slice is its events, to the last end. A run tells intervals too, and may
-                    // have told one that ended since.
+                    // A slice is its events, to the last end. A run also reports intervals, and may
+                    // have reported one that ended since.
                     let at_ns = match self.setup.has_arms() {
                         true => self.idle_ns,
                         false => clock::now_ns(),

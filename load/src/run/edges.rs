@@ -1,10 +1,10 @@
-//! The timeline of a run, and where a worker stands on it.
+//! The timeline of a run, and a worker's position on it.
 
 /// The moments that all workers share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeline {
     pub begin_ns: u64,
-    /// End of the warm-up, begin of the window.
+    /// End of the warm-up, start of the window.
     pub open_ns: u64,
     pub close_ns: u64,
     /// 0: the whole window is one interval.
@@ -22,8 +22,8 @@ impl Timeline {
         }
     }
 
-    /// Where the interval of the window ends that begins at `start_ns`: after the interval's
-    /// length, or at a checkpoint, so long after the begin of the window.
+    /// Where the interval that begins at `start_ns` ends in the window: after the interval's
+    /// length, or at a checkpoint, given as time since the start of the window.
     pub fn interval_end_ns(&self, start_ns: u64, checkpoints_ns: &[u64]) -> u64 {
         let since_ns = start_ns.saturating_sub(self.open_ns);
         let by_length = since_ns
@@ -42,7 +42,7 @@ impl Timeline {
         }
     }
 
-    /// Whether what lasted from `begun_ns` to `ended_ns` may have been under way at an edge of the
+    /// Whether a span from `begun_ns` to `ended_ns` may have been under way at an edge of the
     /// window.
     #[inline]
     pub fn may_cut(&self, begun_ns: u64, ended_ns: u64) -> bool {
@@ -56,7 +56,7 @@ impl Timeline {
         self.part_inside(asked_ns, answered_ns) - f64::from(u8::from(is_inside))
     }
 
-    /// Of the time from `begun_ns` to `ended_ns`, how much lay inside the window, 0 to 1.
+    /// The share of the time from `begun_ns` to `ended_ns` inside the window, 0 to 1.
     pub fn part_inside(&self, begun_ns: u64, ended_ns: u64) -> f64 {
         let inside_ns = ended_ns
             .min(self.close_ns)
@@ -69,7 +69,7 @@ impl Timeline {
 pub enum WorkerPhase {
     /// Sessions connect and prepare.
     Setup,
-    /// All are ready and wait for the common begin.
+    /// All are ready and wait for the common start.
     Armed,
     Warmup,
     Measure,
@@ -80,7 +80,7 @@ pub enum WorkerPhase {
     Over,
 }
 
-/// Where a worker stands on the timeline.
+/// A worker's position on the timeline.
 #[derive(Debug)]
 pub struct Edges {
     pub phase: WorkerPhase,
@@ -98,7 +98,7 @@ impl Edges {
         }
     }
 
-    /// The load is to begin.
+    /// The load begins at the time in `timeline`.
     pub fn arm(&mut self, timeline: Timeline) {
         self.timeline = timeline;
         self.phase = WorkerPhase::Armed;
@@ -117,7 +117,7 @@ impl Edges {
         }
     }
 
-    /// The window has opened later than it was to.
+    /// The window has opened later than planned.
     pub fn open_late(&mut self, at_ns: u64, checkpoints_ns: &[u64]) {
         self.timeline.open_ns = at_ns.min(self.timeline.close_ns);
         let open_ns = self.timeline.open_ns;
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(timeline.interval_end_ns(1_000, &[]), 2_000);
         assert_eq!(timeline.interval_end_ns(2_000, &[]), 3_000);
         assert_eq!(timeline.interval_end_ns(3_000, &[]), 3_505);
-        // Checkpoints are counted from the begin of the window, and end an interval too.
+        // Checkpoints are counted from the start of the window, and end an interval too.
         assert_eq!(timeline.interval_end_ns(1_000, &[500, 1_500]), 1_500);
         assert_eq!(timeline.interval_end_ns(1_500, &[500, 1_500]), 2_000);
         assert_eq!(timeline.interval_end_ns(2_000, &[500, 1_500]), 2_500);

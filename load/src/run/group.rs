@@ -1,7 +1,7 @@
 //! A group of seats that share their links, so that several requests are under way on each.
 //!
-//! The first seat that finds a link closed opens it and sets it up; the others wait, and are then
-//! told what it was answered, as if they had asked that themselves.
+//! The first seat that finds a link closed opens it and sets it up. The others wait, and then get
+//! the answers it got, as if they had sent those requests themselves.
 
 use super::job::At;
 use super::seat::{Seat, WaitsFor};
@@ -13,7 +13,7 @@ use crate::workload::{Answer, Call, LinkNumber, Step};
 use std::ops::Range;
 
 impl<E: Engine, D: Dialect> Worker<E, D> {
-    /// As `connect_next`, for a seat that shares its links.
+    /// Like `connect_next`, for a seat that shares its links.
     pub(super) fn connect_shared(&mut self, seat_index: usize, at: At) -> Option<Reason> {
         let seat = self.seats.get(seat_index)?;
         let leads_there = |token: &&usize| self.links.at(**token).is_some_and(|one| one.at == at);
@@ -46,7 +46,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         Some(token)
     }
 
-    /// A session goes on after it has set up a link, if it has: those who wait for it may use it.
+    /// A session continues. If it has set up a link, the seats that wait for it may use it.
     #[inline]
     pub(super) fn end_link_setup(&mut self, seat_index: usize) {
         if self.seats.get(seat_index).is_some_and(Seat::shares) {
@@ -75,7 +75,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
     }
 
-    /// Tells a session that its link stands, and what another one was answered that set it up.
+    /// Reports to a session that its link is ready, with the answers to its setup by another seat.
     fn join(&mut self, seat_index: usize, token: usize) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
         let one = self.links.all.get(token)?;
@@ -99,8 +99,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.carry_out(seat_index, step)
     }
 
-    /// Before an event of a seat that shares its links: what its session must do first. Nothing: it
-    /// waits until the others have ended their events, so that the links can be opened again.
+    /// Before an event of a seat that shares its links: the session's first step. Nothing: it waits
+    /// until the others have ended their events, so that the links can be opened again.
     pub(super) fn look_at_links(&mut self, seat_index: usize) -> Option<Option<Reason>> {
         let seat = self.seats.get_mut(seat_index)?;
         if let Some(number) = seat.missed.pop() {
@@ -142,8 +142,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         Some(Reason::Lost(0))
     }
 
-    /// Tells the sessions of a shared link that it was lost. A session that is busy with another
-    /// link hears of it before its next event.
+    /// Reports to the sessions of a shared link that it was lost. A session that is busy with
+    /// another link learns of it before its next event.
     pub(super) fn tell_lost(&mut self, token: usize, under_way: &[usize]) {
         let Some(one) = self.links.at_mut(token) else {
             return;
@@ -171,8 +171,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
     }
 
-    /// A session has ended. Its links are closed with the last one of its group; what it was about
-    /// to open is left to another.
+    /// A session has ended. Its links are closed with the last one of its group; a link it was
+    /// about to open is left to a different seat.
     pub(super) fn leave_links(&mut self, seat_index: usize) {
         let group = self.group_of(seat_index);
         let has_ended = |seat: &Seat| seat.waits_for == WaitsFor::Stopped;

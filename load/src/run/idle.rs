@@ -1,4 +1,4 @@
-//! A session that holds a connection and asks nothing: what idle users cost a server.
+//! A session that holds a connection and sends nothing: the load of idle users on a server.
 
 use crate::workload::{Call, Session, Step};
 

@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// What to run, for how long, on which engine.
 pub struct Job {
     pub setup: Setup,
-    /// None: the load begins when all are ready. Else a line of this says when, `begin NANOSECONDS`
-    /// of this host's steady clock, and the end of it ends the run.
+    /// None: the load begins when all are ready. Else a line of this gives the time, as
+    /// `begin NANOSECONDS` of this host's steady clock, and the end of it ends the run.
     pub begin_from: Option<Box<dyn BufRead + Send>>,
     pub engine: plan::Engine,
     pub warmup_ns: u64,
@@ -40,19 +40,19 @@ impl Job {
 /// How a run hops between its arms.
 #[derive(Clone, Copy, Debug)]
 pub struct Hops {
-    /// At most, if what an arm asks has an end: its slice is then all of it.
+    /// An upper limit if the arm's events have an end: its slice is then all of them.
     pub slice_ns: u64,
     /// Before each slice, under its load, in no figure.
     pub settle_ns: u64,
-    /// At most so long after each slice, until the watched processes are at rest.
+    /// The longest wait after each slice for the watched processes to be at rest.
     pub rest_ns: u64,
     /// In each round every arm has one slice.
     pub rounds: u32,
-    /// So many looks a second at the threads of the watched process, in half of the rounds.
+    /// Samples per second of the threads of the watched process, in half of the rounds.
     pub look_reads_per_s: Option<u32>,
 }
 
-/// What is asked, of which servers, and when: one of the arms that a run hops between. A run
+/// The requests, their servers and their times: one of the arms that a run hops between. A run
 /// without arms has exactly one of these.
 pub struct ArmJob {
     /// Empty if the run has no arms.
@@ -138,12 +138,12 @@ impl ArmJob {
         self.times_lag() || !self.workload.is_single_query() || has_nodes
     }
 
-    /// What is asked has an end.
+    /// The events have an end.
     pub fn ends(&self) -> bool {
         self.dispenser.ends() || self.events_each.is_some()
     }
 
-    /// What is recorded of it.
+    /// The shape of its records.
     pub fn shape(&self) -> TallyShape {
         TallyShape {
             kinds: self.workload.kinds().len(),
@@ -182,7 +182,7 @@ impl<T> Several<T> {
         Some(Self { first, more })
     }
 
-    /// The one at a place; the first if there are not so many.
+    /// The one at a place; the first if the place is past the end.
     pub fn at(&self, place: u16) -> &T {
         let place = usize::from(place).checked_sub(1);
         place
@@ -213,9 +213,9 @@ impl<T> Several<T> {
 
 /// The run as all workers see it. Read only.
 pub struct Setup {
-    /// What is asked: one, or those that the run hops between.
+    /// The arms: one, or those that the run hops between.
     pub arms: Several<ArmJob>,
-    /// None: one window, in which all that is asked is the first arm.
+    /// None: one window, in which the first arm is the only load.
     pub hops: Option<Hops>,
     /// Connections that are loaded at the same time, on all hosts together; which of them are ours;
     /// and the workers that ours are spread over. Each tongue has this many workers of its own.
@@ -226,19 +226,19 @@ pub struct Setup {
     pub errors: ErrorPolicy,
     /// For each answer before the load begins.
     pub setup_timeout_ns: u64,
-    /// Time limit, after the load, for what sessions have begun.
+    /// Time limit, after the load, for events that sessions have begun.
     pub drain_ns: u64,
     /// The same after a window that ended by the clock, if it is longer.
     pub answers_ns: u64,
-    /// Close and open each connection after so many events.
+    /// Close and open each connection after this number of events.
     pub reconnect_every: Option<u64>,
     /// Extra connections, which ask nothing. Each has a seat of its own.
     pub idle_seats: u32,
     /// Open all connections at the same time.
     pub storm: bool,
-    /// A request without an answer for so long counts as a lost connection.
+    /// A request without an answer after this time counts as a lost connection.
     pub answer_timeout_ns: Option<u64>,
-    /// Further times at which an interval ends, counted from the begin of the window.
+    /// Further times at which an interval ends, counted from the start of the window.
     pub checkpoints_ns: Vec<u64>,
     /// Look whether the server has room for the run before anything else.
     pub looks_first: bool,
@@ -288,7 +288,7 @@ impl Setup {
         job.sql.as_ref().unwrap_or(&job.nodes.first.target)
     }
 
-    /// What the arms speak, each tongue once. Each has workers of its own.
+    /// The protocols of the arms, each once. Each has workers of its own.
     pub fn tongues(&self) -> Vec<Tongue> {
         let mut tongues = Vec::new();
         for tongue in self.arms.iter().map(|arm| arm.workload.tongue()) {
@@ -326,7 +326,7 @@ impl Setup {
         self.of_worker(worker, self.connections)
     }
 
-    /// What a worker has of so many things.
+    /// A worker's share of `all` items.
     fn of_worker(&self, worker: u32, all: u32) -> impl Iterator<Item = u32> + use<> {
         let workers = self.workers.max(1) as usize;
         let ours = self.share.numbers(all);
@@ -409,7 +409,7 @@ impl Pacing {
     };
 }
 
-/// What is done about an error of the server, by its code.
+/// The reaction to an error of the server, by its code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorPolicy {
     pub retry: Vec<u16>,

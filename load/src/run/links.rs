@@ -1,5 +1,5 @@
 //! The links (connections) of a worker: the seat that each belongs to, the server that it leads to,
-//! and what is sent and received on it.
+//! and the bytes sent and received on it.
 
 use super::job::At;
 use super::shared::{Shared, UnderWay};
@@ -11,13 +11,13 @@ use crate::workload::{Class, LinkNumber, Reply, Request, Session};
 /// A link, and whose it is.
 pub struct SeatLink<D> {
     pub link: D,
-    /// Of several seats that share it: the one that opens it, or whose request is answered next.
+    /// If several seats share it: the one that opens it, or whose request is answered next.
     pub seat: usize,
     pub number: LinkNumber,
     /// Where it leads.
     pub at: At,
-    /// Of the last request: when the session made it, its bytes, and the bytes of its answer so
-    /// far. When it was sent is known to the engine.
+    /// The last request: when the session made it, its bytes, and the bytes of its answer so far.
+    /// The engine knows when it was sent.
     pub asked_ns: u64,
     pub sent_bytes: u64,
     pub received_bytes: u64,
@@ -39,7 +39,7 @@ const BACKOFF_NS_MIN: u64 = 10_000_000;
 const BACKOFF_NS_MAX: u64 = 1_000_000_000;
 
 impl<D: Dialect> SeatLink<D> {
-    /// A connection that is to be opened.
+    /// A connection that is not open yet.
     pub fn new(seat: usize, number: LinkNumber, at: At) -> Self {
         Self {
             link: D::default(),
@@ -147,7 +147,7 @@ impl<D: Dialect> Links<D> {
         closed.clone().find(was_there).or_else(|| closed.next())
     }
 
-    /// Of these links the first that waits for an answer.
+    /// The first of these links that waits for an answer.
     pub fn waiting_one(&self, tokens: &[usize]) -> Option<usize> {
         let waits = |token: &usize| self.at(*token).is_some_and(|one| one.link.is_waiting());
         tokens.iter().copied().find(waits)
@@ -191,7 +191,7 @@ impl<D: Dialect> Links<D> {
         if !has_answer || !one.held_back.is_empty() {
             one.held_back.extend_from_slice(bytes);
         }
-        // Of such a link an engine holds one request until its answer comes. A request that gets no
+        // An engine holds one request of such a link until its answer comes. A request that gets no
         // answer is therefore kept, and sent together with the next one that gets one.
         if !has_answer {
             return Sent::HeldBack;
@@ -205,7 +205,7 @@ impl<D: Dialect> Links<D> {
         Sent::Asked
     }
 
-    /// As [`Self::send`], on a link that several seats share: behind the requests that are under
+    /// Like [`Self::send`], on a link that several seats share: behind the requests that are under
     /// way. Each such request gets an answer.
     fn send_behind<E: Engine>(
         &mut self,
@@ -235,7 +235,7 @@ impl<D: Dialect> Links<D> {
             sent_bytes: bytes.len() as u64,
         });
         engine.send(token, bytes);
-        // What was answered is looked at first: see `turn`.
+        // Answers are looked at first: see `turn`.
         match link.is_waiting() || shared.is_answering {
             true => link.expect_more(true),
             false => self.expect_next(token),
@@ -281,7 +281,7 @@ impl<D: Dialect> Links<D> {
         }
     }
 
-    /// Notes what the setup of a shared link was answered, for those who did not ask it.
+    /// Notes the answers to the setup of a shared link, for seats that did not send it.
     pub fn note_setup(&mut self, token: usize, request: Request) {
         if let Some(one) = self.all.get_mut(token)
             && let Some(shared) = &mut one.shared
@@ -357,7 +357,7 @@ impl<D: Dialect> Links<D> {
         Ok(())
     }
 
-    /// Closes a link. If it is open and no answer is due, tells the server first (COM_QUIT).
+    /// Closes a link. If it is open and no answer is due, sends the server COM_QUIT first.
     pub fn hang_up<E: Engine>(&mut self, engine: &mut E, token: usize) {
         let Some(one) = self.all.get_mut(token) else {
             return;
@@ -377,7 +377,7 @@ impl<D: Dialect> Links<D> {
         self.drop(engine, token);
     }
 
-    /// Closes a link without a word.
+    /// Closes a link without sending anything.
     pub fn drop<E: Engine>(&mut self, engine: &mut E, token: usize) {
         if let Some(one) = self.all.get_mut(token) {
             one.link.close();

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Instant, SystemTime};
 
-/// What is told while the run goes on.
+/// Reports while the run goes on.
 #[derive(Debug)]
 pub enum Progress<'a> {
     /// All sessions are ready.
     Ready {
-        /// What was agreed with the server, or with each node; empty if nobody connects.
+        /// The facts agreed with the server, or with each node; empty if no session connects.
         sessions: &'a [SessionFacts],
         engine: &'static str,
         workers: u32,
@@ -22,11 +22,10 @@ pub enum Progress<'a> {
     Phase {
         name: &'static str,
         at_s: f64,
-        /// When the phase was to begin; it is reported a little later.
+        /// When the phase was due to begin; it is reported a little later.
         at: Instant,
     },
-    /// The window is open, since `at`. `counts`: what sessions have counted by themselves before,
-    /// by seat.
+    /// The window is open, since `at`. `counts`: the sessions' own counts from before, by seat.
     Opened {
         at: Instant,
         counts: &'a [(u32, Reading)],
@@ -50,9 +49,9 @@ pub enum Progress<'a> {
 pub struct Measured {
     pub ended: Ended,
     pub measured_ns: u64,
-    /// Of the events that were to begin inside the window, wherever they ended.
+    /// Events that were to begin inside the window, wherever they ended.
     pub tally: Tally,
-    /// Of these events, those that ended after the window.
+    /// The part of these events that ended after the window.
     pub drained: Tally,
     pub client: ProcessDelta,
     pub server: Option<ProcessDelta>,
@@ -66,12 +65,12 @@ pub struct Measured {
     /// Requests that were never answered, and how long the oldest had waited at the end.
     pub unanswered: u32,
     pub longest_wait_ns: u64,
-    /// Of the connections that were opened before the load began.
+    /// Connections that were opened before the load began.
     pub setup_connects: Latency,
     pub queue: Queue,
-    /// From the begin of the window until the last session has ended.
+    /// From the start of the window until the last session has ended.
     pub ended_after_ns: u64,
-    /// What sessions have counted by themselves, read after they had ended.
+    /// The sessions' own counts, read after they had ended.
     #[serde(skip)]
     pub counts: Vec<(u32, Reading)>,
     /// In the order of the arms; empty: the run had none.
@@ -123,7 +122,7 @@ pub enum Ended {
     Signal,
 }
 
-/// What was measured in one slice.
+/// The measurements of one slice.
 #[derive(Debug)]
 pub struct MeasuredSlice {
     pub index: u32,
@@ -134,11 +133,11 @@ pub struct MeasuredSlice {
     /// Since the first slice began.
     pub start_s: f64,
     pub duration_s: f64,
-    /// `Events`: all that the arm asks was done.
+    /// `Events`: the arm had no further events.
     pub ended: Ended,
-    /// Of the events that were to begin inside the slice, including those that ended after it.
+    /// Events that were to begin inside the slice, including those that ended after it.
     pub tally: Tally,
-    /// Of these events, only those that ended after the slice.
+    /// The part of these events that ended after the slice.
     pub drained: Tally,
     /// Under an open loop: events that were due inside and had not begun at its end.
     pub not_begun: Option<u64>,
@@ -156,7 +155,7 @@ pub struct MeasuredSlice {
 }
 
 /// From entering an arm until the last answer: settling, slice and drain. No query is in progress
-/// at its begin or at its end.
+/// at its start or at its end.
 #[derive(Debug)]
 pub struct MeasuredVisit {
     pub duration_s: f64,
@@ -179,7 +178,7 @@ pub struct MeasuredArm {
 #[derive(Debug)]
 pub(super) struct ArmSum {
     slices: u32,
-    /// Those that ended when all that was asked was done.
+    /// The number that ended when the events were done.
     whole: u32,
     empty_in_a_row: u32,
     sum: Measured,
@@ -290,7 +289,7 @@ impl ArmSum {
     }
 }
 
-/// What had not ended when a run was over.
+/// The requests and events that had not ended when a run was over.
 #[derive(Debug, Default)]
 pub(super) struct Left {
     /// Events of the window.

@@ -17,29 +17,29 @@ pub struct PartInterval {
     pub tally: Tally,
 }
 
-/// The hosts of a run, as far as they have told. What they tell is added up as it comes: the tally
-/// of one host has some hundred kilobytes for each kind of time.
+/// The hosts of a run, with their reports so far. Reports are added up when they come: the tally of
+/// one host has some hundred kilobytes for each kind of time.
 #[derive(Debug)]
 pub struct HostParts {
     hosts: Vec<HostPart>,
     shape: TallyShape,
-    /// How many intervals all of them have told.
+    /// How many intervals all of them have reported.
     told: usize,
-    /// The sums of those that not every host has told.
+    /// The sums of those that not every host has reported.
     sums: VecDeque<PartInterval>,
 }
 
-/// What one host has told.
+/// The reports of one host.
 #[derive(Clone, Copy, Debug, Default)]
 struct HostPart {
     /// How many intervals.
     intervals: usize,
-    /// Nothing more comes of it.
+    /// No more reports come from it.
     is_over: bool,
 }
 
 impl HostParts {
-    /// Of so many hosts, whose tallies have this shape.
+    /// For this number of hosts, whose tallies have this shape.
     pub fn new(hosts: usize, shape: TallyShape) -> Self {
         Self {
             hosts: vec![HostPart::default(); hosts],
@@ -49,11 +49,11 @@ impl HostParts {
         }
     }
 
-    /// Takes the next interval of a host; `tell` is called with the number and the sum of each that
-    /// all hosts have told.
+    /// Takes the next interval of a host; `tell` is called with the number and the sum of each
+    /// interval that all hosts have reported.
     ///
     /// # Errors
-    /// There is no such host, it had ended, or the interval is of another run.
+    /// The host does not exist, it had ended, or the interval is of a different run.
     pub fn take(
         &mut self,
         host: usize,
@@ -79,7 +79,7 @@ impl HostParts {
     /// No more intervals of this host come: the others go on without it.
     ///
     /// # Errors
-    /// There is no such host.
+    /// The host does not exist.
     pub fn end(
         &mut self,
         host: usize,
@@ -130,7 +130,7 @@ fn add(sum: &mut PartInterval, other: &PartInterval) {
 }
 
 impl Measured {
-    /// Adds what another host measured in the same window.
+    /// Adds another host's measurements of the same window.
     pub fn merge(&mut self, other: Self) {
         let Self {
             ended,
@@ -189,7 +189,7 @@ impl Queue {
         self.due += due;
         self.opened += opened;
         self.oldest_wait_ns = self.oldest_wait_ns.max(oldest_wait_ns);
-        // Of a host that was done earlier the last length stands.
+        // For a host that was done earlier, its last length counts.
         let longer = self.closed.len().max(closed.len());
         for lengths in [&mut self.closed, &mut closed] {
             let last = lengths.last().copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the workers of a run and its controller say to one another.
+//! The messages between the workers of a run and its controller.
 
 use super::edges::Timeline;
 use super::slow::SlowEvent;
@@ -10,28 +10,28 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 
-/// What the controller tells a worker.
+/// A command from the controller to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// All seats are ready, and nothing is asked: load the seats of this arm.
     Begin(Timeline, u16),
-    /// Note the events that take longer than so many ns, until another arm is loaded.
+    /// Note the events that take longer than this number of ns, until another arm is loaded.
     NoteSlow(u64),
     /// Close the window at this time at the latest.
     CloseBy(u64),
-    /// Both edges were measured: end the sessions, those that have begun something after so many ns
-    /// at most, then the connections.
+    /// Both edges were measured: end the sessions, then the connections. An event that has begun
+    /// may take up to this number of ns more.
     Release(u64),
 }
 
-/// What each seat of a worker has counted by itself, by its index; empty unless sessions count.
+/// Each seat's own counts, by the seat's index; empty unless sessions count.
 pub type Counts = Vec<(u32, Reading)>;
 
-/// What a worker tells the controller.
+/// A report from a worker to the controller.
 #[derive(Debug)]
 pub enum Report {
-    /// Every session is ready; what one of them agreed with each of its servers, and the times that
-    /// connecting took.
+    /// Every session is ready; the facts that one of them agreed with each of its servers, and the
+    /// times that connecting took.
     Ready {
         facts: Vec<SessionFacts>,
         connects: Option<Box<Latency>>,
@@ -46,8 +46,8 @@ pub enum Report {
         /// When the first event was due that the worker has and has not begun.
         next_due_ns: Option<u64>,
     },
-    /// The window is open, since `open_ns`; what was recorded before, and so many events have
-    /// begun, is no part of it.
+    /// The window is open, since `open_ns`; earlier records, and the number of events begun before,
+    /// do not belong to it.
     Opened {
         worker: u32,
         open_ns: u64,
@@ -72,9 +72,9 @@ pub enum Report {
     Idle {
         at_ns: u64,
     },
-    /// The connections are closed. `tally` has what ended since the window was closed;
-    /// `unfinished` events of it did not. `unanswered` requests, those of earlier events too, had
-    /// no answer, and the longest of them waited so long. The last session stopped at `stopped_ns`.
+    /// The connections are closed. `tally` has the events that ended since the window was closed;
+    /// `unfinished` events of it did not. `unanswered` requests, also of earlier events, had no
+    /// answer; the longest waited `longest_wait_ns`. The last session stopped at `stopped_ns`.
     Ended {
         tally: Box<Tally>,
         counts: Counts,
@@ -84,7 +84,7 @@ pub enum Report {
         longest_wait_ns: u64,
     },
     Failed(Box<Failure>),
-    /// Not of a worker: the load is to begin at this time.
+    /// Not from a worker: the load must begin at this time.
     Begin {
         at_ns: u64,
     },
@@ -92,8 +92,8 @@ pub enum Report {
     Signal,
 }
 
-/// Where the controller leaves commands for one worker, and empty tallies. Only looked at when
-/// the bell rang, or at the edge of an interval, so the request loop shares nothing with anybody.
+/// Where the controller leaves commands for one worker, and empty tallies. It is only read when the
+/// bell rang, or at the edge of an interval, so the request loop shares nothing.
 pub struct Mailbox {
     commands: Mutex<Vec<Command>>,
     /// The worker takes one when it hands over its own, so an interval allocates nothing.

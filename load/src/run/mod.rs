@@ -56,7 +56,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use worker::Worker;
 
-/// Runs a job, reports its progress and returns what was measured.
+/// Runs a job, reports its progress and returns the measurements.
 ///
 /// # Errors
 /// The run failed, or it measured nothing.
@@ -87,8 +87,8 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
     })
 }
 
-/// Runs a job on the workers that `start` starts, each with its mailbox. `engine`: what they run on,
-/// and on how many threads.
+/// Runs a job on the workers that `start` starts, each with its mailbox. `engine`: the name of
+/// their engine, and its number of threads.
 fn run_on(
     engine: (&'static str, u32),
     job: Job,
@@ -145,7 +145,7 @@ fn run_on(
     nothing.map_or(Ok(measured), Err)
 }
 
-/// Hands on what is said of the begin, and in the end that nobody is there any more.
+/// Passes on the lines about the start, and at the end that the sender has gone.
 fn hear(input: Box<dyn BufRead + Send>, told: &Sender<Report>) {
     for line in input.lines().map_while(Result::ok) {
         let at_ns = line.strip_prefix("begin ").map(str::parse);

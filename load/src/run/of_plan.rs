@@ -1,4 +1,4 @@
-//! What a plan means for a run: servers, workers, pace, errors.
+//! The meaning of a plan for a run: servers, workers, pace, errors.
 
 use super::job::{
     ArmJob, Codes, ErrorPolicy, Hops, Job, NodeJob, Pacing, SETUP_TIMEOUT_NS, Setup, Several,
@@ -15,15 +15,15 @@ use std::sync::Arc;
 /// Answers after a window are waited for as long as the window was, and no longer than this.
 const ANSWERS_S: f64 = 60.0;
 
-/// What is asked in an arm, and the events that its connections share.
+/// The requests of an arm, and the events that its connections share.
 pub type ArmAsks = (Arc<dyn Workload>, Arc<Dispenser>);
 
-/// What a plan tells a run, or the share of it that is asked here. Everything that can be refused
-/// without a server is. `ask` makes what is asked of the plan of an arm alone, one after the other;
-/// of the whole plan if it has none.
+/// The job that a plan describes, or this process's share of it. Everything that can be refused
+/// without a server is. `ask` makes the requests from the plan of one arm at a time, or from the
+/// whole plan if it has none.
 ///
 /// # Errors
-/// What cannot be had, in words that name the path in the plan.
+/// Something the plan needs is missing; the text names the path in the plan.
 pub fn job_of(
     plan: &Plan,
     share: Share,
@@ -79,7 +79,7 @@ fn pids_of(watch: Option<&Watch>) -> Vec<u32> {
     pids.into_iter().flatten().collect()
 }
 
-/// The plan's arms; without any the one that is asked all the time.
+/// The plan's arms; without any, the plan itself is the only one.
 fn arms_of(
     plan: &Plan,
     ask: &mut dyn FnMut(&mut Plan) -> Result<ArmAsks, String>,
@@ -170,7 +170,7 @@ fn arm_of(
 fn ports_of(server: &Server) -> Result<Several<Target>, String> {
     let ports = server.handler_socket.clone().unwrap_or_default();
     let target = |socket: Option<PathBuf>, port, secret_env: Option<String>| {
-        // Whoever is reached by a socket is on this host.
+        // A server reached by a socket is on this host.
         let host = server.host.clone().or(Some("127.0.0.1".to_owned()));
         let place = Server {
             socket,

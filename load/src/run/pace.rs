@@ -27,7 +27,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Keeps an event until it is due. One that was given back may be due before others.
+    /// Keeps an event until it is due. A returned one may be due before others.
     pub fn keep(&mut self, due: Due) {
         let place = self.events.partition_point(|kept| kept.at_ns <= due.at_ns);
         self.events.insert(place, due);

@@ -1,7 +1,7 @@
 //! Looks whether the server has room for the run before the load begins.
 //!
-//! A server that is too small would say so itself, but in the middle: after thousands of
-//! connections, to whichever came last. What the server does not tell is not checked.
+//! A server that is too small would report it too, but in the middle: after thousands of
+//! connections, to the last one. A limit that the server does not report is not checked.
 
 use super::job::{At, Setup};
 use crate::outcome::Failure;
@@ -19,7 +19,7 @@ const LIMITS: &str = "SELECT @@max_connections, @@max_prepared_stmt_count";
 const IN_USE: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN \
     ('Threads_connected', 'Prepared_stmt_count')";
 
-/// What the server allows, and how much of it others use.
+/// The limits of the server, and how much of them other connections use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Room {
     connections_max: u64,
@@ -28,13 +28,13 @@ struct Room {
     statements: u64,
 }
 
-/// Asks the server and compares with what the run will need. Ends when `stop` is raised.
+/// Queries the server and compares with the needs of the run. Ends when `stop` is raised.
 ///
 /// # Errors
-/// Nobody answers, or the server is too small; the hint names the variable to raise.
+/// No server answers, or the server is too small; the hint names the variable to raise.
 pub fn check(setup: &Setup, stop: &AtomicBool) -> Result<(), Failure> {
     let arms = (0..).zip(setup.arms.iter());
-    // What else a server speaks has its own limits, which it does not tell.
+    // A server's other protocols have their own limits, which it does not report.
     let arms = arms.filter(|(_, job)| job.workload.tongue() == Tongue::Sql);
     let arms = arms.map(|(arm, job)| {
         // Places without a name are for a script to choose from, if it wants.
@@ -63,7 +63,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Adds what is needed at a place.
+    /// Adds the needs of a place.
     fn add(&mut self, setup: &Setup, at: At) {
         let connections = u64::from(setup.own_connections());
         let each = setup.arms.at(at.arm).workload.prepared_statements() as u64;
@@ -89,7 +89,7 @@ fn check_server(
     workload.look(&mut Looked { connection, stop })
 }
 
-/// A server as a workload looks at it: with all the time that the answers take.
+/// A server as a workload sees it: with all the time that the answers take.
 struct Looked<'s> {
     connection: ControlConnection,
     stop: &'s AtomicBool,
@@ -110,7 +110,7 @@ impl workload::LookedAtServer for Looked<'_> {
     }
 }
 
-/// None if the server does not know the words: it may be a proxy, or none of the family.
+/// None if the server does not know the variables: it may be a proxy, or not of the family.
 ///
 /// # Errors
 /// It does not answer at all, or in nothing that can be read: so would it answer the load.
@@ -147,7 +147,7 @@ fn room(limits: &TextRows, in_use: &TextRows) -> Option<Room> {
     };
     Some(Room {
         connections_max: limit(0)?,
-        // We are one of them, and will be gone.
+        // This connection is one of them, and will be gone.
         connections: used("Threads_connected")?.saturating_sub(1),
         statements_max: limit(1)?,
         statements: used("Prepared_stmt_count")?,

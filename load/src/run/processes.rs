@@ -20,7 +20,7 @@ pub(super) struct Of<T> {
     pub(super) nodes: Vec<T>,
 }
 
-/// What processes had used at one moment.
+/// The usage of processes at one moment.
 #[derive(Debug)]
 pub(super) struct Look<T> {
     pub(super) at_ns: u64,
@@ -34,7 +34,7 @@ pub(super) type Counters = Look<ProcessSnapshot>;
 /// Its CPU time alone in ns, which is read while the load goes on.
 pub(super) type Cpu = Look<u64>;
 
-/// What processes used between two looks.
+/// The usage of processes between two readings.
 #[derive(Debug)]
 pub(super) struct Used<D> {
     pub(super) client: Option<D>,
@@ -138,13 +138,13 @@ impl<D: Clone + Default> Used<D> {
         (self.client.unwrap_or_default(), server, nodes)
     }
 
-    /// Of the nodes of an arm that have figures of their own.
+    /// The nodes of an arm that have figures of their own.
     pub(super) fn nodes_of(&self, arm: u16) -> Vec<Option<D>> {
         let arm = self.arms.get(usize::from(arm));
         arm.map_or(Vec::new(), |arm| arm.nodes.clone())
     }
 
-    /// Of each arm's server.
+    /// Each arm's server.
     pub(super) fn servers(self) -> Vec<Option<D>> {
         self.arms.into_iter().map(|arm| arm.server).collect()
     }

@@ -1,4 +1,4 @@
-//! One session and where it stands.
+//! One session and its state.
 
 use crate::workload::{LinkNumber, Session};
 use std::ops::Range;
@@ -14,13 +14,13 @@ pub struct Seat {
     pub arm: u16,
     /// The places of the seats that share its links, its own among them.
     pub group: Range<usize>,
-    /// Links that were lost and may have been opened again while its session was busy with another.
+    /// Links lost, and perhaps opened again, while its session was busy with a different one.
     pub missed: Vec<LinkNumber>,
     /// It holds a connection and asks nothing, throughout.
     pub is_idle: bool,
     /// Its session judges errors itself.
     pub judges: bool,
-    /// It asks nothing at present: it is idle, or another arm is loaded.
+    /// It sends nothing at present: it is idle, or a different arm is loaded.
     pub rests: bool,
     /// Number of its next event, if it numbers its events itself.
     pub cycle: u64,
@@ -38,7 +38,7 @@ pub struct Seat {
     pub tried_again_ns: u64,
     /// Events since its links were opened.
     pub events_on_link: u64,
-    /// When the event in progress was to begin, and when it did: with the sending of its first
+    /// When the event in progress was due to begin, and when it did: with the sending of its first
     /// request, which is known when that is answered.
     pub intended_ns: u64,
     pub begun_ns: u64,
@@ -60,7 +60,7 @@ pub enum WaitsFor {
     BackingOff(usize),
     /// A place in the queue of the server's socket, which was full.
     SocketQueueFull(usize),
-    /// The link of this token, which another seat opens.
+    /// The link of this token, which a different seat opens.
     SharedLink(usize),
     /// An answer.
     Asking,

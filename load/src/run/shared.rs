@@ -1,18 +1,18 @@
-//! What a link has that several seats share: as many requests may be under way on it, and each
-//! answer is for the seat that asked first.
+//! The state of a link that several seats share: each may have one request under way on it, and
+//! each answer is for the seat that sent first.
 
 use crate::wire::Prepared;
 use crate::workload::Request;
 use std::collections::VecDeque;
 
-/// What a shared link has that another link has not.
+/// The additional state of a shared link.
 #[derive(Debug, Default)]
 pub struct Shared {
     /// Requests that were sent, behind the one whose answer is waited for.
     pub behind: VecDeque<UnderWay>,
     /// An answer is being looked at: the next one must not be read yet.
     pub is_answering: bool,
-    /// The seat that opens it and sets it up; none: it is set up, or nobody has found it closed.
+    /// The seat that opens it and sets it up; none: it is set up, or no seat has found it closed.
     pub opener: Option<usize>,
     /// What the requests were answered with which it was set up.
     pub setup: Vec<Option<Prepared>>,

@@ -1,9 +1,9 @@
 //! A run of several arms: hops from arm to arm by a seeded schedule of slices.
 //!
-//! All connections to all arms stay open and warm. A slice is a small run of its own: the seats
-//! of its arm begin together, settle, are measured, and end what they have begun. The next arm is
-//! entered and loaded only after every query of the slice was answered. If what an arm asks has an
-//! end, its slice is all of it, to the end of the last event.
+//! All connections to all arms stay open and warm. A slice is a small run of its own: the seats of
+//! its arm begin together, settle, are measured, and end their events. The next arm is entered and
+//! loaded only after every query of the slice was answered. If an arm's events have an end, its
+//! slice is all of them, to the end of the last event.
 
 use super::control::Controller;
 use super::job::{ArmJob, At, Hops};
@@ -24,14 +24,14 @@ use std::time::Duration;
 const BEGIN_IN_NS: u64 = 200_000;
 /// How long the answers after a slice, and the statements on entering an arm, may take at least.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often the watched processes are looked at while they come to rest, and how much of a CPU they
-/// use together if they have.
+/// Interval between checks that the watched processes are at rest, and the share of a CPU below
+/// which they are, together.
 const REST_STEP_NS: u64 = 5_000_000;
 const AT_REST: f64 = 0.05;
-/// The run ends after so many slices of an arm in a row into which no event fitted. One such slice
+/// The run ends after this number of slices of an arm in a row that held no event. One such slice
 /// may be chance.
 const EMPTY_MAX: u32 = 3;
-/// The random stream for the order of the arms; no other long stream of a seed has this number.
+/// The random stream for the order of the arms; no long stream of a seed shares its number.
 const ORDER_STREAM: u64 = (1 << 50) + 1;
 
 /// Which slice.
@@ -135,8 +135,8 @@ impl Controller<'_> {
         })
     }
 
-    /// Waits until the watched processes use next to no CPU, at most so long; false if that took no
-    /// time.
+    /// Waits until the watched processes use next to no CPU, at most `most_ns`; false if that took
+    /// no time.
     fn rest(&mut self, processes: &Processes, most_ns: u64) -> Result<bool, Failure> {
         let limit_ns = clock::now_ns().saturating_add(most_ns);
         while self.ended != Ended::Signal && clock::now_ns() < limit_ns {
@@ -157,11 +157,11 @@ impl Controller<'_> {
         Ok(most_ns > 0)
     }
 
-    /// What is looked at in each arm: its watched process, whose threads are asked for now that all
-    /// connections are open. An arm whose server does not tell them has no slow events.
+    /// Each arm's watched process for the diagnostic pass. Its threads are queried now that all
+    /// connections are open; if the server does not list them, the arm has no slow events.
     fn looks(&self) -> Result<Vec<Option<LookedAt>>, Failure> {
         let look = |(arm, job): (u16, &ArmJob)| {
-            // Of several processes nobody knows which thread serves whom.
+            // With several processes it is unknown which thread serves which connection.
             let &[pid] = job.watch_pids.as_slice() else {
                 return Ok(None);
             };
@@ -204,8 +204,8 @@ impl Controller<'_> {
         Ok(true)
     }
 
-    /// Measures one slice; none if a signal cut it off. What is looked at goes with how long an
-    /// event takes that is slow.
+    /// Measures one slice; none if a signal cut it off. `looked` is the diagnostic pass and the
+    /// time from which an event is slow.
     fn slice(
         &mut self,
         place: SlicePlace,
@@ -236,7 +236,7 @@ impl Controller<'_> {
         let look = looking.map(Looking::end);
         self.listen_until(|controller| controller.timeline.close_ns)?;
         let closed = processes.read_cpu();
-        // Statements may take as long as those for which the slice was made so long.
+        // Statements may take as long as the statements that this slice length was chosen for.
         let patience = Duration::from_nanos(hops.slice_ns).max(PATIENCE);
         let (inside, drained) = self.end_visit(place.arm, patience)?;
         let left = processes.read();
@@ -344,7 +344,7 @@ fn in_time(waited: Duration, statement: &str) -> Result<(), Failure> {
     })
 }
 
-/// Whether processes that used so much CPU in this time are done with what they had to do.
+/// Whether processes that used `used_us` of CPU in this time have finished their work.
 fn is_at_rest(used_us: f64, time_ns: u64) -> bool {
     used_us * 1e3 <= AT_REST * time_ns as f64
 }

@@ -1,13 +1,13 @@
-//! Events that took long: noted one by one in a slice that is looked at, so that a look at a thread
-//! can be tied to the event that it worked for.
+//! Slow events: noted one by one in a sampled slice, so that a sample of a thread can be tied to
+//! the event that it worked for.
 
-/// So many of a worker's are noted at most in one slice.
+/// The most events of a worker that are noted in one slice.
 const NOTED_MAX: usize = 16_384;
 
 /// An event that took longer than was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowEvent {
-    /// By which the server knows the connection.
+    /// The number by which the server knows the connection.
     pub connection: u64,
     pub intended_ns: u64,
     pub begun_ns: u64,
@@ -23,7 +23,7 @@ pub(super) struct SlowEvents {
 }
 
 impl SlowEvents {
-    /// Nothing is slow until it is said what is.
+    /// Nothing is slow until a limit is set.
     pub(super) fn none() -> Self {
         Self {
             over_ns: u64::MAX,
@@ -31,8 +31,8 @@ impl SlowEvents {
         }
     }
 
-    /// Events that take longer are noted from now on; none if that is `u64::MAX`. What was noted
-    /// before is forgotten.
+    /// Events that take longer are noted from now on; none if that is `u64::MAX`. Earlier notes are
+    /// forgotten.
     pub(super) fn note_over(&mut self, over_ns: u64) {
         self.over_ns = over_ns;
         self.noted.clear();
@@ -63,8 +63,8 @@ impl SlowEvents {
         }
     }
 
-    /// What was noted, with the connections that these seats have; events of a seat without one are
-    /// left out.
+    /// The noted events, with the connections that these seats have; events of a seat without one
+    /// are left out.
     pub(super) fn take(&mut self, connection_of: impl Fn(u32) -> Option<u64>) -> Vec<SlowEvent> {
         let noted = self.noted.drain(..);
         let named = noted.filter_map(|(seat, event)| {

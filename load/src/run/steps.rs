@@ -15,7 +15,7 @@ use crate::workload::{self, Answer, Call, Request, Step, Verdict};
 use std::io;
 use std::time::Duration;
 
-/// Why a session is called: as [`Call`], without what is borrowed.
+/// Why a session is called: like [`Call`], without the borrowed parts.
 #[derive(Clone, Copy, Debug)]
 pub enum Reason {
     Start,
@@ -198,7 +198,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
         if self.edges.phase == WorkerPhase::Setup {
             // Only the setup needs this alarm: a silent server would block it for ever. Later the
-            // window ends on time whatever the server does.
+            // window ends on time regardless of the server.
             self.alarm(seat_index, self.setup.setup_timeout_ns);
         }
         None
@@ -300,13 +300,13 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
     }
 
-    /// What a seat between events does next; nothing if it has to wait.
+    /// The next step of a seat between events; nothing if it has to wait.
     #[inline(never)]
     fn next_event(&mut self, seat_index: usize) -> Option<Reason> {
         self.after_event(seat_index)
     }
 
-    /// As [`Self::next_event`], without the cost of a call: for the answer that ends an event.
+    /// Like [`Self::next_event`], without the cost of a call: for the answer that ends an event.
     #[inline(always)]
     fn after_event(&mut self, seat_index: usize) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
@@ -330,7 +330,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.next_turn(seat_index)
     }
 
-    /// As [`Self::next_event`], if other seats ask on the links too.
+    /// Like [`Self::next_event`], if other seats use the links too.
     #[cold]
     #[inline(never)]
     fn next_shared(&mut self, seat_index: usize) -> Option<Reason> {

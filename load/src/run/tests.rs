@@ -1,4 +1,4 @@
-//! How a run ends whose sessions break, or whose servers cannot be had.
+//! How a run ends if its sessions break or its servers cannot be reached.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 use super::*;
@@ -26,7 +26,7 @@ use std::time::Duration;
 
 const SECOND_NS: u64 = 1_000_000_000;
 const HOUR: Duration = Duration::from_secs(3600);
-/// Longer than any of these runs takes, on a machine that stands still now and then.
+/// Longer than any of these runs takes, on a machine that pauses now and then.
 const STUCK: Duration = Duration::from_secs(20);
 
 /// When a session panics.
@@ -320,7 +320,7 @@ fn what_was_set_up_does_not_wake_the_worker_in_the_window() {
     );
 }
 
-/// What a run comes to that must end.
+/// The result of a run that must end.
 fn ended(job: Job) -> Result<Measured, Failure> {
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || drop(tell.send(run(job, &mut |_| ()))));
@@ -341,7 +341,7 @@ fn a_panic_ends_the_run_with_a_failure_whenever_it_comes() {
     }
 }
 
-/// What a run says whose second server is at `second`.
+/// The failure of a run whose second server is at `second`.
 fn failure_of_second(second: &Address) -> Failure {
     let mut job = job(Arc::new(AsksSecond));
     let nodes = &mut job.setup.arms.first.nodes;

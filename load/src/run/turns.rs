@@ -18,7 +18,7 @@ pub(super) struct Turns {
     /// A seat that numbers its own events counts up in steps of `seats`, and stops at `own_end`.
     seats: u64,
     own_end: u64,
-    /// What the seats are asked each time has an end; if each counts its own, so many events of all.
+    /// The events of the seats have an end; if each counts its own, this is the number for all.
     pub(super) ends: bool,
     of_all: Option<u64>,
     /// Sessions think before their events.
@@ -28,7 +28,7 @@ pub(super) struct Turns {
 /// What a free seat does next.
 pub(super) enum NextTurn {
     Begin(Due),
-    /// It thinks for so many ns, and then goes on by itself.
+    /// It thinks for this number of ns, and then continues by itself.
     Think(u64),
     /// It waits until the worker gives it an event.
     Wait,

@@ -1,10 +1,10 @@
 //! Replays the events of a seed, one after the other on one connection, and checks every answer.
 //!
-//! The requests are those of the load, byte by byte: they come from the same session. What must
-//! come back is known from a copy of the tables ([`TableCopy`]), which is read before the first
-//! event, answers every question a second time, and must still be what the tables hold at the
-//! end. Of statements of the user's own only the server knows the answer; those that read are
-//! asked again as text, and must be answered the same.
+//! The requests are those of the load, byte by byte: they come from the same session. The expected
+//! answers come from a copy of the tables ([`TableCopy`]). It is read before the first event,
+//! answers every question a second time, and must equal the tables at the end. For the user's own
+//! statements only the server knows the answer; those that read are sent again as text, and must
+//! give the same answer.
 
 use super::job::{At, Setup};
 use crate::outcome::{Failure, Validated, WrongAnswer};
@@ -16,7 +16,7 @@ use crate::workload::{Answer, Call, Reply, Request, SeatPlace, Session, Step, To
 
 /// Rows of all tables together. Their copy takes about 400 bytes each.
 const ROWS_MAX: usize = 4_000_000;
-/// Wrong answers that are told whole.
+/// Wrong answers that are reported whole.
 const EXAMPLES_MAX: usize = 10;
 const EXAMPLE_BYTES_MAX: usize = 1000;
 /// An id that there is already.
@@ -25,7 +25,7 @@ const DUPLICATE: u16 = 1062;
 /// Replays the first `events` events of the setup's seed.
 ///
 /// # Errors
-/// The answers cannot be had or cannot be checked. A wrong answer is none: it is counted.
+/// The answers cannot be read or checked. A wrong answer is not an error: it is counted.
 pub fn validate(setup: &Setup, events: u64) -> Result<Validated, Failure> {
     let asked = &setup.arms.first;
     if asked.named_nodes().next().is_some() {
@@ -44,7 +44,7 @@ pub fn validate(setup: &Setup, events: u64) -> Result<Validated, Failure> {
         ));
     };
     let mut target = setup.target(At::default()).clone();
-    // Definitions that come with each answer are what rows are read by.
+    // Rows are read by the definitions that come with each answer.
     target.options.cache_metadata = false;
     let mut connection = ControlConnection::open(&target)?;
     let copies = read_tables(&mut connection, replay.tables())?;
@@ -79,7 +79,7 @@ struct Replayer<'s> {
 }
 
 impl Replayer<'_> {
-    /// Lets the session prepare what it needs.
+    /// Lets the session prepare its statements.
     fn set_up(&mut self) -> Result<(), Failure> {
         let mut out = Vec::new();
         let mut step = self.session.next(Call::Start, &mut out);
@@ -185,7 +185,7 @@ impl Replayer<'_> {
         }))
     }
 
-    /// The tables must hold what the writes left in the copies.
+    /// The tables must equal the copies after the writes.
     fn compare_tables(&mut self, names: &[String]) -> Result<(), Failure> {
         let now = read_tables(&mut self.connection, names)?;
         let copies = std::mem::take(&mut self.copies);
@@ -213,7 +213,7 @@ impl Replayer<'_> {
     }
 }
 
-/// An answer as sessions are told of it.
+/// An answer in the form that sessions get it.
 fn heard(answer: &Whole) -> Answer<'_> {
     Answer {
         summary: answer.summary,

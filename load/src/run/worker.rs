@@ -1,8 +1,8 @@
 //! One worker: one thread, one engine, and the seats that are its own.
 //!
-//! The loop is made so that a query costs two movements of bytes, one look at the clock and
-//! some arithmetic: no lock, no allocation, no shared memory, no formatting. What happens
-//! rarely (edges of intervals, commands, lost connections) is kept out of its way.
+//! The loop is made so that a query costs two movements of bytes, one reading of the clock and some
+//! arithmetic: no lock, no allocation, no shared memory, no formatting. Rare work (edges of
+//! intervals, commands, lost connections) is kept out of its way.
 
 use super::books::Books;
 use super::edges::{Edges, Timeline, WorkerPhase};
@@ -55,10 +55,10 @@ pub struct Worker<E, D> {
     pub(super) unborn: std::ops::Range<usize>,
     /// Seats that are in it.
     pub(super) in_setup: usize,
-    /// How many seats ask nothing (idle connections), and how many sessions have ended.
+    /// How many seats send nothing (idle connections), and how many sessions have ended.
     idle: usize,
     stopped: usize,
-    /// Seats of the loaded arm that may still begin events, if what it asks has an end.
+    /// Seats of the loaded arm that may still begin events, if its events have an end.
     left: usize,
     /// When the last session ended so far.
     stopped_ns: u64,
@@ -176,8 +176,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// All seats of all workers are ready.
     pub(super) fn end_setup(&mut self) {
-        // Each connection and each statement of the setup set an alarm, in case that the server is
-        // silent. Without this, all of them would go off inside the window for no use.
+        // Each connection and each statement of the setup set an alarm, in case the server is
+        // silent. Without this, all of them would go off inside the window, to no use.
         self.reactor.timers.clear();
     }
 
@@ -190,7 +190,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.give_up_waiting(timeout_ns);
     }
 
-    /// Reads the clock, and does what the timeline has due by then.
+    /// Reads the clock, and does the due work of the timeline.
     #[inline]
     pub(super) fn tick(&mut self) {
         self.reactor.tick();
@@ -219,7 +219,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     }
 
     fn open_window(&mut self) {
-        // What was recorded before the window is no part of it.
+        // Records from before the window do not belong to it.
         let before = self.books.hand_over();
         self.seats.iter_mut().for_each(|seat| seat.queries = 0);
         self.cpu_opened_ns = clock::thread_cpu_ns();
@@ -366,7 +366,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     /// One more session has ended.
     pub(super) fn count_stopped(&mut self) {
         self.stopped += 1;
-        // A script may have computed for long before it ended: what is due is looked for anew.
+        // A script may have computed for long before it ended: check again which timers are due.
         self.reactor.tick();
         self.stopped_ns = self.reactor.now_ns();
         // Those that ask nothing stay until all are released.
@@ -378,7 +378,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.end_if_all_stopped();
     }
 
-    /// An arm is loaded: how many seats are to end what it asks, if that has an end.
+    /// An arm is loaded: how many seats are to end their events, if these have an end.
     pub(super) fn count_left(&mut self) {
         let works = |seat: &&Seat| !seat.rests && seat.waits_for != WaitsFor::Stopped;
         self.left = self.seats.iter().filter(works).count();

@@ -1,15 +1,15 @@
 //! Answers made before they are asked for: the cheapest server there can be.
 //!
-//! The first time a kind of statement is seen its answer is rendered to bytes; from then on
-//! answering is finding those bytes. Every row holds the same values, which nobody looks at.
+//! When a kind of statement is first seen, its answer is rendered to bytes; later answers only find
+//! those bytes. All rows hold the same values: no client reads them.
 
 use super::reply::{Cell, ColumnOut, ReplyWriter};
 use super::text::{TextMeaning, meaning, parameters, prefix, starts_value, values};
 use super::{Answering, Refusal, When};
 use crate::wire::mysql::BoundValues;
 
-/// Kinds of statements that are remembered. A load has a few; what comes after is answered too,
-/// but rendered each time.
+/// Kinds of statements that are remembered. A load has a few; further kinds are answered too, but
+/// rendered each time.
 const KINDS_MAX: usize = 256;
 /// Answers of more rows are not kept.
 const KEPT_ROWS_MAX: usize = 1024;
@@ -173,7 +173,7 @@ impl Answering for Canned {
     }
 }
 
-/// Writes an answer of so many rows.
+/// Writes an answer of `rows` rows.
 fn render(columns: &[ColumnOut], rows: usize, reply: &mut ReplyWriter<'_>) {
     let text = [b'0'; 256];
     let cells: Vec<Cell<'_>> = columns

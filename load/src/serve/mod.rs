@@ -1,10 +1,10 @@
 //! The server's side of the protocol, without a socket: a client's bytes in, answers out.
 //!
 //! [`ServedSession`] is the session of one client: greeting, login, commands, prepared statements.
-//! The answers come from the trait [`Answering`]: a statement in, the bytes of its answer out, now or
-//! later. The null server uses [`Canned`]; a server that reads tables would be another
-//! implementation. Who owns the sockets, an event loop or a thread for each client, is not known
-//! here.
+//! The answers come from the trait [`Answering`]: a statement in, the bytes of its answer out, now
+//! or later. The null server uses [`Canned`]; a server that reads tables would need its own
+//! implementation. This module does not know who owns the sockets: an event loop, or a thread per
+//! client.
 
 mod canned;
 pub mod model;
@@ -26,15 +26,15 @@ pub use station::{Granted, Station};
 
 use crate::wire::mysql::BoundValues;
 
-/// How a server answers. Each thread that serves clients has an instance of its own, be it an event
-/// loop with many of them or a thread for one; what the threads share, the instances hold together.
+/// How a server answers. Each thread that serves clients has its own instance: an event loop with
+/// many clients, or a thread for one. The instances hold the state that the threads share.
 pub trait Answering {
-    /// What is kept of one client.
+    /// The state kept per client.
     type Client;
-    /// What is remembered of a prepared statement.
+    /// The state kept per prepared statement.
     type Statement;
 
-    /// The server's version, as the greeting says it.
+    /// The server's version, as in the greeting.
     const VERSION: &str;
 
     /// A client has connected; its connection has this number.
@@ -74,7 +74,7 @@ pub trait Answering {
         reply: &mut ReplyWriter<'_>,
     ) -> When;
 
-    /// Answers what was put off under this ticket, or puts it off again.
+    /// Answers the request that was put off under this ticket, or puts it off again.
     fn redeem(
         &mut self,
         _client: &mut Self::Client,
@@ -96,13 +96,13 @@ pub trait Answering {
 pub enum When {
     /// The whole answer was.
     Now,
-    /// None of it was: it is written when the ticket is redeemed. Until then nothing more is read
-    /// from the client.
+    /// No part of it was: it is written when the ticket is redeemed. Until then nothing more is
+    /// read from the client.
     Later(Ticket),
 }
 
-/// Stands for an answer that was put off. The answering instance numbers them; no two that wait at
-/// one time have the same number.
+/// A ticket for an answer that was put off. The answering instance numbers them; no two that wait
+/// at one time have the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket(pub u64);
 
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(read(&out), (0, Some(1049)));
     }
 
-    /// As a server does that has a thread for each client: it waits in every call.
+    /// Like a server that has a thread for each client: it waits in every call.
     fn serve_one(mut socket: UnixStream, number: u32, mut answers: Numbers) {
         let mut out = Vec::new();
         let mut session = ServedSession::greet(number, &mut answers, &mut out);
@@ -408,7 +408,7 @@ mod tests {
         let mut statement = PreparedStatement::new(ask(&out, Due::Prepare).0.unwrap());
         for number in 0..20 {
             out.clear();
-            // The second value is sometimes of another type than before.
+            // The second value is sometimes of a different type than before.
             let second = match number % 7 {
                 0 => Value::Bytes(number.to_string().leak().as_bytes()),
                 _ => Value::UInt(number),

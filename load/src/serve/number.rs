@@ -1,10 +1,10 @@
-//! Which event a request is of, as far as the request itself says.
+//! The event that a request belongs to, as far as the request itself shows.
 //!
 //! One rule: the number of a query is the first value of its statement, if that is a whole number.
-//! `SELECT 17` as text and `SELECT ?` executed with 17 are both of event 17, which is how the
-//! placeholder `serial` of contend-load's own statements arrives. What carries no number is
-//! numbered in the order of receipt: a script's threads cannot know how many events the others
-//! have begun, and sysbench has no number to send.
+//! `SELECT 17` as text and `SELECT ?` executed with 17 both belong to event 17, and the placeholder
+//! `serial` of contend-load's own statements arrives this way. Requests without a number are
+//! numbered in the order of receipt: a script's threads cannot know how many events the others have
+//! begun, and sysbench has no number to send.
 
 use super::text::prefix;
 use crate::wire::Value;
@@ -13,7 +13,7 @@ use crate::wire::mysql::BoundValues;
 /// What a request asks of a server that takes its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
-    /// A client settling in: it sets or asks for variables, which is no work of the load.
+    /// A client settling in: it sets or queries variables, which does not belong to the load.
     Settings,
     /// An event, with its number where the request carries one.
     Event(Option<u64>),
@@ -33,7 +33,7 @@ pub fn of_text(sql: &[u8]) -> Demand {
     Demand::Event(whole_number(value))
 }
 
-/// The digits that a value begins with; none if it is no whole number, or too long for one.
+/// The digits that a value begins with; none if it is not a whole number, or too long for one.
 fn whole_number(value: &[u8]) -> Option<u64> {
     let end = value.iter().position(|byte| !byte.is_ascii_digit());
     let (digits, rest) = value.split_at(end.unwrap_or(value.len()));

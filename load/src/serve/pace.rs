@@ -1,8 +1,8 @@
 //! How long a server without work takes: the truth that a measurement is compared with.
 //!
 //! A service time is added to each answer, and all answers may stand still now and then, as when a
-//! server stops. Both are known exactly, so what a client reports of them can be checked. Or there
-//! are only so many servers, and what they cannot serve at once waits: [`Station`].
+//! server stops. Both are known exactly, so a client's report of them can be checked. Or the number
+//! of servers is limited, and requests beyond it wait: [`Station`].
 
 use super::number::Demand;
 use super::service::ServiceTime;
@@ -44,7 +44,7 @@ impl ServicePace {
         }
     }
 
-    /// Answers leave as the servers of a station get them done.
+    /// Answers leave when the servers of a station complete them.
     pub fn of_station(station: Station) -> Self {
         Self {
             station: Some(station),
@@ -52,7 +52,7 @@ impl ServicePace {
         }
     }
 
-    /// Nothing is ever held back, so nobody needs to look at the clock.
+    /// Nothing is ever held back, so the clock need not be read.
     pub fn is_none(&self) -> bool {
         self.service == ServiceTime::None && self.stalls.is_none() && self.station.is_none()
     }

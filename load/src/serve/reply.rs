@@ -7,7 +7,7 @@ use crate::wire::mysql::frame::put_packet;
 use crate::wire::mysql::status;
 use crate::wire::mysql::value::kind;
 
-/// Collations: of the texts, and of what is no text.
+/// Collations: of the texts, and of all other types.
 const LATIN1: u16 = 8;
 const BINARY: u16 = 63;
 
@@ -47,7 +47,7 @@ pub enum Cell<'v> {
 pub struct ReplyWriter<'o> {
     out: &'o mut Vec<u8>,
     sequence: u8,
-    /// Result sets end with OK, and nothing stands between columns and rows.
+    /// Result sets end with OK, and nothing comes between columns and rows.
     deprecate_eof: bool,
     /// Rows come as binary values: the answer to an execution.
     binary: bool,
@@ -81,7 +81,7 @@ impl<'o> ReplyWriter<'o> {
         self.wants_file
     }
 
-    /// A whole answer that another reply, which was [`Self::like_this`], wrote.
+    /// A whole answer that a reply made by [`Self::like_this`] wrote.
     pub fn packets(&mut self, packets: &[u8]) {
         self.out.extend_from_slice(packets);
     }
@@ -100,7 +100,7 @@ impl<'o> ReplyWriter<'o> {
         });
     }
 
-    /// As [`Self::error`], where that is the whole answer.
+    /// Like [`Self::error`], where that is the whole answer.
     pub fn refuse(&mut self, refusal: &Refusal) -> When {
         self.error(refusal);
         When::Now

@@ -9,7 +9,7 @@ use crate::wire::mysql::frame::{HEADER_BYTES, PAYLOAD_MAX, put_packet};
 use crate::wire::mysql::value::kind;
 use crate::wire::mysql::{BoundValues, status};
 
-/// MariaDB puts this before its version, so that old replicas take it for a 5.5.
+/// MariaDB puts this before its version, so that old replicas take it for version 5.5.
 const REPLICATION_PREFIX: &[u8] = b"5.5.5-";
 const PLUGIN: &[u8] = b"mysql_native_password\0";
 /// Sent because the protocol has it. No password is checked against it: every login is accepted.
@@ -36,7 +36,7 @@ fn capabilities() -> Capabilities {
         | Capabilities::DEPRECATE_EOF
 }
 
-/// What [`ServedSession::hear`] made of a client's bytes.
+/// The result of [`ServedSession::hear`] for a client's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
     /// The packet is incomplete, or an answer is put off. `consumed` bytes have been read; the rest
@@ -44,7 +44,7 @@ pub enum Received {
     More { consumed: usize },
     /// One command, of `consumed` bytes, was answered. The answer may be delayed.
     Answered { consumed: usize },
-    /// As `Answered`, for packets whose answer, if any, is never delayed: login, ping, prepare,
+    /// Like `Answered`, for packets whose answer, if any, is never delayed: login, ping, prepare,
     /// close and the like.
     Settled { consumed: usize },
     /// The answer to one command, of `consumed` bytes, is put off: [`ServedSession::redeem`] writes
@@ -155,8 +155,8 @@ impl<A: Answering> ServedSession<A> {
         }
     }
 
-    /// Appends the answer that was put off to `out`, as [`Self::hear`] would have done. What the
-    /// client has sent meanwhile can be heard then.
+    /// Appends the answer that was put off to `out`, as [`Self::hear`] would have done. Bytes that
+    /// the client has sent meanwhile can be heard then.
     pub fn redeem(&mut self, answers: &mut A, out: &mut Vec<u8>) -> Received {
         let ServedPhase::Waiting { ticket, binary } = self.phase else {
             return Received::More { consumed: 0 };
@@ -342,7 +342,7 @@ impl<A: Answering> ServedSession<A> {
     }
 }
 
-/// Turns a client away who has just connected: the server cannot greet it.
+/// Turns away a client that has just connected: the server cannot greet it.
 pub fn turn_away(refusal: &Refusal, out: &mut Vec<u8>) {
     ReplyWriter::new(out, 0, Capabilities::NONE, false).error(refusal);
 }
@@ -358,7 +358,7 @@ fn database(packet: &[u8], capabilities: Capabilities) -> Option<&[u8]> {
     if !capabilities.has(Capabilities::CONNECT_WITH_DB) {
         return None;
     }
-    // In front of the user stand capabilities, the longest packet, a character set and a gap.
+    // Capabilities, the longest packet, a character set and a gap come before the user.
     let mut cursor = Cursor::new(packet.get(4 + 4 + 1 + 23..)?);
     cursor.until_nul("user").ok()?;
     if capabilities.has(Capabilities::PLUGIN_AUTH_LENENC) {

@@ -1,14 +1,14 @@
-//! As much of SQL as it takes to give a plausible answer: which columns, how many rows.
+//! The part of SQL needed for a plausible answer: which columns, how many rows.
 //!
-//! Nothing is parsed that a benchmark does not send. What is not understood is a statement without
-//! a result.
+//! Nothing is parsed that a benchmark does not send. A statement that is not understood has no
+//! result.
 
 use super::reply::ColumnOut;
 use crate::wire::mysql::value::kind;
 
 /// Rows of a range: sysbench's ranges span a hundred.
 const RANGE_ROWS: usize = 100;
-/// Most columns and values looked at: more is no statement of a benchmark.
+/// Most columns and values looked at: a statement with more is not a benchmark's.
 const COLUMNS_MAX: usize = 64;
 
 /// What kind of statement it is.
@@ -19,7 +19,7 @@ pub enum TextMeaning {
         columns: Vec<ColumnOut>,
         rows: usize,
     },
-    /// So many rows are changed.
+    /// This number of rows is changed.
     Changes(u64),
     /// A local file is loaded.
     LocalFile,
@@ -59,7 +59,7 @@ pub fn parameters(sql: &[u8]) -> u16 {
     count
 }
 
-/// The text up to its first value: what all statements of a kind begin with.
+/// The text up to its first value: the common start of all statements of a kind.
 pub fn prefix(sql: &[u8]) -> &[u8] {
     let mut before = None;
     for (place, byte) in sql.iter().enumerate() {
@@ -81,7 +81,7 @@ pub fn starts_value(before: Option<&u8>, byte: u8) -> bool {
     }
 }
 
-/// How many rows answer a SELECT, as long as no list of values says otherwise.
+/// How many rows answer a SELECT, unless a list of values decides otherwise.
 fn rows(sql: &[u8]) -> usize {
     if [b"SUM(".as_slice(), b"COUNT("]
         .iter()
@@ -161,7 +161,7 @@ fn word(sql: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// Where `wanted` (in capitals) begins, whatever its case in `text`.
+/// Where `wanted` (in capitals) begins in `text`, in either case.
 fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
     text.windows(wanted.len())
         .position(|window| window.eq_ignore_ascii_case(wanted))

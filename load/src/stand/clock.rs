@@ -1,4 +1,4 @@
-//! How far the clocks of two hosts are apart: one of them answers with its clocks, the other asks.
+//! The difference between two hosts' clocks: one host answers with its clocks, the other asks.
 
 use crate::outcome::ClockOffset;
 use crate::reactor::clock;
@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const QUESTION_BYTES: usize = 8;
 /// An answer is the steady clock and the time of day, in nanoseconds.
 const ANSWER_BYTES: usize = 16;
-/// Whoever is silent for so long has gone.
+/// A peer that is silent for this time has gone.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// One round trip, in nanoseconds of the clock that it names.
@@ -23,14 +23,14 @@ struct RoundTrip {
     theirs_wall_ns: u64,
 }
 
-/// Answers whoever asks, one after the other, as long as the process lives.
+/// Answers clients one after the other, as long as the process lives.
 ///
 /// # Errors
-/// Nobody can come in any more.
+/// No further client can connect.
 pub fn answer(listener: &TcpListener) -> io::Result<()> {
     loop {
         let (mut client, _) = listener.accept()?;
-        // Whoever asks no more is done, or has gone.
+        // A client that asks no more is done, or has gone.
         while answer_one(&mut client).is_ok() {}
     }
 }
@@ -50,11 +50,11 @@ fn answer_one(client: &mut TcpStream) -> io::Result<()> {
     }
 }
 
-/// Asks the host at `address` so many times. The shortest round trip tells most: what it took is
-/// all that the answer can be older than it seems.
+/// Asks the host at `address` `times` times. The shortest round trip tells most: the answer can be
+/// at most this much older than it seems.
 ///
 /// # Errors
-/// Nobody answers there.
+/// No clock answers there.
 pub fn ask(address: &str, times: u32) -> io::Result<ClockOffset> {
     let mut server = connect(address)?;
     server.set_nodelay(true)?;
@@ -81,10 +81,10 @@ fn connect(address: &str) -> io::Result<TcpStream> {
     Err(failure)
 }
 
-/// Where clients can come.
+/// A listener for clients.
 ///
 /// # Errors
-/// Nobody can listen there.
+/// Listening on the address fails.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::bind(address)
 }

@@ -27,15 +27,15 @@ struct LoopClient<A: Answering> {
     last_ns: Option<u64>,
 }
 
-/// Event loops with a thread each. Requests of different loops share nothing but what their
-/// answers do.
+/// Event loops with a thread each. Requests of different loops share nothing except through their
+/// answers.
 pub struct Loops {
     inboxes: Vec<Arc<Inbox>>,
     threads: Vec<JoinHandle<Counted>>,
 }
 
 impl Loops {
-    /// Starts a loop for each pace. Each makes its own answers, on its own thread; its inbox is to
+    /// Starts a loop for each pace. Each makes its own answers, on its own thread; its inbox must
     /// be rung whenever an answer that was put off has become ready.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl Loops {
         &self.inboxes
     }
 
-    /// Ends the loops; what each of them did.
+    /// Ends the loops; returns the counts of each.
     pub fn end(self) -> impl Iterator<Item = Counted> {
         for inbox in &self.inboxes {
             inbox.close();
@@ -106,8 +106,8 @@ impl<E: Engine> LoopWorker<E> {
         })
     }
 
-    /// Serves until the inbox is closed, with answers that are made on this thread. Whoever has
-    /// made one ready that was put off rings the inbox.
+    /// Serves until the inbox is closed, with answers that are made on this thread. A thread that
+    /// has completed an answer that was put off rings the inbox.
     fn run<A: Answering>(self, make: impl FnOnce(&Arc<Inbox>) -> A) -> Counted {
         be_punctual();
         let answers = make(&self.inbox);
@@ -144,13 +144,13 @@ struct Serving<E, A: Answering> {
     out: Vec<u8>,
 }
 
-/// The clients of a worker and what they are answered with.
+/// The clients of a worker and the source of their answers.
 struct LoopClients<A: Answering> {
     answers: A,
     pace: ServicePace,
     clients: Vec<Option<LoopClient<A>>>,
     free: Vec<usize>,
-    /// Who waits for an answer that was put off.
+    /// The clients that wait for an answer that was put off.
     put_off: HashMap<Ticket, usize>,
     queries: u64,
 }
@@ -207,7 +207,7 @@ impl<E: Engine, A: Answering> Handler<E> for Serving<E, A> {
 }
 
 impl<E: Engine, A: Answering> Serving<E, A> {
-    /// Sends a client what is in `out`; sends it away unless it stays.
+    /// Sends a client the content of `out`; sends the client away unless it stays.
     #[inline]
     fn send_out(&mut self, token: usize, stays: bool) {
         if !self.out.is_empty() {
@@ -219,7 +219,7 @@ impl<E: Engine, A: Answering> Serving<E, A> {
         }
     }
 
-    /// Answers what was put off and is ready now, and what its clients have asked meanwhile.
+    /// Answers requests that were put off and are ready, and those their clients sent since.
     fn redeem(&mut self) {
         while let Some(ticket) = self.clients.answers.next_ready() {
             // The client may have left.
@@ -280,8 +280,8 @@ impl<A: Answering> LoopClients<A> {
         }
     }
 
-    /// Writes the answer that was put off, and hears what has come since; false if the client is to
-    /// be disconnected.
+    /// Writes the answer that was put off, and handles the bytes that have come since; false if the
+    /// client must be disconnected.
     fn redeem(&mut self, token: usize, timers: &mut Timers, out: &mut Vec<u8>) -> bool {
         let Some(Some(client)) = self.clients.get_mut(token) else {
             return true;
@@ -306,7 +306,7 @@ impl<A: Answering> LoopClients<A> {
         }
     }
 
-    /// Reads requests; false if the client is to be disconnected.
+    /// Reads requests; false if the client must be disconnected.
     #[inline]
     fn hear(&mut self, token: usize, bytes: &[u8], timers: &mut Timers, out: &mut Vec<u8>) -> bool {
         let Some(Some(client)) = self.clients.get_mut(token) else {

@@ -1,5 +1,5 @@
 //! Servers of ours: one that answers without looking, one whose truth is known, a line that delays
-//! what passes, and one that tells its clocks.
+//! bytes, and one that reports its clocks.
 
 pub mod clock;
 mod event_loop;

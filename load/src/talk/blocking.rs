@@ -2,8 +2,8 @@
 //! that block. The protocol on it is that of a [`Link`], as on the event loop.
 //!
 //! The caller decides how long to wait: while nothing happens on the socket, the caller's
-//! [`Patience`] is called now and then and can end the wait. So a statement may take an hour, a
-//! signal is noticed within a moment. Of a control connection the server is asked now and then
+//! [`Patience`] is called now and then and can end the wait. So a statement may take an hour, and a
+//! signal is noticed within a moment. On a control connection the server is asked now and then
 //! whether it lives, and given up if it does not answer: see [`BlockingLink::doubt`].
 
 mod broken;
@@ -50,7 +50,7 @@ pub struct BlockingLink {
     out: Vec<u8>,
     spare: Vec<u8>,
     received: Vec<u8>,
-    /// Whom to ask whether the server lives, if an answer takes long; none: nobody is asked.
+    /// The server to ask whether it lives, if an answer takes long; none: no check.
     doubted: Option<Arc<Target>>,
 }
 
@@ -76,7 +76,7 @@ impl BlockingLink {
         Ok(opened)
     }
 
-    /// Hears until something is said. A server may keep sending a little: the limit holds too.
+    /// Reads until a message comes. A server may keep sending a little: the limit holds too.
     fn hear_by(&mut self, limit: Instant, is_it: impl Fn(Heard) -> bool) -> Result<(), Broken> {
         while !is_it(self.hear(&mut endless, Some(limit))?) {
             if Instant::now() >= limit {
@@ -86,7 +86,7 @@ impl BlockingLink {
         Ok(())
     }
 
-    /// Has the server asked over another connection whether it lives, where an answer takes long.
+    /// Has the server asked over a second connection whether it lives, if an answer takes long.
     pub fn doubt(&mut self, target: Target) {
         self.doubted = Some(Arc::new(target));
     }
@@ -96,7 +96,7 @@ impl BlockingLink {
         &self.address
     }
 
-    /// The protocol side, with the last answer and what was agreed at login.
+    /// The protocol side, with the last answer and the facts agreed at login.
     pub fn link(&self) -> &Link {
         &self.link
     }
@@ -146,7 +146,7 @@ impl BlockingLink {
         self.doubted.clone().map(Doubt::new)
     }
 
-    /// Waits for bytes and takes them in, for as long as nothing speaks against the server.
+    /// Waits for bytes and takes them in, as long as the server is not in doubt.
     fn hear_doubting(
         &mut self,
         doubt: &mut Option<Doubt>,
@@ -156,7 +156,7 @@ impl BlockingLink {
         let mut wait = |waited| patience(waited).and_then(|()| look());
         let heard = self.hear(&mut wait, None)?;
         if matches!(heard, Heard::More) {
-            // It may say a little now and then, and never end.
+            // It may send a little now and then, and never end.
             look().map_err(Broken::Ended)?;
         }
         Ok(heard)
@@ -173,7 +173,7 @@ impl BlockingLink {
         send_all(&self.socket, &self.out, patience, None)
     }
 
-    /// Waits for bytes and takes them in, sending what must be sent at once.
+    /// Waits for bytes and takes them in, sending any bytes that are due at once.
     fn hear(&mut self, patience: Patience<'_>, limit: Option<Instant>) -> Result<Heard, Broken> {
         self.received.clear();
         receive_some(&self.socket, &mut self.received, patience, limit)?;
@@ -241,7 +241,7 @@ fn receive_some(
     }
 }
 
-/// Does something with a socket as soon as it can be done.
+/// Executes an operation on a socket as soon as the socket is ready.
 fn when_ready<T>(
     mut work: impl FnMut() -> io::Result<T>,
     is_ready_within: impl Fn(Duration) -> bool,

@@ -4,15 +4,15 @@ use super::target::Target;
 use crate::wire::{Capabilities, Prepared, ServerError, Summary, WireError};
 use crate::workload::{Request, Tongue};
 
-/// What a session found out about its server and agreed with it.
+/// The facts that a session learned about its server and agreed with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionFacts {
     pub server_version: String,
-    /// What was agreed, by the names that an outcome's `session` uses.
+    /// The agreed facts, by the names that an outcome's `session` uses.
     pub agreed: Vec<&'static str>,
 }
 
-/// What the received bytes meant.
+/// The meaning of the received bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard {
     /// Nothing yet. `out` may have bytes that must be sent.
@@ -48,7 +48,7 @@ impl LeftBytes {
         self.read = 0;
     }
 
-    /// Lets `read` read them, which returns how many it has not read. They are not copied for each
+    /// Lets `read` read them; it returns how many it has not read. They are not copied for each
     /// answer.
     pub fn read<T>(
         &mut self,
@@ -70,8 +70,8 @@ pub trait Dialect: Default {
     /// A connection to this server is being opened. Nothing is sent until it is established.
     fn open(&mut self, target: &Target);
 
-    /// The connection is established. Appends to `out` what must be sent before the server sends
-    /// anything, if the protocol has that.
+    /// The connection is established. Appends to `out` the bytes to send before the server sends
+    /// anything, if the protocol has any.
     ///
     /// # Errors
     /// The connection cannot be used.
@@ -92,12 +92,12 @@ pub trait Dialect: Default {
     fn capabilities(&self) -> Option<Capabilities>;
 
     /// The number by which the server knows the connection, if the session is open and the protocol
-    /// tells it.
+    /// reports it.
     fn connection_number(&self) -> Option<u64> {
         None
     }
 
-    /// What was agreed, for a report.
+    /// The agreed facts, for a report.
     fn facts(&self) -> Option<SessionFacts>;
 
     /// The sequence number that the answer to these packets begins with, if the protocol has such
@@ -110,17 +110,17 @@ pub trait Dialect: Default {
     /// which begins with this sequence number.
     fn expect(&mut self, request: Request, sequence: u8);
 
-    /// Whether answers to further requests follow the one that is waited for. If so, bytes that
-    /// come after it are kept for [`Self::hear_left`]; else they are an error.
+    /// Whether answers to further requests follow the awaited one. If so, bytes that come after it
+    /// are kept for [`Self::hear_left`]; else they are an error.
     fn expect_more(&mut self, more: bool);
 
     /// Bytes that came after the last answer and are not read yet.
     fn has_left(&self) -> bool;
 
-    /// How many of the bytes received from the socket they are; 0 if that cannot be told.
+    /// How many of the bytes received from the socket they are; 0 if that is unknown.
     fn left_bytes(&self) -> usize;
 
-    /// As [`Self::hear`], with the bytes that came after the last answer.
+    /// Like [`Self::hear`], with the bytes that came after the last answer.
     ///
     /// # Errors
     /// The connection cannot be used any more.
@@ -134,8 +134,8 @@ pub trait Dialect: Default {
         spare: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], WireError>;
 
-    /// Takes bytes received from the socket. Appends to `out`, sealed already, what must be sent
-    /// at once. `spare` is a buffer for joining an incomplete packet with these bytes.
+    /// Takes bytes received from the socket. Appends to `out`, sealed already, the bytes to send at
+    /// once. `spare` is a buffer for joining an incomplete packet with these bytes.
     ///
     /// # Errors
     /// The connection cannot be used any more.

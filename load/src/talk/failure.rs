@@ -1,4 +1,4 @@
-//! Failures in words: what was wrong, and what the reader can do about it.
+//! Failures as text: the problem, and what the reader can do about it.
 
 use crate::outcome::Failure;
 use crate::reactor::socket::Address;
@@ -24,7 +24,7 @@ pub fn too_many_links() -> ServerError {
     client_error(CANNOT_CONNECT, words)
 }
 
-/// What the system says, without the number that Rust adds.
+/// The system's message, without the number that Rust adds.
 pub fn words(error: &io::Error) -> String {
     let text = error.to_string();
     let words = text.split(" (os error").next();
@@ -88,7 +88,7 @@ pub fn of_silence(address: &Address, statement: String) -> Failure {
     }
 }
 
-/// A thread of ours panicked: `who` names it. Where it happened stands on standard error.
+/// A thread of ours panicked: `who` names it. Standard error shows where it happened.
 pub fn of_panic(who: &str, panic: &(dyn Any + Send)) -> Failure {
     let words = panic
         .downcast_ref::<&str>()

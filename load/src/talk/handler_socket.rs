@@ -26,7 +26,7 @@ pub struct KeyLink {
 enum KeyStage {
     #[default]
     Closed,
-    /// The connection does not stand yet, or the answer to the secret is not there.
+    /// The connection is not open yet, or the answer to the secret has not come.
     Entering,
     Open,
 }
@@ -226,7 +226,7 @@ fn unasked() -> WireError {
     not_ours(WireError::theirs("it speaks without being asked"))
 }
 
-/// What answers otherwise is another protocol's port.
+/// A peer that answers otherwise is a different protocol's port.
 #[cold]
 fn not_ours(error: WireError) -> WireError {
     match error {

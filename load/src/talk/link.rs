@@ -8,10 +8,10 @@ use crate::wire::mysql::{
 use crate::wire::{Capabilities, Prepared, ServerError, Summary, WireError};
 use crate::workload::{Reply, Request, Tongue};
 
-/// Most bytes kept of an answer that somebody wants whole.
+/// Most bytes kept of an answer that a caller wants whole.
 const WHOLE_BYTES_MAX: usize = 64 << 20;
 
-/// Whether so many bytes of an answer may be kept.
+/// Whether this number of bytes of an answer may be kept.
 pub(super) fn may_keep(bytes: usize) -> Result<(), WireError> {
     match bytes > WHOLE_BYTES_MAX {
         true => Err(WireError::Ours(
@@ -266,7 +266,7 @@ impl Dialect for Link {
 }
 
 impl Link {
-    /// What was agreed at login.
+    /// The facts agreed at login.
     pub fn agreed(&self) -> Option<&Agreed> {
         match &self.stage {
             LinkStage::Open(agreed) => Some(agreed),
@@ -474,8 +474,8 @@ mod tests {
         b"\x01\0\0\x01\x01\x17\0\0\x02\x03def\0\0\0\x01c\0\x0c\x21\0\x0a\0\0\0\xfd\0\0\0\0\0\
         \x05\0\0\x03\xfe\0\0\x02\0\x03\0\0\x04\x02ab\x05\0\0\x05\xfe\0\0\x02\0";
 
-    /// Hears all answers to requests of which as many are under way as there are answers: what each
-    /// said, and how many bytes it had.
+    /// Reads the answers to `answers` requests in flight: the result of each, and how many bytes it
+    /// had.
     fn hear_all(bytes: &[u8], pieces: &[usize], answers: usize) -> Vec<(u64, u64, Option<u16>)> {
         let mut link = open_link();
         let (mut heard, mut due) = (Vec::new(), answers);

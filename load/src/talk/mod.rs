@@ -1,9 +1,9 @@
-//! A conversation with a server, and its failures in words.
+//! A conversation with a server, and its failures as text.
 //!
 //! A [`Dialect`](dialect::Dialect) is the protocol side of one connection: bytes in, bytes out; a
-//! [`Link`](link::Link) is MySQL's. A
-//! [`blocking`](blocking::BlockingLink) one has its socket with it, on which every call waits. What
-//! a plan says of servers is read by [`target`], the files that TLS needs by [`tls`].
+//! [`Link`](link::Link) is MySQL's. A [`blocking`](blocking::BlockingLink) link has its socket with
+//! it, on which every call waits. [`target`] reads a plan's servers, [`tls`] the files that TLS
+//! needs.
 
 pub mod blocking;
 pub mod dialect;

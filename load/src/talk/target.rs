@@ -1,4 +1,4 @@
-//! Where servers are and who enters, as a plan says it.
+//! The addresses of servers and the users to log in as, from a plan.
 
 use super::tls::{consent_of, tls_of};
 use crate::plan::{Compression, Server};
@@ -12,7 +12,7 @@ use std::time::Duration;
 pub struct Target {
     pub address: Address,
     pub credentials: Credentials,
-    /// What is asked of the sessions, if it speaks SQL.
+    /// The options of the sessions, if it speaks SQL.
     pub options: Options,
     pub connect_timeout: Duration,
 }
@@ -45,10 +45,10 @@ impl Servers {
     }
 }
 
-/// Where a server is and who enters.
+/// The address of a server and the user to log in as.
 ///
 /// # Errors
-/// The password or the address cannot be had, in words that name the path in the plan.
+/// The password or the address is missing; the text names the path in the plan.
 pub fn target_of(server: &Server) -> Result<Target, String> {
     Ok(Target {
         address: address_of(server)?,

@@ -1,4 +1,4 @@
-//! TLS and what a password may be given away for, from the files that a plan names.
+//! TLS and the ways a password may be given away, from the files that a plan names.
 
 use crate::plan::{Tls, TlsMode};
 use crate::wire::WireError;
@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Reads the files that the plan names, so do it once and clone the result for each connection.
-/// `host` is whom the certificate must name if the mode is `verify-identity`; none is returned if
-/// TLS is disabled.
+/// `host` is the name the certificate must have if the mode is `verify-identity`; none is returned
+/// if TLS is disabled.
 ///
 /// # Errors
 /// A file cannot be read or used, or one is missing.

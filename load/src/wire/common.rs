@@ -1,8 +1,8 @@
-//! What all protocols have in common: who enters, what both ends can do, what an answer said.
+//! Parts common to all protocols: login, capabilities of both ends, summary of an answer.
 
 use std::ops::{BitAnd, BitOr};
 
-/// Who we are. Its password shows in no log.
+/// Our login. Its password shows in no log.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Credentials {
     pub user: String,
@@ -24,7 +24,7 @@ pub enum Flavour {
     MySql,
 }
 
-/// A set of capabilities: what both ends of a connection can and will do. Each protocol has its own.
+/// Capabilities that both ends of a connection can and will use. Each protocol has its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities(pub u64);
 
@@ -54,12 +54,12 @@ impl BitAnd for Capabilities {
     }
 }
 
-/// What an answer said, over all of its results.
+/// The summary of an answer, over all of its results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     pub rows: u64,
     pub affected_rows: u64,
-    /// Of the last result that had one.
+    /// The id of the last result that had one.
     pub last_insert_id: u64,
     /// Results, with rows or without.
     pub results: u32,

@@ -1,4 +1,4 @@
-//! What can go wrong on the wire, sorted by who is to blame.
+//! Errors on the wire, sorted by the end that caused them.
 //!
 //! An error that the server reports in answer to a command is not a [`WireError`]: the
 //! conversation goes on after it. It is the answer (see [`super::mysql::AnswerReader::error`]).
@@ -33,7 +33,7 @@ impl WireError {
     }
 }
 
-/// An error of the server: its code, SQLSTATE and words.
+/// An error of the server: its code, SQLSTATE and message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerError {
     pub code: u16,

@@ -15,11 +15,11 @@ const END: u8 = b'\n';
 const NULL: u8 = 0;
 /// Escapes the byte that follows it, to which [`MOVED`] was added.
 const ESCAPE: u8 = 1;
-/// What is added to a byte that is escaped.
+/// Added to a byte that is escaped.
 const MOVED: u8 = 0x40;
 const PLAIN_MIN: u8 = 0x10;
 
-/// At most so many bytes of an error message are kept.
+/// The most bytes of an error message that are kept.
 const WORDS_MAX: usize = 512;
 /// The largest code, and the largest number of columns. Error codes of storage engines are small;
 /// an answer with a larger number is not one of this protocol.
@@ -57,7 +57,7 @@ impl<'o> LineWriter<'o> {
         }
     }
 
-    /// A word of the protocol, which needs no escape.
+    /// A keyword of the protocol, which needs no escape.
     fn word(mut self, word: &[u8]) -> Self {
         self.part();
         self.out.extend_from_slice(word);
@@ -144,7 +144,7 @@ pub fn put_update(line: LineWriter<'_>, values: &[&[u8]]) {
     line.end();
 }
 
-/// What an answer said.
+/// The summary of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LineSummary {
     /// 0 if all is well.
@@ -179,7 +179,7 @@ pub struct LineReader {
     said: LineSummary,
     token: u32,
     number: u64,
-    /// The number under way has digits.
+    /// The current number has digits.
     has_digits: bool,
     is_escaped: bool,
 }
@@ -213,7 +213,7 @@ impl LineReader {
         Ok(None)
     }
 
-    /// What the answer said; the reader is ready for the next.
+    /// The summary of the answer; the reader is ready for the next.
     pub fn take(&mut self) -> LineSummary {
         std::mem::take(self).said
     }

@@ -1,5 +1,5 @@
-//! Client protocols, without a socket, a file or a clock: bytes in, bytes and meanings out. Each has
-//! a folder or a file; the words that all of them share stand beside those.
+//! Client protocols, without a socket, a file or a clock: bytes in, bytes and meanings out. Each
+//! has a folder or a file; the terms that all of them share are next to those.
 
 pub mod common;
 pub mod error;

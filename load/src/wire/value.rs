@@ -5,7 +5,7 @@
 pub enum Value<'v> {
     Null,
     Int(i64),
-    /// As `Int`, in four bytes.
+    /// Like `Int`, in four bytes.
     Int32(i32),
     UInt(u64),
     Float(f32),

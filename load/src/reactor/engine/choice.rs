@@ -23,9 +23,9 @@ impl Choice {
     }
 }
 
-/// The engine to use: what the plan names; or io_uring if the kernel lets a worker have a ring for
-/// its `sockets`, else epoll. It is the same for few connections and for many, so that they can be
-/// compared.
+/// The engine to use: the one the plan names; else io_uring if the kernel lets a worker have a ring
+/// for its `sockets`, else epoll. It is the same for few connections and for many, so that they can
+/// be compared.
 ///
 /// # Errors
 /// The plan names an engine that the kernel refuses.

@@ -32,7 +32,7 @@ pub struct Epoll {
     times_sends: bool,
     /// The kernel has a wait that ends to the nanosecond.
     waits_exactly: bool,
-    /// Sockets with requests that are to be sent together, before the next event.
+    /// Sockets whose requests are sent together, before the next event.
     gathered: Vec<usize>,
     /// Failures of sends, reported with the next wait.
     failed: VecDeque<(usize, io::Error)>,
@@ -46,12 +46,12 @@ struct EpollSocket {
     keeps: bool,
     unsent: Vec<u8>,
     sent_ns: Option<u64>,
-    /// Of the requests under way, if there may be several.
+    /// The sends of requests in flight, if there may be several.
     sends: Option<Box<Sends>>,
 }
 
 impl EpollSocket {
-    /// Gives the kernel what it takes now of the bytes that were kept.
+    /// Gives the kernel as many of the kept bytes as it takes now.
     fn give_kept(&mut self, is_timed: bool) -> io::Result<()> {
         let mut unsent = std::mem::take(&mut self.unsent);
         let taken = if let (true, Some(sends)) = (is_timed, &mut self.sends) {
@@ -67,13 +67,13 @@ impl EpollSocket {
         Ok(())
     }
 
-    /// Gives the kernel what it takes now; 0 if it is full.
+    /// Gives the kernel as many bytes as it takes now; 0 if it is full.
     #[inline(always)]
     fn give(&mut self, bytes: &[u8], is_timed: bool) -> io::Result<usize> {
         if !is_timed || self.sent_ns.is_some() {
             return write(&self.fd, bytes);
         }
-        // Before the call: it wakes the server, who may have answered when it returns.
+        // Before the call: it wakes the server, which may have answered when it returns.
         let at_ns = clock::now_ns();
         let taken = write(&self.fd, bytes)?;
         self.sent_ns = (taken > 0).then_some(at_ns);
@@ -89,7 +89,7 @@ impl Epoll {
         Ok(())
     }
 
-    /// Sends more of what a socket did not take at first.
+    /// Sends more of the bytes that a socket did not take at first.
     fn flush(&mut self, token: usize) -> io::Result<()> {
         let Some(Some(socket)) = self.sockets.get_mut(token) else {
             return Ok(());
@@ -120,7 +120,7 @@ impl Epoll {
         }
     }
 
-    /// Keeps bytes that a socket does not take now, or is to take together with others.
+    /// Keeps bytes that a socket does not take now, or that are sent together with others.
     fn keep(&mut self, token: usize, bytes: &[u8]) {
         let Some(Some(socket)) = self.sockets.get_mut(token) else {
             return;
@@ -137,7 +137,7 @@ impl Epoll {
         }
     }
 
-    /// Takes events, waiting for the first one so many milliseconds, or for ever (-1).
+    /// Takes events, waiting up to `timeout_ms` for the first one, or for ever (-1).
     fn take_ready(&mut self, timeout_ms: libc::c_int) -> io::Result<usize> {
         // SAFETY: the event buffer outlives the call and its length is given.
         taken(unsafe {
@@ -150,7 +150,7 @@ impl Epoll {
         })
     }
 
-    /// Takes events, waiting for the first one at most so long, to the nanosecond.
+    /// Takes events, waiting up to `ns` for the first one, to the nanosecond.
     fn take_ready_within(&mut self, ns: u64) -> io::Result<usize> {
         let (tv_sec, tv_nsec) = ((ns / 1_000_000_000) as i64, (ns % 1_000_000_000) as i64);
         if self.waits_exactly {
@@ -231,7 +231,7 @@ impl Engine for Epoll {
     }
 
     fn detach(&mut self, token: usize) {
-        // What was asked last leaves before the end.
+        // The last requests leave before the end.
         self.send_gathered();
         // Closing the only descriptor of a socket takes it out of the queue as well.
         if let Some(slot) = self.sockets.get_mut(token) {
@@ -383,7 +383,7 @@ fn is_refused(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM))
 }
 
-/// Sends what the socket takes now; 0 if it is full.
+/// Sends as many bytes as the socket takes now; 0 if it is full.
 fn write(socket: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
     match send(socket, bytes) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),

@@ -59,17 +59,16 @@ pub trait Engine: Sized {
     /// Sends all of `bytes`, now or as the socket takes them. A failure comes as an event.
     fn send(&mut self, token: usize, bytes: &[u8]);
 
-    /// As [`Self::send`], for more bytes of the request sent before: [`Self::sent_ns`] stays.
+    /// Like [`Self::send`], for more bytes of the request sent before: [`Self::sent_ns`] stays.
     fn send_more(&mut self, token: usize, bytes: &[u8]);
 
     /// When the kernel was given the first of the bytes passed to the last [`Self::send`]. None
     /// while it has taken none of them, and if sends are not timed.
     fn sent_ns(&self, token: usize) -> Option<u64>;
 
-    /// From now on several requests may be under way on this socket: each [`Self::send`] is one
-    /// more, and all that are made before the next event are sent together. Without this call the
-    /// answer to a request must have come before the next one is sent, as to all requests before
-    /// this call.
+    /// From now on several requests may be under way on this socket. Each [`Self::send`] is one
+    /// more, and all that are made before the next event are sent together. Without this call, and
+    /// for all requests before it, an answer must have come before the next request is sent.
     fn pipeline(&mut self, token: usize);
 
     /// On a socket with several requests under way the oldest one has its answer: from now on

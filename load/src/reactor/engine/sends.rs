@@ -18,12 +18,12 @@ impl Sends {
         self.requests.push_back((self.put, None));
     }
 
-    /// So many more bytes wait for the kernel.
+    /// `bytes` more wait for the kernel.
     pub fn put(&mut self, bytes: usize) {
         self.put += bytes as u64;
     }
 
-    /// The kernel was given so many of the bytes that wait.
+    /// The kernel was given `bytes` of those that wait.
     pub fn give(&mut self, bytes: usize, at_ns: u64) {
         self.given += bytes as u64;
         let given = self.given;

@@ -186,7 +186,7 @@ fn has_heard(theirs: &UnixStream) -> bool {
     heard
 }
 
-/// Long enough to be told from no time at all, whatever the host does.
+/// Long enough to differ from no time at all on any host.
 fn pause() -> u64 {
     std::thread::sleep(Duration::from_millis(20));
     clock::now_ns()
@@ -239,13 +239,13 @@ fn more_of_a_request_does_not_change_when_it_was_sent<E: Engine>() {
     engine.send_more(0, b"more");
     engine.wait(Some(0)).unwrap();
     assert_eq!(engine.sent_ns(0), Some(sent_ns));
-    // Another socket in its place was sent nothing yet.
+    // A new socket in its place was sent nothing yet.
     engine.detach(0);
     engine.attach(0, pair().0, false).unwrap();
     assert_eq!(engine.sent_ns(0), None);
 }
 
-/// What the other side has heard by now, at least so many bytes.
+/// The bytes the other side has received by now, at least `least`.
 fn heard_by(theirs: &mut UnixStream, least: usize) -> Vec<u8> {
     let mut heard = vec![0; least];
     theirs.read_exact(&mut heard).unwrap();
@@ -289,7 +289,7 @@ fn several_requests_are_sent_in_order_whatever_the_kernel_takes<E: Engine>() {
         let _ = theirs.read_to_end(&mut heard);
     }
     assert!(heard == sent);
-    // All of them have been given to the kernel, the later ones not before the earlier ones.
+    // All were given to the kernel, the later ones not before the earlier ones.
     let times: Vec<u64> = (0..300)
         .map(|_| {
             engine.answered(0);
@@ -311,7 +311,7 @@ fn each_of_several_requests_has_its_own_sent_time<E: Engine>() {
     for _ in 0..3 {
         let asked_ns = pause();
         engine.send(0, b"one");
-        // Of the same request.
+        // These bytes belong to the same request.
         engine.send_more(0, b"more");
         engine.send(0, b"two");
         for index in 0..engine.wait(Some(0)).unwrap() {
@@ -324,11 +324,11 @@ fn each_of_several_requests_has_its_own_sent_time<E: Engine>() {
         assert!(span.contains(&engine.sent_ns(0).unwrap()));
     }
     assert_eq!(heard_by(&mut theirs, 30), b"onemoretwo".repeat(3));
-    // The last words of a connection that is given up are heard too.
+    // The last bytes of a connection that is given up arrive too.
     engine.send(0, b"bye");
     engine.detach(0);
     assert_eq!(heard_by(&mut theirs, 3), b"bye");
-    // Another socket in its place is asked one thing at a time again.
+    // A new socket in its place has one request at a time again.
     let (ours, mut theirs) = pair();
     engine.attach(0, ours, false).unwrap();
     engine.send(0, b"?");
@@ -359,7 +359,7 @@ fn a_socket_that_takes_nothing_can_be_given_up_with_requests_under_way<E: Engine
     }
 }
 
-/// An io_uring holds what it was given until there is room.
+/// An io_uring holds the request until there is room.
 #[test]
 fn a_full_socket_has_not_got_a_request_of_epoll_until_it_takes_the_first_byte() {
     let mut engine = Epoll::new(1, bell()).unwrap();
@@ -383,7 +383,7 @@ fn a_full_socket_has_not_got_a_request_of_epoll_until_it_takes_the_first_byte() 
     assert!(has_heard(&theirs));
 }
 
-/// A ring that another thread may not hand over: what submits there fails.
+/// A ring that a second thread may not hand over: submitting there fails.
 struct Elsewhere<'r>(&'r mut Uring);
 
 // SAFETY: the thread that has it is joined before the ring is used again.
@@ -406,7 +406,7 @@ fn a_request_that_could_not_be_handed_over_goes_to_nobody_else() {
     ring.send(0, b"for one");
     let elsewhere = Elsewhere(&mut ring);
     std::thread::scope(|scope| drop(scope.spawn(|| elsewhere.detach())));
-    // The other side sees the end, but the number is not free: what is queued knows it.
+    // The other side sees the end, but the number is not free: queued entries refer to it.
     assert_eq!(theirs.read(&mut [0; 8]).unwrap(), 0);
     let others: Vec<_> = (0..20).map(|_| pair()).collect();
     assert!(others.iter().all(|(other, _)| other.as_raw_fd() != number));

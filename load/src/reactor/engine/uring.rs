@@ -1,11 +1,11 @@
 //! Bytes by io_uring: one system call a batch instead of three a request.
 //!
-//! Requests are queued and handed to the kernel by the call that waits; every socket has one
+//! Requests are queued and handed to the kernel by the call that waits. Every socket has one
 //! receive armed for good (multishot), which fills buffers of a ring that all sockets share.
-//! Completions of sends are not reported, for the answer says as much, unless several requests may
-//! be under way on a socket ([`pipeline`]). Nothing is shared with other threads (single issuer),
-//! and the kernel does its part of the work inside our wait (deferred task run), not in the middle
-//! of our loop.
+//! Completions of sends are not reported, because the answer implies them, unless several requests
+//! may be in flight on a socket ([`pipeline`]). Nothing is shared with other threads (single
+//! issuer), and the kernel does its work inside our wait (deferred task run), not in the middle of
+//! our loop.
 
 use super::{Engine, Event};
 use crate::reactor::bell::hush;
@@ -53,18 +53,18 @@ pub struct Uring {
     times_sends: bool,
     /// Whose requests are queued and not handed over, if sends are timed.
     queued: Vec<usize>,
-    /// Sockets with requests that are to be sent together, with the next wait.
+    /// Sockets whose requests are sent together, with the next wait.
     gathered: Vec<usize>,
     /// The buffer lent out by the last event, given back with the next call.
     lent: Option<u16>,
     /// Outgrown request buffers. The kernel might still read one, so they live with the ring;
     /// each is at most half of its successor, which bounds them.
     outgrown: Vec<Vec<u8>>,
-    /// Buffers that the kernel was sending from when their socket was detached, each with what its
-    /// completion belongs to.
+    /// Buffers that the kernel was sending from when their socket was detached, each with the user
+    /// data of its completion.
     parted: Vec<(u64, Vec<u8>)>,
-    /// Sockets that were detached while the queue could not be handed over. What is queued knows
-    /// them by their numbers, which must not go to others before.
+    /// Sockets that were detached while the queue could not be handed over. Queued entries refer to
+    /// them by number, so no new socket may get these numbers before.
     leaving: Vec<OwnedFd>,
     failed: VecDeque<(usize, io::Error)>,
     failed_now: Vec<(usize, Option<io::Error>)>,
@@ -99,7 +99,7 @@ impl Uring {
     /// Puts one entry in the queue, making room by handing the others over.
     ///
     /// # Safety
-    /// What the entry points to must live until it completes.
+    /// Memory that the entry points to must live until it completes.
     unsafe fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         // SAFETY: passed on to the caller.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
@@ -141,7 +141,7 @@ impl Uring {
         }
     }
 
-    /// Queues what the kernel has not sent of a request buffer, whose completion will be reported.
+    /// Queues the unsent rest of a request buffer, whose completion will be reported.
     fn queue_rest(&mut self, token: usize) {
         let data = self.data(token, Operation::Send);
         let Some(UringSocket {
@@ -235,7 +235,7 @@ impl Uring {
                 }
             }
             0 => Event::Closed(None),
-            // The buffers ran out for a moment, or a signal came: what arrived waits in the socket.
+            // The buffers ran out for a moment, or a signal came: the bytes wait in the socket.
             failed if matches!(-failed, libc::ENOBUFS | libc::EINTR | libc::EAGAIN) => {
                 match self.receive(token) {
                     Ok(()) => Event::Nothing,
@@ -262,7 +262,7 @@ impl Uring {
     fn woken(&mut self) {
         hush(&self.wake);
         if let Err(error) = self.watch_wake() {
-            // No place in the queue means a broken ring: the next wait will say so.
+            // No place in the queue means a broken ring: the next wait will report it.
             debug_assert!(false, "{error}");
         }
     }
@@ -347,8 +347,8 @@ impl Engine for Uring {
         }
         // Completions under way carry the old generation and are passed over.
         place.generation = (place.generation + 1) & ((1 << GENERATION_BITS) - 1);
-        // What was sent last leaves before the end. If it cannot, the other side sees a close, and
-        // whatever is wrong shows again with the next wait.
+        // The last request leaves before the end. If it cannot, the other side sees a close, and
+        // the error shows again with the next wait.
         let _ = self.hand_over(|ring| ring.submit());
         let left_behind = !self.ring.submission().is_empty();
         // An armed receive holds the socket open, so closing alone would not close it.
@@ -411,9 +411,9 @@ impl Engine for Uring {
         .build()
         .flags(squeue::Flags::SKIP_SUCCESS)
         .user_data(data);
-        // SAFETY: the bytes stay where they are until the ring is gone: the buffer is neither
-        // freed nor moved, only outgrown, and what is outgrown is kept. A connection asks one
-        // thing at a time, so they do not change either before the server has read them.
+        // SAFETY: the bytes stay where they are until the ring is gone: the buffer is neither freed
+        // nor moved, only outgrown, and outgrown buffers are kept. A connection sends one request
+        // at a time, so the bytes do not change either before the server has read them.
         match unsafe { self.push(&entry) } {
             Ok(()) if self.times_sends => self.queued.push(token),
             Ok(()) => {}
@@ -491,7 +491,7 @@ impl Engine for Uring {
             .get(token)
             .is_none_or(|s| s.generation != generation || s.fd.is_none())
         {
-            // Of a socket that is gone; its buffers, if it has any, are free again.
+            // It belongs to a socket that is gone; its buffers, if it has any, are free again.
             self.lent = cqueue::buffer_select(completion.flags);
             self.parted.retain(|(data, _)| *data != completion.data);
             return (token, Event::Nothing);

@@ -1,4 +1,4 @@
-//! The files of `/proc` that a look at threads reads, and what their text says.
+//! The files of `/proc` that a look at threads reads, and the meaning of their text.
 
 use super::places::{self, Doing, WaitPlace, is_page_fault};
 use std::fs::File;
@@ -14,8 +14,8 @@ pub(super) struct ProcessFiles {
     folder: PathBuf,
 }
 
-/// A thread, with the files of it that are read again and again: to open one costs several times
-/// what reading it does. One that could not be kept open is opened each time.
+/// A thread, with its files that are read again and again: opening one costs several times as much
+/// as reading it. A file that could not be kept open is opened each time.
 #[derive(Debug)]
 pub(super) struct WatchedThread {
     pub(super) number: u32,
@@ -30,7 +30,7 @@ pub(super) struct Scheduled {
     pub(super) wait_ns: u64,
 }
 
-/// Of a process: clock ticks in user mode and in the kernel, and its page faults.
+/// A process's clock ticks in user mode and in the kernel, and its page faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ProcessStat {
     pub(super) user_ticks: u64,
@@ -39,14 +39,14 @@ pub(super) struct ProcessStat {
     pub(super) major_faults: u64,
 }
 
-/// Of all CPUs of the host, in clock ticks: busy with anything, and stolen by the hypervisor.
+/// All CPUs of the host, in clock ticks: busy with anything, and stolen by the hypervisor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct HostTicks {
     pub(super) busy: u64,
     pub(super) stolen: u64,
 }
 
-/// What a reading of a thread found.
+/// The result of one reading of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ThreadState {
     Running,
@@ -84,7 +84,7 @@ impl ProcessFiles {
         Ok(names.filter_map(|name| name.parse().ok()).collect())
     }
 
-    /// A thread of the process, its files kept open if they are to be.
+    /// A thread of the process; `kept` decides whether its files stay open.
     pub(super) fn watched(&self, number: u32, keep: bool) -> WatchedThread {
         let open = |name| {
             let path = self.path_of(number, name);
@@ -115,7 +115,7 @@ impl ProcessFiles {
     /// What a thread is doing.
     ///
     /// # Errors
-    /// It may not be seen, or the kernel does not show it.
+    /// No permission to read it, or the kernel does not show it.
     pub(super) fn look(&self, thread: &WatchedThread) -> io::Result<ThreadState> {
         let mut text = [0; 256];
         let path = || self.path_of(thread.number, "syscall");
@@ -132,7 +132,7 @@ impl ProcessFiles {
         })
     }
 
-    /// A file that is missing while its thread is there is one that this kernel does not have.
+    /// A file that is missing while its thread exists does not exist on this kernel.
     fn gone(&self, thread: u32, error: io::Error) -> io::Result<ThreadState> {
         let lives = self.folder.join("task").join(thread.to_string()).exists();
         if lives {
@@ -190,7 +190,7 @@ impl ProcessFiles {
     }
 }
 
-/// What a file says now; one of a thread that has ended says that there is none.
+/// The current text of a file; an error if the thread has ended.
 fn read<'text>(
     kept: Option<&File>,
     path: impl FnOnce() -> PathBuf,
@@ -204,7 +204,7 @@ fn read<'text>(
         .map_err(|_| io::Error::new(ErrorKind::InvalidData, "its contents are not understood"))
 }
 
-/// Whether an error says that there is no such thread any more.
+/// Whether an error means that the thread has ended.
 fn is_gone(error: &io::Error) -> bool {
     error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
 }
@@ -215,7 +215,7 @@ fn scheduled_in(text: &str) -> Option<Scheduled> {
     Some(Scheduled { run_ns, wait_ns })
 }
 
-/// The name of a program, in brackets, may hold anything: what counts follows the last bracket.
+/// The name of a program, in brackets, may hold anything: the fields follow the last bracket.
 fn stat_in(text: &str) -> Option<ProcessStat> {
     let (_, fields) = text.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_ascii_whitespace().collect();

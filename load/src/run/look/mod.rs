@@ -1,8 +1,7 @@
-//! A look at the threads of a server that is loaded: how long they ran and waited for a CPU, by the
-//! scheduler's own count, and where else they waited, by looks at threads drawn at random.
+//! A diagnostic pass over the threads of a loaded server. The scheduler's own count shows how long
+//! they ran and waited for a CPU; samples of random threads show where else they waited.
 //!
-//! It costs, so it is taken in half of the rounds of a run that hops only, and the others say what
-//! it did.
+//! It costs time, so a hopping run does it in half of its rounds only; the others show its effect.
 
 mod files;
 mod places;
@@ -18,17 +17,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The addresses of memory that most waits are for; the rest is told as one number.
+/// The memory addresses with most waits; the report adds up the rest.
 const FUTEXES_TOLD: usize = 8;
 /// How long a thread that has just answered may take to wait for the next command.
 const TO_REST: Duration = Duration::from_millis(2);
-/// A look ends before its slice, where the load is still what it was.
+/// A look ends before its slice, while the load is still the same.
 const BEFORE_END_NS: u64 = 20_000_000;
 
-/// Of so many threads of a process at most files are kept open, two of each.
+/// Files are kept open for at most this number of a process's threads, two for each.
 const KEPT_MAX: usize = 4096;
 
-/// Whether a round is looked at: the middle two of four, so that what changes steadily is in both
+/// Whether a round is looked at: the middle two of four, so that a steady change affects both
 /// alike. The first round of all, which may be slow, is in none of these fours.
 pub(super) fn is_looked(round: u32) -> bool {
     matches!(round % 4, 2 | 3)
@@ -46,13 +45,13 @@ pub(super) struct LookedAt {
     files: ProcessFiles,
     /// All that there are, by number.
     threads: BTreeMap<u32, Arc<WatchedThread>>,
-    /// Those that were seen to wait for the next command of a client.
+    /// Those that were observed waiting for the next command of a client.
     serving: BTreeSet<u32>,
-    /// Whom each thread serves, if the server tells.
+    /// The connection that each thread serves, if the server lists them.
     connections: Option<Arc<Connections>>,
 }
 
-/// What is to be looked at in a slice.
+/// What a slice's diagnostic pass looks at.
 pub(super) struct LookReady {
     files: ProcessFiles,
     /// Those that serve come first.
@@ -95,7 +94,7 @@ impl LookedAt {
         }
     }
 
-    /// The connection of each thread, if the server tells.
+    /// The connection of each thread, if the server lists them.
     pub(super) fn connections(&self) -> Option<Arc<Connections>> {
         self.connections.clone()
     }
@@ -170,7 +169,7 @@ impl LookReady {
     }
 
     fn edge(&self) -> Edge {
-        // The time is that of the middle of the reading, as far as one can say.
+        // The time of the middle of the reading, as a best estimate.
         let begun_ns = clock::now_ns();
         let threads = self.threads.iter();
         let threads = threads.map(|thread| self.files.scheduled(thread)).collect();
@@ -252,7 +251,7 @@ fn times(prepared: &LookReady, before: &Edge, after: &Edge, sampled: &Sampled) -
     };
     let mut futexes: BTreeMap<u64, u32> = BTreeMap::new();
     for Sight { place, found, .. } in &sampled.found {
-        // A thread that did nothing serves nobody now.
+        // A thread that did nothing serves no connection now.
         if serving
             .get(*place as usize)
             .is_some_and(|used| used.is_some() && !ran(used))
@@ -283,7 +282,7 @@ fn times(prepared: &LookReady, before: &Edge, after: &Edge, sampled: &Sampled) -
     told
 }
 
-/// Where a thread is blocked, as it is told; none if it is not.
+/// Where a thread is blocked, by the name in the report; none if it is not.
 fn place_of(found: ThreadState) -> Option<&'static str> {
     match found {
         ThreadState::Running

@@ -1,9 +1,9 @@
-//! What a line of `/proc/PID/task/TID/syscall` says of a thread: where it waits, if it does.
+//! The place where a thread waits, if it does, from its line in `/proc/PID/task/TID/syscall`.
 
-/// What a thread was found doing.
+/// The state of a thread when it was sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
-    /// On a CPU, or waiting for one: the kernel does not tell these apart here.
+    /// On a CPU, or waiting for one: the kernel does not distinguish these here.
     Running,
     /// It waits in a system call, here.
     Waits(WaitPlace),
@@ -14,16 +14,16 @@ pub(super) enum Doing {
 /// Where a thread waits in a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitPlace {
-    /// For what the other end of this socket sends; the descriptor, if the call names it.
+    /// For bytes from the other end of this socket; the descriptor, if the call names it.
     Receive(Option<u64>),
     /// For one of several descriptors.
     ReceiveAny,
-    /// Until the other end of a socket takes what is sent.
+    /// Until the other end of a socket takes the bytes sent.
     Send,
     /// For the word at this address of its own memory: a lock, or a condition.
     Futex(u64),
     Disk,
-    /// In a call that reads or writes whatever the descriptor is of.
+    /// In a call that reads or writes, on any kind of descriptor.
     Reading(u64),
     Writing(u64),
     Other,

@@ -1,4 +1,4 @@
-//! A thread that looks at other threads, drawn at random, as long as it is let.
+//! A thread that samples other threads, drawn at random, until it is stopped.
 
 use super::files::{ProcessFiles, ThreadState, WatchedThread};
 use crate::random::Stream;
@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// So many threads are looked at each time: waking costs more than looking.
+/// Threads sampled per wake-up: waking costs more than looking.
 const AT_ONCE: u32 = 4;
 /// Waits between looks are random, and no longer than this multiple of their mean.
 const WAIT_MEANS_MAX: f64 = 8.0;
-/// The random stream of draws; no other long stream of a seed has this number.
+/// The random stream of draws; no long stream of a seed shares its number.
 const DRAW_STREAM: u64 = (1 << 50) + 2;
 
-/// One look at a thread: its place in the list, what it did, and when.
+/// One sample of a thread: its place in the list, its state, and the time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sight {
     pub(super) place: u32,
@@ -23,7 +23,7 @@ pub(super) struct Sight {
     pub(super) at_ns: u64,
 }
 
-/// What was found, until it was stopped.
+/// The samples, until it was stopped.
 #[derive(Debug, Default)]
 pub(super) struct Sampled {
     pub(super) found: Vec<Sight>,
@@ -38,7 +38,7 @@ pub(super) struct ThreadSampler {
 }
 
 impl ThreadSampler {
-    /// Looks at these threads of a process, at most so often a second.
+    /// Samples these threads of a process, at most at the given rate per second.
     pub(super) fn start(
         files: ProcessFiles,
         listed: Vec<Arc<WatchedThread>>,
@@ -100,7 +100,7 @@ fn sample(
         if due_ns > now_ns {
             std::thread::park_timeout(Duration::from_nanos(due_ns - now_ns));
         } else {
-            // What was missed is not made up for: never more reads a second than asked.
+            // Missed samples are not made up for: never more reads per second than the given rate.
             due_ns = now_ns;
         }
         if stop.load(Ordering::Relaxed) {

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 /// The connection that each thread of a server serves.
 pub(in crate::run) type Connections = BTreeMap<u32, u64>;
 
-/// Reads the rows of a statement that answers connections, each with its thread; those that are no
-/// numbers are left out.
+/// Reads the rows of a statement that lists connections, each with its thread; rows without numbers
+/// are left out.
 pub(in crate::run) fn connections_in(rows: &[Vec<Option<String>>]) -> Connections {
     let number = |cell: Option<&Option<String>>| cell?.as_deref()?.parse::<u64>().ok();
     let pairs = rows.iter().filter_map(|row| {
@@ -112,7 +112,7 @@ mod tests {
             sight(0, ThreadState::Futex(1), 150),
             sight(0, ThreadState::Running, 199),
             sight(0, ThreadState::Receive, 100),
-            // After it, of a thread that has none, and of one that nobody knows.
+            // After it, of a thread that has none, and of an unknown one.
             sight(0, ThreadState::Disk, 200),
             sight(1, ThreadState::Disk, 150),
             sight(2, ThreadState::Disk, 150),

@@ -14,7 +14,7 @@ const SHAPE: TallyShape = TallyShape {
     nodes: 2,
 };
 
-/// One thing that is recorded: of a kind and a class, on a node, in so many ns.
+/// One record: its kind, class and node, and its time in ns.
 #[derive(Clone, Debug)]
 struct Happened {
     host: usize,
@@ -92,7 +92,7 @@ fn measured(tally: Tally, host: u64) -> Measured {
     }
 }
 
-/// As it is after it went from one host to the other.
+/// The form it has after it went from one host to the other.
 fn sent(measured: &Measured) -> Measured {
     serde_json::from_str(&serde_json::to_string(measured).unwrap()).unwrap()
 }
@@ -124,7 +124,7 @@ proptest! {
         prop_assert_eq!((sum.unfinished, sum.measured_ns), (hosts as u32, 1_000));
     }
 
-    /// In whatever order hosts tell, an interval is the sum of those of all hosts that tell it.
+    /// Hosts may report in any order: an interval is the sum of those of all hosts that report it.
     #[test]
     fn intervals_wait_for_the_last_host(
         order in proptest::collection::vec(0usize..3, 0..40),
@@ -166,7 +166,7 @@ fn what_is_of_another_run_is_refused() {
     let other = Tally::new(TallyShape { kinds: 1, ..SHAPE });
     assert!(parts.check(&other).is_err());
     assert!(parts.check(&Tally::new(SHAPE)).is_ok());
-    // One that was written by somebody else may say one shape and have another.
+    // The shape in a different program's text may not match its content.
     let text = serde_json::to_string(&Tally::new(SHAPE)).unwrap();
     let mut read: serde_json::Value = serde_json::from_str(&text).unwrap();
     read["classes"] = serde_json::json!([]);

@@ -1,4 +1,4 @@
-//! Something that is done at a given time, unless the run is over before.
+//! An action at a given time, unless the run is over before.
 
 use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -16,7 +16,7 @@ impl Alarm {
     /// Does the work at `after` from now, on a thread of its own.
     ///
     /// # Errors
-    /// The thread cannot be had.
+    /// The thread cannot be created.
     pub fn set(
         name: &str,
         after: Duration,
@@ -42,7 +42,7 @@ impl Drop for Alarm {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panic of the work was said by the thread itself.
+            // The thread itself reported a panic of the work.
             let _ = thread.join();
         }
     }

@@ -17,7 +17,7 @@ use crate::workload::{self, EventTimes, Reply};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// While nothing is due, the end of the run is looked for so often.
+/// Interval between checks for the end of the run while nothing is due.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// What the threads of a run share.
@@ -32,7 +32,7 @@ pub struct BlockingIo {
     run: Arc<Run>,
     servers: Arc<Servers>,
     connections: Vec<Option<BlockingLink>>,
-    /// The thread's number, and those it belongs to; none for the states beside the threads.
+    /// The thread's number, and the gang it belongs to; none for the states besides the threads.
     gang: Option<(u32, Arc<Gang>)>,
     /// When the run ends.
     end_ns: u64,
@@ -69,8 +69,8 @@ impl BlockingIo {
     }
 }
 
-/// Asks, and waits for the answer if there will be one. A name that the server sends
-/// opens no file of ours: what it gets is empty.
+/// Sends a request, and waits for the answer if there will be one. A name that the server sends
+/// opens no file of ours: it gets an empty file.
 fn ask(
     link: &mut BlockingLink,
     reply: Reply,

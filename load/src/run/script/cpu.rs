@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub struct CpuClocks(Mutex<Vec<CpuClock>>);
 
-/// Of a thread that runs its clock, of any other what it had used when it ended.
+/// A running thread has its clock, an ended one the time it had used at its end.
 type CpuClock = (Option<libc::clockid_t>, u64);
 
 impl CpuClocks {
@@ -25,7 +25,7 @@ impl CpuClocks {
         self.set(thread, (None, clock::thread_cpu_ns()));
     }
 
-    /// What each thread has used by now.
+    /// The CPU time of each thread so far.
     pub fn read_ns(&self) -> Vec<u64> {
         // A thread cannot end while this is locked, so each clock that runs can be read.
         let read =
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use std::sync::mpsc;
 
-    /// Computes until the calling thread has used so much more.
+    /// Computes until the calling thread has used this much more.
     fn compute(ns: u64) {
         let end_ns = clock::thread_cpu_ns() + ns;
         while clock::thread_cpu_ns() < end_ns {}

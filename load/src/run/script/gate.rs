@@ -12,7 +12,7 @@ use std::time::Duration;
 pub struct Gate {
     seen: Mutex<GateState>,
     opened: Condvar,
-    /// Of whoever keeps the gate: rung when a thread gets ready or ends.
+    /// The gate keeper's mailbox: rung when a thread gets ready or ends.
     mailbox: Arc<Mailbox>,
     bell: OwnedFd,
 }
@@ -26,7 +26,7 @@ pub struct GateState {
     pub ended_ns: u64,
     /// One of them failed before it got ready, or panicked.
     pub failed: bool,
-    /// The gate is open, and nothing is to be begun any more from then on.
+    /// The gate is open, and no event may begin any more from then on.
     open_until_ns: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ impl Gate {
         })
     }
 
-    /// A thread is ready. When the gate opens, returns when nothing is to be begun any more.
+    /// A thread is ready. Waits for the gate; returns the time from which no event may begin.
     pub fn pass(&self) -> u64 {
         let mut seen = self.lock();
         seen.ready += 1;
@@ -77,8 +77,8 @@ impl Gate {
         self.opened.notify_all();
     }
 
-    /// For whoever keeps the gate: waits until a thread gets ready or ends, or a command comes, but
-    /// not past `limit_ns`. Returns how the threads stand then.
+    /// For the gate keeper: waits until a thread gets ready or ends, or a command comes, but not
+    /// past `limit_ns`. Returns the state of the threads then.
     pub fn watch(&self, limit_ns: u64) -> GateState {
         let left = Duration::from_nanos(limit_ns.saturating_sub(clock::now_ns()));
         if wait::is_readable(&self.bell, left) {
@@ -129,7 +129,7 @@ mod tests {
         let seen = gate.watch(u64::MAX);
         assert!(seen.is_settled(2) && seen.failed && seen.open_until_ns.is_none());
         assert_eq!(seen.ended, 1);
-        // Whoever comes later does not wait for ever.
+        // A thread that comes later does not wait for ever.
         assert_eq!(gate.pass(), 0);
     }
 }

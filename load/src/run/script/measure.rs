@@ -15,8 +15,8 @@ use std::sync::{Arc, PoisonError};
 pub type Hosted<'s> = (&'s State, &'s Arc<Run>);
 
 /// Runs the scripts of a plan, one for each arm that has one: the `init` of each, the events on all
-/// threads, the `done` of each; on the event loop, or if servers are given on threads of the
-/// operating system.
+/// threads, the `done` of each. They run on the event loop or, if servers are given, on threads of
+/// the operating system.
 ///
 /// # Errors
 /// A script failed, or the run could not be set up.
@@ -55,7 +55,7 @@ pub fn measure(
     // Connections that a script lost it opens again itself.
     measured.tally.reconnects += reconnects(&measured.counts).saturating_sub(before);
     for (main, run) in scripts {
-        // The figures stand: a failure at the end is said, and changes nothing.
+        // The figures are final: a failure at the end is reported, and changes nothing.
         let _ = thread::call_if_there(main, run, "done");
     }
     Ok(measured)
@@ -65,7 +65,7 @@ pub fn measure(
 /// operating system.
 ///
 /// # Errors
-/// A thread could not begin, which it said; or the run could not be set up.
+/// A thread could not begin, which it reported; or the run could not be set up.
 pub fn run(
     run: &Arc<Run>,
     on_threads: Option<&Servers>,
@@ -91,10 +91,10 @@ fn reconnects(counts: &[(u32, Reading)]) -> u64 {
         .sum()
 }
 
-/// What scripts are told of an error whose words only a fatal message has, and of a refused login.
+/// The text scripts get for an error whose message only a fatal error has, and for a refused login.
 const WITHOUT_WORDS: [&str; 2] = ["SQL API error", "connection creation failed"];
 
-/// Why the script failed: its own words, and the server's error behind them.
+/// Why the script failed: its own message, and the server's error behind it.
 pub fn failure_of(run: &Run) -> Failure {
     let said = run.log.fatal_messages();
     // The message of a failed function names file and line; those before it, the cause.
@@ -136,7 +136,7 @@ pub fn failure_of(run: &Run) -> Failure {
     }
 }
 
-/// The messages as one: all threads may say the same.
+/// The messages as one: all threads may report the same.
 fn once_each(messages: &[String]) -> Option<String> {
     let mut once: Vec<&str> = Vec::new();
     for message in messages {

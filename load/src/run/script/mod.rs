@@ -1,6 +1,6 @@
-//! Runs the threads of a script: on the event loop, or on threads of the operating system where
-//! the script waits in ways that the host cannot see. Either way a run is told a [`super::job::Job`]
-//! and comes to a [`super::measured::Measured`], as every other.
+//! Runs the threads of a script: on the event loop, or on threads of the operating system where the
+//! script waits in ways that the host cannot see. Either way a run gets a [`super::job::Job`] and
+//! returns a [`super::measured::Measured`], like every run.
 
 mod alarm;
 mod blocking_io;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// Runs the run's command on all of `threads`; true if all did it.
 ///
 /// # Errors
-/// The threads cannot be had.
+/// The threads cannot be created.
 pub fn run_command(run: &Arc<Run>, servers: &Servers, threads: u32) -> Result<bool, Failure> {
     let mailbox = Mailbox::new().map(Arc::new).map_err(not_started)?;
     let nothing = TallyShape::default();
@@ -45,7 +45,7 @@ fn not_started(error: io::Error) -> Failure {
 /// rung when one gets ready or ends.
 ///
 /// # Errors
-/// The threads cannot be had.
+/// The threads cannot be created.
 pub fn start(
     run: &Arc<Run>,
     servers: &Servers,
@@ -79,8 +79,8 @@ pub fn start(
     Ok(gang)
 }
 
-/// Lives a thread's life; true if it never got ready, or panicked. The others wait at the gate,
-/// so it must leave whatever its life comes to.
+/// Runs a thread from start to end; true if it never got ready, or panicked. The others wait at the
+/// gate, so it must leave however it ends.
 fn has_failed(run: &Run, number: u32, live: impl FnOnce() -> End) -> bool {
     let panic = match catch_unwind(AssertUnwindSafe(live)) {
         Ok(end) => return end == End::NotReady,

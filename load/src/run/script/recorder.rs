@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 /// Tallies that the threads share out among them, so that those on different cores seldom meet.
-/// Histograms are large: there are no more than cores commonly write at once.
+/// Histograms are large: there are no more of them than cores that commonly write at once.
 pub struct Recorder {
     lanes: Box<[Mutex<Tally>]>,
     /// Events that were to begin before this do not count.
@@ -32,7 +32,7 @@ impl Recorder {
         let _ = self.opened.set(Instant::now());
     }
 
-    /// An event of a thread has ended. Whether it counts is looked up while nobody cuts.
+    /// An event of a thread has ended. Whether it counts is decided while no cut is under way.
     pub fn event_ended(
         &self,
         thread: u32,
@@ -53,8 +53,8 @@ impl Recorder {
         figures.finish(due, times.response_ns);
     }
 
-    /// Adds to `sum` what was recorded since the last cut. Returns what `look` sees meanwhile: no
-    /// event ends before it has looked, so both tell of the same events.
+    /// Adds to `sum` the records since the last cut. Returns the result of `look`, called
+    /// meanwhile: no event ends before it has looked, so both cover the same events.
     pub fn cut<T>(&self, sum: &mut Tally, look: impl FnOnce() -> T) -> T {
         // Made before, so that the threads are held up by nothing but the looking.
         let mut taken: Vec<Tally> = self.lanes.iter().map(|_| sum.empty_like()).collect();

@@ -24,14 +24,14 @@ use crate::run::{run_on, spawn};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, PoisonError};
 
-/// How often, and how many times, threads that are left at the end are told to stop.
+/// How often, and how many times, threads that are left at the end get the stop request.
 const STOP_EVERY_NS: u64 = 100_000_000;
 const STOP_TIMES: u32 = 5;
 
-/// What such a script cannot be asked for.
+/// Refuses settings that such a script does not support.
 ///
 /// # Errors
-/// Words that name the path in the plan.
+/// The text names the path in the plan.
 pub fn refuse(job: &Job) -> Result<(), String> {
     let why = "needs a thread of the operating system for each of its own, and those";
     let setup = &job.setup;
@@ -62,7 +62,7 @@ pub fn refuse(job: &Job) -> Result<(), String> {
 /// Runs the events of a script until the time is over or there are no more.
 ///
 /// # Errors
-/// A thread could not begin, which it said; or the threads cannot be had.
+/// A thread could not begin, which it reported; or the threads cannot be created.
 pub fn run(
     run: &Arc<Run>,
     servers: &Servers,
@@ -99,7 +99,7 @@ pub fn run(
     })
 }
 
-/// Stands for all threads before the controller of the run, as a worker stands for its seats.
+/// Represents all threads to the controller of the run, as a worker represents its seats.
 struct ScriptWorker {
     run: Arc<Run>,
     setup: Arc<Setup>,
@@ -107,7 +107,7 @@ struct ScriptWorker {
     mailbox: Arc<Mailbox>,
     reports: Sender<Report>,
     edges: Edges,
-    /// The threads were told to be ready, or to have ended.
+    /// The threads got the message to be ready, or to have ended.
     told_ready: bool,
     told_idle: bool,
     /// When the figures were taken last, and when the window opened.
@@ -167,7 +167,7 @@ impl ScriptWorker {
         }
     }
 
-    /// Reports what became of the threads, if it is time.
+    /// Reports the state of the threads, if it is time.
     fn look_at(&mut self, seen: GateState) {
         let threads = self.setup.connections;
         let all_ended = seen.ended >= threads;
@@ -257,7 +257,7 @@ impl ScriptWorker {
         let mut tally = self.count(|| {});
         tally.begun += u64::from(left);
         tally.classes.iter_mut().for_each(|class| class.queries = 0);
-        // Whoever tells why a script failed looks for them there.
+        // The report of why a script failed looks for them there.
         let errors = self.run.errors.lock();
         errors
             .unwrap_or_else(PoisonError::into_inner)
@@ -272,7 +272,7 @@ impl ScriptWorker {
         });
     }
 
-    /// What was counted since the last time. No event ends before `look` was called.
+    /// The counts since the last time. No event ends before `look` was called.
     fn count(&mut self, look: impl FnOnce()) -> Box<Tally> {
         let mut tally = self.mailbox.take_tally(self.setup.arms.first.shape());
         let counts = self.gang.recorder.cut(&mut tally, || {

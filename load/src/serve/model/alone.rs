@@ -1,5 +1,5 @@
-//! The plainest driver: one thread that does what queries say, with nobody beside it. What is
-//! counted so is what a server counts at one connection.
+//! The plainest driver: one thread that executes queries, alone. Its counts are those of a server
+//! with one connection.
 
 use super::cache::{Find, Segment, SegmentCounts};
 use super::index::Index;
@@ -20,7 +20,7 @@ pub struct Alone {
 
 impl Alone {
     /// # Errors
-    /// The key cache cannot be had so.
+    /// The key cache cannot be created with these sizes.
     pub fn new(index: Index, descriptor: u32, sizes: KeyCacheSizes) -> Result<Self, SegmentsError> {
         let segments = sizes.segments();
         let blocks = sizes.blocks_each()?;
@@ -154,7 +154,7 @@ mod tests {
                 used,
             )
         };
-        // Of a server the same: 18 requests, 5 of them misses; then all pages but the header.
+        // As on a server: 18 requests, 5 of them misses; then all pages but the header.
         assert_eq!(count(&alone), (18 + 1_599, 5 + 1_599, 1_599));
         assert_eq!(alone.ask(&[7, 25_450, 200_000]), [7, 25_450]);
         assert_eq!(count(&alone), (18 + 1_599 + 27, 5 + 1_599, 1_599));

@@ -1,18 +1,18 @@
 //! One segment of the key cache: a hash of the pages in it, its blocks, and the order in which
 //! blocks are given to other pages.
 //!
-//! The rules are those that MariaDB 10.11 was seen to follow (`docs/decisions/0044`), which are not
-//! those that one reads out of its manual's words on midpoint insertion:
+//! The rules are those that MariaDB 10.11 was observed to follow (`docs/decisions/0044`). They
+//! differ from the manual's description of midpoint insertion:
 //!
-//! - Blocks that nobody uses are in one order. A new page gets the first of them; a released block
-//!   goes to the end. That is all until a block gets old.
-//! - There is a mark on one block of that order. If the block is taken out, the mark moves to the
-//!   block before it, from the first to the last. Whenever a block is released, the marked one is
-//!   looked at: if it was not used for more than `key_cache_age_threshold` percent of the blocks in
+//! - Unused blocks are in one order. A new page gets the first of them; a released block goes to
+//!   the end. That is all until a block gets old.
+//! - One block of that order is marked. If the block is taken out, the mark moves to the block
+//!   before it, from the first to the last. Whenever a block is released, the marked one is
+//!   checked. If it was not used for more than `key_cache_age_threshold` percent of the blocks in
 //!   releases, it becomes the first in the order, and is warm from then on.
-//! - If more than `key_cache_division_limit` percent of the blocks are warm, a block that was used
-//!   three times or more since its page came is hot when it is released: it is not warm any
-//!   longer, goes behind the marked block, and has the mark.
+//! - A released block becomes hot if it was used three times or more since its page came, and more
+//!   than `key_cache_division_limit` percent of the blocks are warm. It is not warm any longer,
+//!   goes behind the marked block, and has the mark.
 //!
 //! The driver holds the segment's lock whenever it calls; nothing here waits or allocates.
 
@@ -28,7 +28,7 @@ const NONE: u32 = u32::MAX;
 pub enum Find {
     /// The page is in this block.
     Hit(u32),
-    /// The asking thread is to read the page into this block, then to say that it arrived.
+    /// The asking thread must read the page into this block, then report its arrival.
     Miss(u32),
     /// Another thread is reading the page into this block; wait until it has arrived.
     Wait(u32),
@@ -52,7 +52,7 @@ struct Block {
     page: u32,
     /// The next block in the same bucket of the hash.
     same_hash: u32,
-    /// Its neighbours in the order, which is a ring; only of a block with a page that nobody uses.
+    /// Its neighbours in the order, which is a ring; only for an unused block with a page.
     before: u32,
     after: u32,
     /// The threads that use it.
@@ -65,17 +65,17 @@ struct Block {
     released: u64,
 }
 
-/// A segment; see the module's comment. What every request writes comes last, so that control
-/// blocks that lie side by side do share cache lines.
+/// A segment; see the module's comment. The fields that every request writes come last, so that
+/// control blocks side by side do share cache lines.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Segment {
     blocks: Box<[Block]>,
     /// The first block of each bucket.
     buckets: Box<[u32]>,
-    /// Of a page's hash, the bits that are its bucket.
+    /// The bits of a page's hash that select its bucket.
     shift: u32,
-    /// Blocks are hot only if more than so many are warm.
+    /// Blocks are hot only if more than this number are warm.
     warm_min: u32,
     /// Releases after which the marked block is old.
     age_max: u64,
@@ -94,8 +94,8 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// A segment of so many blocks, at least [`BLOCKS_MIN`], all unused. `division_limit` and
-    /// `age_threshold` are percentages, as the variables of the server.
+    /// A segment of `blocks` blocks, at least [`BLOCKS_MIN`], all unused. `division_limit` and
+    /// `age_threshold` are percentages, like the variables of the server.
     pub fn new(blocks: u32, division_limit: u32, age_threshold: u32) -> Self {
         let blocks = blocks.max(BLOCKS_MIN);
         let buckets = (blocks.saturating_mul(5) / 4).next_power_of_two();
@@ -184,7 +184,7 @@ impl Segment {
         block.is_some_and(|block| block.arrived)
     }
 
-    /// A thread no longer uses a block. Whether it can now be taken for another page: then a thread
+    /// A thread no longer uses a block. True if it can now be taken for a new page: then a thread
     /// that found all blocks in use may ask again.
     #[inline]
     pub fn release(&mut self, block: u32) -> bool {
@@ -215,8 +215,8 @@ impl Segment {
         true
     }
 
-    /// Takes all pages out that nobody uses, as LOAD INDEX INTO CACHE does before it asks for each
-    /// page of the index, one after another.
+    /// Takes all unused pages out, as LOAD INDEX INTO CACHE does before it asks for each page of
+    /// the index, one after another.
     pub fn empty(&mut self) {
         while let Some(last) = self.blocks.get(self.last as usize) {
             let number = last.after;
@@ -253,7 +253,7 @@ impl Segment {
 
     #[inline]
     fn bucket(&self, page: u32) -> usize {
-        // Pages of a segment are `segments` apart, so their low bits say little.
+        // Pages of a segment are `segments` apart, so their low bits hold little information.
         (page.wrapping_mul(0x9e37_79b1) >> self.shift) as usize
     }
 
@@ -332,7 +332,7 @@ impl Segment {
         }
     }
 
-    /// Puts a block into the order behind another one. The only block there is the last one, and
+    /// Puts a block into the order behind a given one. The only block there is the last one, and
     /// has the mark.
     #[inline]
     fn put_behind(&mut self, before: u32, number: u32) {

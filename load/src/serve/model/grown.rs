@@ -1,10 +1,10 @@
 //! A key whose pages grew row by row, in order: the primary key while the table is loaded.
 //!
 //! Leaves are filled from left to right, as those of a sorted key are. A page above with more
-//! entries than it has space for shares them with its left neighbour in equal parts; if that one is
-//! full, three pages are made of the two; a root, which has no neighbour, is halved. The
-//! study's query reads none of these pages, but they are loaded with the index, and the number of
-//! the first page of `k` follows from theirs.
+//! entries than it has space for shares them with its left neighbour in equal parts. If that one is
+//! full, three pages are made of the two; a root, which has no neighbour, is halved. The study's
+//! query reads none of these pages. But they are loaded with the index, and the number of the first
+//! page of `k` follows from theirs.
 
 use super::page::{Holds, LEAF_ENTRIES, UPPER_ENTRIES};
 
@@ -93,7 +93,7 @@ impl Grown {
             ..left
         };
         if left.below <= UPPER_ENTRIES {
-            // Of `both - 1` entries one goes to the page above.
+            // One of `both - 1` entries goes to the page above.
             [left, last] = cut_into(all, last, (both - 2) / 2 + 1);
             return self.put(level, [left, last]);
         }
@@ -138,7 +138,7 @@ impl Grown {
         number.unwrap_or(0)
     }
 
-    /// Tells what a page of this key holds, if it is one.
+    /// Passes on the content of a page of this key, if it is one.
     pub fn holds(&self, number: u32, tell: impl FnOnce(&Holds<'_>)) {
         if let Ok(place) = self.leaves.binary_search(&number) {
             let first = place as u32 * LEAF_ENTRIES + 1;
@@ -165,7 +165,7 @@ impl Grown {
     }
 }
 
-/// Cuts a page in two, of which the first keeps its number and has so many pages below it.
+/// Cuts a page in two; the first keeps its number and has `below` pages below it.
 fn cut(page: Upper, below: u32) -> [Upper; 2] {
     cut_into(page, page, below)
 }

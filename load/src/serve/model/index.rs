@@ -1,15 +1,15 @@
 //! The index file of the study's table, as MyISAM makes it when the table is loaded: pages of
-//! 1 KiB, of which each can be computed from its number.
+//! 1 KiB. Each page can be computed from its number.
 //!
 //! Page 0 is the file's header. The pages of the primary key follow, built row by row (see
 //! [`grown`](super::grown)), then those of `k`, built by sorting (see [`sorted`](super::sorted)).
-//! The root of `k` is the last page of the file. `docs/decisions/0044` says how this was found.
+//! The root of `k` is the last page of the file. See `docs/decisions/0044` for the evidence.
 
 use super::grown::Grown;
 use super::page::{InPage, KeySide, PAGE_BYTES};
 use super::sorted::Sorted;
 
-/// The index of a table of so many rows, where `k` of a row is the row's number.
+/// The index of a table with `rows` rows, where `k` of a row is the row's number.
 #[derive(Clone, Debug)]
 pub struct Index {
     rows: u32,
@@ -55,7 +55,7 @@ impl Index {
         1 + self.primary.pages()..=self.root()
     }
 
-    /// What is in the file at `page`.
+    /// The content of the file at `page`.
     pub fn write(&self, page: u32, out: &mut [u8; PAGE_BYTES]) {
         out.fill(0);
         if self.pages_of_key().contains(&page) {
@@ -85,7 +85,7 @@ mod tests {
         out
     }
 
-    /// Walks from a page to where the key is, or to a leaf without it; the pages it passed.
+    /// Walks from a page to the page with the key, or to a leaf without it; the pages it passed.
     fn walk(index: &Index, root: u32, key: u32, side: KeySide) -> (Vec<u32>, Option<u32>) {
         let mut passed = vec![root];
         let mut found = None;

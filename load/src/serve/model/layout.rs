@@ -1,4 +1,4 @@
-//! Where the control blocks of the segments lie: each on cache lines of its own, or side by side.
+//! The places of the segments' control blocks: each on cache lines of its own, or side by side.
 
 use super::knobs::Padding;
 
@@ -7,7 +7,7 @@ use super::knobs::Padding;
 #[repr(align(128))]
 struct Apart<T>(T);
 
-/// The control blocks of all segments, whatever a driver puts into one: a segment and its lock.
+/// The control blocks of all segments, each with a driver's own type: a segment and its lock.
 #[derive(Debug)]
 pub struct ControlBlocks<T>(Laid<T>);
 

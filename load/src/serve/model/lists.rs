@@ -1,5 +1,5 @@
-//! Lists that the server keeps of itself, such as its status: which rows and columns of one a
-//! statement asks for.
+//! Lists about the server itself, such as its status: which rows and columns of a list a statement
+//! asks for.
 
 use super::sql::{Condition, Listed};
 use crate::serve::{Cell, ColumnOut, Refusal, ReplyWriter};
@@ -7,7 +7,7 @@ use crate::serve::{Cell, ColumnOut, Refusal, ReplyWriter};
 /// A row of a list; NULL is none.
 pub type ListRow = Vec<Option<String>>;
 
-/// A list as it is, all of it.
+/// A whole list, without a selection.
 #[derive(Clone, Debug, Default)]
 pub struct ServerList {
     /// What it is called in errors.
@@ -17,7 +17,7 @@ pub struct ServerList {
 }
 
 impl ServerList {
-    /// Of names with their values.
+    /// A list of names with their values.
     pub fn of_pairs(name: &'static str, pairs: impl IntoIterator<Item = (String, String)>) -> Self {
         let rows = pairs
             .into_iter()
@@ -29,7 +29,7 @@ impl ServerList {
         }
     }
 
-    /// Answers with what is asked for.
+    /// Answers with the listed rows and columns.
     ///
     /// # Errors
     /// A column that the list does not have.
@@ -95,7 +95,7 @@ impl Condition<'_> {
         }
     }
 
-    /// Of a value that is NULL only that can be said.
+    /// A value that is NULL satisfies only the test for NULL.
     fn holds(&self, value: Option<&str>) -> bool {
         match (self, value) {
             (Self::Null { wanted, .. }, value) => value.is_none() == *wanted,
@@ -109,11 +109,11 @@ impl Condition<'_> {
     }
 }
 
-/// Whether a text is as a pattern says, in which `%` stands for anything, `_` for one byte, and a
-/// backslash before either for itself. Capitals do not matter.
+/// Whether a text matches a pattern, in which `%` matches anything, `_` matches one byte, and a
+/// backslash before either matches it literally. Capitals do not matter.
 pub fn is_like(text: &[u8], pattern: &[u8]) -> bool {
     let (mut at, mut place) = (0, 0);
-    // Where to go on if what follows the last % does not fit: one byte further.
+    // Where to go on if the pattern after the last % does not fit: one byte further.
     let mut again = None;
     loop {
         let step = match (pattern.get(place), pattern.get(place + 1)) {

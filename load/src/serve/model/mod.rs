@@ -1,9 +1,9 @@
-//! The core of the model server: the segmented key cache of MyISAM with what lies around it, as
-//! data and decisions. No lock, no clock, no thread and no socket is here.
+//! The core of the model server: the segmented key cache of MyISAM and its surroundings, as data
+//! and decisions. No lock, no clock, no thread and no socket is here.
 //!
-//! A [`PointQuery`] says act by act ([`Act`]) what a query of the study does: which lock it takes,
-//! which page it asks which segment for, what it searches, which row it reads. A driver does what
-//! it is told, with real locks and memory or in virtual time, and tells what it saw ([`ActResult`]).
+//! A [`PointQuery`] says act by act ([`Act`]) what a query of the study does: it takes locks, asks
+//! segments for pages, searches them and reads rows. A driver executes each act, with real locks or
+//! in virtual time, and returns an [`ActResult`].
 
 pub mod alone;
 pub mod cache;
@@ -34,9 +34,9 @@ pub use query::{Act, ActResult, Parting, PointQuery};
 pub use rows::{ModelRow, ModelRows, ROW_BYTES};
 pub use sizes::{KeyCacheSizes, SegmentsError};
 
-/// The version in MariaDB's form; its last part says that this is the model.
+/// The version in MariaDB's form; its last part marks it as the model.
 pub const VERSION: &str = "10.11.0-MariaDB-contend-model";
-/// What this server is, for whoever asks for its `version_comment`.
+/// The kind of server, for clients that query `version_comment`.
 pub const COMMENT: &str = "contend model server, not a database";
 /// The one database, and the one table in it.
 pub const DATABASE: &str = "sbtest";

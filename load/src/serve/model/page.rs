@@ -1,8 +1,8 @@
-//! An index page as MyISAM has it: what is in it, and how it is searched.
+//! An index page as MyISAM has it: its content, and how it is searched.
 //!
 //! It begins with two bytes: its length in use, and in the highest bit whether it has pages below
-//! it. Then come entries of 8 bytes (the value of the key, and the number of the row in the data
-//! file, from 0), in a page with others below it each between two page numbers of 3 bytes. All
+//! it. Then come entries of 8 bytes: the value of the key, and the number of the row in the data
+//! file, from 0. In a page with others below it, each is between two page numbers of 3 bytes. All
 //! numbers are big-endian.
 
 /// Bytes of an index page, and of a block of the key cache.
@@ -18,14 +18,14 @@ const CHILD_BYTES: usize = 3;
 const ENTRY_BYTES: usize = 8;
 const HAS_CHILDREN: u16 = 0x8000;
 
-/// On which side of the entries with a key a search goes on below.
+/// The side of the entries with a key on which a search continues below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeySide {
     Before,
     Behind,
 }
 
-/// What a search for a key found in a page.
+/// The result of a search for a key in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InPage {
     /// The page to go on with; none in a leaf page.
@@ -36,8 +36,8 @@ pub struct InPage {
     pub more: bool,
 }
 
-/// What a page holds: how many entries, the key of each, and the number of each page below, if
-/// there are any: one more than entries.
+/// The content of a page: how many entries, the key of each, and the number of each page below, if
+/// any: one more than entries.
 pub(super) struct Holds<'i> {
     pub count: u32,
     pub key: &'i dyn Fn(u32) -> u32,
@@ -85,7 +85,7 @@ pub fn search(page: &[u8; PAGE_BYTES], key: u32, side: KeySide) -> InPage {
 }
 
 impl Holds<'_> {
-    /// The content of the page; what was in `out` is gone.
+    /// The content of the page; it replaces that of `out`.
     pub fn write(&self, out: &mut [u8; PAGE_BYTES]) {
         out.fill(0);
         let mut length = LENGTH_BYTES;

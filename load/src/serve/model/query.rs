@@ -1,18 +1,18 @@
 //! What a query of the study does, `SELECT id, k, c, pad FROM sbtest WHERE k IN (…)`, act by act.
 //!
 //! Keys are looked up in order, each once. First the optimizer estimates how many rows each key
-//! has: two walks from the root of `k`, to where its rows begin and to where they end. Then each key
-//! is looked for again, its row is read, and the server looks for a next row with the same key. That
+//! has: two walks from the root of `k`, to the start and to the end of its rows. Then each key is
+//! looked for again, its row is read, and the server looks for a next row with the same key. That
 //! is three walks, and more for a key at the edge of a page:
 //!
 //! - a key that is in a page above could be in a leaf before it too: the third walk goes down to
-//!   that leaf, and back; the next row is looked for in the leaf behind it;
+//!   that leaf, and back. The next row is looked for in the leaf behind it;
 //! - behind the last entry of a page the next one is looked for from the root, which is a fourth
-//!   walk: from a leaf it goes down to the same leaf, and back to the page above that has the next
+//!   walk. From a leaf it goes down to the same leaf, and back to the page above that has the next
 //!   entry.
 //!
 //! If the query has 200 keys or more (`eq_range_index_dive_limit`), nothing is estimated.
-//! `docs/decisions/0044` says how this was observed.
+//! `docs/decisions/0044` describes how this was observed.
 
 use super::cache::Find;
 use super::index::Index;
@@ -35,7 +35,7 @@ impl Parting {
     }
 }
 
-/// What a driver is to do next. `seg` is the number of a segment.
+/// The next act of a driver. `seg` is the number of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Take the read lock of the index: once for both walks of an estimate, once for the walk to a
@@ -49,12 +49,12 @@ pub enum Act {
     Unlock {
         seg: u32,
     },
-    /// Call `find` of the segment, and tell what it found.
+    /// Call `find` of the segment, and return its result.
     Find {
         seg: u32,
         page: u32,
     },
-    /// Wait until the page has arrived in the block that another thread is reading it into. The
+    /// Wait until the page has arrived in the block that a different thread is reading it into. The
     /// lock is held before and after, and not while waiting.
     AwaitPage {
         seg: u32,
@@ -81,12 +81,12 @@ pub enum Act {
         block: u32,
         page: u32,
     },
-    /// Call `release` of the segment, and wake those that wait for a block if it says so.
+    /// Call `release` of the segment, and wake the threads that wait for a block if it asks for it.
     Release {
         seg: u32,
         block: u32,
     },
-    /// Search the copy of the page for the key, and tell what was found.
+    /// Search the copy of the page for the key, and return the result.
     Search {
         page: u32,
         key: u32,
@@ -120,7 +120,7 @@ pub const ESTIMATED_MAX: usize = 199;
 pub struct PointQuery {
     key_root: u32,
     primary_root: u32,
-    /// Of the key that is walked down.
+    /// The tree of the key that is walked down.
     root: u32,
     parting: Parting,
     /// In order, each once.
@@ -132,7 +132,7 @@ pub struct PointQuery {
     page: u32,
     seg: u32,
     block: u32,
-    /// A page above to which the walk may have to come back, and what was found in it.
+    /// A page above to which the walk may have to come back, and the result of its search.
     passed: Option<(u32, InPage)>,
     /// The page that is asked for now is one to which the walk comes back.
     back: bool,
@@ -155,7 +155,7 @@ enum Walk {
     Only,
 }
 
-/// Where the key of the row is, which decides where a next row with the same key would be.
+/// The place of the row's key, which decides where a next row with the same key would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyAt {
     /// In a leaf, with an entry behind it.
@@ -166,7 +166,7 @@ enum KeyAt {
     PageEnd,
 }
 
-/// What is due when a driver asks for the next act.
+/// The next step when a driver asks for an act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
     Enter,
@@ -221,7 +221,7 @@ impl PointQuery {
         (self.root, self.walk) = (self.primary_root, Walk::Only);
     }
 
-    /// A query for the rows of these keys begins. The parting holds for all of it.
+    /// A query for the rows of these keys begins. The parting applies to the whole query.
     pub fn begin(&mut self, keys: &[u32], parting: Parting) {
         self.root = self.key_root;
         self.keys.clear();
@@ -245,7 +245,7 @@ impl PointQuery {
         self.keys.len()
     }
 
-    /// The next act; `seen` is what came of the last one.
+    /// The next act; `seen` is the result of the last one.
     #[inline]
     pub fn next(&mut self, seen: ActResult) -> Act {
         let (seg, block, page) = (self.seg, self.block, self.page);
@@ -314,7 +314,7 @@ impl PointQuery {
         let (seg, page) = (self.seg, self.page);
         let find = match seen {
             ActResult::Find(find) => find,
-            // Not told what was found: ask again rather than use a block that is not ours.
+            // The result is missing: ask again rather than use a block that is not ours.
             _ => return (Then::Found, Act::Find { seg, page }),
         };
         match find {
@@ -390,7 +390,7 @@ impl PointQuery {
         }
     }
 
-    /// The lock of the index is given back: what is due, and the row to be read before.
+    /// The lock of the index is released: the next step, and the row to be read before it.
     fn left(&mut self) -> (Then, Option<u32>) {
         match (self.walk, self.row) {
             (Walk::Begin | Walk::End, _) => (Then::NextKey, None),

@@ -1,4 +1,4 @@
-//! What the model server refuses, in the server's own codes and in words that say what it is.
+//! The refusals of the model server, in the server's own codes and with messages that name it.
 
 use super::sql::Strange;
 use super::{DATABASE, TABLE};
@@ -70,7 +70,7 @@ pub fn unknown_table(database: &[u8], table: &[u8]) -> Refusal {
     Refusal::new(1146, b"42S02", words)
 }
 
-/// A value that is bound to a parameter and is no whole number.
+/// A value that is bound to a parameter and is not a whole number.
 pub fn wrong_argument() -> Refusal {
     let words = "Incorrect arguments to EXECUTE: contend's model server looks whole numbers up";
     Refusal::new(1210, b"HY000", words)

@@ -1,14 +1,14 @@
 //! The rows of the study's table, computed whenever one is read: the very content that
 //! `contend-load fill` makes of the same seed, `k` the row's number.
 //!
-//! Rows can lie in a file too, as MyISAM keeps rows of fixed length: 189 bytes each, so that a
-//! server reads them from where the data file of a table has them.
+//! Rows can be in a file too, as MyISAM keeps rows of fixed length: 189 bytes each. A server then
+//! reads them from their place in a table's data file.
 
 use crate::fill::rows::{C_BYTES, PAD_BYTES};
 use crate::fill::{KeyColumn, Rows};
 
-/// Bytes of a row in a file: one that says it is there, `id` and `k`, and both texts filled up with
-/// spaces.
+/// Bytes of a row in a file: one that marks it as present, `id` and `k`, and both texts filled up
+/// with spaces.
 pub const ROW_BYTES: usize = 1 + 4 + 4 + C_WIDTH + PAD_WIDTH;
 
 const C_WIDTH: usize = 120;
@@ -57,7 +57,7 @@ impl ModelRow {
         u64::from(number.saturating_sub(1)) * ROW_BYTES as u64
     }
 
-    /// The row as it is in a file.
+    /// The row as a file holds it.
     pub fn write(&self, out: &mut [u8; ROW_BYTES]) {
         out.fill(b' ');
         out[0] = THERE;

@@ -1,4 +1,4 @@
-//! How large a key cache is: the server's variables, and the blocks that its segments have of them.
+//! The size of a key cache: the server's variables, and the resulting blocks of its segments.
 
 /// Most segments that a key cache may have.
 pub const SEGMENTS_MAX: u32 = 64;
@@ -54,7 +54,7 @@ impl KeyCacheSizes {
 }
 
 /// Blocks in the memory of one segment; none if there is too little. The server counts in two
-/// steps: what it wishes for, by which it makes its hash, and what fits beside that.
+/// steps: the wished number, which sizes its hash, and the number that fits next to that.
 fn blocks_in(memory: u64) -> Option<u32> {
     let wished = memory / WISHED_BYTES;
     if wished < u64::from(BLOCKS_MIN) {
@@ -66,7 +66,7 @@ fn blocks_in(memory: u64) -> Option<u32> {
     u32::try_from(fit.clamp(u64::from(BLOCKS_MIN), wished)).ok()
 }
 
-/// Why a key cache cannot be had so.
+/// Why a key cache cannot have these sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SegmentsError {
     #[error("key_cache_segments = {segments}: at most {SEGMENTS_MAX}")]
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn segments_have_as_many_blocks_as_a_server_makes() {
-        // Observed of MariaDB 10.11: key_buffer_size, key_cache_segments, blocks a segment.
+        // Observed on MariaDB 10.11: key_buffer_size, key_cache_segments, blocks per segment.
         for (size, segments, blocks) in [
             (12_288, 0, 8),
             (20_480, 0, 9),

@@ -1,10 +1,10 @@
 //! A key whose pages are made of sorted keys: `k`, which MyISAM builds when all rows are there.
 //!
-//! Leaves are filled from left to right. When a key comes for which the page has no space, the
-//! page is written without its last key, which goes to the page above together with the number of
-//! the page just written. So a leaf with space for 127 entries has 126, and a page above with
-//! space for 92 has 91 and 92 pages below it; only the last page of each level may be fuller. Pages
-//! lie in the file in the order in which they were written, the last ones of all levels at its end.
+//! Leaves are filled from left to right. If the page has no space for the next key, it is written
+//! without its last key. That key goes to the page above, together with the number of the page just
+//! written. So a leaf with space for 127 entries has 126, and a page above with space for 92 has 91
+//! and 92 pages below it. Only the last page of each level may be fuller. Pages are in the file in
+//! the order in which they were written, the last ones of all levels at its end.
 
 use super::page::{Holds, InPage, KeySide, LEAF_ENTRIES, UPPER_ENTRIES};
 
@@ -44,7 +44,7 @@ impl Sorted {
             if level_pages == 1 {
                 break;
             }
-            // Of so many pages all but one have a key above.
+            // All but one of these pages have a key above.
             level_pages = (level_pages - 1).div_ceil(UPPER_ENTRIES);
             level_span *= u64::from(UPPER_ENTRIES);
         }
@@ -135,7 +135,7 @@ impl Sorted {
         }
     }
 
-    /// Tells what a page of this key holds.
+    /// Passes on the content of a page of this key.
     pub fn holds(&self, page: u32, tell: impl FnOnce(&Holds<'_>)) {
         let spot = self.spot(page);
         let count = self.entries(spot);

@@ -1,7 +1,7 @@
-//! The statements that the model server understands: a few, and those exactly. What is not
-//! understood is refused by whoever asked, and nothing is guessed.
+//! The statements that the model server understands: a few, and those exactly. The caller refuses
+//! all others, and nothing is guessed.
 //!
-//! A point select is read without an allocation: it is what a load asks.
+//! A point select is read without an allocation: it is the statement of a load.
 
 mod items;
 mod listing;
@@ -89,7 +89,7 @@ pub enum PointKey {
     Bound,
 }
 
-/// The values of a point select, as they stand in its text.
+/// The values of a point select, unchanged from its text.
 #[derive(Clone, Debug)]
 pub struct PointKeys<'s> {
     tokens: Tokens<'s>,
@@ -135,7 +135,7 @@ pub enum ItemValue<'s> {
     User,
 }
 
-/// An expression of such a `SELECT`, and what its column is called.
+/// An expression of such a `SELECT`, and the name of its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item<'s> {
     pub given: ItemValue<'s>,
@@ -146,11 +146,11 @@ pub struct Item<'s> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assignment<'s> {
     pub name: &'s [u8],
-    /// As it stands there; of a text without its quotes.
+    /// Unchanged from the statement; a text without its quotes.
     pub value: &'s [u8],
 }
 
-/// One thing that a row of a list has to meet.
+/// One condition that a row of a list has to meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition<'s> {
     /// The column is one of these, or none of them.

@@ -178,7 +178,7 @@ fn threads_never_share_a_block_wrongly_and_none_is_lost() {
     );
     for locked in segments.iter() {
         let mut segment = locked.segment.lock().unwrap();
-        // Nobody uses a block any longer: each can be emptied.
+        // All blocks are unused now: each can be emptied.
         segment.empty();
         assert_eq!(segment.counters().used_blocks, 0);
     }

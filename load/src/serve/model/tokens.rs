@@ -6,7 +6,7 @@ pub enum Token<'s> {
     Word(&'s [u8]),
     /// A name in backticks, without them.
     Name(&'s [u8]),
-    /// A text without its quotes, as it stands there: nothing that is asked here needs an escape.
+    /// A text without its quotes, otherwise unchanged: no supported statement needs an escape.
     Text(&'s [u8]),
     /// Digits, and a point between them.
     Number(&'s [u8]),
@@ -33,7 +33,7 @@ impl<'s> Tokens<'s> {
         self.rest
     }
 
-    /// The next one. There is no end of [`Token::End`].
+    /// The next one. Behind the end it is always [`Token::End`].
     #[inline]
     pub fn read(&mut self) -> Token<'s> {
         self.skip_blanks();
@@ -78,7 +78,7 @@ impl<'s> Tokens<'s> {
         is_it
     }
 
-    /// Takes the next one if it is this word, in capitals or not.
+    /// Takes the next token if it is this word, in capitals or not.
     #[inline]
     pub fn takes_word(&mut self, word: &[u8]) -> bool {
         let mut after = self.clone();
@@ -97,8 +97,8 @@ impl<'s> Tokens<'s> {
         taken
     }
 
-    /// What stands between two quotes of a kind; none if the second is missing, and then only the
-    /// first is taken. One that is doubled or behind a backslash does not end it.
+    /// The text between two quotes of a kind; none if the second is missing, and then only the
+    /// first is taken. A quote that is doubled or behind a backslash does not end it.
     fn quoted(&mut self, quote: u8) -> Option<&'s [u8]> {
         let inner = self.rest.get(1..).unwrap_or_default();
         let mut place = 0;

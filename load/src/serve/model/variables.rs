@@ -1,23 +1,23 @@
 //! The variables of the model server, called as MariaDB calls them.
 //!
-//! A few do something. The others are there because the study's configuration or a client sets
-//! them: they can be given a value and read, and change nothing, since the model has no such part.
+//! A few have an effect. The others exist because the study's configuration or a client sets them:
+//! they can be set and read, and change nothing, because the model has no such part.
 
 use super::sizes::{self, KeyCacheSizes};
 use crate::serve::Refusal;
 
-/// What comes of a variable that is set while the server runs.
+/// The effect of a variable that is set while the server runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The key cache is made anew, empty.
+    /// The key cache is replaced by an empty one.
     Cache,
-    /// Its segments take blocks out in another order from now on.
+    /// Its segments take blocks out in a different order from now on.
     Limits,
     /// It counts from now on.
     AtOnce,
     /// None: the model has no such part.
     None,
-    /// It cannot be.
+    /// It cannot be set.
     ReadOnly,
 }
 
@@ -127,7 +127,7 @@ pub struct ServerVariables {
     values: Vec<String>,
 }
 
-/// A variable as it is told.
+/// A variable as clients see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToldVariable<'v> {
     pub name: &'static str,
@@ -148,7 +148,7 @@ impl ServerVariables {
     /// Gives a variable the value of a command line, where sizes may be written as `512M`.
     ///
     /// # Errors
-    /// There is no such variable, or it takes no such value.
+    /// The variable does not exist, or it takes no such value.
     pub fn begin_with(&mut self, name: &str, value: &str) -> Result<(), Refusal> {
         let name = name.replace('-', "_");
         let (place, known) = find(name.as_bytes())?;
@@ -165,7 +165,7 @@ impl ServerVariables {
     /// All variables after one was set while the server runs.
     ///
     /// # Errors
-    /// As of [`Self::begin_with`].
+    /// Like [`Self::begin_with`].
     pub fn set(&self, name: &[u8], value: &[u8]) -> Result<(Self, Effect), Refusal> {
         let (place, known) = find(name)?;
         if known.effect == Effect::ReadOnly {
@@ -181,7 +181,7 @@ impl ServerVariables {
         Ok((changed, known.effect))
     }
 
-    /// What is only told: it was decided elsewhere.
+    /// Sets a variable that only reports a decision made elsewhere.
     pub fn tell(&mut self, name: &str, value: String) {
         if let Ok((place, _)) = find(name.as_bytes()) {
             self.put(place, value);
@@ -195,7 +195,7 @@ impl ServerVariables {
     }
 
     /// # Errors
-    /// There is no such variable.
+    /// The variable does not exist.
     pub fn get(&self, name: &[u8]) -> Result<ToldVariable<'_>, Refusal> {
         let (place, _) = find(name)?;
         self.all().nth(place).ok_or_else(|| unknown(name))
@@ -262,7 +262,7 @@ impl KnownVariable {
         }
     }
 
-    /// A value in the form in which it is told.
+    /// A value in the form that clients see.
     fn taken(&self, value: &str) -> Result<String, Refusal> {
         let switch = match value.to_ascii_uppercase().as_str() {
             "ON" | "1" | "TRUE" => Some("ON"),
@@ -314,7 +314,7 @@ fn read_only(known: &KnownVariable) -> Refusal {
     Refusal::new(1238, b"HY000", words)
 }
 
-/// The server's own words, and what this one takes.
+/// The server's own message, and the values that this one takes.
 pub fn wrong(name: &str, value: &str, takes: &str) -> Refusal {
     let words = format!(
         "Variable '{name}' can't be set to the value of '{value}': contend's model server takes {takes}"
@@ -338,7 +338,7 @@ pub fn no_memory(bytes: u64) -> Refusal {
     Refusal::new(1037, b"HY001", words)
 }
 
-/// Sizes of a key cache that cannot be had.
+/// Key-cache sizes that are impossible.
 pub fn impossible(error: &sizes::SegmentsError) -> Refusal {
     let words = format!("contend's model server cannot have that: {error}");
     Refusal::new(1231, b"42000", words)

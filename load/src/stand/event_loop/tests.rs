@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-/// What the clients of all workers share: texts by the ticket of whoever waits for them.
+/// State shared by the clients of all workers: texts by the waiting client's ticket.
 #[derive(Default)]
 struct Board {
     texts: HashMap<u64, String>,
@@ -22,8 +22,8 @@ struct Board {
     next: u64,
 }
 
-/// Answers every SELECT later, by a thread of its own, with the number of the client that asked and
-/// what it asked; everything else at once.
+/// Answers every SELECT later, by a thread of its own, with the client's number and its statement;
+/// everything else at once.
 struct ByAnother {
     board: Arc<Mutex<Board>>,
     jobs: mpsc::Sender<(Ticket, String)>,

@@ -1,5 +1,5 @@
-//! A delay line: a proxy that delays what passes between a client and a server, so that a client
-//! on the same host sees the round trip of a distant one.
+//! A delay line: a proxy that delays the bytes between a client and a server. A client on the same
+//! host then sees the round trip of a distant one.
 //!
 //! Bytes pass unchanged and in order; each direction takes half of the round trip. The line cannot
 //! be on time to the nanosecond, so it records how late bytes left. Opening a connection is not
@@ -66,8 +66,8 @@ impl LineFigures {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LineReport {
     pub connections: u64,
-    /// Clients that were refused because the server could not be reached; `refusal` says why the
-    /// last one was.
+    /// Clients that were refused because the server could not be reached; `refusal` is the reason
+    /// for the last one.
     pub refused: u64,
     pub refusal: Option<String>,
     pub bytes_to_server: u64,
@@ -114,9 +114,9 @@ impl LineBooks {
 /// Called with each report that was asked for.
 pub type Tell = Box<dyn FnMut(LineReport) + Send>;
 
-/// Runs the delay line until `stop` is set, and returns what passed since the last report. Calls
-/// `ready` with the addresses once clients can connect. With `requests`, each line of standard
-/// input asks for a report, and the end of the input sets `stop`.
+/// Runs the delay line until `stop` is set, and returns the bytes passed since the last report.
+/// Calls `ready` with the addresses once clients can connect. With `requests`, each line of
+/// standard input asks for a report, and the end of the input sets `stop`.
 ///
 /// # Errors
 /// The server cannot be reached, the line cannot listen there, or a thread cannot be started.

@@ -1,4 +1,4 @@
-//! One connection through the line: the client's end, the server's end, and what is between them.
+//! One connection through the line: the client's end, the server's end, and the bytes between them.
 
 use super::pipe::{Passed, Pipe, Released, Spare};
 use crate::reactor::socket::{receive, send};
@@ -34,7 +34,7 @@ struct PairEnd {
     is_connecting: bool,
     /// It took no more when it was last given something.
     is_stuck: bool,
-    /// What is on its way to it.
+    /// The bytes on their way to it.
     incoming: Pipe,
     watched: EventFlags,
     token: u64,
@@ -115,7 +115,7 @@ impl Pair {
         };
         match receive(socket, &mut *buffer) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
-            // A socket that failed says no more, as one that was closed.
+            // A socket that failed sends no more, like a closed one.
             Err(_) | Ok(0) => {
                 end.close();
                 self.end(side.other()).incoming.put(due_ns, Vec::new());
@@ -128,7 +128,7 @@ impl Pair {
         true
     }
 
-    /// Gives this side what is due.
+    /// Gives this side the bytes that are due.
     pub fn release(&mut self, side: Side, passed: &mut Passed, spare: &mut Spare) {
         let end = self.end(side);
         let Some(socket) = end.socket.as_ref().filter(|_| !end.is_connecting) else {
@@ -144,7 +144,7 @@ impl Pair {
                     end.close();
                 }
             }
-            // Nobody reads it any more. That the socket has closed shows when it is read.
+            // The reader has gone. That the socket has closed shows when it is read.
             Err(_) => {
                 end.is_stuck = false;
                 end.incoming = Pipe::default();
@@ -152,8 +152,8 @@ impl Pair {
         }
     }
 
-    /// Has the kernel tell what is wanted now: bytes unless the other side has enough of them, and
-    /// room if some could not leave.
+    /// Has the kernel report the events needed now: bytes unless the other side has enough of them,
+    /// and room if some could not leave.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -180,7 +180,7 @@ impl Pair {
         Ok(())
     }
 
-    /// The client's socket, for the last words to it.
+    /// The client's socket, for the last message to it.
     pub fn into_client(self) -> Option<OwnedFd> {
         self.client.socket
     }

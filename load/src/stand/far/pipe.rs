@@ -5,8 +5,8 @@ use crate::record::Latency;
 use std::collections::VecDeque;
 use std::io;
 
-/// A direction that holds so many bytes takes no more until some have left. A sender that fills a
-/// faster network than its receiver reads would otherwise fill the memory of this host.
+/// A direction that holds this number of bytes takes no more until some have left. A sender that
+/// fills a faster network than its receiver reads would otherwise fill the memory of this host.
 const HELD_BYTES_MAX: usize = 4 << 20;
 
 /// Emptied buffers that are kept for the next bytes.
@@ -27,7 +27,7 @@ struct Chunk {
     sent: usize,
 }
 
-/// What a pipe has come to.
+/// The state of a pipe after a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
     /// All that was due has left.
@@ -53,8 +53,8 @@ impl Pipe {
         self.held_bytes >= HELD_BYTES_MAX
     }
 
-    /// Hands what is due to `send`, which says how many bytes it took, and notes in `passed` how
-    /// late each chunk was when the first of its bytes left.
+    /// Hands the due bytes to `send`, which returns how many it took. Notes in `passed` how late
+    /// each chunk was when the first of its bytes left.
     ///
     /// # Errors
     /// Those of `send`.
@@ -168,7 +168,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a receiver takes at a time, it gets the same bytes in the same order.
+        /// A receiver gets the same bytes in the same order, in pieces of any size.
         #[test]
         fn bytes_and_their_order_stay(
             chunks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 1..40), 0..8),

@@ -1,10 +1,10 @@
-//! How long before its time a sleeper has to get up.
+//! How long before its time a sleeper must wake.
 //!
-//! The kernel wakes a thread some microseconds after the time that it asked for, and how many
-//! depends on the host: a virtual CPU that has gone idle takes tens of them. So a line sleeps to a
-//! little before the time and looks at the clock for the rest. How little follows from what the
-//! kernel was late by of late, so that no CPU time is spent on a punctual host, and never more
-//! than [`AHEAD_NS_MAX`] for one time.
+//! The kernel wakes a thread some microseconds after the requested time, and the delay depends on
+//! the host: a virtual CPU that has gone idle takes tens of them. So a line sleeps to a little
+//! before the time and reads the clock for the rest. How little follows from the kernel's recent
+//! lateness, so that no CPU time is spent on a punctual host. It is never more than
+//! [`AHEAD_NS_MAX`] for one time.
 
 /// Most CPU time that one wake-up may cost.
 const AHEAD_NS_MAX: f64 = 60_000.0;
@@ -13,7 +13,7 @@ const STEP_NS: f64 = 2_000.0;
 /// Share of the wake-ups that shall be in time.
 const IN_TIME: f64 = 0.9;
 
-/// An estimate of the 90th percentile of the kernel's lateness: it rises by 0.9 of a step when a
+/// An estimate of the 90th percentile of the kernel's lateness. It rises by 0.9 of a step when a
 /// wake-up was later, and falls by 0.1 of it when one was earlier.
 #[derive(Debug)]
 pub struct Punctual {
@@ -29,12 +29,12 @@ impl Default for Punctual {
 }
 
 impl Punctual {
-    /// When to wake for what is due at `due_ns`.
+    /// When to wake for bytes that are due at `due_ns`.
     pub fn wake_ns(&self, due_ns: u64) -> u64 {
         due_ns.saturating_sub(self.ahead_ns as u64)
     }
 
-    /// The kernel woke us so much later than asked.
+    /// The kernel woke us `late_ns` later than asked.
     pub fn woken(&mut self, late_ns: u64) {
         let step_ns = match late_ns as f64 > self.ahead_ns {
             true => STEP_NS * IN_TIME,

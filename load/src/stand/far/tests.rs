@@ -1,4 +1,4 @@
-//! A line before a null server, and before what is no server.
+//! A line before a null server, and before a service that is not a server.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -52,15 +52,15 @@ impl Standing {
     }
 }
 
-/// Sends back whatever it gets, and ends when its client does.
+/// Sends back all it gets, and ends when its client does.
 fn echo(socket: &Path) -> JoinHandle<()> {
     let listener = UnixListener::bind(socket).unwrap();
     std::thread::spawn(move || {
-        // The first only looks whether somebody is there.
+        // The first only checks that there is a listener.
         drop(listener.accept().unwrap());
         let (mut client, _) = listener.accept().unwrap();
         let mut back = client.try_clone().unwrap();
-        // What cannot be sent any more is of no interest.
+        // Bytes that cannot be sent any more do not matter.
         let _ = std::io::copy(&mut client, &mut back);
     })
 }

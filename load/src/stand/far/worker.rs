@@ -33,7 +33,7 @@ const AT_ONCE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 0,
 };
-/// When a server that listens on a Unix socket lets nobody in for now, this long is waited.
+/// The wait when a server that listens on a Unix socket accepts no client for now.
 const QUEUE_FULL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 1_000_000,
@@ -106,7 +106,7 @@ impl LineWorker {
             self.free.append(&mut self.freed);
             let timeout = self.timeout();
             let slept_ns = now_ns();
-            // A wait that fails has no events; what is wrong shows again with the next.
+            // A wait that fails has no events; the error shows again with the next.
             let count = epoll::wait(&self.queue, &mut *events, timeout.as_ref()).unwrap_or(0);
             if count == 0 && self.waiting.is_empty() && !self.is_due() {
                 continue;
@@ -161,7 +161,7 @@ impl LineWorker {
         Ok(())
     }
 
-    /// The timer rang. What it was late by only counts if it found us asleep.
+    /// The timer rang. Its lateness only counts if it found us asleep.
     fn woken(&mut self, slept_ns: u64) {
         hush(&self.timer);
         if slept_ns < self.armed_ns {
@@ -176,7 +176,7 @@ impl LineWorker {
             .is_some_and(|(due_ns, _, _)| *due_ns <= now_ns())
     }
 
-    /// Connects those who wait, as far as the server has room.
+    /// Connects the waiting clients, as far as the server has room.
     fn welcome(&mut self, figures: &mut LineFigures) {
         for client in std::mem::take(&mut self.waiting) {
             match self.target.connect() {
@@ -257,7 +257,7 @@ impl LineWorker {
         }
     }
 
-    /// Watches a pair for what it waits for now, or lets it go.
+    /// Watches a pair for the events it waits for now, or lets it go.
     fn settle(&mut self, place: usize) {
         let Some(slot) = self.pairs.get_mut(place) else {
             return;
@@ -271,8 +271,8 @@ impl LineWorker {
     }
 }
 
-/// What a server says that cannot reach another one. The numbers of the client libraries (from 2000
-/// on) will not do: coming from a server, MariaDB's takes them for a broken packet.
+/// The error of a server that cannot reach another one. The numbers of the client libraries (from
+/// 2000 on) will not do: MariaDB's takes them for a broken packet if a server sends them.
 const CANNOT_REACH: u16 = 1429;
 
 /// Tells a client why it gets no further, as a server does that has no room for it.
@@ -287,7 +287,7 @@ fn refuse(client: &OwnedFd, target: &Address, error: &io::Error, figures: &mut L
         out.extend_from_slice(&CANNOT_REACH.to_le_bytes());
         out.extend_from_slice(why.as_bytes());
     });
-    // If it does not take that it has gone already.
+    // If the client does not take that, it has gone already.
     let _ = send(client, &packet);
     figures.refused += 1;
     figures.refusal = Some(why);

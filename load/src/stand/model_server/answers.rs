@@ -128,8 +128,8 @@ impl ModelAnswers {
         When::Now
     }
 
-    /// Spins so long that the query has cost as much CPU time as the speed asks for: 1.1 / speed of
-    /// what it cost by nature, since the last one was over.
+    /// Spins until the query has cost as much CPU time as the speed asks for: 1.1 / speed of its
+    /// natural cost since the end of the last one.
     #[inline]
     fn keep_speed(&mut self) {
         let Some(speed) = self.model.knobs.speed else {
@@ -162,7 +162,7 @@ impl ModelAnswers {
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(), Refusal> {
         match understood {
-            // Only as text, which is seen to before.
+            // Only as text, which is handled before.
             Understood::Points(_) | Understood::Transaction => reply.ok(0),
             Understood::Items(items) => self.items(client, &items, reply)?,
             Understood::Listed(listed) => {
@@ -227,7 +227,7 @@ impl ModelAnswers {
                     None => Cell::Null,
                 },
                 ItemValue::Variable(name) => match variables.get(name)? {
-                    // A switch is a number to whoever selects it.
+                    // A client that selects a switch gets a number.
                     told if told.value == "ON" => Cell::Int(1),
                     told if told.value == "OFF" => Cell::Int(0),
                     told => match told.value.parse() {

@@ -1,8 +1,8 @@
 //! What the threads of the model server count, piece by piece: the truth.
 //!
-//! Each thread writes counters of its own, so that counting shares no line of memory; whoever wants
-//! a sum reads them all. A time is counted in ticks of the processor's counter, and becomes
-//! nanoseconds when it is told.
+//! Each thread writes counters of its own, so that counting shares no line of memory; a reader of a
+//! sum reads them all. A time is counted in ticks of the processor's counter, and becomes
+//! nanoseconds when it is reported.
 
 use crate::serve::model::sizes::SEGMENTS_MAX;
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ impl Timed {
     }
 }
 
-/// What is timed, each as often as it is done.
+/// The timings, each taken as often as the work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
     UnderLock,
@@ -55,7 +55,7 @@ pub enum Timing {
     Delays,
     /// Waits for a page that another thread is reading.
     PageWaits,
-    /// Waits for a block that nobody holds.
+    /// Waits for an unused block.
     BlockWaits,
     /// Waits while the cache was changed, or all stood still.
     Outside,
@@ -75,7 +75,7 @@ const TIMINGS: [(Timing, &str); 11] = [
     (Timing::Outside, "waits_for_changes"),
 ];
 
-/// What is counted.
+/// The counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
     Questions,
@@ -87,7 +87,7 @@ pub enum Counting {
     /// Waits for the second lock, and for the lock of the row.
     SecondLockWaits,
     RowLockWaits,
-    /// CPU time that the thread used for its queries without what was spun for the speed, in
+    /// CPU time that the thread used for its queries without the time spun for the speed, in
     /// nanoseconds; counted if a speed was asked for.
     NaturalCpu,
 }
@@ -106,9 +106,9 @@ const COUNTINGS: [(Counting, &str); 7] = [
 #[derive(Debug, Default)]
 pub struct Visits {
     pub visits: Count,
-    /// Of these, those that found its lock taken.
+    /// Those that found its lock taken.
     pub waits: Count,
-    /// Of these, one in 64: how long they held the lock, and how long they waited for it.
+    /// One visit in 64: how long these held the lock, and how long they waited for it.
     pub sampled: Count,
     pub held_ticks: Count,
     pub waited_ticks: Count,
@@ -183,7 +183,7 @@ impl CountSum {
         }
     }
 
-    /// What was counted since an earlier sum.
+    /// The counts since an earlier sum.
     pub fn since(&self, earlier: &Self) -> Self {
         let before = earlier.0.iter().copied().chain(std::iter::repeat(0));
         Self(
@@ -203,7 +203,7 @@ impl CountSum {
         self.at(what as usize)
     }
 
-    /// What was counted and timed, by name, times in nanoseconds.
+    /// The counts and timings by name, times in nanoseconds.
     pub fn told(&self, ticks_per_ns: f64) -> Value {
         let mut told = json!({});
         for (what, name) in COUNTINGS {
@@ -216,7 +216,7 @@ impl CountSum {
         told
     }
 
-    /// The visits to each of so many segments.
+    /// The visits to each of the segments.
     pub fn told_of_segments(&self, segments: u32, ticks_per_ns: f64) -> Vec<Value> {
         let first = COUNTINGS.len() + 2 * TIMINGS.len();
         let one = |segment: usize| {
@@ -245,7 +245,7 @@ fn timed(times: u64, ticks: u64, ticks_per_ns: f64) -> Value {
     json!({"times": times, "ns": ns(ticks, ticks_per_ns)})
 }
 
-/// The stalls that there were: how many, and how long the cache was shut altogether.
+/// The number of stalls, and how long the cache was shut altogether.
 #[derive(Debug, Default)]
 pub struct StallCounts {
     pub times: AtomicU64,

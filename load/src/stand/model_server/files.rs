@@ -1,5 +1,5 @@
-//! Rows and index pages in real files of a folder, written from the seed once and kept under a
-//! name that says what is in them.
+//! Rows and index pages in real files of a folder, written from the seed once and kept under a name
+//! that describes their content.
 
 use crate::outcome::Failure;
 use crate::serve::model::{Index, ModelRow, ModelRows, PAGE_BYTES, ROW_BYTES};
@@ -54,7 +54,7 @@ pub fn data_file(folder: &Path, rows: u32, seed: u64) -> Result<File, Failure> {
 /// The index file of a table in a folder, likewise. It does not depend on the seed.
 ///
 /// # Errors
-/// As of [`data_file`].
+/// Like [`data_file`].
 pub fn index_file(folder: &Path, index: &Index) -> Result<File, Failure> {
     let name = format!("sbtest-{}-rows-v{CONTENT_VERSION}.index", index.rows());
     let bytes = u64::from(index.pages()) * PAGE_BYTES as u64;
@@ -73,7 +73,7 @@ pub fn page_offset(page: u32) -> u64 {
     u64::from(page) * PAGE_BYTES as u64
 }
 
-/// Opens a file of so many bytes; writes it first if there is none. It gets its name when it is
+/// Opens a file of `bytes` bytes; writes it first if there is none. It gets its name when it is
 /// whole.
 fn kept(
     folder: &Path,

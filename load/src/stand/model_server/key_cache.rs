@@ -1,8 +1,8 @@
 //! The key cache of the model server: the segments of the core, each with a real lock, and the
 //! memory of their blocks.
 //!
-//! A request visits its segment twice. In between it uses its block without the lock: a block that
-//! somebody uses is given to no other page, so nobody writes to it once its page has arrived.
+//! A request visits its segment twice. In between it uses its block without the lock: a block in
+//! use is given to no second page, so no thread writes to it once its page has arrived.
 
 use super::counts::{ThreadCounts, Visits};
 use super::locks::{AnyLock, HeldLock};
@@ -31,7 +31,7 @@ struct Guarded {
     segment: UnsafeCell<Segment>,
 }
 
-// SAFETY: whoever touches the segment holds the lock.
+// SAFETY: every thread that touches the segment holds the lock.
 unsafe impl Sync for Guarded {}
 
 /// What else belongs to a segment.
@@ -40,7 +40,7 @@ struct SegmentMemory {
     events: Events,
 }
 
-// SAFETY: a page is written by the one thread that reads it in, and read by those that use its
+// SAFETY: a page is written by the one thread that reads it in. It is read by those that use its
 // block after it has arrived, which they learn under the segment's lock.
 unsafe impl Sync for SegmentMemory {}
 
@@ -53,7 +53,7 @@ struct Events {
     happened: Condvar,
 }
 
-/// Somebody is in a segment: its lock is held until this is dropped.
+/// A visit to a segment: its lock is held until this is dropped.
 pub struct SegmentVisit<'c> {
     held: HeldLock<'c>,
     guarded: &'c Guarded,
@@ -92,7 +92,7 @@ impl Sampling {
 }
 
 impl KeyCache {
-    /// Segments of so many blocks each, empty; none if the host has no memory for them.
+    /// Segments of `blocks` blocks each, empty; none if the host has no memory for them.
     pub fn new(sizes: KeyCacheSizes, parting: Parting, blocks: u32, knobs: &Knobs) -> Option<Self> {
         let part = |_| {
             Some(SegmentMemory {
@@ -156,7 +156,7 @@ impl KeyCache {
     ///
     /// # Safety
     /// `find` or `load` gave the block to this thread to read the page into, and the thread has not
-    /// said yet that it arrived.
+    /// reported its arrival yet.
     pub unsafe fn fill<T>(
         &self,
         segment: u32,
@@ -164,7 +164,7 @@ impl KeyCache {
         read: impl FnOnce(&mut BlockPage) -> T,
     ) -> Option<T> {
         let page = self.page(segment, block)?;
-        // SAFETY: until the page has arrived nobody else touches the block.
+        // SAFETY: until the page has arrived only this thread touches the block.
         Some(read(unsafe { &mut *page.get() }))
     }
 
@@ -175,7 +175,7 @@ impl KeyCache {
     #[inline]
     pub unsafe fn copy(&self, segment: u32, block: u32, out: &mut BlockPage) {
         if let Some(page) = self.page(segment, block) {
-            // SAFETY: nobody writes to a block that is used and whose page has arrived.
+            // SAFETY: no thread writes to a block that is used and whose page has arrived.
             out.copy_from_slice(unsafe { &*page.get() });
         }
     }
@@ -230,7 +230,7 @@ impl<'c> SegmentVisit<'c> {
     pub fn sleep(self) -> Self {
         let (guarded, part, visits, spinner) = (self.guarded, self.part, self.visits, self.spinner);
         part.events.sleepers.fetch_add(1, Ordering::Relaxed);
-        // Read with the lock held, as it is changed: nothing can be missed.
+        // Read and changed with the lock held: no event can be missed.
         let seen = part.events.number();
         drop(self);
         part.events.wait(seen);
@@ -255,7 +255,7 @@ impl Drop for SegmentVisit<'_> {
             let held_ticks = self.spinner.now().wrapping_sub(since);
             visits.held_ticks.add(held_ticks);
         }
-        // The lock is given back by the drop of `held`.
+        // Dropping `held` releases the lock.
         let _ = &self.held;
     }
 }
@@ -281,8 +281,8 @@ impl Events {
     }
 }
 
-/// Memory of so many blocks, all zeros; none if the host does not have it. The kernel gives it when
-/// it is first written to.
+/// Memory of `blocks` blocks, all zeros; none if the host does not have it. The kernel provides it
+/// when it is first written to.
 fn pages(blocks: u32) -> Option<Box<[UnsafeCell<BlockPage>]>> {
     let layout = Layout::array::<UnsafeCell<BlockPage>>(blocks as usize).ok()?;
     if layout.size() == 0 {

@@ -1,4 +1,4 @@
-//! What the model server says of itself. Nothing of its knobs and of its truth is here.
+//! The model server's statements about itself. Its knobs and its truth are not among them.
 
 use super::counts::Counting;
 use super::model::Model;
@@ -7,7 +7,7 @@ use crate::serve::model::sql::ListName;
 use crate::serve::model::{DATABASE, KeyCacheSizes, PAGE_BYTES, SegmentCounts, TABLE};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A list as it is now.
+/// The current content of a list.
 pub fn of(model: &Model, list: ListName) -> ServerList {
     match list {
         ListName::Status => ServerList::of_pairs("STATUS", status(model)),
@@ -70,7 +70,7 @@ fn status(model: &Model) -> Vec<(String, String)> {
         ("Threads_cached", 0),
         ("Threads_connected", now(&clients.connected)),
         ("Threads_created", now(&clients.threads)),
-        // Whoever asks runs too.
+        // The thread that asks runs too.
         ("Threads_running", model.cache.inside() as u64 + 1),
         ("Uptime", model.uptime().as_secs()),
     ]
@@ -107,7 +107,7 @@ fn system_variables(model: &Model) -> ServerList {
     }
 }
 
-/// As MariaDB has it: of a cache with segments a row for each, and one for all together.
+/// Like MariaDB's: for a cache with segments a row for each, and one for all together.
 fn key_caches(model: &Model) -> ServerList {
     let (sizes, segments) = counters(model);
     let row = |number: Option<usize>, parts: u64, of: &[SegmentCounts]| {

@@ -1,10 +1,10 @@
-//! The locks of the model server: five kinds for what is held shortly and often, and the lock of
-//! the index, which a walk takes to read.
+//! The locks of the model server: five kinds for state that is held shortly and often, and the lock
+//! of the index, which a walk takes to read.
 //!
 //! MariaDB's key cache has a pthread mutex of the adaptive type, which spins for a moment before it
 //! sleeps, and the index of a MyISAM table a pthread rwlock. A mutex of pthread, of std and of
-//! parking_lot may be taken by whoever comes just then (it barges); the fair one is handed over to
-//! whoever has slept longest.
+//! parking_lot may be taken by any thread that comes just then (it barges). The fair one is handed
+//! over to the thread that has slept longest.
 
 use crate::serve::model::LockKind;
 use std::cell::UnsafeCell;
@@ -24,11 +24,11 @@ enum LockOfKind {
 /// A lock that is held, until this is dropped.
 pub struct HeldLock<'l> {
     guard: Option<Guard<'l>>,
-    /// Somebody else had it when it was asked for.
+    /// It was held by a different thread when it was asked for.
     pub waited: bool,
 }
 
-/// What they hold is given back by their own `drop`.
+/// Their own `drop` releases the lock.
 enum Guard<'l> {
     Pthread(#[expect(dead_code)] PthreadGuard<'l>),
     Std(#[expect(dead_code)] MutexGuard<'l, ()>),
@@ -47,8 +47,8 @@ impl AnyLock {
         })
     }
 
-    /// Takes it, and says whether that took a wait. All of them try once before they wait, so the
-    /// first try here costs nothing that is not done anyway.
+    /// Takes it, and returns whether that took a wait. All of them try once before they wait, so
+    /// the first try here adds no cost.
     #[inline]
     pub fn hold(&self) -> HeldLock<'_> {
         let (guard, waited) = match &self.0 {
@@ -126,25 +126,25 @@ struct PthreadGuard<'l>(&'l PthreadMutex);
 impl Drop for PthreadGuard<'_> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: whoever made this guard has locked the mutex, on this thread: a `HeldLock` cannot
-        // be sent to another, as the guards of std and parking_lot cannot.
+        // SAFETY: this thread made the guard and has locked the mutex: like the guards of std and
+        // parking_lot, a `HeldLock` cannot be sent to a different thread.
         unsafe { libc::pthread_mutex_unlock(self.0.0.get()) };
     }
 }
 
-/// The lock of the index: a pthread rwlock, as MyISAM's. The model never writes, so nobody waits
-/// for it; but all who read change the one word in it.
+/// The lock of the index: a pthread rwlock, like MyISAM's. The model never writes, so no thread
+/// waits for it; but all who read change the one word in it.
 pub struct IndexLock(UnsafeCell<libc::pthread_rwlock_t>);
 
-// SAFETY: as of `PthreadMutex`.
+// SAFETY: see `PthreadMutex`.
 unsafe impl Sync for IndexLock {}
-// SAFETY: as of `PthreadMutex`.
+// SAFETY: see `PthreadMutex`.
 unsafe impl Send for IndexLock {}
 
 /// The index is being read, until this is dropped.
 pub struct ReadsIndex<'l> {
     lock: &'l IndexLock,
-    /// Who has locked it unlocks it.
+    /// The thread that has locked it unlocks it.
     _not_sent: PhantomData<*const ()>,
 }
 
@@ -190,7 +190,7 @@ mod tests {
 
     /// A number that only the lock keeps whole.
     struct Counted(AnyLock, UnsafeCell<u64>);
-    // SAFETY: the number is touched by whoever holds the lock.
+    // SAFETY: only the thread that holds the lock touches the number.
     unsafe impl Sync for Counted {}
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
                 sender.send(Some(other.hold().waited)).unwrap();
             });
             assert_eq!(said.recv(), Ok(None));
-            // It is not told before the lock is given back.
+            // The message does not come before the lock is released.
             let early = said.recv_timeout(std::time::Duration::from_millis(20));
             assert!(early.is_err(), "{kind:?}");
             drop(held);

@@ -1,11 +1,10 @@
 //! A server whose truth is known: the segmented key cache at work with real threads, real locks and
 //! real memory, and knobs whose effect it counts itself.
 //!
-//! What a query does is decided by [`crate::serve::model`]; here it is done. `walk.rs` does act by
-//! act, `key_cache.rs` has the locked segments and their memory, `locks.rs` the locks,
-//! `turnstile.rs` lets queries in while nobody changes the cache, `counts.rs` counts, `answers.rs`
-//! answers statements, `threads.rs` has a thread for each client. `docs/decisions/0045` says why it
-//! is done so.
+//! [`crate::serve::model`] decides what a query does; here it is done. `walk.rs` does act by act,
+//! `key_cache.rs` has the locked segments and their memory, `locks.rs` the locks. `turnstile.rs`
+//! lets queries in while the cache is not being changed, `counts.rs` counts, `answers.rs` answers
+//! statements, `threads.rs` has a thread for each client. `docs/decisions/0045` gives the reasons.
 
 mod answers;
 mod counts;
@@ -35,10 +34,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use threads::{Admission, ThreadClients, refuse};
 
-/// A key cache is made anew by whichever thread is told to, and is far larger than all else.
+/// Any thread may have to replace the key cache, which is far larger than all else.
 const GIVEN_BACK_FROM: i32 = 64 << 10;
 
-/// What was served.
+/// The work that was served.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelServed {
     pub connections: u64,
@@ -48,7 +47,7 @@ pub struct ModelServed {
 /// Serves until `stop` is set. Calls `ready` with the addresses once clients can connect.
 ///
 /// # Errors
-/// The settings do not go together, the server cannot listen there, or files cannot be had.
+/// The settings do not go together, the server cannot listen there, or files cannot be created.
 pub fn serve(
     service: &ModelService,
     ready: &mut dyn FnMut(&Listening),
@@ -109,7 +108,7 @@ fn in_loops(
         (Err(refusal), _) => refuse(&socket, &refusal),
         (Ok(()), None) => model.lost(),
     });
-    // What is put off is answered first.
+    // Requests that were put off are answered first.
     model.cache.wait_until_open();
     loops.end().for_each(drop);
     Ok(())

@@ -35,7 +35,7 @@ pub struct ModelService {
     pub rows_in: Option<PathBuf>,
     pub variables: ServerVariables,
     pub knobs: Knobs,
-    /// The file to which the truth is told.
+    /// The file that the truth is written to.
     pub truth: Option<PathBuf>,
 }
 
@@ -64,7 +64,7 @@ pub struct Model {
     epoch: Mutex<Epoch>,
 }
 
-/// What is spun, in ticks; 0 where nothing is.
+/// The work to spin, in ticks; 0 for none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SpunWork {
     pub under_lock: u64,
@@ -87,7 +87,7 @@ pub struct ClientNumbers {
     pub prepared: AtomicU64,
 }
 
-/// The time in which the cache stays as it is: visits are counted by segment from its beginning.
+/// The time in which the cache does not change: visits are counted by segment from its beginning.
 #[derive(Debug, Default)]
 struct Epoch {
     number: u64,
@@ -156,15 +156,15 @@ impl Model {
         self.begun.elapsed()
     }
 
-    /// What a query does more by now than at the beginning, in ticks.
+    /// The additional work of a query by now compared with the beginning, in ticks.
     #[inline]
     pub fn leaked(&self) -> u64 {
         let uptime_ticks = self.spinner.now().wrapping_sub(self.begun_ticks);
-        // Both in ticks: the same ratio as of seconds.
+        // Both in ticks: the ratio is the same in seconds.
         (uptime_ticks as f64 * self.knobs.leak_ns_per_s / 1e9) as u64
     }
 
-    /// Where clients come in, for its variables.
+    /// Sets the variables for the addresses that clients connect to.
     pub fn tell_where(&self, listening: &Listening) {
         let mut variables = self.variables();
         if let Some(socket) = &listening.socket {
@@ -182,8 +182,8 @@ impl Model {
         locked(&self.variables)
     }
 
-    /// Gives variables their values, all of them or none. If the cache is other then, queries that
-    /// are inside end first, and no other comes in meanwhile. Whoever calls is not inside.
+    /// Gives variables their values, all of them or none. If this changes the cache, queries that
+    /// are inside end first, and no new one comes in meanwhile. The caller is not inside.
     ///
     /// # Errors
     /// One of them cannot have its value.
@@ -214,7 +214,7 @@ impl Model {
         Ok(())
     }
 
-    /// Nobody is inside: what was counted until now was counted with this cache.
+    /// No query is inside: all counts until now were made with this cache.
     fn end_epoch(&self, cache: &KeyCache) {
         self.truth.tell(|| self.counted(cache, false));
         let mut epoch = locked(&self.epoch);
@@ -222,13 +222,13 @@ impl Model {
         epoch.before = self.counts.sum();
     }
 
-    /// Tells the truth as it is now.
+    /// Writes the current truth.
     pub fn tell_truth(&self, ended: bool) {
         self.cache
             .look(|cache| self.truth.tell(|| self.counted(cache, ended)));
     }
 
-    /// All that was counted since the start; of the segments, since the cache is as it is.
+    /// All counts since the start; for the segments, since the last change of the cache.
     fn counted(&self, cache: &KeyCache, ended: bool) -> Value {
         let per_ns = self.ticks.per_ns();
         let epoch = locked(&self.epoch);

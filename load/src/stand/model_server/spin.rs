@@ -1,4 +1,4 @@
-//! Work that takes as long as it is told to, and says how long it took.
+//! Work that takes a given time, and returns how long it took.
 
 use crate::reactor::clock::Ticks;
 
@@ -29,15 +29,15 @@ impl Spinner {
         self.ticks.now()
     }
 
-    /// Ticks of so many nanoseconds.
+    /// Ticks of `ns` nanoseconds.
     pub fn ticks(&self, ns: f64) -> u64 {
         // A cast from floating point saturates.
         (ns * self.per_ns) as u64
     }
 
-    /// Keeps the CPU busy for so many ticks at least; how many it were. A thread that is taken off
-    /// its CPU meanwhile does the rest of its work later: longer gaps between two readings count as
-    /// nothing done.
+    /// Keeps the CPU busy for at least `ticks` ticks; returns how many it took. A thread that is
+    /// taken off its CPU meanwhile does the rest of its work later: longer gaps between two
+    /// readings count as nothing done.
     #[inline]
     pub fn spin(&self, ticks: u64) -> u64 {
         let mut done = 0;
@@ -54,7 +54,7 @@ impl Spinner {
         done
     }
 
-    /// Does something; how many ticks it took.
+    /// Executes `work`, and returns how many ticks it took.
     #[inline]
     pub fn timed<T>(&self, work: impl FnOnce() -> T) -> (T, u64) {
         let begun = self.ticks.now();

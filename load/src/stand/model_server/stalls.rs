@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Lets all queries stand still every so often, until it is dropped.
+/// Lets all queries stand still at regular times, until it is dropped.
 pub struct Staller {
     over: Arc<(Mutex<bool>, Condvar)>,
     thread: Option<JoinHandle<()>>,

@@ -17,12 +17,12 @@ use std::time::Duration;
 
 /// A thread of a client needs a few pages of stack. Only those that it touches are taken.
 const STACK_BYTES: usize = 256 << 10;
-/// A client is let in only if there is so much memory: its thread takes a part of it, and a program
-/// that gets none when it asks for some is ended.
+/// A client is let in only if this much memory is free. Its thread takes a part of it, and a
+/// program that gets none when it asks for some is ended.
 const SPARE_BYTES: usize = 8 << 20;
 /// A client's buffers begin with this size.
 const BUFFER_BYTES: usize = 4 << 10;
-/// How long a client may take to read the answers to what was taken before the end.
+/// How long a client may take to read the answers to requests taken before the end.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// The clients that are connected.
@@ -34,7 +34,7 @@ pub struct ThreadClients {
     ending: AtomicBool,
 }
 
-/// Why a client cannot be had.
+/// Why a client cannot be served.
 pub trait Admission: Send + Sync + 'static {
     /// # Errors
     /// There are as many clients as there may be.
@@ -45,8 +45,8 @@ pub trait Admission: Send + Sync + 'static {
 }
 
 impl ThreadClients {
-    /// Accepts clients until `stop` is set, each with a thread and with answers of its own; then
-    /// lets every thread answer what it has taken, and waits until all are gone.
+    /// Accepts clients until `stop` is set, each with a thread and with answers of its own. Then
+    /// lets every thread answer the requests it has taken, and waits until all are gone.
     pub fn serve<A: Answering>(
         self: &Arc<Self>,
         doors: &Doors,
@@ -68,7 +68,7 @@ impl ThreadClients {
                     .name(format!("client-{number}"))
                     .stack_size(STACK_BYTES)
                     .spawn(move || {
-                        // A client that is gone needs no words.
+                        // A client that is gone needs no message.
                         let _ = talk(&theirs, number, &left.clients.ending, make());
                         drop(left);
                     })
@@ -91,7 +91,7 @@ impl ThreadClients {
             .unwrap_or_else(PoisonError::into_inner);
         drop(open);
         if waited.timed_out() {
-            // Who does not read has to do without.
+            // A client that does not read gets no answer.
             self.each(Shutdown::Both);
         }
         let mut open = self.locked();
@@ -138,7 +138,7 @@ pub fn refuse(socket: &OwnedFd, refusal: &Refusal) {
 fn has_memory() -> io::Result<()> {
     let mut spare: Vec<u8> = Vec::new();
     let had = spare.try_reserve_exact(SPARE_BYTES);
-    // It is asked for although nobody uses it.
+    // It is allocated although it is not used.
     std::hint::black_box(&mut spare);
     had.map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))
 }

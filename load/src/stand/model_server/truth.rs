@@ -1,4 +1,4 @@
-//! Where the truth is told: a line of JSON whenever somebody asks for it, and at the end.
+//! Where the truth is written: a line of JSON on each request, and at the end.
 
 use crate::outcome::Failure;
 use serde_json::Value;
@@ -7,8 +7,8 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// The file of the truth, if there is one. Several servers may append to one after another, so what
-/// a killed one left of a line is cut off: it would be one line with what follows.
+/// The file of the truth, if there is one. Several servers may append to it one after another, so
+/// the torn line of a killed server is cut off: otherwise the next line would join it.
 pub struct TruthFile(Option<Mutex<File>>);
 
 impl TruthFile {
@@ -38,7 +38,7 @@ impl TruthFile {
         line.push('\n');
         let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
         let before = file.metadata().map(|about| about.len());
-        // A disk that is full must not end the server: whoever reads the file misses the line.
+        // A disk that is full must not end the server: readers of the file miss the line.
         if let (Err(_), Ok(before)) = (file.write_all(line.as_bytes()), before) {
             let _ = file.set_len(before);
         }

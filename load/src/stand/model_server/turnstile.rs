@@ -1,8 +1,8 @@
-//! Lets queries in to what they share, unless somebody is changing it: then it waits until those
-//! inside are out, and the others wait outside.
+//! Lets queries in to the state they share, unless a thread wants to change it: then that thread
+//! waits until those inside are out, and the others wait outside.
 //!
-//! Whoever goes in or out writes only to a place of its own, so that queries have no line of memory
-//! in common here: a word that all of them change would be one more lock to measure.
+//! A query that goes in or out writes only to a place of its own, so that queries share no cache
+//! line here. A word that all of them change would be one more lock to measure.
 
 use crate::reactor::inbox::Inbox;
 use std::cell::UnsafeCell;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often whoever shuts it looks whether all are out. A query takes some ten to hundred µs.
+/// Interval between checks that all are out. A query takes some ten to hundred µs.
 const LOOK_EVERY: Duration = Duration::from_micros(50);
 
 pub struct Turnstile<T> {
@@ -27,7 +27,7 @@ pub struct Turnstile<T> {
     loops: Mutex<Vec<Arc<Inbox>>>,
 }
 
-// SAFETY: those inside share `T`, and whoever has shut the turnstile has it alone.
+// SAFETY: those inside share `T`, and the thread that has shut the turnstile has it alone.
 unsafe impl<T: Send + Sync> Sync for Turnstile<T> {}
 
 /// Two lines of memory: processors fetch them in pairs.
@@ -39,13 +39,13 @@ struct PassState {
 /// What a thread goes in with, one query at a time.
 pub struct Pass(Arc<PassState>);
 
-/// Somebody is inside, until this is dropped.
+/// A query is inside, until this is dropped.
 pub struct Entered<'t, T> {
     inner: &'t T,
     state: &'t PassState,
 }
 
-/// Nobody is inside, and nobody comes in until this is dropped.
+/// All are out, and none comes in until this is dropped.
 pub struct Shut<'t, T> {
     turnstile: &'t Turnstile<T>,
     _alone: MutexGuard<'t, ()>,
@@ -73,7 +73,7 @@ impl<T> Turnstile<T> {
         Pass(state)
     }
 
-    /// Its owner comes no more.
+    /// Its owner does not return.
     pub fn hand_back(&self, pass: &Pass) {
         locked(&self.passes).retain(|one| !Arc::ptr_eq(one, &pass.0));
     }
@@ -105,13 +105,13 @@ impl<T> Turnstile<T> {
 
     #[inline]
     fn let_in<'t>(&'t self, state: &'t PassState) -> Option<Entered<'t, T>> {
-        // In this order, as seen by whoever shuts it: either he sees us inside, or we see it shut.
+        // In this order: either the thread that shuts it sees us inside, or we see it shut.
         state.inside.store(true, Ordering::SeqCst);
         if self.shut.load(Ordering::SeqCst) {
             state.inside.store(false, Ordering::SeqCst);
             return None;
         }
-        // SAFETY: nobody has it alone while we are inside.
+        // SAFETY: no thread has it alone while we are inside.
         let inner = unsafe { &*self.inner.get() };
         Some(Entered { inner, state })
     }
@@ -142,12 +142,12 @@ impl<T> Turnstile<T> {
         }
     }
 
-    /// Lets nobody in any more, and waits until all who are inside are out. Who is inside must not
-    /// call this.
+    /// Lets no query in any more, and waits until all who are inside are out. A query that is
+    /// inside must not call this.
     pub fn shut(&self) -> Shut<'_, T> {
         let alone = locked(&self.shutting);
         self.shut.store(true, Ordering::SeqCst);
-        // Who asks for a pass from here on sees it shut.
+        // A thread that asks for a pass from here on sees it shut.
         let passes: Vec<_> = locked(&self.passes).clone();
         for pass in passes {
             while pass.inside.load(Ordering::SeqCst) {
@@ -179,7 +179,7 @@ impl<T> Drop for Entered<'_, T> {
 impl<T> Deref for Shut<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: nobody else has it.
+        // SAFETY: this thread has it alone.
         unsafe { &*self.turnstile.inner.get() }
     }
 }
@@ -193,7 +193,7 @@ impl<T> DerefMut for Shut<'_, T> {
 
 impl<T> Drop for Shut<'_, T> {
     fn drop(&mut self) {
-        // Under the lock, so that nobody falls asleep between looking and waiting.
+        // Under the lock, so that no thread falls asleep between looking and waiting.
         let outside = locked(&self.turnstile.outside);
         self.turnstile.shut.store(false, Ordering::SeqCst);
         drop(outside);

@@ -1,4 +1,4 @@
-//! Does what the core says a query does, with real locks, real memory and real time.
+//! Executes the core's acts of a query, with real locks, real memory and real time.
 
 use super::counts::{Counting, ThreadCounts, Timing};
 use super::key_cache::{BlockPage, KeyCache, Sampling, SegmentVisit};
@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
-/// What a thread walks with, one query after another.
+/// The parts that a thread walks with, one query after another.
 pub struct Walker {
     query: PointQuery,
     /// The page that is being searched.
@@ -27,7 +27,7 @@ impl Walker {
         }
     }
 
-    /// Looks keys up, and hands over their rows in order; how many points that were.
+    /// Looks keys up, and hands over their rows in order; returns the number of points.
     ///
     /// # Errors
     /// A row or a page could not be read from its file.
@@ -88,7 +88,7 @@ impl Walker {
                 }
                 Act::ReadPage { seg, block, page } => {
                     let read = |out: &mut BlockPage| model.read_page(page, out);
-                    // SAFETY: the core says so after `find` gave this thread the block to fill.
+                    // SAFETY: the core asks for it after `find` gave this thread the block to fill.
                     let (read, ticks) = spinner.timed(|| unsafe { cache.fill(seg, block, read) });
                     counts.time(Timing::Misses, ticks);
                     failed = read.and_then(Result::err).or(failed);
@@ -151,8 +151,8 @@ impl Walker {
 }
 
 impl Model {
-    /// Reads a page of the index into its block, as the knobs say. Whatever happens, the page is
-    /// there afterwards: others may wait for it.
+    /// Reads a page of the index into its block, as the knobs say. Even after an error the page is
+    /// there: others may wait for it.
     fn read_page(&self, page: u32, out: &mut BlockPage) -> io::Result<()> {
         if self.knobs.miss_ns > 0 {
             std::thread::sleep(Duration::from_nanos(self.knobs.miss_ns));
@@ -168,7 +168,7 @@ impl Model {
         Ok(())
     }
 
-    /// Takes out of the cache what nobody uses, and asks for the pages of the index, one after
+    /// Takes the unused pages out of the cache, and asks for the pages of the index, one after
     /// another, as LOAD INDEX INTO CACHE does.
     ///
     /// # Errors
@@ -193,7 +193,7 @@ impl Model {
                     all_read = all_read.and(read.unwrap_or(Ok(())));
                     block
                 }
-                // Somebody else has read it, or does just now: it is there or will be.
+                // A different thread has read it, or does just now: it is there or will be.
                 Some(Find::Hit(block) | Find::Wait(block)) => block,
                 // All blocks are in use: there is no place for it.
                 Some(Find::Full) | None => continue,

@@ -43,14 +43,14 @@ pub struct StationServers {
     pub turnaround_ns: u64,
 }
 
-/// What was served.
+/// The work that was served.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Served {
     pub connections: u64,
     pub queries: u64,
     /// How much later than due delayed answers left; none if no answer was delayed.
     pub late: Option<Latency>,
-    /// Of a station: the turnarounds that it granted.
+    /// The turnarounds that a station granted.
     pub granted: Option<Granted>,
 }
 
@@ -94,8 +94,8 @@ pub fn serve(
     serve_answers(service, |_| Canned::default(), ready, stop)
 }
 
-/// As [`serve`], with answers that each worker makes for itself. Its inbox is to be rung whenever an
-/// answer that was put off has become ready.
+/// Like [`serve`], with answers that each worker makes for itself. Its inbox must be rung whenever
+/// an answer that was put off has become ready.
 pub(super) fn serve_answers<A: Answering>(
     service: &Service,
     make: impl Fn(&Arc<Inbox>) -> A + Clone + Send + 'static,

@@ -1,4 +1,4 @@
-//! A null server for unit tests of whoever talks to servers.
+//! A null server for unit tests of code that talks to servers.
 
 use super::{Service, serve};
 use crate::reactor::socket::Address;
@@ -48,7 +48,7 @@ impl NullServer {
                 &stopped,
             );
         });
-        // If it fails, whoever connects is told.
+        // If it fails, connecting reports it.
         let _ = is_ready.recv_timeout(Duration::from_secs(60));
         Self {
             socket,

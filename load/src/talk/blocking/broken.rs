@@ -1,4 +1,4 @@
-//! Why a connection that somebody waited on is of no more use.
+//! Why a connection with a waiting caller is of no more use.
 
 use crate::outcome::Failure;
 use crate::reactor::socket::Address;
@@ -47,7 +47,7 @@ impl Broken {
         }
     }
 
-    /// For a report, of a connection that was to be opened.
+    /// For a report, on a connection that was never opened.
     pub fn unopened(self, address: &Address) -> Failure {
         match self {
             Self::Unsent(error) | Self::Lost(error) => failure::of_connect(address, &error),

@@ -1,4 +1,4 @@
-//! Whether a server that does not end its answer still lives: it is asked over another connection.
+//! Whether a server that does not end its answer still lives: it is asked over a second connection.
 
 use super::{BlockingLink, Broken, endless};
 use crate::outcome::Failure;
@@ -11,7 +11,7 @@ use crate::workload::Reply;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// After so long without the end of an answer.
+/// After this time without the end of an answer.
 const AFTER: Duration = Duration::from_secs(5);
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
 /// For a login and an answer.
@@ -55,7 +55,7 @@ impl Doubt {
     }
 }
 
-/// Whether it lets somebody in and answers, or refuses that in words.
+/// Whether it accepts a login and answers, or refuses that with a message.
 fn is_alive(target: &Target) -> bool {
     let limit = Instant::now() + ALIVE;
     let target = Target {
@@ -63,7 +63,7 @@ fn is_alive(target: &Target) -> bool {
         ..target.clone()
     };
     let asked = BlockingLink::open(&target).and_then(|mut link| answers_by(&mut link, limit));
-    // Too many connections, say.
+    // Too many connections, for example.
     matches!(asked, Ok(()) | Err(Broken::Wire(WireError::Refused(_))))
 }
 

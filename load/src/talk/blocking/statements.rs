@@ -1,4 +1,4 @@
-//! Statements of our own: what is asked beside a load, and rows on their way to a server.
+//! Statements of our own: those sent outside the load, and rows on their way to a server.
 
 use super::{BlockingLink, Broken, Patience};
 use crate::outcome::Failure;
@@ -17,13 +17,13 @@ use std::time::Duration;
 /// The rows of an answer as text; NULL is none.
 pub type TextRows = Vec<Vec<Option<String>>>;
 
-/// Everything that an answer said.
+/// The whole content of an answer.
 #[derive(Clone, Debug, Default)]
 pub struct Whole {
     pub summary: Summary,
     pub error: Option<ServerError>,
     pub prepared: Option<Prepared>,
-    /// Of all its results, as text.
+    /// The rows of all its results, as text.
     pub rows: TextRows,
 }
 
@@ -39,7 +39,7 @@ impl ControlConnection {
     /// Connects and logs in.
     ///
     /// # Errors
-    /// Nobody listens, or the server does not let us in.
+    /// No server listens, or it refuses the login.
     pub fn open(target: &Target) -> Result<Self, Failure> {
         let mut target = target.clone();
         // Control statements are short, and rows come from this host or a fast network.
@@ -52,12 +52,12 @@ impl ControlConnection {
         Ok(Self { link, agreed })
     }
 
-    /// What was agreed at login: the server's version, the connection's number.
+    /// The facts agreed at login: the server's version, the connection's number.
     pub fn agreed(&self) -> &Agreed {
         &self.agreed
     }
 
-    /// Runs a statement whose rows nobody wants.
+    /// Runs a statement whose rows are not wanted.
     ///
     /// # Errors
     /// The server refuses it, or is gone.
@@ -69,7 +69,7 @@ impl ControlConnection {
     /// Makes a database that of the statements to come.
     ///
     /// # Errors
-    /// As [`Self::run`].
+    /// Like [`Self::run`].
     pub fn choose(&mut self, database: &str, patience: Patience<'_>) -> Result<Summary, Failure> {
         let write = |out: &mut Vec<u8>| command::init_db(out, database);
         let asked = self.link.ask(Reply::Counts, write, patience);
@@ -90,7 +90,7 @@ impl ControlConnection {
     /// Waits for the answer to the statement begun last.
     ///
     /// # Errors
-    /// As [`Self::run`].
+    /// Like [`Self::run`].
     pub fn end(&mut self, sql: &str, patience: Patience<'_>) -> Result<Summary, Failure> {
         if self.wants_file(patience)? {
             return Err(self.wants_no_file());
@@ -98,7 +98,7 @@ impl ControlConnection {
         self.summary(sql)
     }
 
-    /// True if the server has said something, or is gone.
+    /// True if the server has sent something, or is gone.
     pub fn has_spoken(&self, within: Duration) -> bool {
         is_readable(&self.link, within)
     }
@@ -107,7 +107,7 @@ impl ControlConnection {
     /// given, until it appends nothing.
     ///
     /// # Errors
-    /// As [`Self::run`], and whatever `next` reports.
+    /// Like [`Self::run`], and all errors of `next`.
     pub fn load_local(
         &mut self,
         sql: &str,
@@ -116,7 +116,7 @@ impl ControlConnection {
     ) -> Result<Summary, Failure> {
         self.begin(sql, patience)?;
         if !self.wants_file(patience)? {
-            // Refused: the answer says why.
+            // Refused: the answer gives the reason.
             return self.summary(sql);
         }
         let mut part = Vec::new();
@@ -165,7 +165,7 @@ impl ControlConnection {
     /// Runs a query and keeps its rows.
     ///
     /// # Errors
-    /// As [`Self::run`]; or the rows are too many to keep.
+    /// Like [`Self::run`]; or the rows are too many to keep.
     pub fn rows(&mut self, sql: &str, patience: Patience<'_>) -> Result<TextRows, Failure> {
         let mut packets = Vec::new();
         command::query(&mut packets, sql.as_bytes());
@@ -176,7 +176,7 @@ impl ControlConnection {
     /// Runs a query and hands its rows over one by one.
     ///
     /// # Errors
-    /// The server refuses it or is gone, or what `take` reports.
+    /// The server refuses it or is gone, or an error of `take`.
     pub fn each_row(
         &mut self,
         sql: &str,
@@ -206,7 +206,7 @@ impl ControlConnection {
         let asked = self.link.ask(reply, write, patience);
         self.told(asked)?;
         let mut doubt = self.link.doubts();
-        // One row may have no end, nor what comes before the first.
+        // One row may have no end, nor the bytes before the first.
         let mut since_row = 0;
         loop {
             let heard = self.link.hear_doubting(&mut doubt, patience);
@@ -261,7 +261,7 @@ impl ControlConnection {
     }
 }
 
-/// To wait for it beside others.
+/// To wait for it together with other descriptors.
 impl AsFd for ControlConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.link.as_fd()

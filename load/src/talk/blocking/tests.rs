@@ -13,7 +13,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
-/// A server that says these bytes to whoever comes, and hangs up.
+/// A server that sends these bytes to every client, and hangs up.
 struct Canned {
     path: PathBuf,
     _thread: std::thread::JoinHandle<()>,
@@ -150,7 +150,7 @@ fn a_server_that_goes_is_noticed_in_the_middle() {
     assert_eq!(failure.code, Some(failure::LOST));
 }
 
-/// Lets one client through to a server; the thread ends with all that the client has said.
+/// Lets one client through to a server; the thread returns all bytes that the client sent.
 fn overheard(path: &Path, server: &Path) -> JoinHandle<Vec<u8>> {
     let _ = std::fs::remove_file(path);
     let listener = UnixListener::bind(path).unwrap();

@@ -1,4 +1,4 @@
-//! Capability flags: what both ends of a connection can and will do.
+//! Capability flags: features that both ends of a connection can and will use.
 //!
 //! The low 32 bits are common to both server families, the high 32 are MariaDB's own.
 

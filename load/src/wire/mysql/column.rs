@@ -12,7 +12,7 @@ const UNSIGNED: u16 = 1 << 5;
 /// Number of the collation that marks bytes without a character set.
 const BINARY: u16 = 63;
 
-/// What is known of a column before its values come.
+/// The known facts of a column before its values come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     pub name: String,

@@ -49,7 +49,7 @@ pub fn init_db(out: &mut Vec<u8>, database: &str) {
     put(out, COM_INIT_DB, database.as_bytes());
 }
 
-/// Gives the session back as it was after login; its prepared statements are gone.
+/// Returns the session to its state after login; its prepared statements are gone.
 pub fn reset_connection(out: &mut Vec<u8>) {
     put(out, COM_RESET_CONNECTION, &[]);
 }

@@ -10,17 +10,17 @@ impl ServerError {
     /// Reads an ERR packet, its first byte (0xFF) included. Longer messages are cut.
     ///
     /// # Errors
-    /// It is no ERR packet.
+    /// It is not an ERR packet.
     pub fn parse(payload: &[u8]) -> Result<Self, WireError> {
         let mut error = Self::default();
         error.read(payload)?;
         Ok(error)
     }
 
-    /// As [`Self::parse`], in the place of an error before: its message's room is used again.
+    /// Like [`Self::parse`], in the place of an error before: its message's room is used again.
     ///
     /// # Errors
-    /// It is no ERR packet; the error before stands.
+    /// It is not an ERR packet; the error before stays.
     pub fn read(&mut self, payload: &[u8]) -> Result<(), WireError> {
         let mut cursor = Cursor::new(payload);
         if cursor.u8("error packet")? != 0xff {
@@ -32,7 +32,7 @@ impl ServerError {
         if cursor.rest().first() == Some(&b'#') && cursor.rest().len() >= 6 {
             cursor.u8("SQLSTATE mark")?;
             for (kept, sent) in sqlstate.iter_mut().zip(cursor.bytes(5, "SQLSTATE")?) {
-                // What is no letter or digit would end in a report: it is not a SQLSTATE.
+                // Only letters and digits may get into a report: anything else is not a SQLSTATE.
                 *kept = if sent.is_ascii_alphanumeric() {
                     *sent
                 } else {

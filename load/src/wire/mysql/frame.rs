@@ -1,8 +1,8 @@
 //! Frames: a header of four bytes (length, sequence number) and up to 16 MB - 1 of payload.
 //!
-//! A packet is the payload of one frame, or of several where every frame but the last is full.
-//! The writer half appends to a caller's buffer. The reader half gives whole packets to those
-//! who want to look inside (handshake, values); the request loop reads frames in place with
+//! A packet is the payload of one frame, or of several where every frame but the last is full. The
+//! writer half appends to a caller's buffer. The reader half gives whole packets to callers that
+//! look inside (handshake, values); the request loop reads frames in place with
 //! [`super::answer::AnswerReader::feed`] instead.
 
 use crate::wire::{Capabilities, WireError};
@@ -103,7 +103,7 @@ pub(crate) fn first_command_bytes(commands: &[u8]) -> usize {
 
 /// Gives whole packets out of bytes that arrive in any pieces.
 ///
-/// Holds what arrived and was not read yet, never more: a length that the server claims
+/// Holds the received bytes that were not read yet, never more: a length that the server claims
 /// reserves nothing. A packet over `packet_max` is refused.
 #[derive(Debug)]
 pub struct FrameReader {
@@ -125,8 +125,8 @@ impl FrameReader {
         }
     }
 
-    /// For the answers of a session with these capabilities: inside compressed packets the
-    /// servers number frames anew as they please.
+    /// For the answers of a session with these capabilities: inside compressed packets the servers
+    /// number frames arbitrarily.
     pub fn of_session(capabilities: Capabilities, packet_max: usize) -> Self {
         Self {
             numbered: !capabilities.is_compressed(),
@@ -139,7 +139,7 @@ impl FrameReader {
         self.sequence = sequence;
     }
 
-    /// The sequence number after the last frame that was read: what our answer to it carries.
+    /// The sequence number after the last frame that was read: the number of our answer to it.
     pub fn next_sequence(&self) -> u8 {
         self.sequence
     }

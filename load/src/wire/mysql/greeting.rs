@@ -1,9 +1,9 @@
-//! The server's first packet: who it is, what it can do, and the nonce of the login.
+//! The server's first packet: its identity, its capabilities, and the nonce of the login.
 
 use super::cursor::Cursor;
 use crate::wire::{Capabilities, Flavour, ServerError, WireError};
 
-/// MariaDB once put this before its version so that old replicas would take it for a 5.5.
+/// MariaDB once put this before its version so that old replicas would take it for version 5.5.
 const REPLICATION_PREFIX: &str = "5.5.5-";
 const VERSION_MAX: usize = 256;
 

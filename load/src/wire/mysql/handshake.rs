@@ -61,7 +61,7 @@ impl Default for Options {
     }
 }
 
-/// What was agreed when the session opened.
+/// The facts agreed when the session opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agreed {
     pub server_version: String,
@@ -71,12 +71,12 @@ pub struct Agreed {
     pub capabilities: Capabilities,
 }
 
-/// What is to happen after a packet.
+/// The action after a packet.
 #[derive(Clone, Debug)]
 pub enum HandshakeStep {
-    /// Send what was appended, if anything, and wait for the next packet.
+    /// Send the appended bytes, if any, and wait for the next packet.
     Continue,
-    /// Send what was appended, encrypt, then call [`Handshake::encrypted`].
+    /// Send the appended bytes, encrypt, then call [`Handshake::encrypted`].
     Encrypt(Arc<TlsConfig>),
     /// The session is open.
     Done(Agreed),
@@ -198,7 +198,7 @@ impl Handshake {
         Ok(())
     }
 
-    /// Settles what both ends do.
+    /// Settles the capabilities that both ends use.
     fn agree(&mut self, greeting: &Greeting) -> Result<(), WireError> {
         self.capabilities = self.wanted() & greeting.capabilities;
         let (asked, name) = match self.options.compression {
@@ -225,7 +225,7 @@ impl Handshake {
                 "the server offers no TLS; turn it on there, or set tls.mode to disabled",
             )),
             (true, true) => Ok(Some(Arc::clone(tls))),
-            // Nobody can listen on a Unix socket, so preferring TLS does not mean it there.
+            // No third party can listen on a Unix socket, so preferring TLS does not mean it there.
             (false, offered) => Ok((offered && !self.options.unix_socket).then(|| Arc::clone(tls))),
         }
     }
@@ -296,7 +296,7 @@ impl Handshake {
         }
     }
 
-    /// The server wants another plugin.
+    /// The server wants a different plugin.
     fn switch(
         &mut self,
         payload: &[u8],

@@ -1,4 +1,4 @@
-//! The whole way into a session, for a caller who only moves bytes.
+//! All steps into a session, for a caller that only moves bytes.
 
 use super::channel::Channel;
 use super::frame::FrameReader;
@@ -39,7 +39,7 @@ impl Login {
         }
     }
 
-    /// Takes bytes from the socket; appends to `socket` what is to be sent before it is called
+    /// Takes bytes from the socket; appends to `socket` the bytes to send before it is called
     /// again. The server speaks first.
     pub fn receive(
         &mut self,
@@ -92,7 +92,7 @@ impl Login {
         Ok(())
     }
 
-    /// What is said before a change of layers must not be believed after it.
+    /// Bytes sent before a change of layers must not be believed after it.
     fn nothing_unread(&self) -> Result<(), WireError> {
         if self.frames.unread().is_empty() {
             return Ok(());

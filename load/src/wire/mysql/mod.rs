@@ -1,5 +1,5 @@
-//! The MySQL and MariaDB client protocol without I/O: it takes the bytes that were received, and
-//! gives what they mean and the bytes to send.
+//! The MySQL and MariaDB client protocol without I/O: it takes received bytes, and returns their
+//! meaning and the bytes to send.
 //!
 //! It has no socket, no clock and no thread. Code that has them uses it like this:
 //!
@@ -55,11 +55,11 @@
 //! and reads only the header and the first byte of a row. [`PreparedStatement::execute`] and the
 //! functions of [`command`] append to the caller's buffer and allocate only if it must grow.
 //!
-//! **Trust.** Nothing that the server sends can cause a panic or make memory grow: no memory is
+//! **Trust.** Nothing that the server sends can cause a panic or make memory grow. No memory is
 //! reserved for a length that a packet claims, counts have limits, and rows and column definitions
-//! are skipped as they arrive. After a [`WireError`](super::WireError) the connection cannot be used any more. An ERR
-//! packet in answer to a command is no [`WireError`](super::WireError): the session goes on, see
-//! [`AnswerReader::error`].
+//! are skipped as they arrive. After a [`WireError`](super::WireError) the connection cannot be
+//! used any more. An ERR packet in answer to a command is not a [`WireError`](super::WireError):
+//! the session goes on, see [`AnswerReader::error`].
 //!
 //! **Layers.** With TLS or compression [`OpenSession::channel`] is not plain
 //! ([`Channel::is_plain`]); then packets pass through [`Channel::seal`] on their way out and

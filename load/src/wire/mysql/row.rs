@@ -91,7 +91,7 @@ impl<'p> Iterator for BinaryRow<'_, 'p> {
 /// Values that a client binds to the parameters of a statement, as a server reads them.
 #[derive(Clone, Debug, Default)]
 pub struct BoundValues<'p> {
-    /// Of the values that are still to come.
+    /// The types of the values that are still to come.
     types: &'p [[u8; 2]],
     nulls: &'p [u8],
     /// Place of the next value in the NULL bitmap.
@@ -100,8 +100,8 @@ pub struct BoundValues<'p> {
 }
 
 impl<'p> BoundValues<'p> {
-    /// Reads what follows the iteration count of COM_STMT_EXECUTE. A client sends the types of the
-    /// values with the first execution, and again only when they change: `types`, one for each
+    /// Reads the bytes after the iteration count of COM_STMT_EXECUTE. A client sends the types of
+    /// the values with the first execution, and again only when they change: `types`, one for each
     /// parameter, keeps them meanwhile.
     ///
     /// # Errors

@@ -23,12 +23,12 @@ enum RowForm {
     Binary(Vec<Column>),
 }
 
-/// Where reading stands.
+/// The position of the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stands {
     /// Before, or among, the rows of a result set.
     Inside,
-    /// Behind the last row; another result follows.
+    /// Behind the last row; a further result follows.
     Between,
     /// Behind the last result.
     Done,
@@ -92,7 +92,7 @@ impl ResultRows {
     }
 
     /// Hands the values of the next row to `take`; false behind the last row of this result, or of
-    /// what has come so far. Of text all values are bytes or NULL.
+    /// the bytes so far. In text all values are bytes or NULL.
     ///
     /// # Errors
     /// The server's bytes break the protocol.
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn rows_of_a_prepared_statement_are_read_by_their_columns() {
-        // `SELECT 7` as a number of 8 bytes, and NULL beside it.
+        // `SELECT 7` as a number of 8 bytes, and NULL next to it.
         let column = b"\x03def\0\0\0\x01a\0\x0c\x3f\0\x14\0\0\0\x08\0\0\0\0\0";
         let packets: [&[u8]; 6] = [
             b"\x02",

@@ -16,8 +16,8 @@ const BULK_NULL: u8 = 1;
 
 /// A statement that one connection has prepared.
 ///
-/// Remembers the types that the server was told, so that they are sent the first time and
-/// again only when a value of another type comes. NULL has no type and changes none.
+/// Remembers the types that the server has, so that they are sent the first time and again only
+/// when a value of a different type comes. NULL has no type and changes none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreparedStatement {
     pub id: u32,
@@ -45,7 +45,7 @@ impl PreparedStatement {
         self.execute_each(out, values.iter().copied())
     }
 
-    /// As [`Self::execute`], for values that do not lie in one slice.
+    /// Like [`Self::execute`], for values that are not in one slice.
     #[inline]
     pub fn execute_each<'v>(
         &mut self,
@@ -63,7 +63,7 @@ impl PreparedStatement {
         if self.types_sent && self.put_values(out, values.clone()) {
             return Ok(());
         }
-        // The first time, or a value of another type has come.
+        // The first time, or a value of a different type has come.
         out.truncate(start);
         self.learn(values.clone());
         self.types_sent = false;
@@ -73,7 +73,7 @@ impl PreparedStatement {
     }
 
     /// Appends the command in one pass over the values. False, and a torn command: a value is not
-    /// of the type that the server was told.
+    /// of the type that the server has.
     #[inline]
     fn put_values<'v>(
         &self,
@@ -112,8 +112,8 @@ impl PreparedStatement {
         fits
     }
 
-    /// Appends MariaDB's COM_STMT_BULK_EXECUTE: the statement once for each row of `values`,
-    /// which stand row after row. Needs [`super::Capabilities::MARIADB_STMT_BULK`].
+    /// Appends MariaDB's COM_STMT_BULK_EXECUTE: the statement once for each row of `values`, which
+    /// come row after row. Needs [`super::Capabilities::MARIADB_STMT_BULK`].
     ///
     /// A parameter must have one type in all rows. The packet must fit the server's
     /// `max_allowed_packet`.
@@ -130,7 +130,7 @@ impl PreparedStatement {
             )));
         }
         let rebind = self.learn(values.clone()) || !self.types_sent;
-        // What has to be learnt again in a second pass was not the same in all rows.
+        // A type that has to be learnt again in a second pass was not the same in all rows.
         if rebind && self.learn(values.clone()) {
             self.types_sent = false;
             return Err(WireError::ours(

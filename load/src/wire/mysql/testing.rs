@@ -1,7 +1,7 @@
-//! Packets of real servers, taken from their Unix sockets: what tests hold the room to.
+//! Packets of real servers, taken from their Unix sockets: tests compare this module with them.
 //!
-//! Each answers the commands named beside it, to a session that asked for cached metadata and
-//! local files; the table had the columns `id INT` and `v VARCHAR(5)` and three rows.
+//! Each answers the commands named next to it, to a session that asked for cached metadata and
+//! local files. The table had the columns `id INT` and `v VARCHAR(5)` and three rows.
 
 use super::answer::ReplyForm;
 use crate::wire::Capabilities;
@@ -10,7 +10,7 @@ use crate::wire::Capabilities;
 pub(super) struct Captured {
     pub server: &'static str,
     pub command: &'static str,
-    /// What this session had agreed on.
+    /// The capabilities that this session had agreed on.
     pub capabilities: Capabilities,
     pub reply: ReplyForm,
     pub rows: u64,

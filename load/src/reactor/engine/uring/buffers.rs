@@ -1,4 +1,4 @@
-//! The ring of read buffers that the kernel takes from and we give back to.
+//! The ring of read buffers that the kernel takes from and we return to.
 
 use io_uring::IoUring;
 use io_uring::types::BufRingEntry;
@@ -52,7 +52,7 @@ impl Drop for Zeroed {
 }
 
 impl Buffers {
-    /// Makes the buffers and tells the kernel. They must outlive the ring.
+    /// Makes the buffers and registers them with the kernel. They must outlive the ring.
     pub fn register(ring: &IoUring, group: u16, sockets: usize) -> io::Result<Self> {
         let count = sockets.clamp(COUNT_MIN, COUNT_MAX).next_power_of_two() as u16;
         let mut buffers = Self {
@@ -63,7 +63,7 @@ impl Buffers {
             tail: 0,
         };
         // SAFETY: the memory has the size given and lives until the ring is dropped, which the
-        // order of the owner's fields sees to.
+        // order of the owner's fields ensures.
         unsafe {
             ring.submitter().register_buf_ring_with_flags(
                 buffers.ring.start.as_ptr() as u64,
@@ -82,7 +82,7 @@ impl Buffers {
             return &[];
         }
         // SAFETY: the start is inside our memory, the length is bounded to the buffer, and the
-        // kernel leaves the buffer alone until it is given back.
+        // kernel leaves the buffer alone until it is returned.
         unsafe { std::slice::from_raw_parts(self.start_of(buffer), filled.min(BUFFER_BYTES)) }
     }
 
@@ -103,8 +103,8 @@ impl Buffers {
             entry.set_bid(buffer);
         }
         self.tail = self.tail.wrapping_add(1);
-        // SAFETY: the tail lives in the first entry, is aligned, and lasts as long as the ring;
-        // an atomic store is how the kernel wants to be told.
+        // SAFETY: the tail is in the first entry, is aligned, and lasts as long as the ring; the
+        // kernel expects an atomic store.
         unsafe {
             let tail = BufRingEntry::tail(base).cast_mut().cast::<AtomicU16>();
             (*tail).store(self.tail, Ordering::Release);

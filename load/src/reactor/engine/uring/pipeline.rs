@@ -1,8 +1,8 @@
 //! A socket on which several requests may be under way.
 //!
-//! While the kernel sends from one buffer, new requests are gathered in another. So the bytes stay
-//! in order, and none is written to that the kernel may still read: completions of such sends are
-//! reported, other than those of a socket that is asked one thing at a time.
+//! While the kernel sends from one buffer, new requests are gathered in a second one. So the bytes
+//! stay in order, and we never write to a buffer that the kernel may still read. Completions of
+//! such sends are reported, unlike those of a socket with one request at a time.
 
 use super::super::sends::Sends;
 
@@ -23,7 +23,7 @@ pub(super) enum AfterSend {
     Nothing,
     /// More requests were gathered meanwhile.
     Gathered,
-    /// The kernel has sent only a part; this one is to be sent again from its place on.
+    /// The kernel has sent only a part; the rest must be sent from its place on.
     Rest,
 }
 
@@ -36,7 +36,7 @@ impl Pipeline {
         is_first
     }
 
-    /// Puts what was gathered into the request buffer, which the kernel gets now.
+    /// Puts the gathered bytes into the request buffer, which the kernel gets now.
     pub fn turn(&mut self, request: &mut Vec<u8>) {
         std::mem::swap(request, &mut self.next);
         self.next.clear();
@@ -48,7 +48,7 @@ impl Pipeline {
         request.get(self.sent..).unwrap_or_default()
     }
 
-    /// The kernel has sent so many bytes.
+    /// The kernel has sent `sent` bytes.
     pub fn completed(&mut self, sent: usize, request: &[u8]) -> AfterSend {
         self.sent += sent;
         if !self.rest(request).is_empty() {
@@ -61,7 +61,7 @@ impl Pipeline {
         }
     }
 
-    /// The kernel was given the request buffer. A rest of it was given before.
+    /// The kernel was given the request buffer. A part of it was given before.
     pub fn given(&mut self, request: &[u8], at_ns: u64) {
         if self.sent == 0 {
             self.sends.give(request.len(), at_ns);

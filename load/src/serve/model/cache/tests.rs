@@ -1,4 +1,4 @@
-//! The segment beside a slow one, and its rules one by one.
+//! The segment compared with a slow one, and its rules one by one.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 use super::*;
@@ -11,11 +11,11 @@ struct Slow {
     blocks: usize,
     warm_min: usize,
     age_max: u64,
-    /// The pages that nobody uses, the next to make room first.
+    /// The unused pages, the next to make room first.
     order: Vec<u32>,
     /// The page of the marked block.
     mark: Option<u32>,
-    /// Of each page in the cache.
+    /// The state of each page in the cache.
     pages: HashMap<u32, SlowPage>,
     releases: u64,
     read_requests: u64,
@@ -141,7 +141,7 @@ impl Segment {
         }
     }
 
-    /// Every used block is in the hash once, under its page; and no other.
+    /// Every used block is in the hash once, under its page; nothing else is.
     fn check_hash(&self) {
         let mut hashed = vec![0u32; self.blocks.len()];
         for (bucket, first) in self.buckets.iter().enumerate() {
@@ -163,7 +163,7 @@ impl Segment {
 #[derive(Clone, Debug)]
 enum Do {
     Find(u32),
-    /// What is in use, by its place.
+    /// A block in use, by its place.
     Release(usize),
     Arrive(usize),
     Empty,
@@ -265,8 +265,8 @@ fn the_page_that_was_used_longest_ago_makes_room() {
     assert!(matches!(visit(&mut segment, 1), Find::Miss(_)));
 }
 
-/// The pages in the order in which new pages take their blocks, after these visits, told apart by
-/// letters.
+/// The pages in the order in which new pages take their blocks, after these visits; each page is a
+/// letter.
 fn order(visits: &str, division_limit: u32, age_threshold: u32) -> String {
     let gone_after = |new: usize, page: char| {
         let mut segment = Segment::new(8, division_limit, age_threshold);

@@ -1,4 +1,4 @@
-//! The acts of a query, beside what a server was seen to do.
+//! The acts of a query, compared with those observed on a server.
 
 #![allow(clippy::unwrap_used)]
 use super::super::page::search;
@@ -83,7 +83,7 @@ fn count(acts: &[Act], wanted: impl Fn(&Act) -> bool) -> usize {
 
 #[test]
 fn a_key_asks_for_the_pages_that_a_server_asks_for() {
-    // Observed of MariaDB 10.11 with 64 segments, which tell pages apart.
+    // Observed on MariaDB 10.11 with 64 segments, which distinguish pages.
     let index = Index::new(100_000);
     let asked = |key| {
         let mut times = BTreeMap::new();
@@ -148,7 +148,7 @@ fn a_point_costs_nine_requests_and_a_little() {
     let all: usize = (0..127 * 92)
         .map(|n| pages(&acts(&index, &[500_000 + n])).len())
         .sum();
-    // Of 127 keys one is the last in its leaf, and one is above.
+    // Among 127 keys one is the last in its leaf, and one is above.
     let mean = all as f64 / (127.0 * 92.0);
     assert!((mean - (9.0 + 6.0 / 127.0)).abs() < 0.001, "{mean}");
 }

@@ -4,7 +4,7 @@ use super::{PointKey, PointKeys, PointSelect, SbtestColumn, Selected, Strange, T
 use super::{Understanding, name, table_name};
 use crate::serve::model::tokens::{Token, Tokens};
 
-/// None if it is no select of points at all.
+/// None if it is not a select of points at all.
 pub(super) fn points<'s>(tokens: &mut Tokens<'s>) -> Option<Understanding<'s, PointSelect<'s>>> {
     let mut selected = Selected::none();
     let mut unknown = None;
@@ -88,7 +88,7 @@ pub(super) fn point_key(tokens: &mut Tokens<'_>) -> Option<PointKey> {
     })
 }
 
-/// A whole number, which may be one that no row has; none if it is no whole number.
+/// A whole number, which may match no row; none if it is not a whole number.
 #[inline]
 pub fn key(digits: &[u8]) -> Option<Option<u32>> {
     let mut number = 0u64;

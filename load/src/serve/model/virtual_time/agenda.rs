@@ -1,7 +1,7 @@
 //! When each of a fixed number of places has its next event, and which place is first.
 //!
-//! A tournament: each node above two others holds the earlier of them, so that a changed time
-//! costs a few comparisons and the first event none.
+//! A tournament: each node above two others holds the earlier of them. So a changed time costs a
+//! few comparisons, and the first event costs none.
 
 /// Virtual time, in picoseconds: a demand of 5.4 ns is not rounded to 5.
 pub type Ps = u64;
@@ -10,7 +10,7 @@ pub type Ps = u64;
 pub const NEVER: Ps = u64::MAX >> PLACE_BITS;
 
 const PLACE_BITS: u32 = 7;
-/// So many places there can be.
+/// The most places possible.
 pub const PLACES_MAX: usize = 1 << PLACE_BITS;
 const NODES: usize = 2 * PLACES_MAX;
 
@@ -22,7 +22,7 @@ pub struct Agenda {
 }
 
 impl Agenda {
-    /// With nothing ahead at so many places, at most [`PLACES_MAX`].
+    /// With nothing ahead at `places` places, at most [`PLACES_MAX`].
     pub fn new(places: usize) -> Self {
         Self {
             nodes: Box::new([u64::MAX; NODES]),

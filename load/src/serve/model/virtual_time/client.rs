@@ -7,7 +7,7 @@ use super::machine::{Machine, Moment};
 use super::sockets::Sockets;
 use std::collections::VecDeque;
 
-/// Most answers that one call of the kernel tells of.
+/// Most answers that one call of the kernel reports.
 const BATCH_MAX: usize = 512;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ enum ClientStage {
     Asking(u32),
 }
 
-/// What was asked and answered in all, and who is told of a response time.
+/// All requests and answers counted so far, and the recipient of response times.
 pub struct ClientEvents<'a> {
     pub begun: u64,
     pub answered: u64,
@@ -88,7 +88,7 @@ impl ClientWorker {
         Some(spread.vary(ps))
     }
 
-    /// What comes next, and how long it takes with what is still to be done before it.
+    /// The next step, and how long it takes including the work still to be done before it.
     fn go_on(&mut self, before_ps: Ps) -> Ps {
         let (stage, ps) = match (self.unasked.pop_front(), self.batch.is_empty()) {
             (Some(connection), _) => (ClientStage::Asking(connection), self.demands.ask_ps),

@@ -1,20 +1,20 @@
 //! What the host costs: handing over a line of cache, waking, switching, calling the kernel.
 //!
-//! All of it can be measured apart from any server: `contend-load cpus --state` and
-//! `contend-load cpus --calls` do.
+//! All of them can be measured without a server, by `contend-load cpus --state` and
+//! `contend-load cpus --calls`.
 
 use super::agenda::Ps;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// Nanoseconds, as a file of costs has them. What is left out has the default.
+/// Nanoseconds, as in a file of costs. A value left out has the default.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostCosts {
-    /// A line of cache goes to a CPU from another that is near, or far; one way.
+    /// A cache line goes from one CPU to another that is near, or far; one way.
     pub handover_near_ns: f64,
     pub handover_far_ns: f64,
-    /// CPUs that are near one another: so many neighbours by number. 0: all are.
+    /// Number of CPUs, neighbours by number, that are near one another. 0: all are.
     pub near_cpus: u32,
     pub syscall_ns: f64,
     /// From one thread to another on the same CPU.
@@ -26,15 +26,15 @@ pub struct HostCosts {
     /// Until a thread runs that was woken on an idle CPU, if that polls or sleeps.
     pub wake_polling_ns: f64,
     pub wake_sleeping_ns: f64,
-    /// An idle CPU sleeps after it has polled for so long.
+    /// An idle CPU sleeps after it has polled for this time.
     pub polls_ns: f64,
     /// Until a thread runs again whose own sleep is over: how late the timer is.
     pub timer_ns: f64,
     /// One round of a loop that waits for a lock.
     pub pause_ns: f64,
-    /// A thread gives way to one that has had less after so long.
+    /// A thread gives way after this time to one that has had less.
     pub slice_ns: f64,
-    /// A thread that is woken takes the CPU at once from one that has had so much more; none: it
+    /// A woken thread takes the CPU at once from a thread that has had this much more; none: it
     /// waits for the end of the slice.
     pub preempt_ns: Option<f64>,
     /// A CPU that becomes idle takes a thread that waits for another CPU.
@@ -42,7 +42,7 @@ pub struct HostCosts {
 }
 
 impl Default for HostCosts {
-    /// Of a virtual machine on an AMD EPYC, CPUs near one another, in November 2026.
+    /// The costs on a virtual machine on an AMD EPYC, CPUs near one another, in November 2026.
     fn default() -> Self {
         Self {
             handover_near_ns: 45.0,
@@ -66,7 +66,7 @@ impl Default for HostCosts {
 
 impl HostCosts {
     /// # Errors
-    /// What cannot be meant, with its name.
+    /// The name of a figure that is impossible.
     pub fn check(&self) -> Result<(), String> {
         check_times("host", self)?;
         if self.slice_ns < 1_000.0 {
@@ -76,13 +76,13 @@ impl HostCosts {
     }
 }
 
-/// An hour: a longer time is a unit mistaken for another.
+/// An hour: a longer time is in the wrong unit.
 const TIME_NS_MAX: f64 = 3.6e12;
 
-/// Looks at every figure whose name says that it is a time.
+/// Checks every figure whose name marks it as a time.
 ///
 /// # Errors
-/// A time that cannot be meant, with its name.
+/// The name of a time that is impossible.
 pub fn check_times(of: &str, costs: &impl Serialize) -> Result<(), String> {
     let costs = json!(costs);
     for (name, value) in costs.as_object().into_iter().flatten() {

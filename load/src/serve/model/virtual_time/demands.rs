@@ -5,7 +5,7 @@ use super::costs::{check_times, ps};
 use crate::random::Stream;
 use serde::{Deserialize, Serialize};
 
-/// Demands of the server and of the client. What is left out has the default.
+/// Demands of the server and of the client. A value left out has the default.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Demands {
@@ -13,13 +13,13 @@ pub struct Demands {
     pub query_ns: f64,
     /// A point besides its pages and its row.
     pub point_ns: f64,
-    /// The read lock of the index, once a walk; how long it takes if its line is at hand.
+    /// The read lock of the index, once per walk; how long it takes if its cache line is local.
     pub enter_ns: f64,
     pub leave_ns: f64,
-    /// The lock of a segment, if nobody has it and its line is at hand.
+    /// The lock of a segment, if it is free and its cache line is local.
     pub lock_ns: f64,
     pub unlock_ns: f64,
-    /// With the lock: a page is looked for, and given back.
+    /// With the lock: a page is looked for, and released.
     pub find_ns: f64,
     pub release_ns: f64,
     /// What a visit takes besides, under the lock, if the cache is divided.
@@ -28,10 +28,10 @@ pub struct Demands {
     pub copy_ns: f64,
     pub search_ns: f64,
     pub row_ns: f64,
-    /// A page that is not there: CPU time of reading it, and how long the thread sleeps for it.
+    /// A page that is not cached: CPU time of reading it, and how long the thread sleeps for it.
     pub read_ns: f64,
     pub miss_ns: f64,
-    /// Lines of cache that go to another CPU with the lock of a segment, and with a block of it.
+    /// Cache lines that go to another CPU with the lock of a segment, and with a block of it.
     pub lock_lines: u32,
     pub block_lines: u32,
     /// The client: an answer is read, the next request is made and sent, the kernel is asked for
@@ -73,7 +73,7 @@ impl Default for Demands {
 
 impl Demands {
     /// # Errors
-    /// What cannot be meant, with its name.
+    /// The name of a figure that is impossible.
     pub fn check(&self) -> Result<(), String> {
         check_times("demands", self)?;
         match (0.0..=1.0).contains(&self.spread) {

@@ -6,12 +6,12 @@ use super::machine::Happened;
 use crate::serve::model::SegmentCounts;
 use serde_json::{Value, json};
 
-/// Counts since the beginning, or between two looks.
+/// Counts since the beginning, or between two readings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VirtualFigures {
     pub time_ps: Ps,
     pub cpus: u64,
-    /// Of all CPUs.
+    /// The sum for all CPUs.
     pub busy_ps: Ps,
     pub begun: u64,
     pub answered: u64,
@@ -26,7 +26,7 @@ pub struct VirtualFigures {
     pub segments: Vec<SegmentFigures>,
 }
 
-/// Of one segment.
+/// The figures of one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentFigures {
     pub lock: LockVisits,
@@ -45,7 +45,7 @@ impl SegmentFigures {
 }
 
 impl VirtualFigures {
-    /// What was counted since an earlier look.
+    /// The counts since an earlier reading.
     pub fn since(&self, before: &Self) -> Self {
         let (now, then) = (&self.happened, &before.happened);
         Self {
@@ -99,7 +99,7 @@ impl VirtualFigures {
         self.segments.iter().map(|one| one.lock.visits).sum()
     }
 
-    /// Of a query, in microseconds of CPU time.
+    /// The share of one query, in microseconds of CPU time.
     pub fn cpu_us(&self, ps: Ps) -> f64 {
         ps as f64 / 1e6 / self.answered.max(1) as f64
     }

@@ -1,5 +1,5 @@
-//! The key cache and the index in virtual time: the segments of the core, each behind a lock that
-//! takes time, and the lines of cache that go from CPU to CPU with what they hold.
+//! The key cache and the index in virtual time: segments of the core, each behind a lock that takes
+//! time. Cache lines go from CPU to CPU with their content.
 
 use super::agenda::Ps;
 use super::demands::ServerPs;
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub struct VirtualKeyCache {
-    /// Of each table.
+    /// The index of each table.
     pub index: Index,
     tables: Vec<CachedTable>,
     segments: Vec<LockedSegment>,
@@ -27,7 +27,7 @@ struct CachedTable {
     parting: Parting,
     /// The number of its page 0 among those of all tables.
     first: u32,
-    /// The read lock of the index: who takes it writes to its line.
+    /// The read lock of the index: a thread that takes it writes to its line.
     line: SharedLine,
 }
 
@@ -35,9 +35,9 @@ struct CachedTable {
 struct LockedSegment {
     lock: VirtualLock,
     cache: Segment,
-    /// What else of a segment is written with its lock held.
+    /// The other fields of a segment that are written with its lock held.
     line: SharedLine,
-    /// Of each block what is written at each use.
+    /// The line of each block that is written at each use.
     block_lines: Vec<SharedLine>,
     /// Threads that wait until a page has arrived in a block, and those that wait for any block.
     for_page: Vec<(u32, u32)>,
@@ -79,7 +79,7 @@ impl VirtualKeyCache {
         for table in &new.tables {
             for page in 1..pages {
                 let segment = &mut new.segments[table.parting.segment_of(page) as usize].cache;
-                // Each is asked for once, and nobody else is there.
+                // Each page is asked for once, with no thread besides this one.
                 if let Find::Miss(block) = segment.find(table.first + page) {
                     segment.arrived(block);
                     segment.release(block);
@@ -108,7 +108,7 @@ impl VirtualKeyCache {
         line.take(moment.cpu, moment.now_ps, &mut self.distances)
     }
 
-    /// A thread looks whether it gets the lock of a segment.
+    /// A thread tries to get the lock of a segment.
     #[inline]
     pub fn look(&mut self, seg: u32, attempt: &mut Attempt, moment: Moment) -> Tried {
         self.segments[seg as usize].lock.look(
@@ -126,7 +126,7 @@ impl VirtualKeyCache {
         lock.give_back(moment, &self.waiting, &mut self.distances)
     }
 
-    /// Wakes a thread that waits for the lock of a segment, if one sleeps; what that costs.
+    /// Wakes a thread that waits for the lock of a segment, if one sleeps; returns the cost.
     pub fn wake_waiter(&mut self, seg: u32, moment: Moment, machine: &mut Machine) -> Ps {
         match self.segments[seg as usize].lock.wakes() {
             Some(thread) => machine.wake(moment, thread),
@@ -134,7 +134,7 @@ impl VirtualKeyCache {
         }
     }
 
-    /// With the lock held: what the segment says of a page of a table, and how long lines of cache
+    /// With the lock held: the segment's result for a page of a table, and how long cache lines
     /// take to come.
     #[inline]
     pub fn find(
@@ -156,7 +156,7 @@ impl VirtualKeyCache {
         (found, moves_ps)
     }
 
-    /// With the lock held: a block is given back, and a thread that waits for one is woken.
+    /// With the lock held: a block is released, and a thread that waits for one is woken.
     #[inline]
     pub fn release(
         &mut self,
@@ -208,8 +208,8 @@ impl VirtualKeyCache {
 }
 
 impl LockedSegment {
-    /// The lines that are written to at a visit come to this CPU. Several lines of the same thing
-    /// come one after the other.
+    /// The lines written to at a visit come to this CPU. Several lines of the same thing come one
+    /// after the other.
     #[inline]
     fn lines_come(
         &mut self,

@@ -58,7 +58,7 @@ impl SharedLine {
         }
     }
 
-    /// A CPU wants to write to it: how long until it can. Those who want it get it in turn.
+    /// A CPU wants to write to it: how long until it can. CPUs that want it get it in turn.
     #[inline]
     pub fn take(&mut self, cpu: u16, now_ps: Ps, distances: &mut Distances) -> Ps {
         if self.at == cpu {

@@ -1,9 +1,9 @@
-//! A lock in virtual time: who gets it, and what waiting for it costs.
+//! A lock in virtual time: which thread gets it, and the cost of waiting for it.
 //!
-//! One that barges is as glibc's: a word that is 0 (free), 1 (taken) or 2 (taken, and somebody may
-//! sleep). Who finds it taken looks again and again, with pauses that double, and goes to sleep
-//! after so many. It is woken when the lock is given back, and may then find that another was
-//! faster. One that is handed over goes to who has waited longest, asleep or not.
+//! A barging lock works like glibc's: a word that is 0 (free), 1 (taken) or 2 (taken, and a thread
+//! may sleep). A thread that finds it taken retries, with pauses that double, and sleeps after a
+//! number of them. It is woken when the lock is released, and may find that a different thread was
+//! faster. A handed-over lock goes to the thread that has waited longest, asleep or not.
 
 use super::agenda::Ps;
 use super::costs::{HostCosts, ps};
@@ -13,13 +13,13 @@ use crate::random::Stream;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Who gets a lock that becomes free.
+/// Which thread gets a lock that becomes free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Handing {
-    /// Whoever comes first: one that runs is faster than one that must be woken.
+    /// The first to come: a running thread is faster than one that must be woken.
     Barging,
-    /// Who has waited longest.
+    /// The thread that has waited longest.
     InTurn,
 }
 
@@ -51,7 +51,7 @@ pub struct LockVisits {
     /// Visits that found it taken, and how long they waited in all.
     pub waits: u64,
     pub wait_ps: Ps,
-    /// Of those, how many slept at least once.
+    /// How many of those slept at least once.
     pub sleeps: u64,
     pub held_ps: Ps,
 }
@@ -59,9 +59,9 @@ pub struct LockVisits {
 /// What became of looking at a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tried {
-    /// It is ours, after so much CPU time.
+    /// It is ours, after this CPU time.
     Taken(Ps),
-    /// Look again after so much CPU time.
+    /// Look again after this CPU time.
     Again(Ps),
     /// We wait to be woken, and look again then.
     Asleep,
@@ -71,7 +71,7 @@ pub enum Tried {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GivenBack {
     pub takes_ps: Ps,
-    /// The kernel is to be asked, after this time, to wake somebody.
+    /// The kernel must be asked, after this time, to wake a thread.
     pub wakes: bool,
 }
 
@@ -98,7 +98,7 @@ enum AttemptStage {
 /// What a thread does after it has looked.
 enum AttemptNext {
     Take,
-    /// Look again after so many pauses.
+    /// Look again after this number of pauses.
     Pause(u32),
     /// Call the kernel, to sleep.
     Fall,
@@ -122,11 +122,11 @@ impl Attempt {
 pub struct VirtualLock {
     line: SharedLine,
     word: u8,
-    /// As glibc has it: how many pauses were enough, on an average.
+    /// Like in glibc: the number of pauses that were enough, on average.
     enough: i32,
-    /// In turn: to whom it has been handed. Barging: nobody.
+    /// In turn: the thread it has been handed to. Barging: none.
     handed_to: Option<u32>,
-    /// Who waits: in turn all who do, else those that sleep.
+    /// The waiting threads: in turn all of them, else those that sleep.
     queue: VecDeque<Waiter>,
     taken_ps: Ps,
     pub counts: LockVisits,
@@ -142,7 +142,7 @@ struct Waiter {
 const BACKOFF_MAX: u32 = 16;
 
 impl VirtualLock {
-    /// One that nobody has.
+    /// A free lock.
     pub fn free() -> Self {
         Self {
             line: SharedLine::new(),
@@ -249,7 +249,7 @@ impl VirtualLock {
             }
             AttemptStage::Falling | AttemptStage::Asleep => {}
         }
-        // Whoever takes it from here on says that others may sleep: it cannot know.
+        // A thread that takes it from here on marks that others may sleep: it cannot know.
         match std::mem::replace(&mut self.word, 2) {
             0 => AttemptNext::Take,
             _ => AttemptNext::Fall,
@@ -301,7 +301,7 @@ impl VirtualLock {
         GivenBack { takes_ps, wakes }
     }
 
-    /// It goes to who has waited longest; true if that one sleeps.
+    /// It goes to the thread that has waited longest; true if that one sleeps.
     fn hand_over(&mut self) -> bool {
         let Some(first) = self.queue.front().copied() else {
             return false;
@@ -314,7 +314,7 @@ impl VirtualLock {
         first.asleep
     }
 
-    /// Who is to be woken now; nobody if all who may have slept are awake.
+    /// The thread to wake now; none if all who may have slept are awake.
     pub fn wakes(&mut self) -> Option<u32> {
         self.queue.pop_front().map(|waiter| waiter.thread)
     }
@@ -462,11 +462,11 @@ mod tests {
         door.look(&mut Attempt::fresh(), 1, 0);
         let mut falling = Attempt::fresh();
         assert_eq!(door.look(&mut falling, 2, 0), Tried::Again(100 * NS));
-        // Nobody sleeps yet, but the call is made: the word says that somebody may.
+        // No thread sleeps yet, but the call is made: the word says that one may.
         assert!(door.give_back(1, 50 * NS));
         assert_eq!(door.lock.wakes(), None);
         assert_eq!(door.look(&mut falling, 2, 100 * NS), Tried::Taken(0));
-        // And again: who has slept cannot know that it was alone.
+        // And again: a thread that has slept cannot know that it was alone.
         assert!(door.give_back(2, 200 * NS));
     }
 

@@ -1,10 +1,10 @@
-//! CPUs and the threads on them: who runs where, as a fair scheduler roughly has it.
+//! CPUs and the threads on them: which thread runs where, roughly as with a fair scheduler.
 //!
-//! A thread runs from step to step. What a step does is known to whoever drives the machine: it
-//! asks for the next step that is due ([`Machine::next_step`]), and says what the thread does after it:
-//! it computes ([`Machine::spend`]), waits to be woken ([`Machine::block`]) or sleeps
-//! ([`Machine::sleep`]). Between two steps of a thread the machine takes the CPU from it and gives
-//! it back, which the thread does not notice.
+//! A thread runs from step to step. Only the machine's driver knows what a step does. It asks for
+//! the next step that is due ([`Machine::next_step`]), and says what the thread does after it: it
+//! computes ([`Machine::spend`]), waits to be woken ([`Machine::block`]) or sleeps
+//! ([`Machine::sleep`]). Between two steps the machine may take the CPU from a thread and return
+//! it; the thread does not notice.
 
 use super::agenda::{Agenda, NEVER, PLACES_MAX, Ps};
 use super::costs::{HostCosts, ps};
@@ -26,14 +26,14 @@ pub struct Moment {
 /// What happened on all CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Happened {
-    /// Threads woken on an idle CPU, and on one that had something to do.
+    /// Threads woken on an idle CPU, and on a busy one.
     pub wakes_idle: u64,
     pub wakes_busy: u64,
-    /// A CPU passed from a thread to another one.
+    /// A CPU switched from one thread to another.
     pub switches: u64,
     /// The same against the will of the thread.
     pub preemptions: u64,
-    /// A CPU took a thread that waited for another.
+    /// A CPU took a thread that waited for a different CPU.
     pub steals: u64,
 }
 
@@ -49,7 +49,7 @@ enum CpuState {
 struct VirtualCpu {
     state: CpuState,
     thread: u32,
-    /// The thread that ran last: to go on with it is no switch.
+    /// The thread that ran last: continuing with it is not a switch.
     last: u32,
     step_ps: Ps,
     slice_ends_ps: Ps,
@@ -58,13 +58,13 @@ struct VirtualCpu {
     busy_ps: Ps,
     /// Threads that wait for this CPU, by how much they have had.
     queue: BTreeSet<(Ps, u32)>,
-    /// No thread that comes here counts as having had less.
+    /// Every thread that comes here counts as having had at least this time.
     floor_ps: Ps,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct VirtualThread {
-    /// What it has had, as the fair scheduler counts it, on the scale of its CPU.
+    /// The time it has had, as the fair scheduler counts it, on the scale of its CPU.
     had_ps: Ps,
     ran_ps: Ps,
     /// CPU time that it needs until its next step is due.
@@ -104,7 +104,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// `kept` says of each thread on which CPU it is kept, if on one. All threads wait to be
+    /// `kept` holds for each thread the CPU on which it is kept, if any. All threads wait to be
     /// woken; those that are not kept begin spread over the CPUs.
     pub fn new(cpus: usize, kept: impl Iterator<Item = Option<u16>>, costs: &HostCosts) -> Self {
         let cpus = cpus.clamp(1, CPUS_MAX);
@@ -172,7 +172,7 @@ impl Machine {
         }
     }
 
-    /// The thread computes for so long until its next step is due.
+    /// The thread computes for `ps` until its next step is due.
     #[inline]
     pub fn spend(&mut self, moment: Moment, ps: Ps) {
         let place = usize::from(moment.cpu);
@@ -188,7 +188,7 @@ impl Machine {
         self.take_next(place);
     }
 
-    /// The thread sleeps for so long. Its next step is due as soon as it runs again.
+    /// The thread sleeps for `ps`. Its next step is due as soon as it runs again.
     pub fn sleep(&mut self, moment: Moment, ps: Ps) {
         let wakes_ps = moment.now_ps + ps + self.costs.timer_ps;
         self.timers.push(Reverse((wakes_ps, moment.thread)));
@@ -201,7 +201,7 @@ impl Machine {
         self.place(thread, Some(moment.cpu))
     }
 
-    /// A thread that waits is woken by nobody: the beginning.
+    /// Wakes a waiting thread at the beginning, without a waker.
     pub fn start(&mut self, thread: u32) {
         self.place(thread, None);
     }
@@ -218,7 +218,7 @@ impl Machine {
         one.ran_ps + if runs { self.now_ps - cpu.since_ps } else { 0 }
     }
 
-    /// Time for which each CPU has had something to do until now.
+    /// Time for which each CPU has been busy until now.
     pub fn busy_ps(&self) -> impl Iterator<Item = Ps> {
         self.cpus.iter().map(|cpu| match cpu.state {
             CpuState::Running => cpu.busy_ps + (self.now_ps - cpu.since_ps),
@@ -253,7 +253,7 @@ impl Machine {
         self.set_due(place);
     }
 
-    /// Adds what the running thread has run.
+    /// Adds the time the running thread has run.
     fn account(&mut self, place: usize) {
         let cpu = &mut self.cpus[place];
         let thread = &mut self.threads[cpu.thread as usize];
@@ -326,7 +326,7 @@ impl Machine {
         Some(found.1)
     }
 
-    /// What a thread has had counts on another CPU as it does among the threads there.
+    /// A thread's time so far counts on its new CPU like that of the threads there.
     fn move_to(&mut self, thread: u32, place: usize) {
         let one = &mut self.threads[thread as usize];
         let above_ps = one
@@ -336,8 +336,8 @@ impl Machine {
         one.cpu = place as u16;
     }
 
-    /// Puts a thread that is woken on a CPU: that on which it ran if it is idle, or another that is
-    /// idle, the nearest first, or the one with fewer threads of its own and the waker's.
+    /// Puts a woken thread on a CPU. First choice is the CPU it ran on, if idle; then an idle one,
+    /// the nearest first; then that CPU or the waker's, whichever has fewer threads.
     fn place(&mut self, thread: u32, by: Option<u16>) -> Ps {
         let VirtualThread { cpu, is_kept, .. } = self.threads[thread as usize];
         let last = usize::from(cpu);
@@ -352,7 +352,7 @@ impl Machine {
         }
         let cpu = &mut self.cpus[place];
         let one = &mut self.threads[thread as usize];
-        // Who has slept for long gets no more for it than others may have to wait for a slice.
+        // A long sleep gives no more credit than others may have to wait for a slice.
         let credit_ps = self.costs.slice_ps / 2;
         one.had_ps = one.had_ps.max(cpu.floor_ps.saturating_sub(credit_ps));
         if cpu.state == CpuState::Idle {

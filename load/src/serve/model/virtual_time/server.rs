@@ -1,5 +1,5 @@
-//! A thread of the server: it reads the queries of its connection, does act by act what the core
-//! says, and answers.
+//! A thread of the server: it reads the queries of its connection, does the core's acts one by one,
+//! and answers.
 
 use super::agenda::Ps;
 use super::demands::{ServerPs, Variation};
@@ -22,8 +22,8 @@ pub struct ServerThread {
     owed_ps: Ps,
 }
 
-/// What a thread does as soon as the time before it is spent. All else it does in between, as
-/// nobody else sees when.
+/// The action of a thread when the time before it is spent. All else it does in between, because
+/// other threads cannot see when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ServerStep {
     Receive,
@@ -68,7 +68,7 @@ pub struct ServerWorld<'a> {
 #[derive(Clone, Copy, Default)]
 struct Until {
     work_ps: Ps,
-    /// Of the machine, which does not vary with the work.
+    /// The part due to the machine, which does not vary with the work.
     other_ps: Ps,
 }
 
@@ -152,7 +152,7 @@ impl ServerThread {
         NowDoes::Computes(world.spread.vary(until.work_ps) + until.other_ps)
     }
 
-    /// Does what nobody else sees, up to the next step.
+    /// Does the work that other threads cannot see, up to the next step.
     #[inline]
     fn go_on(&mut self, moment: Moment, world: &mut ServerWorld<'_>, until: &mut Until) {
         let demands = world.demands;

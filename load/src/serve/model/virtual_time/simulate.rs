@@ -1,4 +1,4 @@
-//! The whole of it: client, sockets, threads of the server, cache and CPUs, for so long.
+//! The whole simulation, for a given time: client, sockets, threads of the server, cache and CPUs.
 
 use super::agenda::Ps;
 use super::client::{ClientEvents, ClientWorker};
@@ -19,7 +19,7 @@ use crate::serve::model::{Index, KeyCacheSizes, Parting, PointQuery, Segment};
 /// More connections than that are a slip.
 pub const CONNECTIONS_MAX: u32 = 10_000;
 
-/// What is run.
+/// The configuration of a run.
 #[derive(Clone, Debug)]
 pub struct VirtualRun {
     pub cpus: u32,
@@ -31,7 +31,7 @@ pub struct VirtualRun {
     pub distribution: Distribution,
     pub seed: u64,
     pub key_cache: KeyCacheSizes,
-    /// Of the index file of each table; a query asks one of them, all of the same rows.
+    /// The index file of each table; a query asks one of them. All have the same rows.
     pub descriptors: Vec<u32>,
     pub handing: Handing,
     pub spins: u32,
@@ -43,7 +43,7 @@ pub struct VirtualRun {
 
 impl VirtualRun {
     /// # Errors
-    /// What cannot be meant, in words that name it.
+    /// A text that names the impossible setting.
     pub fn check(&self) -> Result<(), String> {
         self.host.check()?;
         self.demands.check()?;
@@ -62,7 +62,7 @@ impl VirtualRun {
         self.pages().map(drop)
     }
 
-    /// Of all tables.
+    /// The pages of all tables.
     fn pages(&self) -> Result<u32, String> {
         let (tables, rows) = (self.descriptors.len(), self.rows);
         if tables == 0 {
@@ -74,10 +74,10 @@ impl VirtualRun {
         })
     }
 
-    /// Runs it. `record` is told each response time of the measured part, in picoseconds.
+    /// Runs it. `record` gets each response time of the measured part, in picoseconds.
     ///
     /// # Errors
-    /// As of [`Self::check`].
+    /// Like [`Self::check`].
     pub fn run(&self, record: &mut dyn FnMut(Ps)) -> Result<VirtualFigures, String> {
         self.check()?;
         let mut simulation = Simulation::new(self)?;
@@ -134,7 +134,7 @@ impl Simulation {
             Stream::new(run.seed, LOCKS),
         );
         let workers = run.workers.clamp(1, run.connections);
-        // As contend-load does: each has a CPU of its own, if none is left over.
+        // Like contend-load: each has a CPU of its own, if none is left over.
         let kept = |worker: u32| (workers == run.cpus).then_some(worker as u16);
         let threads = (0..run.connections)
             .map(|_| None)
@@ -215,7 +215,7 @@ impl Simulation {
         }
     }
 
-    /// What was counted since the beginning.
+    /// The counts since the beginning.
     fn look(&self) -> VirtualFigures {
         let of = |threads: std::ops::Range<usize>| -> Ps {
             threads

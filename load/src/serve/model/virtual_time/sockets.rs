@@ -45,7 +45,7 @@ impl Sockets {
         }
     }
 
-    /// The client sends the event `cycle`; what waking the server's thread costs, if it sleeps.
+    /// The client sends the event `cycle`; the result is the cost of waking the server's thread.
     pub fn ask(
         &mut self,
         connection: u32,
@@ -70,7 +70,7 @@ impl Sockets {
         cycle
     }
 
-    /// The server sends its answer; what waking the client's thread costs, if that sleeps.
+    /// The server sends its answer; the result is the cost of waking the client's thread.
     pub fn answer(&mut self, connection: u32, moment: Moment, machine: &mut Machine) -> Ps {
         let number = connection as usize % self.workers.len();
         self.connections[connection as usize].answers += 1;
@@ -82,8 +82,8 @@ impl Sockets {
         }
     }
 
-    /// Moves to `batch` the connections of a worker that have an answer, at most so many. Without
-    /// any the worker waits from here on.
+    /// Moves up to `at_most` connections of a worker that have an answer to `batch`. Without any
+    /// the worker waits from here on.
     pub fn take_ready(&mut self, worker: usize, batch: &mut VecDeque<u32>, at_most: usize) {
         let worker = &mut self.workers[worker];
         let count = worker.ready.len().min(at_most);

@@ -64,7 +64,7 @@ fn figures(run: &VirtualRun) -> VirtualFigures {
     run.run(&mut |_| ()).unwrap()
 }
 
-/// CPU time of one query of the server, in ns: the mean of the first so many, all pages there.
+/// CPU time of one query of the server, in ns: the mean of the first `queries`, all pages there.
 fn demand_ns(run: &VirtualRun, queries: u64) -> f64 {
     let index = Index::new(run.rows);
     let mut query = PointQuery::new(&index);

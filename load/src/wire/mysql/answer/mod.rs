@@ -1,10 +1,10 @@
-//! Reads the answer to one command: where it ends, what it says, how many rows it has.
+//! Reads the answer to one command: its end, its result, its number of rows.
 //!
-//! Two ways in, one set of rules behind them. [`AnswerReader::feed`] takes raw bytes of the
-//! stream and passes over what nobody wants to see: it copies nothing, and of a column or a row
-//! it looks at the header and the first byte only, so a row of 16 MB and a result set that never
-//! ends cost no memory. [`AnswerReader::packet`] takes whole packets of a
-//! [`super::frame::FrameReader`] and names each one, for those who want values.
+//! Two ways in, with one set of rules. [`AnswerReader::feed`] takes raw bytes of the stream and
+//! skips the values. It copies nothing, and reads only the header and the first byte of a column or
+//! a row. So a row of 16 MB and a result set that never ends cost no memory.
+//! [`AnswerReader::packet`] takes whole packets of a [`super::frame::FrameReader`] and names each
+//! one, for callers that want values.
 
 use super::capability::status;
 use super::cursor::Cursor;
@@ -17,10 +17,10 @@ mod tests;
 
 pub use said::{AnswerPacket, AnswerState, Fed, ReplyForm};
 
-/// [`AnswerReader::feed`] leaves at most so many bytes unconsumed when it asks for more.
+/// [`AnswerReader::feed`] leaves at most this number of bytes unconsumed when it asks for more.
 pub const TAIL_MAX: usize = HEADER_BYTES + HEAD_MAX;
 
-/// What is read of a packet that has a meaning: an ERR packet's code and message fit.
+/// The bytes read of a packet that has a meaning: an ERR packet's code and message fit.
 const HEAD_MAX: usize = 1024;
 
 /// The servers' limit is 4096 a table; a select list may be longer, its count has two bytes
@@ -65,7 +65,7 @@ pub struct AnswerReader {
     /// The frame was full: the next one continues its packet.
     continued: bool,
     sequence: u8,
-    /// Frames are numbered through. Inside compressed packets the servers start anew.
+    /// Frames are numbered through. Inside compressed packets the servers start again.
     numbered: bool,
     of_prepare: bool,
     /// The result set holds out parameters of a procedure: the end of the call follows it.
@@ -298,7 +298,7 @@ impl AnswerReader {
             }
             Phase::ColumnsMark => {
                 let (_, status) = eof(head, length)?;
-                // MySQL says here, and not at the end of the rows, that more follows.
+                // MySQL announces here, and not at the end of the rows, that more follows.
                 self.out_parameters = status & status::OUT_PARAMETERS != 0;
                 self.phase = if self.of_prepare {
                     Phase::Done
@@ -370,7 +370,7 @@ impl AnswerReader {
             0 => self.prepared_columns(),
             count => Phase::Parameters(u32::from(count)),
         };
-        // One packet can be both the first and the last: the summary tells by `is_waiting`.
+        // One packet can be both the first and the last: check `is_waiting`.
         Ok(Meaning::Prepared)
     }
 
@@ -438,8 +438,8 @@ impl AnswerReader {
     }
 }
 
-/// Passes over at most `count` whole packets of one frame that begin below `special`. Returns
-/// how many there were, and what is left; anything out of the ordinary is left.
+/// Passes over at most `count` whole packets of one frame that begin below `special`. Returns how
+/// many there were, and the rest; anything out of the ordinary is left.
 #[inline]
 fn pass_whole(bytes: &[u8], sequence: u8, count: u64, special: u8) -> (u64, &[u8]) {
     let mut rest = bytes;

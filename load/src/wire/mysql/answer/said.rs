@@ -1,4 +1,4 @@
-//! The words of an answer: what was expected, what came, what it amounts to.
+//! The terms of an answer: the expected packet, the packet that came, the meaning.
 
 /// What kind of answer is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,8 +12,8 @@ pub enum ReplyForm {
 /// What [`super::AnswerReader::feed`] made of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fed {
-    /// So many bytes are done with. With [`AnswerState::More`] the rest, at most [`super::TAIL_MAX`] bytes,
-    /// must come again in front of the bytes that follow.
+    /// This number of bytes is done with. With [`AnswerState::More`] the rest, at most
+    /// [`super::TAIL_MAX`] bytes, must come again in front of the bytes that follow.
     pub consumed: usize,
     pub state: AnswerState,
 }
@@ -22,10 +22,10 @@ pub struct Fed {
 pub enum AnswerState {
     /// The answer goes on.
     More,
-    /// The answer is over; what follows belongs to the next one.
+    /// The answer is over; bytes that follow belong to the next one.
     Done,
-    /// The server waits for the packets of a local file, the first of them numbered
-    /// [`super::AnswerReader::next_sequence`]; tell [`super::AnswerReader::infile_sent`], then feed on.
+    /// The server waits for a local file's packets, numbered from
+    /// [`super::AnswerReader::next_sequence`]; call [`super::AnswerReader::infile_sent`], feed on.
     LocalInfile,
 }
 
@@ -42,7 +42,7 @@ pub enum AnswerPacket<'p> {
     /// The definition of a parameter, of a column.
     Parameter(&'p [u8]),
     Column(&'p [u8]),
-    /// The EOF packet between definitions and what follows them.
+    /// The EOF packet between definitions and the packets after them.
     Mark,
     Row(&'p [u8]),
     /// A result is over and another follows.

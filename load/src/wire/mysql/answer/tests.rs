@@ -23,7 +23,7 @@ fn stream(packets: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-/// Feeds pieces as an event loop does: the tail in front of what comes next.
+/// Feeds pieces as an event loop does: the tail in front of the next bytes.
 fn fed_in_pieces(
     reader: &mut AnswerReader,
     bytes: &[u8],

@@ -1,5 +1,5 @@
-//! `caching_sha2_password`: a SHA-256 proof where the server has the password cached, else the
-//! password itself: over a secure channel as it is, else under an RSA key that the user vouches for.
+//! `caching_sha2_password`: a SHA-256 proof if the server has the password cached, else the
+//! password: in clear over a secure channel, else under an RSA key the user vouches for.
 
 use sha2::{Digest, Sha256};
 

@@ -1,4 +1,4 @@
-//! `mysql_clear_password`: the password as it is, so never where somebody could listen.
+//! `mysql_clear_password`: the password in clear, so never where a third party could listen.
 
 use super::{Plugin, Secret};
 use crate::wire::error::WireError;

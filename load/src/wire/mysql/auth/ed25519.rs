@@ -1,7 +1,7 @@
 //! `client_ed25519` of MariaDB: the nonce signed by a key that the password is.
 //!
-//! Ordinary Ed25519 hashes a 32-byte seed into the signing key. MariaDB hashes the password, of
-//! any length, in its place; all else is the ordinary signature.
+//! Ordinary Ed25519 hashes a 32-byte seed into the signing key. MariaDB hashes the password, of any
+//! length, in its place; the rest is the ordinary signature.
 
 use ed25519_dalek::VerifyingKey;
 use ed25519_dalek::hazmat::{ExpandedSecretKey, raw_sign};
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
     use base64::Engine;
 
-    /// The public key is what MariaDB stores: `SELECT ed25519_password('secret')`.
+    /// The public key is the one MariaDB stores: `SELECT ed25519_password('secret')`.
     #[test]
     fn the_server_can_verify_the_answer() {
         let stored = base64::engine::general_purpose::STANDARD_NO_PAD

@@ -1,4 +1,4 @@
-//! Login plugins, one a file. A plugin turns the password and the server's nonce into an answer.
+//! Login plugins, one per file. A plugin turns the password and the server's nonce into an answer.
 
 mod caching_sha2;
 mod clear;
@@ -14,17 +14,17 @@ use crate::wire::error::WireError;
 #[derive(Clone, Copy)]
 pub(crate) struct Secret<'s> {
     pub password: &'s [u8],
-    /// Nobody can listen, and whoever answers is the server: a Unix socket, or TLS with a
+    /// No third party can listen, and the peer is the server: a Unix socket, or TLS with a
     /// certificate that was verified and names the host.
     pub secure: bool,
-    /// TLS is on, whoever it is with.
+    /// TLS is on, with any peer.
     pub encrypted: bool,
     pub consent: &'s Consent,
 }
 
 #[cfg(test)]
 impl Secret<'static> {
-    /// On a way that nobody vouches for.
+    /// On an unverified channel.
     fn open(password: &'static [u8]) -> Self {
         const NONE: &Consent = &Consent {
             clear_text: false,
@@ -39,11 +39,11 @@ impl Secret<'static> {
     }
 }
 
-/// What a password may be given away for where nobody vouches for the way to the server. The names
-/// are those of the servers' own clients.
+/// How a password may be given away on an unverified channel. The names are those of the servers'
+/// own clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Consent {
-    /// `enable_cleartext_plugin`: send it as it is if the server asks for that.
+    /// `enable_cleartext_plugin`: send it in clear if the server asks for that.
     pub clear_text: bool,
     pub server_key: ServerKey,
 }
@@ -54,18 +54,18 @@ pub enum ServerKey {
     /// None.
     #[default]
     Unknown,
-    /// `get_server_public_key`: the one that the server sends, whoever it is.
+    /// `get_server_public_key`: the key that the server sends, unverified.
     AsSent,
     /// `server_public_key_path`: this one, in PEM.
     Known(Vec<u8>),
 }
 
-/// One way of proving who we are.
+/// One way of proving our identity.
 pub(crate) trait Plugin: Send {
     /// The answer to the nonce.
     fn answer(&mut self, secret: Secret<'_>, nonce: &[u8]) -> Result<Vec<u8>, WireError>;
 
-    /// The server wants more, or says something; none: nothing is to be sent.
+    /// The server wants more, or sends something; none: nothing is to be sent.
     fn more(&mut self, _secret: Secret<'_>, _data: &[u8]) -> Result<Option<Vec<u8>>, WireError> {
         Err(WireError::theirs(
             "its login plugin asks for more than this plugin can give",
@@ -86,7 +86,7 @@ pub(crate) fn plugin(name: &[u8]) -> Option<Box<dyn Plugin>> {
     })
 }
 
-/// Used where the server's wish is unknown to us: it will then name another one.
+/// Used where the server's wish is unknown to us: it will then name a different one.
 pub(crate) const FALLBACK: &[u8] = native::NAME;
 
 /// Byte by byte exclusive or; the shorter one is the length.
@@ -94,7 +94,7 @@ pub(crate) fn xor(one: &[u8], other: &[u8]) -> Vec<u8> {
     one.iter().zip(other).map(|(a, b)| a ^ b).collect()
 }
 
-/// The nonce as these plugins use it: 20 bytes, what follows is a NUL.
+/// The nonce as these plugins use it: 20 bytes, followed by a NUL.
 pub(crate) fn twenty(nonce: &[u8]) -> Result<&[u8], WireError> {
     nonce
         .get(..20)

@@ -1,7 +1,7 @@
 //! `parsec` of MariaDB 11.6: both ends give a nonce, signed by a key derived from the password.
 //!
-//! The server's first nonce gets an empty answer. It then says how the password is salted, and
-//! gets our nonce and the signature over both nonces.
+//! The server's first nonce gets an empty answer. The server then describes how the password is
+//! salted, and gets our nonce and the signature over both nonces.
 
 use std::num::NonZeroU32;
 
@@ -15,7 +15,7 @@ use crate::wire::error::WireError;
 pub(super) const NAME: &[u8] = b"parsec";
 
 const NONCE_BYTES: usize = 32;
-/// The salt stands after the kind of derivation and its strength.
+/// The salt comes after the kind of derivation and its strength.
 const SALT_MIN_BYTES: usize = 3;
 /// The servers derive with 1024 times two to this power at most.
 const STRENGTH_MAX: u8 = 3;
@@ -69,8 +69,8 @@ mod tests {
     use base64::engine::general_purpose::STANDARD_NO_PAD;
     use ed25519_dalek::{Signature, VerifyingKey};
 
-    /// Salt and public key are what MariaDB 11.8 stored for this password:
-    /// `SHOW CREATE USER` gives `P0:salt:key`.
+    /// Salt and public key are those MariaDB 11.8 stored for this password: `SHOW CREATE USER`
+    /// gives `P0:salt:key`.
     #[test]
     fn the_server_can_verify_the_answer() {
         let decode = |text| STANDARD_NO_PAD.decode(text).unwrap();

@@ -13,12 +13,12 @@ const PADDING_BYTES: usize = 42;
 
 /// Encrypts the password, mixed with the nonce, for the owner of the key.
 ///
-/// Where the server sent the key, this keeps the password from those who listen, not from one who
-/// answers in the server's place: see [`super::ServerKey`].
+/// If the server sent the key, this keeps the password from a listener, but not from an impostor of
+/// the server: see [`super::ServerKey`].
 pub(super) fn encrypt(password: &[u8], nonce: &[u8], key_pem: &[u8]) -> Result<Vec<u8>, WireError> {
     let pem = std::str::from_utf8(key_pem)
         .map_err(|_| WireError::theirs("its RSA key is no PEM text"))?;
-    // The crate refuses keys of more than 4096 bits, which nobody could wait for.
+    // The crate refuses keys of more than 4096 bits, which take far too long.
     let key = RsaPublicKey::from_public_key_pem(pem)
         .map_err(|why| WireError::theirs(format!("its RSA key cannot be read: {why}")))?;
     let mut mixed: Vec<u8> = password

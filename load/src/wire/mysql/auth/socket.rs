@@ -1,4 +1,4 @@
-//! `unix_socket` of MariaDB and `auth_socket` of MySQL: the server asks the kernel who we are.
+//! `unix_socket` of MariaDB and `auth_socket` of MySQL: the server asks the kernel for our user.
 
 use super::{Plugin, Secret};
 use crate::wire::error::WireError;

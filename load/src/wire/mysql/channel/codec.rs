@@ -1,6 +1,6 @@
 //! zlib and zstd: one packet in, one packet out.
 //!
-//! Every compressed packet stands alone, so the codecs' tables, up to a megabyte, belong to the
+//! Every compressed packet is independent, so the codecs' tables, up to a megabyte, belong to the
 //! thread and not to each of its thousands of connections.
 
 use std::cell::RefCell;
@@ -17,7 +17,7 @@ const ZLIB_LEVEL: u32 = 6;
 pub(in crate::wire::mysql) const ZSTD_LEVEL: u8 = 3;
 /// No packet is longer than 16 MB, so no honest window is wider.
 const ZSTD_WINDOW_LOG_MAX: u32 = 24;
-/// Output grows by this much: what a packet claims to hold reserves nothing.
+/// Output grows by this much: the length that a packet claims reserves nothing.
 const STEP_BYTES: usize = 64 * 1024;
 
 /// How packets are compressed.
@@ -50,7 +50,7 @@ impl Algorithm {
         })
     }
 
-    /// Appends what `packed` holds, which must be `claimed` bytes.
+    /// Appends the content of `packed`, which must be `claimed` bytes.
     pub fn expand(self, packed: &[u8], claimed: usize, out: &mut Vec<u8>) -> Result<(), WireError> {
         let before = out.len();
         CODECS.with_borrow_mut(|codecs| match self {

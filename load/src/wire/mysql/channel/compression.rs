@@ -1,14 +1,14 @@
 //! The compressed protocol: packets travel in compressed packets of their own numbering.
 //!
-//! Header: compressed length (3), sequence number (1), length before compression (3), which is
-//! zero where the content was left as it is.
+//! Header: compressed length (3), sequence number (1), length before compression (3), which is zero
+//! where the content was not compressed.
 
 use super::codec::Algorithm;
 use crate::wire::error::WireError;
 use crate::wire::mysql::frame::{first_command_bytes, wrong_sequence};
 
 const HEADER_BYTES: usize = 7;
-/// Shorter contents are sent as they are; the servers do the same.
+/// Shorter contents are not compressed; the servers do the same.
 const WORTH_BYTES: usize = 50;
 /// Content of one compressed packet of ours. The protocol allows 16 MB; this keeps buffers small.
 const CONTENT_MAX: usize = 1 << 20;
@@ -19,7 +19,7 @@ const KEPT_BYTES: usize = 32 * 1024;
 #[derive(Debug)]
 pub(super) struct CompressionLayer {
     algorithm: Algorithm,
-    /// Of the next compressed packet, ours or theirs.
+    /// The number of the next compressed packet, ours or theirs.
     sequence: u8,
     /// Answers that may still begin, if several commands were sent at once.
     beginnings: usize,
@@ -33,7 +33,7 @@ pub(super) struct CompressionLayer {
 /// A compressed packet that arrived.
 struct Waiting<'i> {
     content: &'i [u8],
-    /// Length before compression; zero: it was left as it is.
+    /// Length before compression; zero: it was not compressed.
     claimed: usize,
     sequence: u8,
     /// Where it ends in `incoming`.
@@ -65,7 +65,7 @@ impl CompressionLayer {
         self.incoming.extend_from_slice(bytes);
     }
 
-    /// Appends the content of one compressed packet. True: another one waits.
+    /// Appends the content of one compressed packet. True: a further one waits.
     pub fn open(&mut self, packets: &mut Vec<u8>) -> Result<bool, WireError> {
         let Some(next) = self.next()? else {
             return Ok(false);
@@ -107,9 +107,9 @@ impl CompressionLayer {
 
     /// Appends commands, each in compressed packets of its own, which are counted from zero.
     ///
-    /// Several commands in one compressed packet are not all answered: the server writes its
-    /// answer over what it has not read yet, and then waits (of ten MariaDB 10.11 and 11.8 and
-    /// MySQL 9.7 answer one or two, with zlib).
+    /// Several commands in one compressed packet are not all answered: the server writes its answer
+    /// over the commands it has not read yet, and then waits. MariaDB 10.11 and 11.8 and MySQL 9.7
+    /// answer one or two of ten, with zlib.
     pub fn seal_commands(&mut self, packets: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
         self.begin_at.clear();
         let (mut rest, mut commands) = (packets, 0);
@@ -136,7 +136,7 @@ impl CompressionLayer {
                 self.algorithm.compress(content, out)?;
                 before = content.len();
             }
-            // What did not shrink goes as it is.
+            // Content that did not shrink is not compressed.
             if before == 0 || out.len() - at - HEADER_BYTES >= content.len() {
                 out.truncate(at + HEADER_BYTES);
                 out.extend_from_slice(content);

@@ -1,7 +1,7 @@
 //! The TLS layer of one connection: records in, plaintext out, and back.
 //!
-//! rustls' unbuffered connection lets both ways go through buffers that the caller owns; what is
-//! kept for a connection is the torn end of a record.
+//! rustls' unbuffered connection lets both ways go through buffers that the caller owns; only the
+//! torn end of a record is kept per connection.
 
 use std::fmt;
 
@@ -12,10 +12,10 @@ use rustls::{CertificateError, Error};
 use crate::wire::error::WireError;
 use crate::wire::mysql::tls::TlsConfig;
 
-/// A record has at most 16 KB and its frame, a handshake message of several records 64 KB: what
-/// is torn is no longer.
+/// A record has at most 16 KB and its frame, a handshake message of several records 64 KB: torn
+/// input is not longer.
 const TORN_MAX: usize = 80 * 1024;
-/// So much is decrypted at once.
+/// The bytes decrypted at once.
 const PIECE_MAX: usize = 64 * 1024;
 /// What a record adds to its plaintext, at most.
 const RECORD_FRAME_MAX: usize = 64;
@@ -23,7 +23,7 @@ const RECORD_MAX: usize = 16 * 1024;
 
 pub(super) struct Encryption {
     connection: UnbufferedClientConnection,
-    /// The torn end of what arrived.
+    /// The torn end of the received bytes.
     incoming: Vec<u8>,
     /// Records that must be sent before anything else: our half of a key update.
     owed: Vec<u8>,
@@ -78,7 +78,7 @@ impl Encryption {
         Ok(())
     }
 
-    /// Appends what must be sent although nobody said anything. True: the handshake is over.
+    /// Appends the bytes that must be sent although no message is due. True: the handshake is over.
     pub fn settle(&mut self, socket: &mut Vec<u8>) -> bool {
         socket.append(&mut self.owed);
         self.ready
@@ -142,7 +142,7 @@ impl Encryption {
     }
 }
 
-/// Appends what `write` puts into the room it is given; it may ask once for more.
+/// Appends the bytes that `write` puts into its buffer; it may ask once for more room.
 fn append(
     out: &mut Vec<u8>,
     guess: usize,
@@ -167,7 +167,7 @@ fn append(
     ))
 }
 
-/// Says in words of the plan what rustls says in words of TLS.
+/// Translates an error of rustls into the terms of the plan.
 fn blame(why: &Error) -> WireError {
     use CertificateError as C;
     match why {

@@ -1,4 +1,4 @@
-//! What lies between the packets and the socket: nothing, or encryption, compression, both.
+//! The layers between the packets and the socket: none, or encryption, compression, both.
 
 mod codec;
 mod compression;
@@ -16,8 +16,8 @@ use encryption::Encryption;
 
 /// The way from packets to socket bytes and back.
 ///
-/// If [`Channel::is_plain`], packets *are* the socket's bytes: send what the command writers
-/// wrote, feed what the socket gave, and never call the others.
+/// If [`Channel::is_plain`], packets *are* the socket's bytes: send the bytes of the command
+/// writers, feed those of the socket, and never call the others.
 #[derive(Debug, Default)]
 pub struct Channel {
     layers: Option<Box<Layers>>,
@@ -44,12 +44,12 @@ impl Channel {
             .is_some_and(|layers| layers.encryption.is_some())
     }
 
-    /// Appends to `socket` what must be sent to say `packets`: whole commands.
+    /// Appends to `socket` the bytes that carry `packets`: whole commands.
     pub fn seal(&mut self, packets: &[u8], socket: &mut Vec<u8>) -> Result<(), WireError> {
         self.seal_by(CompressionLayer::seal_commands, packets, socket)
     }
 
-    /// As [`Self::seal`], for packets that go on with a command: the parts of a local file.
+    /// Like [`Self::seal`], for packets that go on with a command: the parts of a local file.
     pub fn seal_more(&mut self, packets: &[u8], socket: &mut Vec<u8>) -> Result<(), WireError> {
         self.seal_by(CompressionLayer::seal, packets, socket)
     }
@@ -69,7 +69,7 @@ impl Channel {
         }
     }
 
-    /// Takes bytes from the socket, all of them, and appends what they say to `packets`.
+    /// Takes bytes from the socket, all of them, and appends their content to `packets`.
     ///
     /// True: more has come out than is safe to hand over at once (a little can say a lot, where
     /// it is compressed). Read `packets`, then call again with no bytes.
@@ -94,7 +94,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Appends what the layers themselves must send. True: packets can be said.
+    /// Appends the bytes that the layers themselves must send. True: packets can be sent.
     pub(super) fn settle(&mut self, socket: &mut Vec<u8>) -> bool {
         let Some(layers) = &mut self.layers else {
             return true;
@@ -118,7 +118,7 @@ impl Channel {
     }
 }
 
-/// Whole commands, or what goes on with one.
+/// Whole commands, or bytes that continue one.
 type CompressBy = fn(&mut CompressionLayer, &[u8], &mut Vec<u8>) -> Result<(), WireError>;
 
 impl Layers {

@@ -10,7 +10,7 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use std::sync::Arc;
 
-/// Whether to encrypt, whom to trust, who we are.
+/// Whether to encrypt, which certificates to trust, and our own certificate.
 #[derive(Clone, Debug)]
 pub struct TlsConfig {
     pub(super) is_required: bool,
@@ -20,7 +20,7 @@ pub struct TlsConfig {
     pub(super) name: ServerName<'static>,
 }
 
-/// What is asked of TLS.
+/// The TLS settings that the user wants.
 #[derive(Debug)]
 pub struct TlsWish {
     /// A server without TLS is refused.
@@ -44,7 +44,7 @@ pub enum Trust {
 }
 
 impl TlsConfig {
-    /// `host` is whom the certificate must name, if it must name one.
+    /// `host` is the name the certificate must have, if it must have one.
     ///
     /// # Errors
     /// The certificates cannot be used.
@@ -79,7 +79,7 @@ impl TlsConfig {
                     "{host:?} is no host name that a certificate could name"
                 )));
             }
-            // Nobody will look at it.
+            // The name is not checked.
             Err(_) => ServerName::IpAddress(std::net::Ipv4Addr::LOCALHOST.into()),
         };
         Ok(Arc::new(Self {

@@ -1,4 +1,4 @@
-//! Whom to believe: anyone, or whoever a given authority signed.
+//! The certificates to believe: any, or those that a given authority signed.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(super) fn signed_by(
     })
 }
 
-/// Verifies the chain, if it is to, and forgives the name.
+/// Verifies the chain, if asked to, and ignores the name.
 #[derive(Debug)]
 struct Forgiving {
     algorithms: WebPkiSupportedAlgorithms,
@@ -56,7 +56,7 @@ impl ServerCertVerifier for Forgiving {
         let Some(chain) = &self.chain else {
             return Ok(ServerCertVerified::assertion());
         };
-        // The name is looked at last, after the chain was found good.
+        // The name is checked last, after the chain was verified.
         match chain.verify_server_cert(end_entity, intermediates, name, ocsp, now) {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },

@@ -1,4 +1,4 @@
-//! Threads that compute, sleep and wake: who runs, where and for how long.
+//! Threads that compute, sleep and wake: which run, where and for how long.
 #![allow(clippy::unwrap_used)]
 use super::*;
 
@@ -20,7 +20,7 @@ fn costs() -> HostCosts {
     }
 }
 
-/// Every thread computes all the time, this long between two steps.
+/// Every thread computes all the time, `step_ps` between two steps.
 fn compute(machine: &mut Machine, step_ps: Ps, until_ps: Ps) -> Vec<Ps> {
     while let Some(moment) = machine.next_step(until_ps) {
         machine.spend(moment, step_ps);
