@@ -45,24 +45,24 @@ pub struct Arguments {
     memory: bool,
 }
 
-/// What is printed.
+/// The printed lines.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum CpusAnswer {
-    /// Each is the best round: whatever else runs on the host can only make one slower.
+    /// Each is the best round: other load on the host can only make a round slower.
     Cpus {
         /// That this process may use.
         cpus: usize,
         /// Steps a second of one of them.
         alone: f64,
-        /// Of all of them at once.
+        /// Steps per second of all of them at once.
         together: f64,
     },
     CpuState {
         /// That this process may use.
         cpus: usize,
         pairs: Vec<Distance>,
-        /// So many pairs there are.
+        /// Number of all pairs.
         of_pairs: u64,
         /// Nanoseconds for one load from memory, if asked for.
         memory_ns: Option<f64>,

@@ -49,7 +49,7 @@ struct Clock {
 struct HostTold {
     name: String,
     hello: Option<Hello>,
-    /// Of what it measured, which is in the sum.
+    /// Figures of what it measured, which is in the sum.
     figures: Option<HostFigures>,
     failure: Option<Failure>,
     lost: Option<String>,
@@ -85,10 +85,10 @@ struct Merge {
     plan: Plan,
     hosts: Vec<HostTold>,
     parts: HostParts,
-    /// What was measured by those that have told it.
+    /// Sum of the hosts that have reported.
     sum: Option<Measured>,
     writer: OutcomeWriter,
-    /// Those that some host has entered, and how many of them are told.
+    /// Phases that some host has entered, and the number of them that are reported.
     phases: Vec<Phase>,
     phases_told: usize,
     is_begun: bool,
@@ -221,7 +221,7 @@ impl Merge {
         if self.hosts.iter().all(is_whole) || goes_on && self.hosts.iter().any(is_whole) {
             return None;
         }
-        // What a server refused says more than that somebody stopped after it.
+        // A server's refusal explains more than the stop of a host after it.
         let failed = self.hosts.iter().find_map(|host| {
             let failure = host.failure.clone()?;
             let message = format!("host {}: {}", host.name, failure.message);

@@ -14,7 +14,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, RawFd};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-/// Standard output as it was, where [`keep_from_scripts`] has put it aside.
+/// The original standard output, if [`keep_from_scripts`] has put it aside.
 static KEPT: OnceLock<File> = OnceLock::new();
 
 /// Writes one line and hands it over at once: a reader follows the run as it goes.
@@ -35,12 +35,12 @@ fn write_line(out: &mut dyn Write, text: &str) -> io::Result<()> {
 pub fn keep_from_scripts() -> io::Result<()> {
     let kept = io::stdout().as_fd().try_clone_to_owned()?;
     dup2_stdout(io::stderr())?;
-    // It is set once: nobody calls this twice.
+    // It is set once: there is only one call.
     let _ = KEPT.set(File::from(kept));
     Ok(())
 }
 
-/// A report may go into a pipe that somebody closes early: from here on the program then ends
+/// A report may go into a pipe that its reader closes early: from here on the program then ends
 /// quietly, as programs in C do. To be called before any thread exists.
 pub fn end_with_the_pipe() {
     // SAFETY: sets the disposition of a signal. Sockets are written without raising this signal.
@@ -72,7 +72,7 @@ pub fn whole(text: &str) -> Result<ExitCode, Undone> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints what is the whole output of a command, as one line of JSON.
+/// Prints the whole output of a command, as one line of JSON.
 pub fn whole_json(answer: &impl Serialize) -> Result<ExitCode, Undone> {
     whole(&serde_json::to_string(answer).map_err(io::Error::from)?)
 }
@@ -106,7 +106,7 @@ impl Undone {
                 return ExitCode::from(2);
             }
             Self::Failed(failure) => remark(&format!("contend-load: {}", in_words(failure))),
-            // Whoever closes the pipe early knows.
+            // The reader that closed the pipe early knows.
             Self::Unwritten(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             Self::Unwritten(error) => {
                 remark(&format!(

@@ -36,7 +36,7 @@ struct PartLine<T> {
     told: T,
 }
 
-/// A plan is read so far: what is longer is none.
+/// Longest line that is read; a longer one is not a plan.
 const LINE_BYTES_MAX: u64 = 64 << 20;
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {

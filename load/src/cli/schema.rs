@@ -50,7 +50,7 @@ fn plan() -> Value {
     plan
 }
 
-/// What a model server can be told: its variables with their defaults, its knobs as properties.
+/// The settings of a model server: its variables with their defaults, its knobs as properties.
 fn model() -> Value {
     let variables = ServerVariables::default();
     let variables: Map<String, Value> = variables

@@ -1,4 +1,4 @@
-//! Secrets that users type: out of the process list, and out of what is printed.
+//! Keeps secrets that users type out of the process list and out of all output.
 //!
 //! Which word of a command line holds a secret is for the parser of that line to say. It judges
 //! with the table that it parses with, so that no spelling is a password for one and not for the
@@ -15,7 +15,7 @@ const MARKS: [&str; 4] = ["pas", "pw", "psw", "secret"];
 const NAMES: [&str; 2] = ["password", "mysql-password"];
 const MISTYPED_MAX: usize = 2;
 
-/// Whether a name that nobody knows is one of a password.
+/// Whether an unknown name is one of a password.
 pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('_', "-");
     let is_near = |known: &&str| strsim::levenshtein(&name, known) <= MISTYPED_MAX;
@@ -67,7 +67,7 @@ fn hidden_word(word: &str) -> String {
             return format!("{user}:{HIDDEN}@{}", hidden_word(host));
         }
     }
-    // The same, cut off before its @: what is no port is a password.
+    // The same, cut off before its @: text that is not a port is a password.
     if let Some((before, behind)) = word.split_once("://")
         && let Some((user, rest)) = behind.split_once(':')
         && !user.contains(['/', '?'])
@@ -106,7 +106,7 @@ pub fn places(words: &[String], secret_in: SecretIn) -> Vec<(usize, usize)> {
     let mut is_due = false;
     for (place, word) in words.iter().enumerate() {
         let begins = match secret_in(word) {
-            // A word that is no option was meant for the one before it.
+            // A word that is not an option was meant for the one before it.
             None if is_due && !word.starts_with('-') => Some(0),
             begins => begins,
         };
@@ -127,7 +127,7 @@ fn overwrite(count: usize, secret_in: SecretIn) -> io::Result<()> {
     let (start, end) = arguments_at()?;
     let place = std::ptr::with_exposed_provenance_mut::<u8>(start);
     // SAFETY: the kernel says that our arguments are there, and they stay for as long as we live.
-    // There is no other thread yet that may read them, and what was read of them is a copy.
+    // No thread that may read them exists yet, and what we have read of them is a copy.
     let arguments = unsafe { std::slice::from_raw_parts_mut(place, end - start) };
     overwrite_in(arguments, count, secret_in);
     Ok(())

@@ -400,7 +400,7 @@ fn open_loop(open: &OpenTally, measured: &Measured) -> OpenLoop {
     }
 }
 
-/// The run is overloaded if its queue grew by more than the events of so many seconds.
+/// The run is overloaded if its queue grew by more than the events of this time.
 const OVERLOAD_S: f64 = 0.01;
 
 /// Whether the queue grew over the window. After a stall, even a long one, the queue empties again.
@@ -416,7 +416,7 @@ fn is_overloaded(queue: &Queue, due_per_s: f64) -> bool {
 fn median(lengths: &[u64]) -> Option<u64> {
     let mut sorted = lengths.to_vec();
     sorted.sort_unstable();
-    // Of the two middle ones of an even number the lower: in doubt it is no overload.
+    // For an even number, the lower of the two middle ones: in doubt it is not an overload.
     sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }
 

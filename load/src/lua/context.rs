@@ -1,5 +1,5 @@
-//! What every function of the interface reaches: one thread of the script, or one of the states
-//! beside them (the command's, the reports').
+//! State that every function of the interface reaches: one thread of the script, or one of the
+//! additional states (the command's, the reports').
 
 use super::figures::ThreadFigures;
 use super::fixed::Fixed;
@@ -36,11 +36,11 @@ pub struct Context {
     /// What parameters of statements, and histograms, are known by.
     pub param_meta: KeptTable,
     pub histogram_meta: KeptTable,
-    /// Functions and tables of Lua as they were before the script.
+    /// Lua's own functions and tables, kept from before the script.
     pub originals: Originals,
     /// By kind of handle: the numbers that LuaJIT has for the types of pointers to them.
     pub handle_types: [u16; HandleKind::COUNT],
-    /// What a script is told that was stopped from outside, once it was.
+    /// The error for a script that was stopped from outside, once it was.
     pub stopped: c_int,
 }
 
@@ -57,7 +57,7 @@ pub struct Originals {
 pub struct EventClock {
     /// When the event in turn was due; absent under a closed loop.
     pub due: Option<Instant>,
-    /// Of the event that runs: when it was due, and when it began.
+    /// When the running event was due, and when it began.
     pub begun: Option<(Instant, Instant)>,
 }
 
@@ -89,7 +89,7 @@ impl Context {
     /// The context of a state.
     ///
     /// # Safety
-    /// `lua` is a state of [`super::State`], and no other reference to its context is alive.
+    /// `lua` is a state of [`super::State`], and its context has no live references yet.
     #[inline]
     pub unsafe fn of<'a>(lua: *mut lua_State) -> &'a mut Self {
         let mut user: *mut c_void = std::ptr::null_mut();

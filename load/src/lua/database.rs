@@ -1,4 +1,4 @@
-//! Which servers scripts connect to, and which of their errors are no reason to stop.
+//! Which servers scripts connect to, and after which of their errors scripts go on.
 
 use crate::record::IgnoredErrors;
 use std::path::PathBuf;

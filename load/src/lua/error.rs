@@ -1,4 +1,4 @@
-//! What went wrong in a script, for all modules beside this one.
+//! Errors of scripts, for all other modules of this folder.
 
 /// What a script raised, or why it cannot be run: in its own words, with file and line where it
 /// named them.

@@ -1,9 +1,8 @@
 //! Runs a thread of a script on a native stack of its own, which is left while the thread waits.
 //!
-//! To the script every call blocks: it returns when the answer is there. Meanwhile the worker
-//! runs other sessions. Because the whole native stack is left, and not only a Lua coroutine, a
-//! script can wait anywhere: inside `string.gsub`, inside a comparison of `table.sort`, inside a
-//! coroutine of its own.
+//! To the script every call blocks: it returns when the answer is there. Meanwhile the worker runs
+//! other sessions. The whole native stack is left, and not only a Lua coroutine. So a script can
+//! wait anywhere: inside `string.gsub`, a comparison of `table.sort`, or a coroutine of its own.
 //!
 //! The setup of a thread needs more stack than its events. When the setup has returned, the stack
 //! is empty and its memory is given back to the kernel. The rest of the thread then runs on the
@@ -68,7 +67,7 @@ struct About {
 
 impl Fiber {
     /// # Errors
-    /// If no memory can be had for one more stack.
+    /// If there is not enough memory for one more stack.
     pub fn new(run: Arc<Run>, thread: u32, duty: Duty) -> Result<Self, Failure> {
         let stack = DefaultStack::new(STACK_BYTES).map_err(|error| {
             Failure::with_hint(
@@ -142,7 +141,7 @@ impl FiberLife {
 
 /// A thread touches a few kilobytes of its stack: no huge page may come of the first.
 fn keep_pages_small(stack: &DefaultStack) {
-    // SAFETY: what is there stays. If it is refused only memory is lost.
+    // SAFETY: the contents stay. If it is refused only memory is lost.
     unsafe { advise(stack, libc::MADV_NOHUGEPAGE) }
 }
 
@@ -457,7 +456,7 @@ mod tests {
         pages.iter().filter(|page| **page & 1 == 1).count()
     }
 
-    /// Goes on behind the sleeps, each as long as it was asked for.
+    /// Goes on behind the sleeps, each of the requested length.
     fn woken(fiber: &mut Fiber, mut step: Step, out: &mut Vec<u8>) -> Step {
         while let Step::Sleep(span) = step {
             std::thread::sleep(span);

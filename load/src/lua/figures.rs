@@ -1,9 +1,9 @@
 //! What each thread counts, readable by everybody while it runs.
 //!
 //! One writer (the thread itself) and any number of readers, so plain loads and stores of atomics
-//! do: no locked instruction in the path of an event. A script may write another thread's
-//! counters; a lost increment is then its own affair, as it is under sysbench. How long each event
-//! took is recorded by whoever runs the threads, in a [`crate::record::Tally`].
+//! do: no locked instruction in the path of an event. A script may write another thread's counters;
+//! a lost increment is then its own affair, as under sysbench. The runner of the threads records
+//! how long each event took, in a [`crate::record::Tally`].
 
 use crate::record::{COUNTERS, Counter, Reading};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -103,7 +103,7 @@ impl ThreadFigures {
         self.ran_to_the_end.store(true, Relaxed);
     }
 
-    /// What was counted since the start, with the extremes since the last time this was asked.
+    /// The counts since the start, with the extremes since the last call.
     pub fn read(&self) -> Reading {
         let runs = self.running.load(Relaxed) || self.ran_to_the_end.load(Relaxed);
         Reading {
@@ -121,7 +121,7 @@ impl ThreadFigures {
 #[derive(Debug)]
 pub struct Figures {
     pub threads: Box<[ThreadFigures]>,
-    /// Where states that are no worker count: in no report.
+    /// Counters of states that are not workers: they appear in no report.
     aside: ThreadFigures,
 }
 

@@ -48,7 +48,7 @@ impl Histogram {
 
     pub fn add(&mut self, value: f64, count: u64) {
         let place = ((value.ln() - self.log_lowest) * self.per_log + 0.5).floor();
-        // The cast takes NaN and what is below the first bucket to 0.
+        // The cast takes NaN and all values below the first bucket to 0.
         let place = (place as usize).min(self.counts.len() - 1);
         if let Some(bucket) = self.counts.get_mut(place) {
             *bucket += count;

@@ -1,4 +1,4 @@
-//! The files that scripts load beside their own: which those may be, and which they were.
+//! The files that scripts load besides their own: which are allowed, and which were loaded.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -66,7 +66,7 @@ impl Loaded {
 
     /// Notes a file that a script loads.
     pub fn note(&self, path: &str) {
-        // What is not there is said by whoever reads it.
+        // The reader of a missing file reports it.
         let Ok(path) = Path::new(path).canonicalize() else {
             return;
         };

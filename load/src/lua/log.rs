@@ -35,7 +35,7 @@ impl Level {
 pub struct Log {
     verbosity: u8,
     last: Mutex<Last>,
-    /// The first fatal messages: whoever runs a script for a plan tells why it failed.
+    /// The first fatal messages: the runner of a plan's script uses them to report why it failed.
     fatal: Mutex<Vec<String>>,
 }
 

@@ -1,4 +1,4 @@
-//! Native stacks of scripts: how large they are, where they end, and what is said when a script has
+//! Native stacks of scripts: how large they are, where they end, and the message when a script has
 //! used one up.
 //!
 //! A script that nests callbacks or coroutines gets an error of Lua before that ([`super::heap`]).
@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// Size of a native stack. Only the pages that are touched take memory: some twelve kilobytes.
 pub const STACK_BYTES: usize = 8 << 20;
 
-/// What is said of a script that used one up.
+/// The error of a script that used one up.
 pub const STACK_OVERFLOW: &str =
     "stack overflow: calls, callbacks or coroutines are nested too deep in one another";
 
-/// What is written at the end of a process that a script has brought about.
+/// Messages at the end of a process that a script has brought about.
 #[derive(Debug)]
 pub struct LastWords {
     /// If a stack is used up: the process ends with exit code 1 behind it.
@@ -37,8 +37,8 @@ impl LastWords {
         LAST_WORDS.store(Box::leak(Box::new(self)), Ordering::Release);
         INSTALLED.call_once(|| {
             for signal in [libc::SIGSEGV, libc::SIGBUS] {
-                // SAFETY: the structure is all zeroes but for what is set. The handler runs on the
-                // stack for signals that Rust's library gives each thread.
+                // SAFETY: the structure is all zeroes but for the fields set here. The handler runs
+                // on the stack for signals that Rust's library gives each thread.
                 unsafe {
                     let mut action: libc::sigaction = std::mem::zeroed();
                     action.sa_sigaction = on_bad_address as *const () as usize;
@@ -59,7 +59,7 @@ unsafe extern "C" fn on_bad_address(
     info: *mut libc::siginfo_t,
     context: *mut c_void,
 ) {
-    // SAFETY: the kernel gives both, and what was armed is never freed.
+    // SAFETY: the kernel gives both, and armed words are never freed.
     unsafe {
         let address = (*info).si_addr().addr();
         let is_overflow = top_of_stack(context).is_some_and(|top| top.abs_diff(address) < NEAR);

@@ -40,7 +40,7 @@ pub enum OptionValue {
     List(Vec<String>),
 }
 
-/// Why a text is no value of its kind.
+/// Why a text is not a value of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadValue {
     /// Not a number, or one that does not fit.
@@ -52,9 +52,9 @@ pub enum BadValue {
 /// Reads `text` (none: the option was given without a value) as a value of `kind`.
 ///
 /// # Errors
-/// A number must be one from its first to its last character. sysbench reads numbers of scripts
-/// up to the first character that fits none, so that `--table-size=10M` gives 10 rows; here a
-/// size suffix is honoured for those numbers, and anything else after the digits is refused.
+/// A number must be one from its first to its last character. sysbench reads numbers of scripts up
+/// to the first character that fits none, so `--table-size=10M` gives 10 rows. Here a size suffix
+/// is honoured for those numbers, and anything else after the digits is refused.
 pub fn parse(kind: OptionType, text: Option<&str>) -> Result<OptionValue, BadValue> {
     Ok(match kind {
         OptionType::Bool => OptionValue::Bool(match text.map(str::to_ascii_lowercase).as_deref() {

@@ -102,11 +102,11 @@ pub struct Run {
     /// Names of C functions, libraries and modules of the script that may block the whole thread
     /// without this program knowing.
     pub may_block: Mutex<Vec<String>>,
-    /// Of the threads, so that they can be stopped.
+    /// The threads' states, so that they can be stopped.
     pub states: States,
 }
 
-/// What is only known after the body of the script has run.
+/// Facts that are only known after the body of the script has run.
 #[derive(Debug, Default)]
 pub struct Late {
     pub options: ScriptOptions,

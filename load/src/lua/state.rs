@@ -62,8 +62,8 @@ impl State {
     fn open(&self) -> Result<(), ScriptError> {
         let run = self.run();
         self.protected(|stack| {
-            // SAFETY: the state is alive; loading libraries needs nothing of its stack. What is
-            // loaded stays, so there is nothing to collect meanwhile.
+            // SAFETY: the state is alive; loading libraries needs nothing of its stack. The
+            // libraries stay loaded, so there is nothing to collect meanwhile.
             unsafe {
                 sys::lua_gc(stack.raw(), sys::LUA_GCSTOP, 0);
                 sys::luaL_openlibs(stack.raw());
@@ -93,8 +93,8 @@ impl State {
         self.collect()
     }
 
-    /// Frees what was only needed to get here, so that what comes next takes its place: of a
-    /// thousand states each would keep it.
+    /// Frees memory that only the setup needed, so that later values take its place: each of a
+    /// thousand states would keep it.
     fn collect(&self) -> Result<(), ScriptError> {
         self.protected(|stack| {
             // SAFETY: the state is alive. Finalisers of the script may run.
@@ -244,7 +244,7 @@ impl State {
         })
     }
 
-    /// Does something with the state; what is raised becomes an error. See [`super::protected`].
+    /// Does something with the state; anything raised becomes an error. See [`super::protected`].
     pub fn protected<T>(
         &self,
         work: impl FnOnce(&mut Stack<'_>) -> Result<T, ScriptError>,
@@ -281,9 +281,9 @@ impl State {
 
 impl Drop for State {
     fn drop(&mut self) {
-        // SAFETY: both were made in `new`, and are used by nobody else. Lua's finalisers may
-        // call the interface, so the context goes last; connections close before, so that
-        // nothing waits inside a finaliser.
+        // SAFETY: both were made in `new`, and nothing else uses them. Lua's finalisers may call
+        // the interface, so the context goes last; connections close before, so that nothing waits
+        // inside a finaliser.
         unsafe {
             let run = Arc::clone(&self.context.as_ref().run);
             run.states
@@ -348,7 +348,7 @@ unsafe extern "C" fn allocate(
 ) -> *mut c_void {
     let context: *const Context = context.cast();
     // SAFETY: the address is that of the state's context, whose heap is set when it is made and
-    // never again, and is used by nobody else. Lua gives null, or a block that came from here.
+    // never again, and nothing else uses it. Lua gives null, or a block that came from here.
     unsafe {
         let heap = (&raw const (*context).heap).read();
         (*heap).change(block.cast(), size_before, size).cast()

@@ -1,7 +1,7 @@
 //! Scripts that compute without end are stopped from outside.
 //!
-//! LuaJIT calls a hook after so many instructions, and the hook may be set by another thread: its
-//! machine code looks for one in every loop, as it is built here.
+//! LuaJIT calls a hook after a given number of instructions. A different thread may set the hook:
+//! LuaJIT is built here so that its machine code looks for one in every loop.
 
 use super::context::Context;
 use super::stack::Stack;
@@ -28,7 +28,7 @@ pub fn stop(states: &States) {
 /// The hook: raises an error, and again at every instruction that still follows, so that no pcall
 /// in a loop goes on.
 unsafe extern "C-unwind" fn raise(lua: *mut lua_State, _event: *mut c_void) {
-    // SAFETY: Lua calls with its state, of which no function of the interface runs now.
+    // SAFETY: Lua calls with its state, and no function of the interface runs in it now.
     unsafe {
         let mut stack = Stack::new(lua);
         let stopped = Context::of(lua).stopped;

@@ -25,12 +25,12 @@ pub type lua_Hook = unsafe extern "C-unwind" fn(*mut lua_State, *mut c_void);
 pub const LUA_REGISTRYINDEX: c_int = -10000;
 pub const LUA_GLOBALSINDEX: c_int = -10002;
 
-/// What [`lua_gc`] is told: to collect nothing, and to go on where as much again has come.
+/// Commands of [`lua_gc`]: collect nothing, and go on where as much again has come.
 pub const LUA_GCSTOP: c_int = 0;
 pub const LUA_GCRESTART: c_int = 1;
 pub const LUA_GCCOLLECT: c_int = 2;
 
-/// The event of a hook: so many instructions were executed.
+/// The event of a hook: a given number of instructions was executed.
 pub const LUA_MASKCOUNT: c_int = 8;
 
 pub const LUA_TNONE: c_int = -1;

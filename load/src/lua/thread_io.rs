@@ -1,8 +1,8 @@
 //! How a thread of the script host waits: the seam between scripts and sockets.
 //!
-//! Scripts are written as if every call blocked. On an event loop they run on a native stack of
-//! their own that is left while they wait ([`super::fiber`]); elsewhere (the `prepare` of one
-//! thread, report hooks, threads of the operating system) the call blocks for good.
+//! Scripts are written as if every call blocked. On an event loop each runs on a native stack of
+//! its own, which is left while it waits ([`super::fiber`]). Elsewhere (the `prepare` of one
+//! thread, report hooks, operating-system threads) the call blocks for good.
 
 use super::figures::ThreadFigures;
 use crate::random::Shape;
@@ -26,7 +26,7 @@ pub trait ThreadIo {
     /// put in `bytes`, which is empty.
     ///
     /// # Errors
-    /// The connection was lost; the error says how. An error that the server answers is no
+    /// The connection was lost; the error says how. An error that the server answers is not an
     /// error here: see [`Answered::error`].
     fn exchange(
         &mut self,
@@ -73,7 +73,7 @@ pub trait ThreadIo {
 #[derive(Clone, Debug)]
 pub struct TableRows {
     pub table: String,
-    /// Of the tables of one seed, which: they differ.
+    /// Number of the table among those of one seed: they differ.
     pub number: u32,
     pub engine: String,
     /// What stands behind the engine in the statement that made the table.
@@ -90,7 +90,7 @@ pub struct TableRows {
 #[derive(Clone, Copy, Debug)]
 pub struct Connected {
     pub link: LinkNumber,
-    /// What the two sides agreed on: whoever reads [`Reply::Whole`] answers needs it.
+    /// Agreed by the two sides: reading the answers of [`Reply::Whole`] needs it.
     pub capabilities: Capabilities,
 }
 

@@ -54,7 +54,7 @@ use crate::record::Reading;
 use crate::wire::{Capabilities, Flavour, Prepared, ServerError, Summary};
 use std::time::Duration;
 
-/// The most statement classes. A class number is one byte, of which some values stay unused.
+/// The most statement classes. A class number is one byte; some of its values stay unused.
 pub const CLASSES_MAX: usize = 250;
 
 /// What all sessions of a run have in common. Shared by the workers, hence never changed.
@@ -89,9 +89,9 @@ pub trait Workload: Send + Sync {
     }
 
     /// True if sessions judge errors themselves. The driver then counts an error of the server and
-    /// passes it to the session, whatever the plan says about its code. Connections that fail or
-    /// are lost are passed on too: [`Call::Broken`]. When the load ends, a session that sleeps is
-    /// called with [`Call::Finish`], and it goes on until it returns [`Step::Stop`].
+    /// passes it to the session, regardless of the plan's rule for its code. Connections that fail
+    /// or are lost are passed on too: [`Call::Broken`]. When the load ends, a session that sleeps
+    /// is called with [`Call::Finish`], and it goes on until it returns [`Step::Stop`].
     fn judges_errors(&self) -> bool {
         false
     }
@@ -156,7 +156,7 @@ pub enum Tongue {
     HandlerSocket,
 }
 
-/// A server as it is looked at before the load.
+/// A server that is checked before the load.
 pub trait LookedAtServer {
     fn flavour(&self) -> Flavour;
 
@@ -197,8 +197,8 @@ pub struct SeatPlace {
 }
 
 impl SeatPlace {
-    /// The place in a list of so many statements that an event asks, if each session asks the whole
-    /// list in order, or if all of them share it. Events go round the sessions in turn.
+    /// The place, in a list of `length` statements, that an event asks: each session asks the whole
+    /// list in order, or all of them share it. Events go round the sessions in turn.
     #[inline]
     pub fn in_list(&self, cycle: u64, length: usize, is_shared: bool) -> usize {
         let turn = match is_shared {
@@ -214,7 +214,7 @@ pub trait Session {
     /// Goes on until the next step. `out` is empty; only [`Step::Send`] reads it.
     fn next(&mut self, call: Call<'_>, out: &mut Vec<u8>) -> Step;
 
-    /// The last request in words, as an example beside its error. May allocate.
+    /// The last request as text, as an example for its error. May allocate.
     fn statement(&self) -> String;
 
     /// The kind of the event in progress.
@@ -274,7 +274,7 @@ pub const LINKS_MAX: usize = LinkNumber::MAX as usize + 1;
 /// What the driver shall do next.
 #[derive(Debug)]
 pub enum Step {
-    /// Send what is in the output buffer and wait for its answer.
+    /// Send the output buffer and wait for its answer.
     Send(Request),
     /// Open a connection to the server at this place of the run's list, then
     /// [`Call::Connected`]. A refused or failed first connection ends the run; a later one is
@@ -353,7 +353,7 @@ pub enum Reply {
     /// Whether it is good, and how many rows changed. For a protocol whose answers look the same
     /// for rows that changed and rows that were found.
     Changed,
-    /// As [`Self::Counts`], summed over so many requests that are sent at once.
+    /// Like [`Self::Counts`], summed over this number of requests that are sent at once.
     Several(u32),
     /// Every byte of it: [`Answer::bytes`].
     Whole,

@@ -27,11 +27,11 @@ pub enum Expected {
         rows: Vec<Vec<Option<String>>>,
         ordered: bool,
     },
-    /// No rows, and so many changed.
+    /// No rows; this number of rows changed.
     Changed(u64),
     /// This error: an id that there is already.
     Duplicate,
-    /// Nobody but the server knows.
+    /// Only the server knows.
     Anything,
 }
 

@@ -1,8 +1,8 @@
 //! What the queries of a workload mean: the questions of an event, to be answered a second time.
 //!
-//! A load only counts answers. To check them, an event is put once more as [`Question`]s, each
-//! with the [`Meaning`] of its query and its values, and [`super::model`] answers those from a
-//! copy of the tables.
+//! A load only counts answers. To check them, an event is put once more as [`Question`]s, each with
+//! the [`Meaning`] of its query and its values. [`super::model`] answers those from a copy of the
+//! tables.
 
 use super::statement::Parameters;
 
@@ -46,7 +46,7 @@ pub struct Question {
 
 /// A workload whose events can be put a second time.
 pub trait Replay {
-    /// The tables that its statements touch; none if nobody but the server knows.
+    /// The tables that its statements touch; none if only the server knows.
     fn tables(&self) -> &[String];
 
     /// The questions of event number `cycle`, in order.

@@ -132,7 +132,7 @@ impl Parameters {
         parameters.iter().map(|parameter| self.value(*parameter))
     }
 
-    /// Appends the values as lines of so many columns, as LOAD DATA reads them by default.
+    /// Appends the values as lines of `columns` columns, as LOAD DATA reads them by default.
     pub fn put_lines(&self, columns: usize, out: &mut Vec<u8>) {
         for line in self.sets(columns) {
             for (place, value) in line.enumerate() {
@@ -233,7 +233,7 @@ impl Statement {
         Ok(())
     }
 
-    /// Appends one execution with all sets of these values. There is no way to say it in text.
+    /// Appends one execution with all sets of these values. The text protocol has no such request.
     pub fn put_in_bulk(
         &mut self,
         out: &mut Vec<u8>,
@@ -300,7 +300,7 @@ pub fn put_cents(out: &mut Vec<u8>, cents: i64) {
     out.extend_from_slice(&[b'.', b'0' + (rest / 10) as u8, b'0' + (rest % 10) as u8]);
 }
 
-/// The cents of a decimal number as a server sends it; what is behind two digits is cut off.
+/// The cents of a decimal number from a server; digits behind the second are cut off.
 pub fn cents_of(value: Value<'_>) -> i64 {
     let Value::Bytes(digits) = value else {
         return value.as_int().unwrap_or(0).saturating_mul(100);

@@ -38,7 +38,7 @@ pub trait Told {
 pub trait Keys: Told + DeserializeOwned + JsonSchema + 'static {
     /// As plans name it.
     const KIND: &'static str;
-    /// Its events leave other rows than they found; none: that depends on what it is told.
+    /// Whether its events change the tables' rows; none: that depends on its keys.
     const WRITES: Option<bool>;
     /// What the lab compares if an experiment names no metric. Queries a second are right for
     /// events of one query: what a transaction asked before it was rolled back would count too.

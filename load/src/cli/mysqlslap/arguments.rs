@@ -1,14 +1,14 @@
 //! From words to options, by the rules of the clients of MariaDB and MySQL.
 //!
-//! `--name=value`, `--name value`, `-nvalue`; `_` is as good as `-`; a name may be shortened as
-//! long as one option is meant; `--skip-`, `--disable-`, `--enable-`, `--loose-` and `--maximum-`
+//! `--name=value`, `--name value`, `-nvalue`; `_` is as good as `-`. A name may be shortened as
+//! long as one option is meant. `--skip-`, `--disable-`, `--enable-`, `--loose-` and `--maximum-`
 //! may stand in front.
 
 use super::options::{OPTIONS, SlapOption, SlapWhose, Takes};
 use crate::cli::nearest::nearest_of;
 use crate::cli::secrets;
 
-/// An option as it was given.
+/// One given option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlapGiven {
     pub option: &'static SlapOption,
@@ -57,12 +57,12 @@ impl SlapOptions {
         self.switch(name) == Some(true)
     }
 
-    /// What was read as a number already.
+    /// The value of an option that was already read as a number.
     pub fn number(&self, name: &str) -> Option<u64> {
         number(self.text(name)?, name).ok()
     }
 
-    /// Of these options the one given last on the command line itself.
+    /// The last one of these options that the command line itself gives.
     pub fn last_on_line(&self, names: &[&'static str]) -> Option<&'static str> {
         let on_line = self.given.iter().rev().filter(|given| given.on_line);
         let mut found = on_line.map(|given| given.option.name);
@@ -163,7 +163,7 @@ enum OptionMeaning {
     Exactly(&'static SlapOption),
     /// The begin of one name.
     ByBegin(&'static SlapOption),
-    /// The begin of several names, of which these are the first and the last.
+    /// The begin of several names; these are the first and the last of them.
     Several(&'static str, &'static str),
 }
 
@@ -233,8 +233,8 @@ fn of_letter(letter: char) -> Option<&'static SlapOption> {
     OPTIONS.iter().find(|known| known.letter == Some(letter))
 }
 
-/// The byte of a word at which a password begins, or may begin: nobody knows what the value of an
-/// option is that we do not know. It is the word's length if the password is not in it.
+/// The byte of a word at which a password begins, or may begin: the value of an option unknown to
+/// us may be one. It is the word's length if the password is not in it.
 pub fn secret_in(word: &str) -> Option<usize> {
     if let Some(long) = word.strip_prefix("--") {
         let (name, has_value) = match long.split_once('=') {
@@ -530,7 +530,7 @@ mod tests {
     fn our_own_options_are_never_shortened() {
         assert_eq!(refused("--dura=3s").0, 7);
         assert_eq!(one("--duration=3s"), ("duration", "3s".to_owned()));
-        // Theirs stay as short as they were, though ours begin alike.
+        // Their short forms still work, though ours begin alike.
         assert_eq!(one("--deta=3").0, "detach");
     }
 

@@ -15,7 +15,7 @@ pub enum Control {
 }
 
 impl Control {
-    /// Runs a statement whose answer nobody wants.
+    /// Runs a statement and ignores its answer.
     pub fn run(&mut self, sql: &str) -> Result<(), Failure> {
         match self {
             Self::Paper => {

@@ -14,7 +14,7 @@ use crate::talk::Target;
 use crate::workload::client_list::{ClientList, Clients, OnRefusal, Reconnect, Text};
 use std::sync::Arc;
 
-/// Asked so often for a connection that is refused.
+/// Attempts per connection that is refused.
 const TRIES: u32 = 10;
 const INTERVAL_NS: u64 = 1_000_000_000;
 /// What stands for a key where none is known.
@@ -29,7 +29,7 @@ pub struct Iteration {
 }
 
 impl Iteration {
-    /// Somebody pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     pub fn is_interrupted(&self) -> bool {
         let ended = self.measured.as_ref().map(|measured| measured.ended);
         ended == Some(Ended::Signal)
@@ -116,7 +116,7 @@ pub fn on_paper(clients: &Clients, count: u32, each: u64) {
     }
 }
 
-/// Runs the clients, each with so many statements.
+/// Runs the clients, each with `each` statements.
 ///
 /// # Errors
 /// A client failed, or the run could not be set up.

@@ -170,7 +170,7 @@ fn control(settings: &SlapSettings, target: &Target) -> Result<Control, SlapHalt
     })
 }
 
-/// Says what is wrong, and returns the exit code.
+/// Prints the error, and returns the exit code.
 fn say(program: &str, halt: &SlapHalt, strict: bool) -> u8 {
     match halt {
         SlapHalt::Line(refused) => {
@@ -230,7 +230,7 @@ fn in_words(failure: &Failure, strict: bool) -> String {
     if strict {
         return said.into_owned();
     }
-    // Of a client this is who it was.
+    // For a failed client, this hint names the client.
     let own = failure.hint.as_deref();
     let hint = failure::hint(code).filter(|hint| own != Some(*hint));
     let hints = own.into_iter().chain(hint);

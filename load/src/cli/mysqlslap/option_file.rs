@@ -1,7 +1,7 @@
 //! Reads an option file: groups of `name = value` lines.
 //!
-//! `#` and `;` begin comment lines, `#` behind a blank a comment at a line's end; a value may stand
-//! in quotes and have `\n \t \r \b \s \\ \" \'` in it.
+//! `#` and `;` begin comment lines; `#` behind a blank begins a comment at a line's end. A value
+//! may stand in quotes and have `\n \t \r \b \s \\ \" \'` in it.
 
 /// A line of a file that says something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum OptionLine {
     IncludeFolder(String),
 }
 
-/// What is wrong, in a line that counts from 1.
+/// The error, with its line, which counts from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WrongOptionFile {
     NoGroup(usize),

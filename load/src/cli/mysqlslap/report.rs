@@ -24,7 +24,7 @@ macro_rules! line {
 pub struct Round {
     engine: Option<String>,
     clients: u32,
-    /// Statements of each client as they were asked for, where no time ends them.
+    /// Requested statements per client, if no time limit ends them.
     each: u64,
     times_ns: Vec<u64>,
     tally: Option<Tally>,
@@ -72,7 +72,7 @@ impl Round {
         ]
     }
 
-    /// Queries of a client in an iteration. Of those that a time ends as many as it answered.
+    /// Queries per client and iteration. With a time limit, those that were answered.
     fn each(&self, settings: &SlapSettings) -> u64 {
         let answered = self.tally.as_ref().map(|tally| tally.events());
         let clients = u64::from(self.clients) * self.times_ns.len() as u64;

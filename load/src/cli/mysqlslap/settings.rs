@@ -14,7 +14,7 @@ pub struct SlapSettings {
     /// As mysqlslap does, its faults included.
     pub strict: bool,
     pub texts: Texts,
-    /// The type of the made-up load, as it was written.
+    /// The text of --auto-generate-sql-load-type.
     pub load_type: String,
     pub uses_keys: bool,
     pub schema: String,
@@ -47,16 +47,16 @@ pub struct SlapSettings {
 /// How much each client runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Each {
-    /// So many statements, whoever else runs.
+    /// Statements of each client, however many clients run.
     pub own: u64,
-    /// A share of so many statements.
+    /// Statements of all clients together.
     pub share_of: u64,
     /// What the list counts, where there is no limit; 0: the list once.
     pub list: u64,
 }
 
 impl Each {
-    /// Statements of each of so many clients; 0: the list once.
+    /// Statements per client, with this number of clients; 0: the list once.
     pub fn of(&self, clients: u32) -> u64 {
         match self {
             Self { own: 1.., .. } => self.own,
@@ -66,7 +66,7 @@ impl Each {
     }
 }
 
-/// What is said, and where.
+/// The output, and where it goes.
 #[derive(Clone, Debug, Default)]
 pub struct Says {
     pub report: bool,
@@ -85,7 +85,7 @@ const COLUMNS_MAX: u64 = 4096;
 
 impl SlapSettings {
     /// # Errors
-    /// What is wrong, in words.
+    /// The wrong setting, as text.
     pub fn new(options: &SlapOptions, strict: bool) -> Result<Self, String> {
         let is_auto = options.is_on("auto-generate-sql");
         let number = |name: &str, other| options.number(name).unwrap_or(other);

@@ -26,8 +26,8 @@ impl fmt::Display for Unterminated {
     }
 }
 
-/// Splits at each delimiter outside of quotes and comments. What is blank, or only a comment, is
-/// no statement.
+/// Splits at each delimiter outside of quotes and comments. A part that is blank, or only a
+/// comment, is not a statement.
 ///
 /// # Errors
 /// A quote or a comment has no end.

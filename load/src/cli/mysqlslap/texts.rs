@@ -10,7 +10,7 @@ use std::fs::OpenOptions;
 use std::io::Read as _;
 use std::path::Path;
 
-/// What is run when.
+/// The statements to run, by phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
     pub create: Vec<String>,
@@ -24,7 +24,7 @@ pub struct Texts {
 /// Reads all of them.
 ///
 /// # Errors
-/// What is wrong with which option.
+/// The wrong option, and what about it is wrong.
 pub fn read(options: &SlapOptions, auto: Option<&Auto>, strict: bool) -> Result<Texts, String> {
     let delimiter = options.text("delimiter").unwrap_or("\n");
     if delimiter.is_empty() {

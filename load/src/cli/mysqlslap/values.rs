@@ -51,7 +51,7 @@ pub fn columns(options: &SlapOptions, name: &str, strict: bool) -> Result<(u64, 
     let (count, index) = text.split_once(':').unwrap_or((text, "0"));
     let wrong = || format!("--{name}={text}: say a number of columns up to 4000, or N:1 to index");
     match strict {
-        // Only the first of a comma list is used, and what is no number is none.
+        // Only the first of a comma list is used, and text that is not a number counts as 0.
         true => {
             let index = index.split(',').next().unwrap_or_default();
             Ok((leading_number(count), leading_number(index) > 0))
@@ -83,7 +83,7 @@ pub fn concurrency(text: &str, strict: bool) -> Result<Concurrency, String> {
         )
     };
     let clients: Result<Vec<u32>, String> = match strict {
-        // The list ends before the first that is no number, or 0.
+        // The list ends before the first that is 0 or not a number.
         true => items
             .map(leading_number)
             .take_while(|clients| *clients > 0)

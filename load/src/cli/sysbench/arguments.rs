@@ -21,7 +21,7 @@ pub struct CommandLine {
 pub struct Given {
     pub name: String,
     pub value: Option<String>,
-    /// As it was written.
+    /// The whole word on the command line.
     pub text: String,
 }
 
@@ -47,7 +47,7 @@ pub type Wrong = String;
 
 impl CommandLine {
     /// # Errors
-    /// The third word that is no option.
+    /// The third word that is not an option.
     pub fn parse(arguments: &[String]) -> Result<Self, Wrong> {
         let mut line = Self::default();
         for argument in arguments {
@@ -138,7 +138,7 @@ fn unquoted(value: &str) -> &str {
     inner('"').or_else(|| inner('\'')).unwrap_or(value)
 }
 
-/// What an option was given that is no value for it.
+/// An option's value that it cannot have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// Said before anything else.
@@ -147,7 +147,7 @@ pub enum Refused {
     Option(Wrong),
 }
 
-/// Values of all options that are no script's, and the options that nobody knows yet.
+/// Values of all options that do not belong to scripts, and the options still unknown.
 ///
 /// # Errors
 /// The first number that is none. A wrong switch is refused later, with unknown options.
@@ -195,7 +195,7 @@ pub fn invalid_option(given: &Given, compat: Compat) -> Wrong {
 }
 
 /// The byte of a word at which a password begins; the word's length if the password is not in it.
-/// An option that is no password in any version is none; of others the name tells.
+/// An option that is not a password in any version has none; for others the name decides.
 pub fn secret_in(word: &str) -> Option<usize> {
     let body = word.trim_start_matches('-');
     let dashes = word.len() - body.len();

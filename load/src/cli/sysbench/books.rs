@@ -1,4 +1,4 @@
-//! The books of a run: what was counted and recorded since the last report of each kind.
+//! The books of a run: its counts and records since the last report of each kind.
 
 use crate::cli::output::ratio;
 use crate::record::{Counter, Latency, Reading};
@@ -7,7 +7,7 @@ use crate::record::{Counter, Latency, Reading};
 #[derive(Clone, Debug)]
 pub struct ReportFigures {
     pub threads: Vec<Reading>,
-    /// Of all threads together.
+    /// Sum of all threads.
     pub sum: Reading,
     pub latency: Latency,
     pub interval_s: f64,
@@ -149,7 +149,7 @@ impl ReportBooks {
         self.figures(page)
     }
 
-    /// What was counted since the last checkpoint; the next begins now.
+    /// The counts since the last checkpoint; the next begins now.
     pub fn checkpoint(&mut self) -> ReportFigures {
         let empty = self.empty();
         let page = std::mem::replace(&mut self.checkpoint, empty);

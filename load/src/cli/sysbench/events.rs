@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A queue of more than one such part of a second's events is no chance of the last moment.
+/// A queue longer than this part of a second's events is not just chance at the last moment.
 const OVERLOAD_OF_RATE: u64 = 10;
 /// A report hook has the drain time, and at least this.
 const HOOK_TIME_MIN: Duration = Duration::from_secs(1);

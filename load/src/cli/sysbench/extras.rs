@@ -28,7 +28,7 @@ pub struct Extras {
 struct Document<'a> {
     version: u32,
     program_version: &'a str,
-    /// The script as it was named.
+    /// The script's name on the command line.
     script: Option<&'a str>,
     threads: u32,
     seed: u64,

@@ -22,8 +22,8 @@ pub struct HookThread {
 }
 
 impl HookThread {
-    /// `call` calls the hook in the thread's own state. With `merges`, what falls due meanwhile is
-    /// one report, as under sysbench. None if the thread cannot be had, which is said.
+    /// `call` calls the hook in the thread's own state. With `merges`, all that falls due meanwhile
+    /// is one report, as under sysbench. None, with a message, if no thread can be started.
     pub fn start(
         run: &Arc<Run>,
         servers: &Servers,

@@ -236,7 +236,7 @@ fn say_header(log: &Log, compat: Compat) {
     ));
 }
 
-/// Gives the options that nobody knew to the script: by what it declares, or as text.
+/// Gives unknown options to the script: by what it declares, or as text.
 pub(crate) fn settle_options(
     run: &Run,
     state: &State,
@@ -286,7 +286,7 @@ fn read_declared(
             let words = format!("option '{name}': its default is no value of its type");
             return Err(Halt::Fatal(words));
         };
-        // A file that nobody named is no value.
+        // A file that was not named is not a value.
         if option.default.is_some() || option.kind != OptionType::File {
             options.set(&option.name, value);
         }
@@ -312,7 +312,7 @@ fn read_declared(
     Ok(())
 }
 
-/// A state beside those of the events, with the interface in it; it waits by blocking.
+/// A state in addition to those of the events, with the interface in it; it waits by blocking.
 fn state(run: &Arc<Run>, number: u32, servers: &Servers) -> Result<State, ScriptError> {
     let io = BlockingIo::new(Arc::clone(run), Arc::new(servers.clone()), None);
     State::new(Arc::clone(run), number, Box::new(io))

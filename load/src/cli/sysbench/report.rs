@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 const MS_PER_NS: f64 = 1e-6;
 const S_PER_NS: f64 = 1e-9;
 
-/// What is shown beside the figures.
+/// What the report shows besides the figures.
 #[derive(Clone, Debug)]
 pub struct Form {
     pub compat: Compat,

@@ -75,7 +75,7 @@ pub fn servers(
 ) -> Result<Servers, Wrong> {
     let address = |endpoint: &Endpoint| match endpoint {
         Endpoint::Socket(path) => Address::Unix(path.clone()),
-        // Said when somebody wants to connect to it: a script may not.
+        // Reported when a script wants to connect to it: a script may not.
         Endpoint::Host { host, port } => {
             Address::of_host(host, *port).unwrap_or_else(|error| Address::Unknown {
                 host: host.clone(),

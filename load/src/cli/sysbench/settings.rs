@@ -45,8 +45,8 @@ pub enum OsThreads {
 }
 
 impl OsThreads {
-    /// Whether each thread of the script needs a thread of the operating system: the options ask
-    /// for it, or the script calls functions that may block without the event loop's knowledge.
+    /// Whether each thread of the script needs an operating-system thread. The options ask for it,
+    /// or the script calls functions that may block without the event loop's knowledge.
     pub fn are_wanted(self, run: &Run) -> bool {
         match self {
             Self::On => true,
@@ -85,7 +85,7 @@ impl Settings {
         let rate = u64::try_from(rate).map_err(|_| format!("Invalid value for --rate: {rate}."))?;
         let time = match options.int("time") {
             0 => None,
-            // A negative time is over before it begins, as it is for sysbench.
+            // A negative time is over before it begins, as under sysbench.
             time => Some(Duration::from_secs(time.max(0) as u64)),
         };
         Ok(Self {

@@ -1,4 +1,4 @@
-//! The options that are no script's: names, kinds, defaults, whose they are, help.
+//! The options that do not belong to scripts: names, kinds, defaults, whose they are, help.
 
 use crate::lua::options::{OptionType, normal_name};
 use crate::lua::run::Compat;

@@ -57,7 +57,7 @@ impl Reporter {
         self.extras.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The form of reports: whether there is SQL is known once somebody asked for a driver.
+    /// The form of reports: whether there is SQL is known once the script asked for a driver.
     pub fn form(&self) -> Form {
         Form {
             sql: self.run.database.is_used(),
@@ -144,7 +144,7 @@ fn common_numbers(form: &Form, figures: &ReportFigures) -> HookNumbers {
 fn interval_numbers(form: &Form, figures: &ReportFigures) -> HookNumbers {
     let mut numbers = common_numbers(form, figures);
     numbers.push(("queue_length", figures.queue_length as f64));
-    // Without a rate nobody counts those, says sysbench.
+    // Without a rate these are not counted, as under sysbench.
     let concurrency = if form.rate { figures.sum.in_event } else { 0 };
     numbers.push(("concurrency", concurrency.into()));
     numbers
@@ -204,7 +204,7 @@ impl<'a> DueReports<'a> {
         }
     }
 
-    /// The run has told of an interval that ended now: says what is due.
+    /// Handles an interval of the run that ended now: prints the reports that are due.
     pub fn interval_ended(&mut self, now_s: f64) {
         let now_s = now_s + SAME_S;
         if self.every_s > 0.0 && self.next_s <= now_s {
@@ -227,8 +227,8 @@ impl<'a> DueReports<'a> {
     }
 
     /// Waits for the hooks that are being called; those that have not come back by `limit` are
-    /// given up. The end of a hook's state may close what the hook has opened, and no other report
-    /// may come before that.
+    /// given up. The end of a hook's state may close what the hook has opened; further reports must
+    /// wait until then.
     pub fn end(self, limit: Instant) {
         let hooks = [
             (INTERMEDIATE, self.intermediate),

@@ -39,9 +39,9 @@ fn new(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     1
 }
 
-/// The finaliser. What is left is a parameter that owns nothing: a script may call this as well.
+/// The finaliser. It leaves a parameter that owns nothing: a script may call this as well.
 unsafe extern "C-unwind" fn collect(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state, and nobody else refers to the parameter.
+    // SAFETY: Lua calls with its state, and nothing else refers to the parameter.
     unsafe {
         let (mut stack, cx) = enter(lua);
         if let Some(param) = param(&mut stack, cx, 1) {
@@ -62,7 +62,7 @@ fn set(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let Some(param) = param(stack, cx, 1) else {
         return refuse(stack, "set");
     };
-    // SAFETY: as above, and nobody else refers to it during the call.
+    // SAFETY: as above, and nothing else refers to it during the call.
     let param = unsafe { &mut *param };
     match (stack.kind(2), param.kind()) {
         (sys::LUA_TNIL | sys::LUA_TNONE, _) => param.set_null(),
@@ -112,8 +112,8 @@ fn set_rand_str(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     0
 }
 
-/// `statement:bind_param(p1, …)`; 0, or 1 where something is no parameter. Without parameters nil,
-/// and what was bound stays.
+/// `statement:bind_param(p1, …)`; 0, or 1 where something is not a parameter. Without parameters
+/// nil, and earlier bindings stay.
 fn bind(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let count = stack.top();
     if count == 1 {

@@ -1,4 +1,4 @@
-//! Waiting that is no query: sleep, and commands of the operating system.
+//! Waiting other than for queries: sleep, and commands of the operating system.
 
 use super::Pushed;
 use crate::lua::context::Context;
@@ -25,7 +25,7 @@ const POLL_MAX: Duration = Duration::from_millis(20);
 /// `sleep(seconds)`.
 fn sleep(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let asked = stack.number(1);
-    // What is no number sleeps not at all.
+    // A value that is not a number does not sleep.
     let seconds = if asked > 0.0 {
         asked.min(SLEEP_S_MAX)
     } else {

@@ -95,7 +95,7 @@ fn scatter_below(number: u64, count: u64) -> u64 {
     number
 }
 
-/// A permutation of the numbers of so many bits: each step can be undone.
+/// A permutation of the numbers with this many bits: each step can be undone.
 fn scatter(number: u64, bits: u32) -> u64 {
     let mask = u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0);
     let (half, less) = ((bits / 2).max(1), (bits / 2).saturating_sub(1).max(1));
@@ -110,7 +110,7 @@ fn uniform_double(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     1
 }
 
-/// `string(format)`: `#` becomes a digit, `@` a letter. nil where the format is no text.
+/// `string(format)`: `#` becomes a digit, `@` a letter. nil where the format is not a text.
 fn string(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let Some(format) = stack.bytes(1) else {
         stack.push_nil();

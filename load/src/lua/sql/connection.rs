@@ -458,7 +458,7 @@ impl Connection {
         sent.map(|_| ())
     }
 
-    /// Adds one row, sending what was gathered before where it gets too long.
+    /// Adds one row; if the statement would get too long, it sends the gathered rows first.
     pub fn add_to_bulk(
         &mut self,
         session: &mut OfThread<'_>,
@@ -487,7 +487,7 @@ fn class_of(answered: &Answered) -> Counter {
     }
 }
 
-/// Longest part of a statement that is kept as an example beside its error.
+/// Longest part of a statement that is kept as an example with its error.
 const EXAMPLE_BYTES_MAX: usize = 512;
 
 /// In the place of a statement where a login was refused.

@@ -12,7 +12,7 @@ pub enum ParamKind {
 }
 
 impl ParamKind {
-    /// What `sysbench.sql.type` numbers; dates and times are no kinds of their own.
+    /// The kind for a number of `sysbench.sql.type`; dates and times do not have their own.
     pub fn from_number(number: i64) -> Option<Self> {
         match number {
             1..=4 => Some(Self::Integer),

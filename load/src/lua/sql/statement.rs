@@ -58,7 +58,7 @@ impl Bound {
     }
 
     /// # Safety
-    /// What is bound is alive.
+    /// All bound values are alive.
     #[inline]
     pub(super) unsafe fn value(&self, place: usize) -> Value<'_> {
         match self {

@@ -1,7 +1,7 @@
 //! Clients of mysqlslap: each runs one list of statements from its head, over and over.
 //!
-//! An event is one statement. A client may commit every so many statements, and open its
-//! connection anew every so many; what that takes is part of the event it happens in.
+//! An event is one statement. A client may commit, or reconnect, after every given number of
+//! statements. The time for that is part of the event it happens in.
 
 mod session;
 
@@ -32,10 +32,10 @@ pub struct Clients {
     pub init: Vec<String>,
     /// Run on the first connection of each client, before its first statement.
     pub first: Vec<String>,
-    /// After so many statements, and at the end; 0: never.
+    /// Commit after this number of statements, and at the end; 0: never.
     pub commit_every: u64,
     pub reconnect: Reconnect,
-    /// The connection is opened by the first event, and tried so often.
+    /// The first event opens the connection, in up to `tries` attempts.
     pub connects_late: bool,
     pub tries: u32,
     pub prepares: bool,
@@ -57,15 +57,15 @@ pub type OnRefusal = Arc<dyn Fn(&ServerError) + Send + Sync>;
 /// Told of what a client does: a connection (none), or a statement.
 pub type ToldOf = Arc<dyn Fn(Option<&str>) + Send + Sync>;
 
-/// When a client opens its connection anew.
+/// When a client opens its connection again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reconnect {
     #[default]
     Never,
-    /// Before its statements number n + 1, 2 n + 1, …. What is not committed is, before.
+    /// Before its statements number n + 1, 2 n + 1, …. Uncommitted changes are committed first.
     After(u64),
-    /// Before those whose place in the list, from 0, is a multiple of n: the very first too. What
-    /// is not committed is lost.
+    /// Before those whose place in the list, from 0, is a multiple of n: the very first too.
+    /// Uncommitted changes are lost.
     AtPlace(u64),
 }
 

@@ -45,13 +45,13 @@ pub struct Client {
     /// No connection has been there yet.
     is_first: bool,
     is_open: bool,
-    /// The connection was opened anew for the statement that is next.
+    /// The connection was opened again for the next statement.
     is_back: bool,
     /// The event in progress.
     cycle: Option<u64>,
     state: ClientState,
     parameters: Parameters,
-    /// What was sent last that is not in the list.
+    /// The last statement sent that is not in the list.
     last: String,
 }
 
@@ -133,7 +133,7 @@ impl Client {
         }
     }
 
-    /// Opens the connection anew first, if it is time.
+    /// Opens the connection again first, if it is time.
     #[inline]
     fn ask_or_leave(&mut self, out: &mut Vec<u8>) -> Step {
         let leaves = match self.clients.reconnect {

@@ -276,7 +276,7 @@ impl<K: Kind> Session for KeySession<K> {
         }
     }
 
-    /// As the plugin's own description has it: what is opened, or the key and what it is for.
+    /// As in the plugin's own description: the opened index, or the key and its purpose.
     fn statement(&self) -> String {
         let Some(query) = self.queries.get(self.last) else {
             return String::new();

@@ -71,8 +71,9 @@ pub trait Kind: Send + Sync + 'static {
         None
     }
 
-    /// Tells the keys that the event asks for besides [`OpenEvent::key`], once it has begun: a route
-    /// by key sends an event whose keys have several owners to a node that reaches all of them.
+    /// Tells the keys that the event asks for besides [`OpenEvent::key`], once it has begun. A
+    /// route by key sends an event whose keys have several owners to a node that reaches all of
+    /// them.
     fn other_keys(&self, _event: &OpenEvent, _own: &Self::Own, _tell: &mut dyn FnMut(u64)) {}
 
     /// See [`Workload::look`].
@@ -239,7 +240,7 @@ impl NextStep {
         })
     }
 
-    /// One of several questions whose answers nobody listens to.
+    /// One of several questions whose answers are not needed.
     #[inline]
     pub fn in_turn(query: usize, is_last: bool) -> Self {
         Self::Ask(ToAsk {
@@ -314,12 +315,12 @@ pub enum Carries {
     /// Several such sets, each in a request of its own; all requests are sent before the first
     /// answer is waited for.
     Pipeline,
-    /// As the rows of the local file that the statement loads, with so many columns.
+    /// As the rows of the local file that the statement loads, with this number of columns.
     File { columns: u16 },
 }
 
 impl QueryText {
-    /// A query with a `?` for each value, and no other.
+    /// A query with a `?` for each value, and nowhere else.
     pub fn new(class: u8, sql: &str) -> Self {
         Self {
             class,
@@ -336,7 +337,7 @@ impl QueryText {
     }
 }
 
-/// How a native session asks, whatever it asks.
+/// How a native session asks; the same for all workloads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Way {
     pub protocol: Protocol,
@@ -357,7 +358,7 @@ pub struct Retries {
     pub pause: Duration,
 }
 
-/// A pause is doubled at most so often.
+/// A pause is doubled at most this number of times.
 const DOUBLINGS_MAX: u32 = 6;
 
 impl Retries {

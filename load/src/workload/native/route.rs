@@ -1,4 +1,4 @@
-//! Which node an event asks: a decision by the event alone, so that it is the same whoever asks.
+//! Which node an event asks. The event alone decides, so it is the same for every session.
 
 use super::OpenEvent;
 
@@ -11,7 +11,7 @@ pub enum NodeRoute {
     /// There is one node.
     #[default]
     Only,
-    /// Each of so many in turn.
+    /// Each of this number of nodes in turn.
     Turns(u16),
     /// By chance: for each node the sum of the weights up to it.
     Chance(Box<[f64]>),

@@ -9,7 +9,7 @@ use crate::workload::{Call, Class, Ending, Reply, Request, Step, Verdict};
 
 type PointSelect = OverTables<point_select::Keys>;
 
-/// Point selects over one table of so many rows.
+/// Point selects over one table with this number of rows.
 pub fn point_selects(rows: u64) -> PointSelect {
     let keys = serde_json::json!({ "rows": rows });
     let keys: point_select::Keys = serde_json::from_value(keys).unwrap();
@@ -357,7 +357,7 @@ fn a_session_has_a_link_to_each_node_and_asks_the_one_of_its_route() {
         // The statement as this node knows it.
         assert_eq!((out[4], out[5]), (0x17, 10 + cycle % 2));
     }
-    // One link is lost and set up again; the other one stays as it is.
+    // One link is lost and set up again; the second one is unaffected.
     assert!(matches!(
         session.next(Call::Lost(1), &mut out),
         Step::Connect(1)

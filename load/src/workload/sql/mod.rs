@@ -70,7 +70,7 @@ impl Sql {
         })
     }
 
-    /// The same events, some of which have so many percent of all.
+    /// The same events, with these shares of all events, in percent, for some of them.
     ///
     /// # Errors
     /// Words that name the path.

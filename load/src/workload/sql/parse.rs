@@ -25,7 +25,7 @@ pub struct StatementText {
     pub placeholders: Vec<usize>,
 }
 
-/// What is wrong, and where. Lines and columns count from 1, columns in characters.
+/// The error, and its place. Lines and columns count from 1, columns in characters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct SqlError {
     pub line: u32,

@@ -62,7 +62,7 @@ impl Source {
     /// The source that a script names.
     ///
     /// # Errors
-    /// What is wrong with the name or the arguments.
+    /// The name or the arguments are wrong.
     pub fn new(kind: &str, arguments: Vec<Argument>) -> Result<Self, String> {
         use Argument::{Int, Real, Text};
         let Some((_, usage)) = TYPES.iter().find(|(name, _)| *name == kind) else {

@@ -36,7 +36,7 @@ impl Wording {
         self.texts(vec![text.to_owned()])
     }
 
-    /// BEGIN, COMMIT or ROLLBACK, as it is called.
+    /// BEGIN, COMMIT or ROLLBACK, by its name.
     pub fn frame(self) -> Self {
         let text = self.name.to_ascii_uppercase();
         Self {
@@ -51,7 +51,7 @@ pub struct Book {
     pub ask: Ask,
     pub kinds: Vec<EventKind>,
     pub queries: Vec<QueryText>,
-    /// Of each kind and step the first of its queries.
+    /// The first query of each kind and step.
     places: [[usize; STEPS_MAX]; KINDS_MAX],
 }
 
@@ -99,7 +99,7 @@ impl Book {
     }
 }
 
-/// `text` for each number of lines from `least` to `most`, with `one` repeated so often in the
+/// `text` for each number of lines from `least` to `most`, with `one` that number of times in the
 /// place of `{}`.
 pub fn lists(text: &str, one: &str, least: usize, most: usize) -> Vec<String> {
     let list = |count: usize| vec![one; count].join(", ");

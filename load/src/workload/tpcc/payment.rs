@@ -1,4 +1,4 @@
-//! Payment (clause 2.5): of a customer, who may be another warehouse's.
+//! Payment (clause 2.5) of a customer, who may belong to a different warehouse.
 
 use super::book::{Book, CUSTOMERS_BY_NAME, Wording};
 use super::deck::Card;
@@ -170,7 +170,7 @@ impl Payment {
         }
     }
 
-    /// Takes what was said and finds the next step; an error names the row that is missing.
+    /// Takes the answer and finds the next step; an error names the row that is missing.
     fn after(&mut self, said: Said<'_>, ask: Ask) -> Result<PaymentStep, &'static str> {
         Ok(match self.step {
             PaymentStep::Begin => PaymentStep::Warehouse,
@@ -278,7 +278,7 @@ impl Payment {
         values.int(self.customer);
     }
 
-    /// What is put in front of the data of a customer with bad credit.
+    /// Text to put in front of the data of a customer with bad credit.
     fn put_data(&self, out: &mut Vec<u8>) {
         let numbers = [
             self.customer,
@@ -296,7 +296,7 @@ impl Payment {
     }
 }
 
-/// A text of at most so many bytes, kept without an allocation.
+/// A text of at most `N` bytes, kept without an allocation.
 #[derive(Clone, Debug)]
 struct PaymentText<const N: usize> {
     bytes: [u8; N],

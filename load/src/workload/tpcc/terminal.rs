@@ -45,8 +45,7 @@ impl Terminal {
         (warehouse, self.index / warehouses % DISTRICTS + 1)
     }
 
-    /// The card of an event, the same as often as it is asked. After a queued delivery comes its
-    /// work.
+    /// The card of an event, the same at every call. After a queued delivery comes its work.
     pub fn card(
         &mut self,
         cycle: u64,
@@ -78,7 +77,7 @@ impl Terminal {
     }
 }
 
-/// Clause 5.2.5.4: a think time is cut at so many times its mean.
+/// Clause 5.2.5.4: a think time is cut at this multiple of its mean.
 const THINK_MEANS_MAX: f64 = 10.0;
 
 /// Least keying times, clause 5.2.5.2.

@@ -15,7 +15,7 @@ fn list(texts: &[&str]) -> Clients {
     }
 }
 
-/// What a client asks and does in so many events and at its end, with good answers only.
+/// All that a client asks and does in `events` events and at its end, with good answers only.
 fn done(clients: Clients, events: u64) -> Vec<String> {
     let seat = SeatPlace {
         index: 0,

@@ -29,7 +29,7 @@ impl Line {
         self.info.get(..self.info_bytes).unwrap_or_default()
     }
 
-    /// Clause 2.4.2.2: what is left of the stock; below 10 it is filled up.
+    /// Clause 2.4.2.2: the rest of the stock; below 10 it is filled up.
     pub fn stock_after(&self) -> i64 {
         let (stock, ordered) = (self.stock.unwrap_or(0), self.quantity as i64);
         match stock >= ordered + 10 {

@@ -393,7 +393,7 @@ fn has_row(said: Said<'_>, what: &'static str) -> Result<(), &'static str> {
     }
 }
 
-/// Appends a number with so many digits.
+/// Appends a number with `digits` digits.
 fn put_digits(out: &mut Vec<u8>, number: u64, digits: u32) {
     for place in (0..digits).rev() {
         out.push(b'0' + (number / 10_u64.pow(place) % 10) as u8);

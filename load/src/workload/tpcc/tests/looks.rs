@@ -1,4 +1,4 @@
-//! What is refused: keys that contradict each other, and servers without the data.
+//! Refusals: keys that contradict each other, and servers without the data.
 
 use super::*;
 

@@ -138,7 +138,7 @@ impl Asked {
         }
     }
 
-    /// The first event of this kind, and what was asked.
+    /// The statements of the first event of this kind.
     fn first(&mut self, kind: &str) -> Vec<String> {
         let found = (0..1000).any(|cycle| self.event(cycle) == kind);
         assert!(found, "no {kind}");
