@@ -1,8 +1,8 @@
 //! The speed of all CPUs of this host together, to be compared with that of one CPU alone.
 //!
-//! Two CPUs of a virtual machine may be the two hardware threads of one core, whatever topology
-//! the guest is shown. Each is then slower while the other computes. On such a host it costs less
-//! when one of them does not compute, for example because it waits for a lock.
+//! Two CPUs of a virtual machine may be the two hardware threads of one core, even if the guest is
+//! shown a different topology. Each is then slower while the other computes. On such a host it
+//! costs less when one of them does not compute, for example because it waits for a lock.
 
 pub mod calls;
 pub mod chain;

@@ -17,7 +17,7 @@ const IN_A_BATCH: u32 = 1_000;
 const WAKES: usize = 200;
 /// Wake-ups of a CPU that has been idle for long take longer to measure.
 const WAKES_RESTED: usize = 30;
-/// So often a thread gives way until another has surely gone to sleep.
+/// Times that a thread gives way, so that another has surely gone to sleep.
 const YIELDS: u32 = 4;
 const RESTS_US: [u64; 4] = [20, 100, 300, 1_000];
 
@@ -32,14 +32,14 @@ pub struct Calls {
     /// From a thread that goes to sleep to another on the same CPU that runs, with the call that
     /// it sleeps by.
     pub switch_ns: f64,
-    /// Of another CPU that was idle; none if there is none that is free.
+    /// Waking on idle CPUs; empty if none but the thread's own is free.
     pub idle: Vec<IdleWake>,
 }
 
 /// Waking a thread on another CPU that has been idle.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct IdleWake {
-    /// For about so long it had been idle.
+    /// Approximate time for which it had been idle.
     pub rested_us: u64,
     /// What it costs the thread that wakes.
     pub call_ns: f64,
@@ -94,7 +94,7 @@ fn call_kernel() {
     let _ = rustix::process::getppid();
 }
 
-/// A thread that sleeps until it is told to answer, and one that wakes it.
+/// A thread that sleeps until it should answer, and one that wakes it.
 #[derive(Default)]
 struct SleeperPair {
     /// 1: the sleeper is to answer; 0: it has.

@@ -25,7 +25,7 @@ const WAKES: usize = 50;
 /// may not sleep yet: the time is then that of handing over a cache line.
 const REST: Duration = Duration::from_micros(20);
 
-/// Time limit for each of the two measurements. If it is reached, the median is that of what was
+/// Time limit for each of the two measurements. If it is reached, the median is that of the values
 /// measured until then.
 const AT_MOST: Duration = Duration::from_micros(4500);
 
@@ -285,7 +285,7 @@ mod tests {
     fn two_cpus_have_a_distance() {
         let cpus = allowed().unwrap();
         for pair in Sample::new(&cpus, 1).pairs {
-            // Whatever else computes meanwhile: at some time both threads have their CPUs.
+            // Even on a busy host, both threads have their CPUs at some time.
             let found = (0..5000).find_map(|_| distance(pair).unwrap()).unwrap();
             assert_eq!(found.cpus, pair);
             assert!(found.handover_ns > 0.0 && found.wake_us > 0.0);

@@ -1,6 +1,6 @@
 //! Random decimal digits, several at a time.
 //!
-//! A table row holds 165 random digits, and the server is to wait for the disk, not for us: so a
+//! A table row holds 165 random digits, and the server should wait for the disk, not for us. So a
 //! group of eleven digits costs one random word, two multiplications for its value and a few for
 //! its text, instead of eleven draws.
 

@@ -5,16 +5,16 @@
 //! contend:KEY DATABASE.TABLE                              when all are there and were counted
 //! ```
 //!
-//! A mark names its table. So a copy that was made by `CREATE TABLE … LIKE`, or a table that was
-//! renamed, carries the mark of another table, and is not ours. A byte of a name that is no letter
-//! of ASCII, no digit and none of `_$-` is written as `%` and two digits. A mark is compared byte
-//! by byte, never by the server, which knows no case. The lab reads and writes the same:
+//! A mark names its table. So a copy that was made by `CREATE TABLE … LIKE`, or a renamed table,
+//! carries the mark of a different table, and is not ours. Each byte of a name except ASCII
+//! letters, digits and `_$-` is written as `%` and two digits. A mark is compared byte by byte,
+//! never by the server, which ignores case. The lab reads and writes the same:
 //! `contend.servers.marks`.
 
 /// Before everything that a mark says.
 const MARK: &str = "contend:";
 const LOADING: &str = "loading";
-/// In place of a key: nobody has asked for a mark on the finished table.
+/// In place of a key: no mark was requested for the finished table.
 const NO_KEY: &str = "-";
 
 /// A key that a mark can hold.
@@ -91,7 +91,7 @@ fn plain(name: &str) -> String {
     text
 }
 
-/// The literal behind the last `COMMENT` among table options, as it is written there.
+/// The literal behind the last `COMMENT` among table options, unchanged.
 pub fn comment_in(options: &str) -> Option<&str> {
     let mut found = None;
     let mut is_next = false;

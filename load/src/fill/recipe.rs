@@ -1,10 +1,10 @@
 //! The statements that fill a table as fast as its engine can, in order.
 //!
-//! What was measured (1M rows, MariaDB 10.11) and kept:
+//! Measured results (1M rows, MariaDB 10.11) that it follows:
 //!
 //! - *MyISAM, Aria*: LOAD DATA into an empty table builds the primary key row by row, and the other
-//!   keys by sorting at the end. DISABLE KEYS and ENABLE KEYS by hand are no faster for MyISAM, and
-//!   30 % slower for Aria, which then logs every row.
+//!   keys by sorting at the end. DISABLE KEYS and ENABLE KEYS by hand are not faster for MyISAM,
+//!   and 30 % slower for Aria, which then logs every row.
 //! - *InnoDB*: the bulk load of MariaDB 10.6 and later sorts each index of an empty table; it needs
 //!   `unique_checks=0`. Adding the secondary key afterwards takes 20 % longer. While a table loads,
 //!   the thread that recalculates statistics spins on it and uses a whole CPU, so automatic

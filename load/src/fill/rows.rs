@@ -1,8 +1,8 @@
 //! The rows of the table `sbtest`, from a seed and the row number alone.
 //!
-//! Row n is the same bytes whoever generates it, whenever: any range can be made on any thread.
-//! A row is one line of the server's own load format: `id`, `k`, `c`, `pad`, separated by tabs.
-//! `c` is ten groups of eleven digits joined by `-`, `pad` is five, as sysbench writes them.
+//! Row n is always the same bytes, so any range can be made on any thread at any time. A row is one
+//! line of the server's own load format: `id`, `k`, `c`, `pad`, separated by tabs. `c` is ten
+//! groups of eleven digits joined by `-`, `pad` is five, as sysbench writes them.
 
 use super::checksum;
 use super::content::{Appended, Content};
@@ -62,7 +62,7 @@ impl Rows {
         }
     }
 
-    /// The numbers of all rows, cut into so many ranges that follow one another.
+    /// The numbers of all rows, cut into `count` ranges that follow one another.
     pub fn ranges(&self, count: usize) -> Vec<Range<u64>> {
         let pieces = u128::try_from(count).unwrap_or(1).max(1);
         let cut = |piece: u128| 1 + (u128::from(self.count) * piece / pieces) as u64;
@@ -130,7 +130,7 @@ impl Rows {
                 *digits = group(stream.next_u64());
             }
         }
-        // Drawn last, so that the texts of a seed are the same whatever `k` is.
+        // Drawn last, so that the texts of a seed are the same for every `k`.
         let key = match &self.key {
             None => number,
             Some(sampler) => sampler.draw(&mut stream),

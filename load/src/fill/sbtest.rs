@@ -8,10 +8,10 @@ use std::sync::Arc;
 /// Which columns and keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sbtest {
-    /// Of the segmented key cache study, made with sysbench 0.5. One byte a character, as then:
-    /// a row of MyISAM has 189 bytes whatever the server's default character set is. No column
-    /// is NULL, because MyISAM searches a page of a nullable key one entry after another instead
-    /// of by halves.
+    /// The table of the segmented key cache study, made with sysbench 0.5. One byte per character,
+    /// as then: a row of MyISAM has 189 bytes with any default character set of the server. No
+    /// column is NULL, because MyISAM searches a page of a nullable key one entry after another
+    /// instead of by halves.
     Study,
     /// As sysbench 1.0 makes it for its OLTP scripts, in the database's character set.
     V10(Switches),

@@ -25,7 +25,7 @@ pub enum StorageEngine {
 }
 
 impl StorageEngine {
-    /// The engine of this name, whatever its case.
+    /// The engine of this name, ignoring case.
     ///
     /// # Errors
     /// A name that cannot be one.
@@ -98,8 +98,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table of columns and keys, a line each. `options` are put at the end of the CREATE TABLE
-    /// as they are.
+    /// A table of columns and keys, one per line. `options` are put unchanged at the end of the
+    /// CREATE TABLE.
     ///
     /// # Errors
     /// A name that no server takes.
@@ -166,7 +166,7 @@ impl Table {
             self.engine.name()
         );
         let own = self.own_options.iter().map(String::as_str);
-        // Of two comments the server takes the last.
+        // If there are two comments the server takes the last.
         let comment = match self.comment.is_empty() {
             true => String::new(),
             false => format!("COMMENT={}", text(&self.comment)),
@@ -184,7 +184,7 @@ impl Table {
     }
 }
 
-/// The names of the columns: the first words of all lines that are no keys.
+/// The names of the columns: the first words of all lines that are not keys.
 fn fields(body: &[String]) -> String {
     let names = body.iter().filter_map(|line| line.split(' ').next());
     let names: Vec<&str> = names

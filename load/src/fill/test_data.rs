@@ -22,7 +22,7 @@ const TABLE: Definition = Definition {
     row_bytes: 190,
 };
 
-/// What is this schema's own.
+/// Keys of this schema alone.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Keys {

@@ -29,7 +29,7 @@ pub enum Standing {
     Loading,
     /// A view of ours.
     OurView,
-    /// Whatever it is, it is not for us to touch.
+    /// Something that is not ours, so we do not touch it.
     Theirs,
 }
 
@@ -152,7 +152,7 @@ impl<'s> Claim<'s> {
         })
     }
 
-    /// Sees that nothing of somebody else's has one of these names; those that are ours and half
+    /// Checks that nothing foreign has one of these names; returns those that are ours and half
     /// filled. Touches nothing.
     ///
     /// # Errors
@@ -190,7 +190,7 @@ impl<'s> Claim<'s> {
     /// Makes what comes when all rows are there, unless it is there already.
     ///
     /// # Errors
-    /// The server refuses, or a view is somebody else's.
+    /// The server refuses, or a view is not ours.
     pub fn make(&mut self, step: &LastStep) -> Result<(), Failure> {
         if let Some(view) = &step.view {
             match self.standing(view)? {

@@ -1,4 +1,4 @@
-//! Fills a table that somebody else has just made, as quickly as its engine and server allow.
+//! Fills a table that a script has just made, as quickly as its engine and server allow.
 //!
 //! The way is chosen by what the server can do. Where it takes local files, rows are loaded; else
 //! they are inserted by long statements. One session is quickest where the engine loads in bulk
@@ -44,7 +44,7 @@ enum HowRowsCome {
     Insert,
 }
 
-/// Fills a table that was just made and is empty. It stays, whatever happens.
+/// Fills a table that was just made and is empty. It stays, even after an error.
 ///
 /// # Errors
 /// The server refuses, or is gone.
@@ -66,7 +66,7 @@ pub fn fill_made(target: &Target, made: &Made) -> Result<(), Failure> {
         let sent =
             connection.and_then(|connection| send(connection, &recipe, made, way, numbers, &watch));
         sent.unwrap_or_else(|failure| {
-            // The others end; what they say then is no news.
+            // The others end; their errors after that say nothing new.
             halt.store(true, Ordering::Relaxed);
             let mut first = trouble.lock().unwrap_or_else(PoisonError::into_inner);
             first.get_or_insert(failure);
@@ -104,7 +104,7 @@ pub fn fill_made(target: &Target, made: &Made) -> Result<(), Failure> {
             made.rows.count()
         )));
     }
-    // Whoever may insert rows need not be allowed to do these.
+    // A user that may insert rows need not be allowed to do these.
     for statement in &recipe.finish {
         unless_refused(first.run(statement, &mut endless))?;
     }

@@ -48,9 +48,9 @@ pub struct TableLoad {
 pub struct Filled {
     pub table: String,
     pub rows: u64,
-    /// Bytes of the rows as they are sent to the server, as text.
+    /// Bytes of the rows sent to the server, as text.
     pub bytes: u64,
-    /// Of the content: see [`crate::fill::checksum`].
+    /// Checksum of the content: see [`crate::fill::checksum`].
     pub checksum: u64,
     pub load_s: f64,
     /// After the last row: keys and statistics.
@@ -329,7 +329,7 @@ fn undo(target: &Target, table: &Table, connection_id: u32, failure: Failure) ->
     }
 }
 
-/// Whether the table is still the one that was made: somebody else may have put another one there.
+/// Whether the table is still the one that was made: it may have been replaced meanwhile.
 fn has_comment(connection: &mut ControlConnection, table: &Table) -> Result<bool, Failure> {
     let query = format!(
         "SELECT TABLE_COMMENT FROM information_schema.TABLES \

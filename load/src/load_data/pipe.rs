@@ -14,7 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The pipe's buffer; the kernel lets every user have so much.
+/// The pipe's buffer; the kernel lets every user have this size.
 const PIPE_BYTES: usize = 1 << 20;
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -42,7 +42,7 @@ impl NamedPipe {
         self.path.to_str()
     }
 
-    /// The writing end, which does not block; none as long as nobody has opened the other.
+    /// The writing end, which does not block; none until a reader has opened the other end.
     ///
     /// # Errors
     /// The pipe cannot be opened.
@@ -65,7 +65,7 @@ impl NamedPipe {
 
 impl Drop for NamedPipe {
     fn drop(&mut self) {
-        // If it is gone already, so much the better.
+        // An error is fine: it may be gone already.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -1,4 +1,4 @@
-//! What is looked at while a table fills: the signal to stop, the disk, and how far it is.
+//! Checks while a table fills: the signal to stop, the disk, and the progress.
 
 use super::disk::Disk;
 use super::generator::RowBatch;
@@ -7,9 +7,9 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Progress is told so often.
+/// Interval between progress reports.
 const TOLD_EVERY: Duration = Duration::from_millis(250);
-/// A load that stands still for so long may have a full disk below it.
+/// A load that stands still for this time may have a full disk below it.
 const STANDSTILL: Duration = Duration::from_secs(3);
 /// The servers' code for a full disk.
 pub const DISK_FULL: u16 = 1021;
@@ -152,7 +152,7 @@ impl<'a> LoadWatch<'a> {
     fn tell(&self) {
         self.told.set(Instant::now());
         let progress = self.progress();
-        // Who is told tells nobody back, so this is never borrowed already.
+        // The receiver does not report back, so this is never borrowed already.
         if let Ok(mut tell) = self.tell.try_borrow_mut() {
             tell(progress);
         }

@@ -49,8 +49,8 @@ impl Permutation {
         })
     }
 
-    /// The rounds permute the numbers below a power of four. Whoever lands outside of the bound
-    /// goes on until he is inside again, which is a permutation of what is inside.
+    /// The rounds permute the numbers below a power of four. A number that lands outside of the
+    /// bound goes on until it is inside again, which permutes the numbers inside.
     #[inline]
     fn walk(&self, from: u64, rounds: impl Fn(u64) -> u64) -> u64 {
         let mut at = rounds(from % self.count);

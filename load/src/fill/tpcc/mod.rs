@@ -24,7 +24,7 @@ const TABLES: [(TpccPart, &OfWarehouse); 9] = [
     (TpccPart::Stock, &tables::STOCK),
 ];
 
-/// What is this schema's own.
+/// Keys of this schema alone.
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Keys {
@@ -39,7 +39,7 @@ struct Keys {
     foreign_keys: bool,
     /// A primary key for `history`, which has none in the specification: clusters want one.
     history_key: bool,
-    /// For a trial: only one in so many of the customers, orders and items.
+    /// For a trial: the customers, orders and items are divided by this.
     shrink: u64,
 }
 
@@ -80,7 +80,7 @@ impl PartitionBy {
         }
     }
 
-    /// The clause that divides the warehouses of `column` into so many partitions.
+    /// The clause that divides the warehouses of `column` into `partitions` partitions.
     fn clause(self, column: &str, warehouses: u64, partitions: u64) -> String {
         let parts = |values: &dyn Fn(u64) -> String| {
             let each =

@@ -1,8 +1,8 @@
-//! The nine tables of TPC-C, with the specification's types, and what is beside them.
+//! The nine tables of TPC-C, with the specification's types, and one for the facts of the load.
 //!
 //! Names are the specification's in lower case; `orders` is in the plural, since ORDER is a word of
-//! SQL. Beside the nine there is `contend_tpcc`, a table of names and values, whose rows tell a run
-//! what was loaded:
+//! SQL. The additional table `contend_tpcc` has names and values, which describe the loaded data to
+//! a run:
 //!
 //! | name | value |
 //! |---|---|

@@ -71,7 +71,7 @@ pub trait Kind: Send + Sync + 'static {
         None
     }
 
-    /// Tells the keys that the event asks for besides [`OpenEvent::key`], once it has begun. A
+    /// Tells the keys besides [`OpenEvent::key`] that the event asks for, once it has begun. A
     /// route by key sends an event whose keys have several owners to a node that reaches all of
     /// them.
     fn other_keys(&self, _event: &OpenEvent, _own: &Self::Own, _tell: &mut dyn FnMut(u64)) {}
