@@ -24,7 +24,7 @@ const STEPS: u32 = 10_000;
 /// CPUs that this process may use.
 ///
 /// # Errors
-/// The kernel does not say.
+/// The kernel gives no answer.
 pub fn allowed() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU)
@@ -74,7 +74,7 @@ fn together<T: Send>(cpus: &[usize], work: impl Fn(usize) -> T + Sync) -> io::Re
     })
 }
 
-/// The speed of each of `cpus` while all of them compute: steps in a second.
+/// The speed of each of `cpus` while all of them compute: steps per second.
 ///
 /// # Errors
 /// A thread cannot be kept on its CPU.

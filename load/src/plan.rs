@@ -14,11 +14,11 @@ pub use workload::{Distribution, ITER_MAX, Script, ScriptValue, Workload, ZIPFIA
 
 /// The version this program reads. A plan of another version is refused.
 pub const PLAN_VERSION: u32 = 1;
-/// The most requests under way on a connection.
+/// Maximum number of requests in flight per connection.
 pub const DEPTH_MAX: u32 = 64;
 /// The most hosts that share a load.
 pub const HOSTS_MAX: u32 = 1000;
-/// The most threads that are looked at a second: more would be felt.
+/// Maximum number of threads that are sampled per second: more would be felt.
 pub const LOOK_READS_MAX: u32 = 1000;
 
 /// One run of one cell: where to connect, what to ask, how hard, for how long.

@@ -24,7 +24,7 @@ pub struct Due {
     pub number: u64,
 }
 
-/// What a free connection does next.
+/// The next step of a free connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// It begins this event when it is due.
@@ -72,7 +72,7 @@ pub struct Dispenser {
     queue: Mutex<DispenserQueue>,
     /// The number that the next event without a schedule gets.
     next: AtomicU64,
-    /// How many events were handed out that count towards the limit, if there is no schedule.
+    /// Number of events handed out that count towards the limit, if there is no schedule.
     taken: AtomicU64,
     limit: u64,
     is_limited: bool,
@@ -88,7 +88,7 @@ struct DispenserQueue {
     /// When the next one is due, and its number.
     next_ns: Option<u64>,
     number: u64,
-    /// How many events were taken that count towards the limit.
+    /// Number of events taken that count towards the limit.
     taken: u64,
     /// Events that were taken and given back.
     returned: Vec<Due>,
@@ -102,7 +102,7 @@ impl DispenserQueue {
 }
 
 impl Dispenser {
-    /// `limit`: how many events there are after the warm-up, if they are limited.
+    /// `limit`: number of events after the warm-up, if they are limited.
     pub fn new(schedule: Option<Schedule>, limit: Option<u64>) -> Self {
         Self {
             schedule,
@@ -283,8 +283,8 @@ impl DueCount {
         before
     }
 
-    /// How many events are due before `offset_ns` after the begin of the load. Each event is looked
-    /// at once, so `offset_ns` must not decrease from call to call.
+    /// Number of events due before `offset_ns` after the begin of the load. Each event is counted
+    /// once, so `offset_ns` must not decrease from call to call.
     pub fn before(&mut self, offset_ns: u64) -> u64 {
         while self.count < self.most && self.next.is_some_and(|due_ns| due_ns < offset_ns) {
             self.count += 1;

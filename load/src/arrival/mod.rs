@@ -1,8 +1,8 @@
 //! Intended start times of an open loop: when each event is due, however fast the server is.
 //!
-//! A [`Curve`] says how many events are due by a given time, and [`Arrivals`] gives the events of
+//! A [`Curve`] gives the number of events due by a given time, and [`Arrivals`] gives the events of
 //! the schedule in order. Their times depend on the schedule and its seed, and not on the server.
-//! So the queue of events that could not begin in time needs no memory: it is the part of the
+//! So the queue of events that could not begin in time needs no memory. It is the part of the
 //! schedule between the last event that began and now. The [`Dispenser`] hands out the events of a
 //! run to the connections that are free.
 

@@ -18,7 +18,7 @@ impl Share {
         all / hosts + u64::from(host < all % hosts)
     }
 
-    /// What has this number in the whole run is this host's.
+    /// Whether the thing with this number in the whole run is this host's.
     pub fn has(self, number: u64) -> bool {
         number % u64::from(self.hosts).max(1) == u64::from(self.host)
     }

@@ -1,4 +1,4 @@
-//! `contend-load cpus`: how much the CPUs of this host do at once, and how far apart they are.
+//! `contend-load cpus`: the speed of this host's CPUs together, and how far apart they are.
 
 use super::output::{self, Undone};
 use crate::cpus::calls::{Calls, calls};
@@ -53,7 +53,7 @@ enum CpusAnswer {
     Cpus {
         /// That this process may use.
         cpus: usize,
-        /// Steps a second of one of them.
+        /// Steps per second of one of them.
         alone: f64,
         /// Steps per second of all of them at once.
         together: f64,

@@ -44,7 +44,7 @@ struct Clock {
     after: Option<ClockOffset>,
 }
 
-/// What one host has told.
+/// The reports of one host.
 #[derive(Default)]
 struct HostTold {
     name: String,
@@ -57,8 +57,8 @@ struct HostTold {
 }
 
 impl HostTold {
-    /// It is one of those whose figures count, as far as is known. Who is lost after its result has
-    /// lost nothing.
+    /// Whether its figures count, as far as is known. A host that is lost after its result has lost
+    /// nothing.
     fn is_there(&self) -> bool {
         self.figures.is_some() || self.lost.is_none() && self.failure.is_none()
     }
@@ -186,7 +186,7 @@ impl Merge {
             .end(host, &mut |index, sum| tell_interval(writer, index, &sum))
     }
 
-    /// When every host has said hello, one is said for all of them.
+    /// Prints one hello for all hosts when every host has sent its own.
     fn tell_hello(&mut self) {
         let there = || self.hosts.iter().filter(|host| host.is_there());
         if self.is_begun || !there().all(|host| host.hello.is_some()) {
@@ -214,7 +214,7 @@ impl Merge {
         }
     }
 
-    /// Why there is no result: what a host failed with, or a host that was lost.
+    /// Why there is no result: the failure of a host, or a host that was lost.
     fn failure(&self) -> Option<Failure> {
         let is_whole = |host: &HostTold| host.figures.is_some();
         let goes_on = self.plan.load.host_lost == HostLost::GoOn;

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct NewFile {
     file: File,
-    /// Where it is now, and where it belongs.
+    /// Its present path, and its final one.
     waits: Option<(PathBuf, PathBuf)>,
 }
 
 impl NewFile {
     /// # Errors
-    /// The file could not be written, in words.
+    /// The file could not be written, with the reason as text.
     pub fn create(path: &Path) -> Result<Self, String> {
         Self::beside(path).map_err(|error| format!("cannot write {}: {error}", path.display()))
     }

@@ -31,7 +31,7 @@ fn write_line(out: &mut dyn Write, text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// From here on standard output is ours alone: what scripts print goes to standard error.
+/// From here on standard output is ours alone: output of scripts goes to standard error.
 pub fn keep_from_scripts() -> io::Result<()> {
     let kept = io::stdout().as_fd().try_clone_to_owned()?;
     dup2_stdout(io::stderr())?;
@@ -62,7 +62,7 @@ pub fn listening(listening: &Listening) {
         "socket": listening.socket,
         "port": listening.port,
     });
-    // Who does not read it waits for the socket instead.
+    // A program that does not read it waits for the socket instead.
     let _ = line(&said.to_string());
 }
 
@@ -93,7 +93,7 @@ pub enum Undone {
     /// The request was wrong.
     Wrong(String),
     Failed(Failure),
-    /// Standard output does not take what we say.
+    /// Standard output cannot be written.
     Unwritten(io::Error),
 }
 
@@ -143,8 +143,8 @@ pub fn run_failed(failure: Failure) -> Result<ExitCode, Undone> {
     Ok(ExitCode::FAILURE)
 }
 
-/// From now on the end of the process that a script brings about is said: to people, and if this is
-/// a run also as its outcome.
+/// From now on, if a script brings the process down, a message goes to standard error. In a run it
+/// is also the outcome.
 pub fn arm_last_words(scripts: &str, is_run: bool) -> io::Result<()> {
     let overflow = Failure::with_hint(
         format!("the script {scripts} failed: {STACK_OVERFLOW}"),

@@ -95,7 +95,7 @@ fn job_of_input(host: u32) -> Result<Job, String> {
     })
 }
 
-/// What a plan tells one of its hosts.
+/// The job of one host, from the plan.
 pub fn job_of_share(plan: &Plan, share: Share) -> Result<Job, String> {
     job_of(plan, share, &mut |plan| {
         let told = plan_file::read_workload(&plan.workload)?;

@@ -1,4 +1,4 @@
-//! Reads a plan and refuses what makes no sense, with one line that says what to do.
+//! Reads a plan and refuses one that makes no sense, with one line of advice.
 
 mod load;
 pub mod nodes;
@@ -72,7 +72,7 @@ fn check_arm(mut plan: Plan) -> Result<(), String> {
     nodes::route_of(&plan, &*told).map(drop)
 }
 
-/// What a plan says of its workload.
+/// The plan's workload.
 ///
 /// # Errors
 /// One line for the reader of the plan.

@@ -1,8 +1,7 @@
 //! Keeps secrets that users type out of the process list and out of all output.
 //!
-//! Which word of a command line holds a secret is for the parser of that line to say. It judges
-//! with the table that it parses with, so that no spelling is a password for one and not for the
-//! other.
+//! The parser of a command line decides which word of it holds a secret. It judges with the table
+//! that it parses with, so that both always take the same spellings for passwords.
 
 use std::borrow::Cow;
 use std::io;
@@ -39,7 +38,7 @@ pub fn cut(word: &str, begins: Option<usize>) -> Cow<'_, str> {
     }
 }
 
-/// What a user wrote, for people to read: passwords of options and of addresses are hidden.
+/// A user's text for people to read: passwords of options and of addresses are hidden.
 pub fn hidden(text: &str) -> String {
     let mut is_due = false;
     text.split_inclusive(char::is_whitespace)
@@ -119,14 +118,14 @@ pub fn places(words: &[String], secret_in: SecretIn) -> Vec<(usize, usize)> {
 /// Overwrites secrets in the arguments of this process, which others see in the process list.
 /// These arguments are the last of them.
 pub fn hide(arguments: &[String], secret_in: SecretIn) {
-    // It is not fatal if that fails: what cannot be hidden was visible before we began.
+    // A failure is not fatal: the words were visible before we began.
     let _ = overwrite(arguments.len(), secret_in);
 }
 
 fn overwrite(count: usize, secret_in: SecretIn) -> io::Result<()> {
     let (start, end) = arguments_at()?;
     let place = std::ptr::with_exposed_provenance_mut::<u8>(start);
-    // SAFETY: the kernel says that our arguments are there, and they stay for as long as we live.
+    // SAFETY: the kernel gave us the place of our arguments, and they stay for as long as we live.
     // No thread that may read them exists yet, and what we have read of them is a copy.
     let arguments = unsafe { std::slice::from_raw_parts_mut(place, end - start) };
     overwrite_in(arguments, count, secret_in);
@@ -136,7 +135,7 @@ fn overwrite(count: usize, secret_in: SecretIn) -> io::Result<()> {
 /// The same for arguments that each end with a NUL.
 fn overwrite_in(arguments: &mut [u8], count: usize, secret_in: SecretIn) {
     let mut words: Vec<&mut [u8]> = arguments.split_mut(|byte| *byte == 0).collect();
-    // Nothing stands behind the last NUL.
+    // Nothing follows the last NUL.
     if words.last().is_some_and(|word| word.is_empty()) {
         words.pop();
     }
@@ -157,7 +156,7 @@ fn overwrite_in(arguments: &mut [u8], count: usize, secret_in: SecretIn) {
 /// Where the kernel has put our arguments: fields 48 and 49 of the line about us, see proc(5).
 fn arguments_at() -> io::Result<(usize, usize)> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
-    // The name of the program stands in brackets and may have blanks in it.
+    // The name of the program is in brackets and may have blanks in it.
     let fields = stat.rsplit(") ").next().unwrap_or_default();
     let mut fields = fields
         .split(' ')

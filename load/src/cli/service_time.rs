@@ -1,4 +1,4 @@
-//! How long a null server's answers take: the same words for who serves and for who computes.
+//! The time that a null server's answers take, as options of the server and of the computation.
 
 use crate::reactor::clock::seconds_ns;
 use crate::serve::ServiceTime;

@@ -344,7 +344,7 @@ impl OutcomeWriter {
     }
 }
 
-/// What one of several hosts measured, without its name, its connections and its clocks.
+/// The figures of one of several hosts, without its name, its connections and its clocks.
 pub fn host_figures(measured: &Measured) -> HostFigures {
     let tally = &measured.tally;
     let whole = tally.whole();
@@ -367,7 +367,7 @@ pub fn host_figures(measured: &Measured) -> HostFigures {
     }
 }
 
-/// Why it ended, as outcomes say it.
+/// Why it ended, as a word for outcomes.
 fn ended_by(ended: Ended) -> String {
     match ended {
         Ended::Time => "time",
@@ -377,7 +377,7 @@ fn ended_by(ended: Ended) -> String {
     .to_owned()
 }
 
-/// What an open loop adds to the figures.
+/// Additional figures of an open loop.
 fn open_loop(open: &OpenTally, measured: &Measured) -> OpenLoop {
     let queue = &measured.queue;
     let measured_s = measured.measured_ns as f64 / 1e9;

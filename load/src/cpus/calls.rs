@@ -1,4 +1,4 @@
-//! What the kernel's calls cost on this host: calling it, waking a thread, passing a CPU on.
+//! Costs of the kernel's calls on this host: calling it, waking a thread, passing a CPU on.
 //!
 //! All are medians, as a batch in which a thread was interrupted says nothing.
 
@@ -21,16 +21,16 @@ const WAKES_RESTED: usize = 30;
 const YIELDS: u32 = 4;
 const RESTS_US: [u64; 4] = [20, 100, 300, 1_000];
 
-/// What calls cost, in nanoseconds.
+/// Costs of calls, in nanoseconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Calls {
     pub syscall_ns: f64,
     /// One round of a loop that waits.
     pub pause_ns: f64,
-    /// What it costs a thread to wake another one that is to run on the same, busy CPU.
+    /// Cost for a thread of waking a second one that is to run on the same, busy CPU.
     pub wake_busy_ns: f64,
-    /// From a thread that goes to sleep to another on the same CPU that runs, with the call that
-    /// it sleeps by.
+    /// From a thread that goes to sleep to a second one on the same CPU that runs, with the call
+    /// that it sleeps by.
     pub switch_ns: f64,
     /// Waking on idle CPUs; empty if none but the thread's own is free.
     pub idle: Vec<IdleWake>,
@@ -41,7 +41,7 @@ pub struct Calls {
 pub struct IdleWake {
     /// Approximate time for which it had been idle.
     pub rested_us: u64,
-    /// What it costs the thread that wakes.
+    /// Cost for the thread that wakes.
     pub call_ns: f64,
     /// Until the other runs.
     pub runs_ns: f64,

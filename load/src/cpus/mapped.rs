@@ -50,7 +50,7 @@ impl MappedWords {
     }
 
     /// Asks for pages of one node. It is a preference: a binding to a node that has become full
-    /// meanwhile would have the kernel end some process. [`Self::node_of`] says what came of it.
+    /// meanwhile would have the kernel end some process. [`Self::node_of`] returns the result.
     ///
     /// # Errors
     /// The kernel refuses: it has no nodes, or a container's filter of calls is in the way.
@@ -79,7 +79,7 @@ impl MappedWords {
     /// The node that the pages are of, each looked at after it was touched. None: of several.
     ///
     /// # Errors
-    /// The kernel does not say.
+    /// The kernel gives no answer.
     pub fn node_of(&self) -> io::Result<Option<usize>> {
         let mut all = None;
         for word in self.iter().step_by(BYTES_BETWEEN_LOOKS / WORD) {

@@ -1,5 +1,5 @@
-//! How far the memory of each node is from the CPUs of each node: the time of a load, and how much
-//! is read in a second.
+//! How far the memory of each node is from the CPUs of each node: the time of a load, and the bytes
+//! read per second.
 
 use super::chain::{BYTES_MIN, Chain};
 use super::mapped::MappedWords;
@@ -56,7 +56,7 @@ pub struct NodePair {
     pub memory_of: usize,
     /// Nanoseconds of one load by one CPU, where each load waits for the one before it.
     pub latency_ns: Option<f64>,
-    /// What all CPUs read in order, in 10^9 bytes a second.
+    /// Bytes that all CPUs read in order, in 10^9 bytes per second.
     pub bandwidth_gb_s: Option<f64>,
 }
 
@@ -178,7 +178,7 @@ fn refused(error: io::Error) -> String {
     format!("the kernel refuses to place memory on a node (mbind: {error}){how}")
 }
 
-/// What these CPUs read together, each a part of its own again and again: 10^9 bytes a second.
+/// Bytes that these CPUs read together, each its own part repeatedly: 10^9 bytes per second.
 fn read(words: &[u64], cpus: &[usize], window: Duration) -> io::Result<f64> {
     let part = words.len().div_ceil(cpus.len().max(1)).max(1);
     let parts: Vec<&[u64]> = words.chunks(part).collect();

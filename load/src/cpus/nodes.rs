@@ -125,7 +125,7 @@ fn kib(text: &str) -> Option<usize> {
     number.checked_mul(1024)
 }
 
-/// Nodes whose memory this process may use; None if the kernel does not say.
+/// Nodes whose memory this process may use; None if the kernel gives no answer.
 fn mems_allowed(root: &Path) -> Option<Vec<usize>> {
     let text = fs::read_to_string(root.join("proc/self/status")).ok()?;
     numbers(
@@ -136,7 +136,7 @@ fn mems_allowed(root: &Path) -> Option<Vec<usize>> {
 
 /// The last-level caches of these CPUs, each once.
 fn caches_of(root: &Path, cpus: &[usize]) -> usize {
-    // By those who share it: what a kernel calls a cache by has no number that all kernels show.
+    // By the CPUs that share it: no identity number of a cache is shown by all kernels.
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for cpu in cpus {
         let folder = root.join(format!("{CPUS}/cpu{cpu}/cache"));

@@ -50,7 +50,7 @@ pub struct Distance {
 #[derive(Debug)]
 pub struct Sample {
     pub pairs: Vec<(usize, usize)>,
-    /// How many pairs there are in all.
+    /// Number of all pairs.
     pub of: u64,
 }
 
@@ -76,7 +76,7 @@ impl Sample {
 }
 
 /// How far two CPUs are apart. None if our threads cannot be kept on these CPUs, or if one of the
-/// two measurements got too few values in its time.
+/// two measurements had too few values in its time.
 ///
 /// # Errors
 /// One of the measuring threads panicked.

@@ -18,8 +18,8 @@ pub fn row(line: &[u8]) -> u64 {
     fold(sum, pairs.remainder())
 }
 
-/// Mixes up to sixteen bytes into a sum: both halves of a product of two words, so that every bit
-/// of the words reaches the middle of the result.
+/// Mixes up to sixteen bytes into a sum. It adds both halves of a product of two words, so every
+/// bit of the words reaches the middle of the result.
 #[inline]
 fn fold(sum: u64, bytes: &[u8]) -> u64 {
     let mut pair = [0; 16];

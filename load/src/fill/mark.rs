@@ -1,4 +1,4 @@
-//! Marks: what the comment of a table says of whose it is, and how far its load is.
+//! Marks: the comment of a table, which names its owner and the state of its load.
 //!
 //! ```text
 //! contend:loading DATABASE.TABLE key=KEY rows=N by=WHO    while rows come
@@ -11,7 +11,7 @@
 //! never by the server, which ignores case. The lab reads and writes the same:
 //! `contend.servers.marks`.
 
-/// Before everything that a mark says.
+/// The beginning of every mark.
 const MARK: &str = "contend:";
 const LOADING: &str = "loading";
 /// In place of a key: no mark was requested for the finished table.
@@ -43,7 +43,7 @@ pub fn loading(
     format!("{MARK}{LOADING} {named} key={key} rows={rows} by={who}")
 }
 
-/// Whether a comment says that this very table is being loaded.
+/// Whether a comment marks this very table as being loaded.
 pub fn is_loading(comment: &str, database: &str, table: &str) -> bool {
     let start = format!("{MARK}{LOADING} {} key=", named(database, table));
     let Some(rest) = comment.strip_prefix(&start) else {
@@ -70,7 +70,7 @@ pub fn always(database: &str, view: &str) -> String {
     format!("{} <> ''", of_view(database, view))
 }
 
-/// What the definition of a view of ours holds, as the server tells it.
+/// Text in the definition of a view of ours, in the server's form.
 pub fn of_view(database: &str, view: &str) -> String {
     format!("'{MARK}view {}'", named(database, view))
 }

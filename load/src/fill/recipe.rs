@@ -42,7 +42,7 @@ pub struct Recipe {
     table: String,
     fields: String,
     has_nulls: bool,
-    /// The engine can build keys by sorting or in a slower way, and the server says which it used.
+    /// The engine builds keys by sorting or in a slower way, and the server reports which it used.
     pub keys_are_sorted_or_not: bool,
 }
 

@@ -37,9 +37,9 @@ impl Default for Switches {
     }
 }
 
-/// What the study told sysbench 0.5 by `--myisam-max-rows`. From it MyISAM takes the width of the
-/// row pointers in its keys: 4 bytes instead of 6, so a smaller index that may be a level less
-/// deep. Tables of fixed rows still hold all that an id can number.
+/// The study's value for `--myisam-max-rows` of sysbench 0.5. MyISAM derives from it the width of
+/// the row pointers in its keys: 4 bytes instead of 6. So the index is smaller and may be a level
+/// less deep. Tables of fixed rows still hold all that an id can number.
 const MYISAM_MAX_ROWS: &str = "MAX_ROWS=50000000";
 
 impl Sbtest {
@@ -138,7 +138,7 @@ fn number(name: &str) -> &str {
     }
 }
 
-/// What a row takes on disk, its keys included, at the least.
+/// Bytes of a row on disk, its keys included, at the least.
 fn row_bytes(engine: &StorageEngine) -> u64 {
     match engine {
         StorageEngine::MyIsam | StorageEngine::Aria => 210,

@@ -2,7 +2,7 @@
 
 use crate::random::Stream;
 
-/// What a schema says of one of its tables.
+/// A schema's definition of one of its tables.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition {
     pub name: &'static str,
@@ -10,7 +10,7 @@ pub struct Definition {
     pub body: &'static [&'static str],
     /// Some fields may be NULL.
     pub has_nulls: bool,
-    /// About what a row takes on disk, its keys included.
+    /// Approximate bytes of a row on disk, its keys included.
     pub row_bytes: u64,
 }
 
@@ -86,7 +86,7 @@ pub struct Table {
     /// The columns in the order in which rows have them.
     pub fields: String,
     pub has_nulls: bool,
-    /// About what a row takes on disk.
+    /// Approximate bytes of a row on disk.
     pub row_bytes: u64,
     /// Table options of the schema's own, and those that were asked for.
     pub own_options: Vec<String>,
@@ -143,7 +143,7 @@ impl Table {
         let own = lines(definition.body);
         let body = [own.as_slice(), &lines(keys)].concat();
         Ok(Self {
-            // What comes with keys the server fills by itself.
+            // The server itself fills columns that come with keys.
             fields: fields(&own),
             has_nulls: definition.has_nulls,
             row_bytes: definition.row_bytes,

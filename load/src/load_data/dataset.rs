@@ -96,7 +96,7 @@ pub fn fill_dataset(
     Ok(filled)
 }
 
-/// Who keeps what the load is and how far.
+/// The record of the load and its progress.
 enum Keeper<'s> {
     /// For tables that have nothing to do with one another.
     Marks(Box<Claim<'s>>),

@@ -24,7 +24,7 @@ impl Disk {
         disk.free_bytes().map(|_| disk)
     }
 
-    /// What anybody may still write there.
+    /// Bytes that any user may still write there.
     pub fn free_bytes(&self) -> Option<u64> {
         let figures = rustix::fs::statvfs(&self.folder).ok()?;
         Some(figures.f_bavail.saturating_mul(figures.f_frsize))

@@ -10,7 +10,7 @@ use std::thread::Scope;
 
 /// Size of a part: small enough to stay in the processor's cache until it is sent.
 const PART_BYTES: usize = 256 * 1024;
-/// How many buffers go round.
+/// Number of buffers that go round.
 const PARTS: usize = 4;
 
 /// Some rows, as the server reads them.

@@ -209,7 +209,7 @@ fn table_of(dataset: &Dataset) -> Result<Table, Failure> {
     table.map_err(|error| Failure::plain(error.to_string()))
 }
 
-/// What must be the same for a load to go on. This includes engine and table options, or some
+/// Facts that must be the same for a load to go on. This includes engine and table options, or some
 /// tables would be stored differently from the others.
 fn facts(dataset: &Dataset) -> Vec<(&'static str, String)> {
     let mut facts = dataset.facts.clone();

@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether the server has opened the pipe: it does so at once.
+/// Interval of checks whether the server has opened the pipe: it does so at once.
 const OPENED_YET_EVERY: Duration = Duration::from_micros(500);
 
 /// How the rows came.

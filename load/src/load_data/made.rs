@@ -1,8 +1,8 @@
 //! Fills a table that a script has just made, as quickly as its engine and server allow.
 //!
-//! The way is chosen by what the server can do. Where it takes local files, rows are loaded; else
-//! they are inserted by long statements. One session is quickest where the engine loads in bulk
-//! or has one lock for the table; elsewhere the rows are shared out over the sessions at hand.
+//! The way is chosen by the server's abilities. If it takes local files, rows are loaded; else they
+//! are inserted by long statements. One session is quickest if the engine loads in bulk or has one
+//! lock for the table. Otherwise the rows are shared out over the sessions at hand.
 
 use super::generator::Parts;
 use super::load::{no_thread, over_connection};
@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What servers say that take no local files: it is switched off, or not for this client.
+/// Errors of servers that take no local files: it is switched off, or not for this client.
 const NO_LOCAL_FILES: [u16; 3] = [1148, 3948, 4166];
 /// MariaDB loads an empty table of InnoDB in bulk from here on.
 const BULK_SINCE: (u32, u32) = (10, 6);
@@ -178,7 +178,7 @@ fn send(
             over_connection(connection, recipe, &made.rows, numbers.clone(), watch)
         });
         match sent {
-            // It says only now that it takes none.
+            // The server reports only now that it takes none.
             Err(refused)
                 if refused
                     .code

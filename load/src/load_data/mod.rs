@@ -58,7 +58,7 @@ pub struct Filled {
     pub total_s: f64,
     pub transport: Transport,
     /// Whether the keys were made by sorting (the fast way). None if the engine has only one way,
-    /// or the server did not say.
+    /// or the server did not report it.
     pub keys_by_sort: Option<bool>,
     pub server_version: String,
 }
@@ -276,7 +276,7 @@ fn enough_room(disk: Option<&Disk>, order: &TableLoad) -> Result<(), Failure> {
     }
 }
 
-/// Recognises a full disk by the server's error, however that is worded, and says so plainly.
+/// Recognises a full disk by the server's error code or message, and reports it plainly.
 fn explain(failure: Failure) -> Failure {
     let is_full = matches!(failure.code, Some(DISK_FULL | 1114))
         || ["No space left", "Errcode: 28", "error 28", "Disk full"]
@@ -297,7 +297,7 @@ fn explain(failure: Failure) -> Failure {
     }
 }
 
-/// Drops the table that was made. If the drop fails, the failure says so.
+/// Drops the table that was made. If the drop fails, the failure includes that.
 fn undo(target: &Target, table: &Table, connection_id: u32, failure: Failure) -> Failure {
     if failure.code == Some(DISK_FULL) && failure.statement.is_none() {
         // No KILL while the server waits for disk space: MariaDB 10.11 was seen to crash of that.

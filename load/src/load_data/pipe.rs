@@ -2,7 +2,7 @@
 //!
 //! `LOAD DATA LOCAL` implies IGNORE, and then MyISAM writes each row with a call of its own: twice
 //! the time of `LOAD DATA` of a file. Through a pipe the rows of memory get the file's speed. The
-//! server must run on this host, may open the folder, and its user needs the FILE privilege; so
+//! server must run on this host and may open the folder, and its user needs the FILE privilege. So
 //! this is for private servers.
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};

@@ -34,7 +34,7 @@ impl FillPhase {
     }
 }
 
-/// How far one table is.
+/// Progress of one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadProgress {
     pub phase: FillPhase,
@@ -43,7 +43,7 @@ pub struct LoadProgress {
     pub elapsed: Duration,
 }
 
-/// Shared by all who wait during one table's load.
+/// Shared by all waiting code during one table's load.
 pub struct LoadWatch<'a> {
     stop: &'a AtomicBool,
     tell: RefCell<&'a mut dyn FnMut(LoadProgress)>,
@@ -80,7 +80,7 @@ impl<'a> LoadWatch<'a> {
         self.disk.replace(disk);
     }
 
-    /// Whether to wait on: the patience of a connection.
+    /// Whether a connection should go on waiting.
     ///
     /// # Errors
     /// The reason to wait no longer.

@@ -40,7 +40,7 @@ pub fn bundled(name: &str) -> Option<&'static str> {
 /// In front of the names of our own chunks.
 const OURS: &str = "=sysbench.";
 
-/// What a file of the interface is called as a chunk.
+/// The chunk name of a file of the interface.
 pub fn chunk_name_of(file: &str) -> String {
     format!("{OURS}{file}")
 }

@@ -22,9 +22,9 @@ pub struct Context {
     pub heap: *mut Heap,
     pub thread: u32,
     pub stream: Stream,
-    /// Where texts are made, so that making one allocates nothing.
+    /// Buffer for texts, so that making one allocates nothing.
     pub text: Vec<u8>,
-    /// How many unique numbers this thread has drawn.
+    /// Number of unique numbers that this thread has drawn.
     pub unique_drawn: u64,
     pub io: Box<dyn ThreadIo>,
     pub connections: Vec<Fixed<Connection>>,
@@ -33,7 +33,7 @@ pub struct Context {
     pub event: EventClock,
     /// Lua's reference to the NULL result.
     pub null_result: c_int,
-    /// What parameters of statements, and histograms, are known by.
+    /// The marks of statements' parameters, and of histograms.
     pub param_meta: KeptTable,
     pub histogram_meta: KeptTable,
     /// Lua's own functions and tables, kept from before the script.
@@ -52,7 +52,7 @@ pub struct Originals {
     pub dump: c_int,
 }
 
-/// Where the thread stands between `event_start` and `event_stop`.
+/// The thread's position between `event_start` and `event_stop`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EventClock {
     /// When the event in turn was due; absent under a closed loop.
@@ -126,7 +126,7 @@ impl Context {
         self.run.figures.of(self.thread)
     }
 
-    /// What a connection needs for one call.
+    /// The parts of this that a connection needs for one call.
     #[inline]
     pub fn session(&mut self) -> OfThread<'_> {
         OfThread {

@@ -21,7 +21,7 @@ pub struct Database {
     pub use_made: UseMade,
 }
 
-/// What became of the settings while scripts ran.
+/// Use of the settings while scripts ran.
 #[derive(Debug, Default)]
 pub struct UseMade {
     next: AtomicUsize,

@@ -49,7 +49,7 @@ pub struct Fiber {
     body: Option<Body>,
 }
 
-/// What a fiber keeps from its setup to its end.
+/// State that a fiber keeps from its setup to its end.
 struct FiberLife {
     run: Arc<Run>,
     thread: u32,
@@ -156,7 +156,7 @@ fn give_back(stack: &mut DefaultStack) {
 /// Who borrows the stack can do with what the advice makes of its memory.
 unsafe fn advise(stack: &DefaultStack, advice: libc::c_int) {
     let (lowest, base) = (stack.limit().get(), stack.base().get());
-    // SAFETY: the mapping is the stack's own; for the rest the caller stands.
+    // SAFETY: the mapping is the stack's own; the caller promises the rest.
     unsafe {
         let lowest = std::ptr::with_exposed_provenance_mut(lowest);
         libc::madvise(lowest, base - lowest.addr(), advice);
@@ -442,7 +442,7 @@ mod tests {
     use super::*;
     use crate::lua::testing::run_of;
 
-    /// How many pages of these addresses are memory.
+    /// Number of pages of these addresses that are in memory.
     fn resident(lowest: usize, base: usize) -> usize {
         // SAFETY: asks for a number.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap();

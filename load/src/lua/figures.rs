@@ -1,4 +1,4 @@
-//! What each thread counts, readable by everybody while it runs.
+//! The counts of each thread, readable by all threads while it runs.
 //!
 //! One writer (the thread itself) and any number of readers, so plain loads and stores of atomics
 //! do: no locked instruction in the path of an event. A script may write another thread's counters;
@@ -98,7 +98,7 @@ impl ThreadFigures {
         self.running.store(running, Relaxed);
     }
 
-    /// The time is over: the last interval still tells of this thread.
+    /// The time is over: the last interval still includes this thread.
     pub fn keep_running(&self) {
         self.ran_to_the_end.store(true, Relaxed);
     }
@@ -140,7 +140,7 @@ impl Figures {
         self.threads.get(thread as usize).unwrap_or(&self.aside)
     }
 
-    /// What each thread has counted, by its number; see [`ThreadFigures::read`].
+    /// The counts of each thread, by its number; see [`ThreadFigures::read`].
     pub fn read(&self) -> Vec<(u32, Reading)> {
         let threads = (0..).zip(&self.threads);
         threads

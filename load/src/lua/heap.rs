@@ -21,18 +21,18 @@ const CLASSES: usize = SMALL_MAX / STEP;
 /// Memory requested from the C library at a time: a page, less its own head. Half of the last one
 /// is never used, in each of a thousand states.
 const PIECE_BYTES: usize = 4096 - 16;
-/// In front of a piece stands the address of the one before.
+/// A piece begins with the address of the one before.
 const HEAD_BYTES: usize = 16;
 
 /// Part of a native stack kept for code that allocates nothing: LuaJIT's compiler, C libraries.
 const STACK_KEPT: usize = 128 * 1024;
-/// A state tells the others of its memory in such steps, so that they seldom meet.
+/// A state adds its memory to the total in such steps, so that states seldom meet there.
 const STEP_TOLD: usize = 1 << 20;
 
-/// What one state may take.
+/// Bytes that one state may take.
 const STATE_MAX: usize = 2 << 30;
 
-/// What all states have told of.
+/// Bytes that all states have added to the total.
 static TOLD: AtomicUsize = AtomicUsize::new(0);
 
 /// Why a block was refused.
@@ -67,7 +67,7 @@ impl HeapRefusal {
 /// LuaJIT's words for a block that it did not get.
 const NO_MEMORY: &str = "not enough memory";
 
-/// What all states together may take: half of the memory of the host, or of the control group.
+/// Limit of all states together: half of the memory of the host, or of the control group.
 fn limit() -> usize {
     static LIMIT: OnceLock<usize> = OnceLock::new();
     *LIMIT.get_or_init(|| {
@@ -165,8 +165,8 @@ impl Heap {
         }
     }
 
-    /// What Lua asks of an allocator: `size_before` is 0 for a new block, `size` 0 to free one.
-    /// Null where there is no memory.
+    /// Lua's allocator: `size_before` is 0 for a new block, `size` 0 to free one. Null where there
+    /// is no memory.
     ///
     /// # Safety
     /// `block` is null, or came from here with `size_before` bytes and was not freed since.

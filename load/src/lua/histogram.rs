@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// Counts of values from `lowest` to `highest`; what lies outside counts at the ends.
+/// Counts of values from `lowest` to `highest`; values outside count at the ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram {
     counts: Vec<u64>,

@@ -6,17 +6,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Where the scripts of a run look for modules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Search {
-    /// As sysbench: where the environment says, else in the usual places.
+    /// As sysbench: where the environment names them, else in the usual places.
     #[default]
     Sysbench,
-    /// In the usual places. What a plan runs does not depend on the environment.
+    /// In the usual places. The modules of a plan do not depend on the environment.
     Usual,
     /// Only among the scripts of this program.
     Bundled,
 }
 
 impl Search {
-    /// What `variable` says, or the usual places, as far as they count.
+    /// The path in `variable`, or the usual places, as far as they count.
     pub fn path(self, variable: &str, usual: impl FnOnce() -> String) -> String {
         match self {
             Self::Sysbench => path_of(variable, &usual()),

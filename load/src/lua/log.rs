@@ -39,7 +39,7 @@ pub struct Log {
     fatal: Mutex<Vec<String>>,
 }
 
-/// A thousand threads may fail of the same; the first few say why.
+/// A thousand threads may fail for the same reason; the first few explain it.
 const FATAL_KEPT: usize = 16;
 
 #[derive(Debug, Default)]

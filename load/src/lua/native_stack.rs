@@ -2,7 +2,7 @@
 //! used one up.
 //!
 //! A script that nests callbacks or coroutines gets an error of Lua before that ([`super::heap`]).
-//! What allocates nothing meanwhile reaches the guard page below the stack: the kernel sends a
+//! Code that allocates nothing meanwhile reaches the guard page below the stack: the kernel sends a
 //! signal, and nothing can go on from there.
 
 use std::ffi::{c_int, c_void};
@@ -22,8 +22,8 @@ pub const STACK_OVERFLOW: &str =
 pub struct LastWords {
     /// If a stack is used up: the process ends with exit code 1 behind it.
     pub overflow: Vec<(RawFd, Vec<u8>)>,
-    /// If an address was used that is none, such as scripts may make by the FFI: the signal ends
-    /// the process.
+    /// If an invalid address was used, such as scripts may make by the FFI: the signal ends the
+    /// process.
     pub bad_address: Vec<(RawFd, Vec<u8>)>,
 }
 

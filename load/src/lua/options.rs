@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// What an option holds, as sysbench names the kinds. The numbers are those that scripts see.
+/// Kinds of option values, as sysbench names them. The numbers are those that scripts see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionType {
     Bool = 1,
@@ -113,7 +113,7 @@ fn whole_size(text: &str) -> Option<i64> {
     digits.parse::<i64>().ok()?.checked_mul(factor)
 }
 
-/// The number before a size suffix and what the suffix stands for, in steps of 1024.
+/// The number before a size suffix, and the value of the suffix, in steps of 1024.
 fn split_suffix(text: &str) -> Option<(&str, i64)> {
     let (at, suffix) = text.char_indices().next_back()?;
     let power = match suffix.to_ascii_lowercase() {

@@ -1,9 +1,9 @@
 //! The one way into a Lua state from outside: an error that is raised inside becomes a
 //! [`ScriptError`].
 //!
-//! LuaJIT raises errors by unwinding the native stack. Where no call of its own is on that stack
-//! to catch one, it would reach frames of Rust that cannot, and end the process. So nothing that
-//! can raise is called but by functions that Lua calls, and by `work` here.
+//! LuaJIT raises errors by unwinding the native stack. If no call of its own is on that stack to
+//! catch one, it would reach frames of Rust that cannot, and end the process. So nothing that can
+//! raise is called except by functions that Lua calls, and by `work` here.
 
 use super::error::ScriptError;
 use super::stack::Stack;

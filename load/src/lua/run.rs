@@ -1,4 +1,4 @@
-//! What all states of one command line share.
+//! State that is common to all states of one command line.
 
 use super::chunks::Chunks;
 use super::database::Database;
@@ -66,7 +66,7 @@ impl LoadedScript {
     }
 }
 
-/// How scripts draw random numbers: the seed and the distributions.
+/// Settings of random numbers in scripts: the seed and the distributions.
 #[derive(Clone, Copy, Debug)]
 pub struct Draws {
     pub seed: u64,
@@ -132,7 +132,7 @@ impl Run {
 /// Whether the threads must begin nothing more, and why.
 #[derive(Debug, Default)]
 pub struct Stop {
-    /// A thread failed for good: the others end, and there is no report.
+    /// A thread failed finally: the others end, and there is no report.
     failed: AtomicBool,
     /// The time is over, or a signal came.
     over: AtomicBool,

@@ -58,7 +58,7 @@ impl Stack<'_> {
         unsafe { sys::lua_type(self.lua, index) }
     }
 
-    /// What Lua calls the type of the value at `index`.
+    /// Lua's name for the type of the value at `index`.
     pub fn kind_name(&self, index: c_int) -> &'static str {
         // SAFETY: the names of types are constants of LuaJIT, ASCII and ended by NUL.
         let name = unsafe { CStr::from_ptr(sys::lua_typename(self.lua, self.kind(index))) };
@@ -75,7 +75,7 @@ impl Stack<'_> {
     }
 
     pub fn pop(&mut self, count: c_int) {
-        // SAFETY: callers take off no more than they have pushed, and `&mut self` says that no
+        // SAFETY: callers take off no more than they have pushed, and `&mut self` proves that no
         // text of the stack is borrowed.
         unsafe { sys::lua_settop(self.lua, -count - 1) }
     }
@@ -113,7 +113,7 @@ impl Stack<'_> {
             .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// The type of the FFI's value at `index`, as LuaJIT numbers types in this state, and the pointer
+    /// The type of the FFI's value at `index`, by LuaJIT's numbers in this state, and the pointer
     /// that the value is, if it is one.
     #[inline]
     pub fn typed_pointer(&self, index: c_int) -> Option<(u16, *mut u32)> {
@@ -143,8 +143,8 @@ impl Stack<'_> {
         }
     }
 
-    /// The block of the user data at `index` that has this metatable: what C modules make may be
-    /// of any size, but has not one of ours.
+    /// The block of the user data at `index` that has this metatable. User data of C modules may be
+    /// of any size, but has none of our metatables.
     #[inline]
     pub fn user_data<T>(&mut self, index: c_int, meta: &KeptTable) -> Option<*mut T> {
         // SAFETY: reads a value of a live state. Its metatable, if it has one, needs one place of
@@ -193,7 +193,7 @@ impl Stack<'_> {
 
     pub fn push_bytes(&self, bytes: &[u8]) {
         // SAFETY: pointer and length are those of `bytes`, which are copied. "Not enough memory"
-        // and "string length overflow" are raised, and caught by who called.
+        // and "string length overflow" are raised, and our caller catches them.
         unsafe { sys::lua_pushlstring(self.lua, bytes.as_ptr().cast(), bytes.len()) }
     }
 
@@ -232,7 +232,7 @@ impl Stack<'_> {
         unsafe { sys::luaL_ref(self.lua, sys::LUA_REGISTRYINDEX) }
     }
 
-    /// Takes the table on top of the stack and keeps it for good.
+    /// Takes the table on top of the stack and keeps it forever.
     pub fn keep_table(&mut self) -> KeptTable {
         // SAFETY: reads the address of the value on top, which is what it is known by.
         let address = unsafe { sys::lua_topointer(self.lua, -1) };
@@ -357,7 +357,7 @@ impl Stack<'_> {
 
     /// Raises an error, blaming the caller at this level. It unwinds through the callers' frames.
     pub fn raise(&mut self, level: c_int, words: &str) -> c_int {
-        // SAFETY: three values are pushed and become one, which is raised to who called from Lua.
+        // SAFETY: three values are pushed and become one, which is raised to our caller in Lua.
         unsafe {
             sys::luaL_where(self.lua, level);
             self.push_bytes(words.as_bytes());

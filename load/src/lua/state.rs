@@ -21,7 +21,7 @@ pub struct State {
     context: NonNull<Context>,
 }
 
-/// What a call of a script's function came to.
+/// The result of calling a script's function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Called {
     Done,
@@ -29,7 +29,7 @@ pub enum Called {
     Missing,
 }
 
-/// Who runs a command of a script.
+/// The threads that run a command of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
     Alone,
@@ -211,7 +211,7 @@ impl State {
         self.ask_cmdline(c"call_command", &[name]).map(|_| ())
     }
 
-    /// What a function of `sysbench.cmdline` says to these words.
+    /// The answer of a function of `sysbench.cmdline` to these words.
     fn ask_cmdline(&self, function: &CStr, words: &[&str]) -> Result<bool, ScriptError> {
         self.protected(|stack| {
             push_of_sysbench(stack, c"cmdline", function)?;
@@ -262,7 +262,7 @@ impl State {
         })
     }
 
-    /// The state, for those who stop it from outside.
+    /// The state, for the code that stops it from outside.
     pub(super) fn raw(&self) -> *mut lua_State {
         self.lua.as_ptr()
     }
@@ -272,7 +272,7 @@ impl State {
         unsafe { Arc::clone(&self.context.as_ref().run) }
     }
 
-    /// The host's side, for those who drive the state. Not to be held while Lua runs.
+    /// The host's side, for the code that drives the state. Not to be held while Lua runs.
     pub fn context(&mut self) -> &mut Context {
         // SAFETY: the context is alive; `&mut self` keeps other users of it away.
         unsafe { self.context.as_mut() }

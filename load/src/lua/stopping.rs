@@ -9,13 +9,13 @@ use super::states::States;
 use super::sys::{self, lua_State};
 use std::ffi::{c_int, c_void};
 
-/// Instructions after which a script that has not come to a wait computes without end: at the end
-/// of a run, those that only clean up need fewer. Each further time it is a tenth, because some
-/// instructions take long.
+/// Instructions after which a script that has not come to a wait computes without end. At the end
+/// of a run, a script that only cleans up needs fewer. Each further time it is a tenth, because
+/// some instructions take long.
 const INSTRUCTIONS: c_int = 100_000;
 
-/// Stops what computes without end: it fails with an error. What waits is left alone. To be called
-/// again until it has ended: a finaliser that runs may undo it.
+/// Stops scripts that compute without end: they fail with an error. Waiting ones are left alone. To
+/// be called again until it has ended: a finaliser that runs may undo it.
 pub fn stop(states: &States) {
     states.each(|lua, times| {
         let instructions = INSTRUCTIONS / 10i32.saturating_pow(times);

@@ -19,7 +19,7 @@ pub type lua_Alloc = unsafe extern "C" fn(*mut c_void, *mut c_void, usize, usize
 pub type lua_Writer =
     unsafe extern "C" fn(*mut lua_State, *const c_void, usize, *mut c_void) -> c_int;
 
-/// Called at the events that a hook is set for; what it could read of them is not used here.
+/// Called at the events that a hook is set for; their details are not used here.
 pub type lua_Hook = unsafe extern "C-unwind" fn(*mut lua_State, *mut c_void);
 
 pub const LUA_REGISTRYINDEX: c_int = -10000;

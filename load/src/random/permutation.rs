@@ -27,7 +27,7 @@ impl Permutation {
         }
     }
 
-    /// Where a number stands.
+    /// The place of a number.
     #[inline]
     pub fn place_of(&self, number: u64) -> u64 {
         self.walk(number, |number| {
@@ -38,7 +38,7 @@ impl Permutation {
         })
     }
 
-    /// The number that stands there.
+    /// The number at a place.
     #[inline]
     pub fn number_at(&self, place: u64) -> u64 {
         self.walk(place, |place| {

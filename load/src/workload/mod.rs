@@ -1,5 +1,5 @@
-//! What a run sends to the server. A workload opens no socket and reads no clock: it returns steps,
-//! and the module `run` carries them out.
+//! The requests that a run sends to the server. A workload opens no socket and reads no clock: it
+//! returns steps, and the module `run` carries them out.
 //!
 //! A [`Workload`] is the description that all workers share. It makes one [`Session`] for each
 //! seat, which is one simulated user. A session is a small state machine. It is called whenever it
@@ -57,7 +57,7 @@ use std::time::Duration;
 /// The most statement classes. A class number is one byte; some of its values stay unused.
 pub const CLASSES_MAX: usize = 250;
 
-/// What all sessions of a run have in common. Shared by the workers, hence never changed.
+/// The part that all sessions of a run have in common. Shared by the workers, hence never changed.
 pub trait Workload: Send + Sync {
     /// The kinds of event, each recorded apart; an [`Ending`] names its kind by its place here.
     fn kinds(&self) -> &[EventKind];
@@ -197,8 +197,8 @@ pub struct SeatPlace {
 }
 
 impl SeatPlace {
-    /// The place, in a list of `length` statements, that an event asks: each session asks the whole
-    /// list in order, or all of them share it. Events go round the sessions in turn.
+    /// The place, in a list of `length` statements, of the one for an event. Each session runs the
+    /// whole list in order, or all of them share it. Events go round the sessions in turn.
     #[inline]
     pub fn in_list(&self, cycle: u64, length: usize, is_shared: bool) -> usize {
         let turn = match is_shared {
@@ -239,8 +239,8 @@ pub trait Session {
 pub enum Call<'a> {
     /// The first call. The load has not begun.
     Start,
-    /// The connection that [`Step::Connect`] asked for stands. The first is link 0, the next
-    /// link 1, and so on; a link that was lost comes back under its own number.
+    /// The connection of [`Step::Connect`] is open. The first is link 0, the next link 1, and so
+    /// on; a link that was lost comes back under its own number.
     Connected {
         link: LinkNumber,
         capabilities: Capabilities,
@@ -324,7 +324,7 @@ pub struct Ending {
     pub rolled_back: bool,
 }
 
-/// How long an event took by its session's own clock.
+/// Times of an event by its session's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventTimes {
     /// Since it was due.
@@ -363,11 +363,11 @@ pub enum Reply {
     Nothing,
 }
 
-/// A whole answer; by default a good one that says nothing.
+/// A whole answer; by default a good one without content.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Answer<'a> {
     pub summary: Summary,
-    /// The server's error. Then `verdict` says what the plan wants done about it.
+    /// The server's error. Then `verdict` is the plan's rule for it.
     pub error: Option<&'a ServerError>,
     pub verdict: Verdict,
     /// If [`Reply::Prepared`] was asked.

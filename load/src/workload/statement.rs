@@ -91,7 +91,7 @@ impl Parameters {
         });
     }
 
-    /// How many there are.
+    /// Number of values.
     pub fn count(&self) -> usize {
         self.values.len()
     }
@@ -174,7 +174,7 @@ impl Statement {
         }
     }
 
-    /// How many values it takes.
+    /// Number of values that it takes.
     pub fn marks(&self) -> usize {
         self.text.pieces.len() - 1
     }
@@ -213,7 +213,7 @@ impl Statement {
         Ok(())
     }
 
-    /// How many sets of values there are.
+    /// Number of sets of values.
     pub fn sets(&self, parameters: &Parameters) -> u32 {
         (parameters.count() / self.marks().max(1)) as u32
     }
@@ -257,7 +257,7 @@ impl Statement {
         }
     }
 
-    /// The query in words, for a report.
+    /// The query as text, for a report.
     pub fn text(&self, parameters: &Parameters) -> String {
         let mut text = Vec::new();
         self.put_text(&mut text, parameters.values());
@@ -336,7 +336,7 @@ pub fn put_literal(out: &mut Vec<u8>, value: Value<'_>) {
     };
 }
 
-/// Appends a value as a field of a file. What would end it or its line has a backslash before it.
+/// Appends a value as a field of a file. Bytes that would end it or its line are escaped by `\`.
 fn put_field(out: &mut Vec<u8>, value: Value<'_>) {
     match value {
         Value::Bytes(bytes) => {

@@ -1,4 +1,4 @@
-//! How far a fill is: each table, and all of them together.
+//! The progress of a fill: each table, and all of them together.
 
 use crate::cli::output;
 use crate::fill::schema::Dataset;

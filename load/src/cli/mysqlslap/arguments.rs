@@ -39,7 +39,7 @@ impl SlapOptions {
         self.times(name) > 0
     }
 
-    /// How often it was given.
+    /// Number of times that it was given.
     pub fn times(&self, name: &str) -> u32 {
         self.all(name).count() as u32
     }
@@ -48,7 +48,7 @@ impl SlapOptions {
         self.all(name).next_back()?.value.as_deref()
     }
 
-    /// On or off, if it was said.
+    /// On or off, if it was given.
     pub fn switch(&self, name: &str) -> Option<bool> {
         self.text(name).map(|value| value == "1")
     }
@@ -119,7 +119,7 @@ pub fn parse(
     };
     while let Some((place, word)) = reader.words.next() {
         if word == "--" {
-            // No option stands behind it.
+            // No options follow it.
             reader.line.strays.extend(place + 1..words.len());
             break;
         }
@@ -139,7 +139,7 @@ struct Reader<'w> {
     strict: bool,
 }
 
-/// What stands in front of a name.
+/// A prefix of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Prefix {
     None,
@@ -156,7 +156,7 @@ const PREFIXES: [(&str, Prefix); 5] = [
     ("maximum-", Prefix::Enable),
 ];
 
-/// What a name without its dashes means.
+/// The meaning of a name without its dashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OptionMeaning {
     Nothing,
@@ -167,7 +167,7 @@ enum OptionMeaning {
     Several(&'static str, &'static str),
 }
 
-/// What a name means, what stands in front of it, and where that ends.
+/// The meaning of a name, its prefix, and where the prefix ends.
 fn meaning(name: &str) -> (OptionMeaning, Prefix, usize) {
     let normal = name.replace('_', "-");
     let whole = meaning_of_whole(&normal);
@@ -263,7 +263,7 @@ pub fn secret_in(word: &str) -> Option<usize> {
     letters.get(at..)?.starts_with('p').then_some(at + 2)
 }
 
-/// Where in a word of an unknown name, without its dashes, a password may begin.
+/// The place in a word of an unknown name, without its dashes, where a password may begin.
 fn secret_of_unknown(long: &str) -> Option<usize> {
     let name = secrets::name_of(long).len();
     if name < long.len() {

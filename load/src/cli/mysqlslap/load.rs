@@ -17,10 +17,10 @@ use std::sync::Arc;
 /// Attempts per connection that is refused.
 const TRIES: u32 = 10;
 const INTERVAL_NS: u64 = 1_000_000_000;
-/// What stands for a key where none is known.
+/// The value in place of a key where no key is known.
 pub const NO_KEY: &str = "796c4422-1d94-102a-9d6d-00e0812d";
 
-/// What an iteration came to.
+/// The result of an iteration.
 #[derive(Debug)]
 pub struct Iteration {
     pub seconds_ns: u64,
@@ -36,7 +36,7 @@ impl Iteration {
     }
 }
 
-/// What all clients do, with these keys.
+/// The work of all clients, with these keys.
 pub fn clients(program: &str, settings: &SlapSettings, keys: Vec<String>) -> Clients {
     let strict = settings.strict;
     let autocommit = (settings.commit_every > 0).then(|| AUTOCOMMIT_OFF.to_owned());
@@ -73,7 +73,7 @@ pub fn sql_mode(mode: &str) -> String {
     format!("SET sql_mode = '{}'", mode.replace('\'', "''"))
 }
 
-/// mysqlslap says so and goes on.
+/// mysqlslap prints the error and goes on.
 fn refusal(program: &str) -> OnRefusal {
     let program = program.to_owned();
     Arc::new(move |error| {

@@ -3,7 +3,7 @@
 //! `#` and `;` begin comment lines; `#` behind a blank begins a comment at a line's end. A value
 //! may stand in quotes and have `\n \t \r \b \s \\ \" \'` in it.
 
-/// A line of a file that says something.
+/// A line of a file that is neither blank nor a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OptionLine {
     /// An option of a group, as a word of a command line: `--name` or `--name=value`.
@@ -64,7 +64,7 @@ pub fn read(text: &str) -> Result<Vec<OptionLine>, WrongOptionFile> {
     Ok(entries)
 }
 
-/// The line up to a `#` that stands behind a blank and in no quotes.
+/// The line up to a `#` that follows a blank outside of quotes.
 fn without_comment(line: &str) -> &str {
     let mut quote = None;
     let mut before = ' ';

@@ -110,7 +110,7 @@ impl Round {
         out
     }
 
-    /// What mysqlslap does not tell.
+    /// Results that mysqlslap does not report.
     fn more(&self, tally: &Tally, out: &mut String) {
         let answered = tally.events();
         let per_second = self.per_second(answered);

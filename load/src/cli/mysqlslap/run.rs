@@ -57,7 +57,7 @@ pub struct Runner<'s> {
     pub made: MadeHere,
 }
 
-/// What this run has made on the server.
+/// Objects that this run has made on the server.
 #[derive(Debug, PartialEq, Eq)]
 pub enum MadeHere {
     Nothing,

@@ -8,7 +8,7 @@ use super::values::{
 };
 use crate::record::IgnoredErrors;
 
-/// What to do.
+/// All settings of a run.
 #[derive(Clone, Debug)]
 pub struct SlapSettings {
     /// As mysqlslap does, its faults included.
@@ -36,7 +36,7 @@ pub struct SlapSettings {
     pub only_prints: bool,
     pub says: Says,
     pub duration_s: Option<f64>,
-    /// Statements a second of all clients together.
+    /// Statements per second of all clients together.
     pub rate: Option<u64>,
     pub prepares: bool,
     pub by_statement: bool,
@@ -44,7 +44,7 @@ pub struct SlapSettings {
     pub seed: Option<u64>,
 }
 
-/// How much each client runs.
+/// The work of each client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Each {
     /// Statements of each client, however many clients run.
@@ -70,7 +70,7 @@ impl Each {
 #[derive(Clone, Debug, Default)]
 pub struct Says {
     pub report: bool,
-    /// How often -v was given.
+    /// Number of times that -v was given.
     pub verbosity: u32,
     /// None: not asked for. Some(None): standard output.
     pub csv: Option<Option<String>>,
@@ -163,7 +163,7 @@ impl SlapSettings {
         Ok(settings)
     }
 
-    /// What mysqlslap does something surprising about.
+    /// Refuses settings that have a surprising effect under mysqlslap.
     fn check(&self) -> Result<(), String> {
         if self.iterations == 0 {
             return Err("--iterations=0: there is nothing to do; say 1 or more".to_owned());

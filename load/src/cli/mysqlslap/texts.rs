@@ -16,7 +16,7 @@ pub struct Texts {
     pub create: Vec<String>,
     pub pre: Vec<String>,
     pub list: Vec<Text>,
-    /// How many statements of the list a client without a limit runs; 0: all of them, once.
+    /// Number of statements of the list that a client without a limit runs; 0: all of them, once.
     pub count: u64,
     pub post: Vec<String>,
 }
@@ -76,7 +76,7 @@ pub fn read(options: &SlapOptions, auto: Option<&Auto>, strict: bool) -> Result<
     Ok(texts)
 }
 
-/// What a file holds, if there is one of this name; else the words themselves.
+/// The content of the file, if there is one of this name; else the words themselves.
 fn text_of(name: &str, given: &str, strict: bool) -> Result<(String, String), String> {
     let path = Path::new(given);
     let Ok(facts) = std::fs::metadata(path) else {

@@ -15,7 +15,7 @@ pub struct EngineGiven {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Concurrency {
     List(Vec<u32>),
-    /// 1, 2, 3, and so on: what mysqlslap makes of a list that begins with no number.
+    /// 1, 2, 3, and so on: mysqlslap's reading of a list that does not begin with a number.
     Endless,
 }
 
@@ -43,7 +43,7 @@ pub fn load_of(text: &str, strict: bool) -> Result<LoadType, String> {
     }
 }
 
-/// `N` or `N:1`: how many columns, and whether each has an index.
+/// `N` or `N:1`: the number of columns, and whether each has an index.
 pub fn columns(options: &SlapOptions, name: &str, strict: bool) -> Result<(u64, bool), String> {
     let Some(text) = options.text(name) else {
         return Ok((1, false));

@@ -72,14 +72,14 @@ impl CommandLine {
         self.given.iter().rev().find(|given| given.name == name)
     }
 
-    /// True where a switch is on; a value that is none counts as on, and is refused later.
+    /// True where a switch is on; an invalid value counts as on, and is refused later.
     pub fn is_on(&self, name: &str) -> bool {
         self.last(name).is_some_and(|given| {
             parse(OptionType::Bool, given.value.as_deref()) != Ok(OptionValue::Bool(false))
         })
     }
 
-    /// Whose options are spoken.
+    /// The version whose options are used.
     ///
     /// # Errors
     /// A version that is neither.
@@ -150,7 +150,7 @@ pub enum Refused {
 /// Values of all options that do not belong to scripts, and the options still unknown.
 ///
 /// # Errors
-/// The first number that is none. A wrong switch is refused later, with unknown options.
+/// The first number that is not valid. A wrong switch is refused later, with unknown options.
 pub fn read_known(
     line: &CommandLine,
     compat: Compat,

@@ -36,7 +36,7 @@ pub fn serve(
     servers: Servers,
 ) -> Result<u8, Halt> {
     let raised = |error: ScriptError| Halt::Fatal(error.0);
-    // What cannot be looked at now cannot be called later either.
+    // A hook that cannot be found now cannot be called later either.
     main.has_hook(CUMULATIVE).map_err(raised)?;
     if !main.has_function("event").map_err(raised)? {
         let name = run.script.short_name();
@@ -158,7 +158,7 @@ fn total_s(run: &Run, opened: Instant, closed: Instant) -> f64 {
     end.saturating_duration_since(opened).as_secs_f64()
 }
 
-/// How long the events took that a tally has.
+/// The times of a tally's events.
 fn times_of(tally: &Tally) -> Cow<'_, Latency> {
     let kind = tally.kinds.first();
     kind.map_or_else(Cow::default, |kind| Cow::Borrowed(&kind.response))
@@ -179,7 +179,7 @@ fn conclude(main: &State, run: &Arc<Run>, settings: &Settings, reporter: &Report
     drop(limit);
     // A server that lets all threads wait lets the script's end wait too.
     let limit = hangs.then(|| give_up_after(run, settings, "done"));
-    // A failure of done() is said, and changes nothing any more.
+    // A failure of done() is reported, and changes nothing any more.
     let _ = thread::call_if_there(main, run, "done");
     drop(limit);
     let waiting = whole.queue_length;
@@ -283,8 +283,8 @@ fn job_of(run: &Arc<Run>, settings: &Settings, servers: &Servers) -> Job {
             .iter()
             .map(|second| nanoseconds(Duration::from_secs(*second)))
             .collect(),
-        // It looks at no server first: a script may connect to nothing at all, and says itself if
-        // it cannot.
+        // It checks no server first: a script may connect to nothing at all, and reports an error
+        // itself if it cannot.
         ..Setup::new(Several::one(arm), settings.threads)
     };
     Job {
@@ -320,7 +320,7 @@ fn after_forced_shutdown(
     let fire = move || {
         run.log
             .fatal("The --max-time limit has expired, forcing shutdown...\n");
-        // Those that hang have told nothing since.
+        // Hanging threads have reported nothing since.
         let counts = run.figures.read();
         let unfinished: u32 = counts.iter().map(|(_, thread)| thread.in_event).sum();
         run.log.notice(&format!(

@@ -1,4 +1,4 @@
-//! What contend adds to a report, in files of its own: everything as JSON, histograms as a log.
+//! contend's additions to a report, in files of its own: everything as JSON, histograms as a log.
 
 use super::books::ReportFigures;
 use super::settings::Settings;

@@ -1,4 +1,4 @@
-//! Hooks that report while a run goes on, each on a thread of its own: one that waits or computes
+//! Hooks that report while a run goes on, each on a thread of its own. One that waits or computes
 //! holds up neither the run nor its end.
 
 use super::books::ReportFigures;
@@ -76,7 +76,7 @@ impl HookThread {
         if self.ended.recv_timeout(left) == Err(RecvTimeoutError::Timeout) {
             return false;
         }
-        // A panic was said by the thread itself.
+        // The thread itself has reported a panic.
         let _ = self.thread.join();
         true
     }

@@ -192,7 +192,7 @@ fn is_path(name: &str) -> bool {
     name.contains('/') || name.ends_with(".lua")
 }
 
-/// What the plan says of server, load and errors, as options of sysbench.
+/// The plan's server, load and error rules, as options of sysbench.
 fn words_of(plan: &Plan) -> Vec<Given> {
     let mut words = vec![
         word("threads", plan.load.connections),
@@ -264,8 +264,8 @@ fn supplied(spec: &Spec, declared: &[Declared], given: &[Given]) -> Vec<Given> {
     words.filter(|word| asks(&word.name)).collect()
 }
 
-/// Refuses options of sysbench that the plan says elsewhere, whichever version has them, and values
-/// that an option cannot have.
+/// Refuses options of sysbench, of any version, that the plan sets elsewhere, and values that an
+/// option cannot have.
 fn check_known(given: &[Given], compat: Compat) -> Result<(), String> {
     for option in given {
         let name = option.name.as_str();

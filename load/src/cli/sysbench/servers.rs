@@ -64,7 +64,7 @@ fn is_none(item: &str) -> bool {
     matches!(item, "none" | "none0")
 }
 
-/// How to reach the servers of the database settings.
+/// Addresses and options of the servers in the database settings.
 ///
 /// # Errors
 /// TLS settings that cannot work.

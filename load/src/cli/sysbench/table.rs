@@ -17,10 +17,10 @@ pub struct Known {
     pub in_plan: InPlan,
 }
 
-/// What a plan has for an option.
+/// Whether a plan may have an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InPlan {
-    /// It may stand among the options of the script.
+    /// It may be among the options of the script.
     Open,
     /// Nothing: why it is refused there.
     Said(&'static str),
@@ -151,7 +151,7 @@ pub const GROUPS: &[Group] = &[
     ] },
 ];
 
-/// Old names, and what they stand for.
+/// Old names, and their new ones.
 pub const DEPRECATED: [(&str, &str); 4] = [
     ("num_threads", "threads"),
     ("max_requests", "events"),

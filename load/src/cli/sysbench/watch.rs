@@ -23,7 +23,7 @@ pub const CUMULATIVE: &CStr = c"report_cumulative";
 /// Numbers that a hook is called with, by their names.
 type HookNumbers = Vec<(&'static str, f64)>;
 
-/// What reporters share.
+/// State that all reporters share.
 #[derive(Debug)]
 pub struct Reporter {
     run: Arc<Run>,
@@ -97,7 +97,7 @@ impl Reporter {
         self.say_whole(figures);
     }
 
-    /// That it fails is said, and noted where a whole report is missing then.
+    /// Calls the hook. A failure is reported, and noted if a whole report is missing then.
     fn call_hook(&self, state: &State, hook: &CStr, numbers: &HookNumbers) {
         if let Err(error) = state.call_hook(hook, numbers) {
             thread::say_failed(&self.run, &hook.to_string_lossy(), &error);
@@ -117,7 +117,7 @@ impl Reporter {
     }
 }
 
-/// True where the script has set a hook. That it cannot be looked at any more is said.
+/// True where the script has set a hook. A failure to look is reported.
 fn has_hook(state: &State, run: &Run, hook: &CStr) -> bool {
     state.has_hook(hook).unwrap_or_else(|error| {
         thread::say_failed(run, &hook.to_string_lossy(), &error);
@@ -221,7 +221,7 @@ impl<'a> DueReports<'a> {
         if self.checkpoints.is_empty()
             && let Some(hook) = &mut self.cumulative
         {
-            // As under sysbench: what its end has to say comes after the last checkpoint.
+            // As under sysbench: the output of its end comes after the last checkpoint.
             hook.close();
         }
     }

@@ -58,7 +58,7 @@ impl Default for Keys {
     }
 }
 
-/// How all tables but `item` are divided, by their warehouse.
+/// The way in which all tables but `item` are divided, by their warehouse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum PartitionBy {

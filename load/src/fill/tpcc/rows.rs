@@ -15,10 +15,10 @@ const NAMED_IN_TURN: u64 = 1_000;
 /// When all that is there was entered and delivered: a fixed time, for the content to be the
 /// seed's alone.
 const LOADED_AT: &str = "2026-01-01 00:00:00";
-/// What each customer has paid, in hundredths.
+/// Payment of each customer so far, in hundredths.
 const PAID: i64 = 1_000;
 
-/// How much there is.
+/// The size of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// The first and the last warehouse whose rows are made.

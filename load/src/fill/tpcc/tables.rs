@@ -16,11 +16,11 @@
 
 use crate::fill::table::Definition;
 
-/// Whose column of warehouses a table is partitioned by; `item` is of no warehouse.
+/// A table and its column of warehouses, for partitions; `item` is of no warehouse.
 pub struct OfWarehouse {
     pub definition: Definition,
     pub warehouse: Option<&'static str>,
-    /// What stands behind `FOREIGN KEY` in each.
+    /// Text behind `FOREIGN KEY` in each.
     pub foreign: &'static [&'static str],
     /// Keys that only the foreign keys want.
     pub foreign_keys_keys: &'static [&'static str],

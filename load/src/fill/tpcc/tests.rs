@@ -1,4 +1,4 @@
-//! The population judged by what the specification and its consistency conditions say.
+//! Checks the population against the specification and its consistency conditions.
 
 #![allow(clippy::unwrap_used)]
 use super::*;

@@ -13,7 +13,7 @@ functions! {
     "histogram_print": print,
 }
 
-/// `keep_histogram_meta(metatable)`: what histograms are known by from now on.
+/// `keep_histogram_meta(metatable)`: the mark of histograms from now on.
 fn keep_meta(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     cx.histogram_meta = stack.keep_table();
     0

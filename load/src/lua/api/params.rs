@@ -19,7 +19,7 @@ functions! {
 /// More parameters than a statement can have.
 const PARAMS_MAX: i64 = 65_535;
 
-/// `keep_param_meta(metatable)`: what parameters are known by from now on.
+/// `keep_param_meta(metatable)`: the mark of parameters from now on.
 fn keep_meta(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     stack.push_function(collect);
     stack.set_field("__gc");

@@ -35,8 +35,8 @@ fn sleep(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     0
 }
 
-/// `run_command(text)`: what os.execute returns. The thread looks in from time to time instead
-/// of waiting for good, so that others go on meanwhile.
+/// `run_command(text)`: returns the result of os.execute. The thread looks in from time to time
+/// instead of blocking, so that others go on meanwhile.
 fn run_command(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let text = stack.text(1).unwrap_or_default();
     let mut pause = POLL_MIN;

@@ -84,13 +84,13 @@ fn keep_types(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     0
 }
 
-/// `keep_null(handle)`: what a query without a result set answers.
+/// `keep_null(handle)`: the return value of a query without a result set.
 fn keep_null(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     cx.null_result = stack.keep();
     0
 }
 
-/// `keep_result(connection, handle)`: what a query with a result set answers.
+/// `keep_result(connection, handle)`: the return value of a query with a result set.
 fn keep_result(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     if let Some(connection) = connection(stack, cx, 1) {
         let reference = stack.keep();

@@ -18,14 +18,14 @@ use std::ffi::{c_int, c_ulong};
 use std::sync::PoisonError;
 use std::time::Duration;
 
-/// What a connection needs of the thread that uses it, for one call.
+/// The parts of its thread that a connection needs for one call.
 pub struct OfThread<'a> {
     pub run: &'a Run,
     pub figures: &'a ThreadFigures,
     pub io: &'a mut dyn ThreadIo,
 }
 
-/// A call failed; the connection's head says with what, and how grave it is.
+/// A call failed; the connection's head has the error, and how grave it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallFailed;
 
@@ -65,7 +65,7 @@ pub struct Connection {
     endpoint: usize,
     link: Option<Connected>,
     is_closed: bool,
-    /// How often it was opened: statements of an earlier time are to be prepared again.
+    /// Number of times that it was opened: statements of an earlier time are to be prepared again.
     pub(super) generation: u32,
     answer: Vec<u8>,
     shapes: Vec<ResultShape>,
@@ -77,7 +77,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Opens a connection to the next server in turn; none if that fails, which is said.
+    /// Opens a connection to the next server in turn; none, with a message, if that fails.
     pub fn open(session: &mut OfThread<'_>, driver: *const DriverFace) -> Option<Fixed<Self>> {
         let mut connection = Fixed::new(Self {
             face: ConnectionFace::new(driver),
@@ -203,7 +203,7 @@ impl Connection {
         Err(CallFailed)
     }
 
-    /// Passes a good answer on; an error is kept, counted, said, and repaired where it can be.
+    /// Passes a good answer on; an error is kept, counted, reported, and repaired where it can be.
     pub(super) fn judge(
         &mut self,
         session: &mut OfThread<'_>,
@@ -511,7 +511,7 @@ pub fn lost(code: u16) -> ServerError {
 }
 
 const _: () = {
-    // What `sql.lua` declares must be laid out as here.
+    // The declarations of `sql.lua` must be laid out as here.
     assert!(size_of::<faces::ConnectionFace>() == 40);
     assert!(size_of::<faces::StatementFace>() == 16);
     assert!(size_of::<faces::ResultFace>() == 40);

@@ -1,8 +1,8 @@
 //! Statements whose parameters are put into their text, for `--db-ps-mode=disable` and for
 //! statements that the server cannot prepare.
 //!
-//! sysbench puts strings in unescaped and up to their first NUL, and replaces question marks
-//! inside quotes too; here strings are escaped and quotes are respected.
+//! sysbench puts strings in unescaped and up to their first NUL, and replaces question marks inside
+//! quotes too. Here strings are escaped and quotes are respected.
 
 use crate::wire::Value;
 use crate::workload::statement::put_literal;

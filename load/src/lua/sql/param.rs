@@ -23,7 +23,7 @@ impl ParamKind {
     }
 }
 
-/// What a parameter holds.
+/// The value of a parameter.
 #[derive(Clone, Debug)]
 enum Held {
     Null,

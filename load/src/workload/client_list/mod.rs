@@ -22,11 +22,11 @@ pub enum Text {
     ByKey(String),
 }
 
-/// What all clients do.
+/// The work of all clients.
 #[derive(Clone, Default)]
 pub struct Clients {
     pub statements: Vec<Text>,
-    /// What [`Text::ByKey`] chooses from.
+    /// The keys that [`Text::ByKey`] chooses from.
     pub keys: Vec<String>,
     /// Run on every new connection.
     pub init: Vec<String>,
@@ -44,17 +44,17 @@ pub struct Clients {
     /// The times of each statement are kept apart.
     pub by_statement: bool,
     pub ignores: IgnoredErrors,
-    /// Is told of each connection and each statement.
+    /// Called for each connection and each statement.
     pub watch: Option<ToldOf>,
-    /// A client that gets no connection tells this and ends, and the others go on; absent: the
-    /// run fails.
+    /// A client that gets no connection calls this and ends, and the others go on; absent: the run
+    /// fails.
     pub on_refusal: Option<OnRefusal>,
 }
 
-/// Told why a client got no connection.
+/// Called with the reason why a client could not connect.
 pub type OnRefusal = Arc<dyn Fn(&ServerError) + Send + Sync>;
 
-/// Told of what a client does: a connection (none), or a statement.
+/// Called for a step of a client: a connection (none), or a statement.
 pub type ToldOf = Arc<dyn Fn(Option<&str>) + Send + Sync>;
 
 /// When a client opens its connection again.

@@ -90,7 +90,7 @@ impl Session for Client {
 }
 
 impl Client {
-    /// `distinct`: each different text once; `places`: where each statement of the list is there.
+    /// `distinct`: each different text once; `places`: the index there of each statement.
     pub fn new(
         clients: Arc<Clients>,
         distinct: Vec<Statement>,

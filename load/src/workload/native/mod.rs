@@ -1,5 +1,5 @@
-//! The interface of native workloads. Each [`Kind`] is one file that says which queries its events
-//! send.
+//! The interface of native workloads. Each [`Kind`] is one file that chooses the queries of its
+//! events.
 
 mod by_key;
 mod route;
@@ -23,9 +23,9 @@ use std::time::Duration;
 /// One kind of native workload: its queries, and which of them its events send.
 ///
 /// All random values come from the event's own stream. So cycle n of a seed sends the same queries
-/// on any connection of any thread, except for what depends on answers or on the session.
+/// on any connection of any thread, unless they depend on answers or on the session.
 pub trait Kind: Send + Sync + 'static {
-    /// What a session keeps from event to event.
+    /// State that a session keeps from event to event.
     type Own: Own;
 
     /// The kinds of event, with their statement classes; [`OpenEvent::kind`] is a place in it.
@@ -66,7 +66,7 @@ pub trait Kind: Send + Sync + 'static {
         (0, Meaning::Unknown)
     }
 
-    /// How far it is, if its events are the ranges of closed work.
+    /// Progress, if its events are the ranges of closed work.
     fn scanned(&self) -> Option<Scanned> {
         None
     }
@@ -84,7 +84,7 @@ pub trait Kind: Send + Sync + 'static {
         Ok(())
     }
 
-    /// True if [`Self::due_ns`] has something to say.
+    /// True if [`Self::due_ns`] may return a later time.
     fn thinks(&self) -> bool {
         false
     }
@@ -102,13 +102,13 @@ pub trait Kind: Send + Sync + 'static {
 pub struct GoingOn<'a, O> {
     pub heard: WhyAsked<'a>,
     pub event: &'a mut OpenEvent,
-    /// What its session keeps.
+    /// The state of its session.
     pub own: &'a mut O,
     /// Empty at first: the values of the next query go there.
     pub values: &'a mut Parameters,
 }
 
-/// What a session of a kind keeps from event to event.
+/// State that a session of a kind keeps from event to event.
 pub trait Own: 'static {
     fn of(seat: SeatPlace) -> Self;
 }
@@ -184,7 +184,7 @@ impl Said<'_> {
     }
 }
 
-/// What an event does next.
+/// The next step of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextStep {
     Ask(ToAsk),
@@ -205,7 +205,7 @@ pub struct ToAsk {
     pub ends: Option<EventEnd>,
 }
 
-/// How an event ends.
+/// The end of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventEnd {
     Done,
@@ -262,8 +262,8 @@ pub struct OpenEvent {
     pub kind: u8,
     /// The node that it wants to ask; [`Self::ANY_NODE`] leaves that to the plan's route.
     pub node: u16,
-    /// For the kind's own use: how far the event is, the place of a table, a key. If each event has
-    /// one key, a route by key chooses the node by `key`.
+    /// For the kind's own use: the progress of the event, the place of a table, a key. If each
+    /// event has one key, a route by key chooses the node by `key`.
     pub step: u32,
     pub place: usize,
     pub key: u64,
@@ -304,7 +304,7 @@ pub struct QueryText {
     pub carries: Carries,
 }
 
-/// How a request carries the values.
+/// The way in which a request carries the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carries {
     /// One set of values: one for each mark of the statement.
@@ -337,7 +337,7 @@ impl QueryText {
     }
 }
 
-/// How a native session asks; the same for all workloads.
+/// The way in which a native session asks; the same for all workloads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Way {
     pub protocol: Protocol,
@@ -349,7 +349,7 @@ pub struct Way {
     pub database: Arc<str>,
 }
 
-/// How often an event is begun again after an error, and after which pause.
+/// Number of retries of an event after an error, and the pause before each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retries {
     /// The most retries of an event. If the last one fails too, the event is given up.
@@ -377,7 +377,7 @@ impl Retries {
 /// Keeps the pauses before retries apart from the draws of the event.
 const RETRY_PART: u64 = 1 << 40;
 
-/// How often the event of a session was begun again.
+/// Number of times that the event of a session was begun again.
 #[derive(Clone, Copy, Debug)]
 struct Tries {
     cycle: u64,

@@ -5,7 +5,7 @@ use super::OpenEvent;
 /// Keeps the draw apart from those of the kinds of workload.
 const ROUTE_PART: u64 = 1 << 32;
 
-/// How events are shared out over nodes.
+/// The way in which events are shared out over nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum NodeRoute {
     /// There is one node.
@@ -21,7 +21,7 @@ pub enum NodeRoute {
 /// By the keys that an event asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ByKey {
-    /// How many there are.
+    /// Number of nodes.
     pub nodes: u16,
     /// The last key of each stretch, and its owner.
     pub owners: Box<[(u64, u16)]>,
@@ -57,7 +57,7 @@ impl NodeRoute {
         matches!(self, Self::Key(by) if !by.through.is_empty())
     }
 
-    /// The node for an event with these keys besides [`OpenEvent::key`], which `others` tells.
+    /// The node for an event with these keys besides [`OpenEvent::key`], which `others` passes on.
     pub fn node_of_all(&self, event: &OpenEvent, others: impl FnOnce(&mut dyn FnMut(u64))) -> u16 {
         let Self::Key(by) = self else {
             return self.node_of(event);

@@ -1,4 +1,4 @@
-//! What native sessions ask, and when they ask it again.
+//! The requests of native sessions, and when they are repeated.
 #![allow(clippy::unwrap_used, clippy::panic)]
 use super::*;
 use crate::wire::{Prepared, ServerError};
@@ -268,7 +268,7 @@ impl Kind for Curious {
     }
 }
 
-/// What the server answers to `SELECT 7` and its like, as text.
+/// The server's answer to `SELECT 7` and similar queries, as text.
 fn one_number(digit: u8) -> Vec<u8> {
     let row = [1, digit];
     let packets: [&[u8]; 5] = [

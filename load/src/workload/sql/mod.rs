@@ -109,7 +109,7 @@ impl Sql {
         self.events.iter().position(|event| event.name == name)
     }
 
-    /// The event that a draw below the sum of weights stands for.
+    /// The event for a draw below the sum of weights.
     fn chosen(&self, drawn: u64) -> usize {
         self.ends.partition_point(|end| *end <= drawn)
     }

@@ -13,7 +13,7 @@ pub struct EventText {
     pub name: String,
     pub weight: u64,
     pub statements: Vec<StatementText>,
-    /// What the placeholders of the event stand for; statements name them by place.
+    /// The values of the event's placeholders; statements name them by place.
     pub sources: Vec<Source>,
 }
 

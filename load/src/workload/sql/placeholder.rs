@@ -1,4 +1,4 @@
-//! What a placeholder stands for, and how its value is drawn.
+//! The meaning of a placeholder, and the draws of its values.
 
 use crate::plan::{Distribution, ZIPFIAN_EXP_MAX};
 use crate::random::{Sampler, Shape, Stream};
@@ -12,7 +12,7 @@ pub enum Argument {
     Text(String),
 }
 
-/// Where a placeholder's values come from.
+/// The source of a placeholder's values.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// A whole number: `low` plus what the sampler draws from zero on.

@@ -9,7 +9,7 @@ use crate::workload::native::QueryText;
 const STEPS_MAX: usize = 20;
 const KINDS_MAX: usize = 6;
 
-/// What a step of a transaction says, in one class: one text, or one for each number of lines.
+/// The texts of a transaction's step, in one class: one text, or one for each number of lines.
 pub struct Wording {
     pub step: usize,
     pub name: &'static str,

@@ -34,7 +34,7 @@ impl Facts {
     }
 }
 
-/// How a customer is named.
+/// A customer, named by number or by last name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     Id(u64),

@@ -76,8 +76,8 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
     } else {
         let pay = format!("UPDATE customer SET {SET} {WHERE}");
         let pay_bad = format!("UPDATE customer SET {SET}, c_data = ? {WHERE}");
-        // With a lock, as the customer before: without one these are the data of when the
-        // transaction began, and what another payment has added since would be lost.
+        // With a lock, as the customer before: without one these would be the data from when the
+        // transaction began. Additions by other payments since would be lost.
         let data = format!("SELECT c_data FROM customer {WHERE} FOR UPDATE");
         wordings.extend([
             say(PaymentStep::Customer, "select_customer").text(&format!("{CUSTOMER} FOR UPDATE")),

@@ -22,8 +22,8 @@ const OURS: &str = "contend-load ";
 /// Creates the procedures that are missing or differ from these, in the database of the run.
 ///
 /// # Errors
-/// The user may not create them, no database was named, or a procedure of such a name is not ours:
-/// nothing was touched then.
+/// The user may not create them, no database was named, or a procedure of such a name is not ours.
+/// Nothing was touched then.
 pub fn create(server: &mut dyn LookedAtServer) -> Result<(), Failure> {
     let there = server.rows(
         "SELECT routine_name, routine_comment FROM information_schema.routines \

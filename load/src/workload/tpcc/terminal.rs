@@ -38,7 +38,7 @@ impl Own for Terminal {
 
 impl Terminal {
     /// Its warehouse and district, which it keeps throughout. Terminals are spread over all home
-    /// warehouses before one has a second; ten a warehouse have all its districts.
+    /// warehouses before one has a second; ten per warehouse have all its districts.
     pub fn home(&self, facts: &Facts) -> (u64, u64) {
         let warehouses = facts.last_home - facts.first_home + 1;
         let warehouse = facts.first_home + self.index % warehouses;
@@ -63,7 +63,7 @@ impl Terminal {
         self.card
     }
 
-    /// When the event of the card drawn last is due, if the event before ended at `ended_ns`: its
+    /// When the event of the card drawn last is due, if the event before ended at `ended_ns`. Its
     /// user thinks about that one's answer, and then keys this one in.
     pub fn due_ns(&mut self, ended_ns: u64, waits_percent: u32, mut stream: Stream) -> u64 {
         if self.card == Card::DeferredDelivery {

@@ -1,4 +1,4 @@
-//! What each transaction asks.
+//! The requests of each transaction.
 
 use super::*;
 
@@ -363,7 +363,7 @@ fn a_row_that_must_be_there_and_is_not_ends_the_run() {
     }
 }
 
-/// How an event fails that finds no row where it asks so.
+/// The failure of an event that finds no row at this request.
 fn fails(asked: &mut Asked, cycle: u64, asked_after: &str) -> Option<Box<Failure>> {
     let mut step = asked.call(begin(cycle));
     loop {
