@@ -12,7 +12,7 @@ mod workload;
 
 pub use workload::{Distribution, ITER_MAX, Script, ScriptValue, Workload, ZIPFIAN_EXP_MAX};
 
-/// The version this program reads. A plan of another version is refused.
+/// The version this program reads. Plans of a different version are refused.
 pub const PLAN_VERSION: u32 = 1;
 /// Maximum number of requests in flight per connection.
 pub const DEPTH_MAX: u32 = 64;

@@ -1,4 +1,4 @@
-//! What the native kinds of workload make of a plan.
+//! A plan's native workload, built from its kind and keys.
 
 use super::plan_file::nodes::route_of;
 use crate::arrival::Share;

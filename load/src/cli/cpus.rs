@@ -121,7 +121,7 @@ fn look(arguments: &Arguments) -> io::Result<CpusAnswer> {
     for pair in sample.pairs {
         pairs.extend(distance(pair)?);
     }
-    // Last: it leaves the caches full of its own.
+    // Last, because it replaces the contents of the caches.
     let memory_ns = arguments.memory.then(latency_ns).transpose()?;
     Ok(CpusAnswer::CpuState {
         cpus: cpus.len(),

@@ -39,7 +39,7 @@ pub struct Arguments {
     address: Address,
 }
 
-/// A longer round trip is a unit mistaken for another.
+/// A longer round trip is probably a mistaken unit.
 const ROUND_TRIP_S_MAX: f64 = 60.0;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

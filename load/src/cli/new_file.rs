@@ -46,7 +46,7 @@ impl NewFile {
         Ok(Self { file, waits })
     }
 
-    /// Puts it in its place. Later writes go there too.
+    /// Moves it to its place. Later writes go there too.
     ///
     /// # Errors
     /// It cannot be put there.

@@ -96,7 +96,7 @@ fn hidden_word(word: &str) -> String {
     }
 }
 
-/// Where a parser finds a secret in a word: at the word's length if it must be in the next.
+/// The place of a secret in a word: at the word's length if it must be in the next.
 type SecretIn = fn(&str) -> Option<usize>;
 
 /// Which words have a secret, and from which byte on.
@@ -153,7 +153,7 @@ fn overwrite_in(arguments: &mut [u8], count: usize, secret_in: SecretIn) {
     }
 }
 
-/// Where the kernel has put our arguments: fields 48 and 49 of the line about us, see proc(5).
+/// The place of our arguments in memory: fields 48 and 49 of the line about us, see proc(5).
 fn arguments_at() -> io::Result<(usize, usize)> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     // The name of the program is in brackets and may have blanks in it.

@@ -3,7 +3,7 @@
 use crate::reactor::clock::seconds_ns;
 use crate::serve::ServiceTime;
 
-/// An hour: a longer time is a unit mistaken for another.
+/// An hour: a longer time is probably a mistaken unit.
 const TIME_US_MAX: f64 = 3.6e9;
 
 #[derive(Debug, clap::Args)]

@@ -12,7 +12,7 @@ pub fn without_dashes(word: &str) -> Option<&str> {
 }
 
 /// The correct form of a word that is `bare` without its dashes. The value is not repeated, since
-/// it may be a password; so may be the text behind a `p`.
+/// it may be a password; so may be the text after a `p`.
 pub fn with_minus_signs(word: &str, bare: &str, is_known: impl Fn(&str) -> bool) -> String {
     let name = bare.split_once('=').map_or(bare, |(name, _)| name);
     if name.starts_with('p') && !is_known(name) {

@@ -27,7 +27,7 @@ pub struct OutcomeWriter {
     broken: Option<io::Error>,
 }
 
-/// What the figures of an arm are reported with: its names, and how deep it asks.
+/// Names for the figures of an arm, and the arm's depth.
 struct ArmWords {
     name: String,
     depth: u32,
@@ -51,7 +51,7 @@ impl ArmWords {
     }
 }
 
-/// The histogram log. It can only begin when the run knows its start time.
+/// The histogram log. It can only begin when the start time of the run is known.
 enum HistogramLog {
     None,
     Waiting(BufWriter<NewFile>),
@@ -253,7 +253,7 @@ impl OutcomeWriter {
             done: self.sum(&arm.sum, Some(words)),
         });
         let mut words = self.arms.iter();
-        // If the arms ask different things, their common figures have no kinds and no classes.
+        // If the arms ask different things, their common figures have neither kinds nor classes.
         let first = words.next();
         let common = first.filter(|first| words.all(|other| first.asks_as(other)));
         let depth = self.arms.first().map(|first| first.depth);

@@ -1,6 +1,6 @@
 //! Costs of the kernel's calls on this host: calling it, waking a thread, passing a CPU on.
 //!
-//! All are medians, as a batch in which a thread was interrupted says nothing.
+//! All are medians, because a batch in which a thread was interrupted means nothing.
 
 use super::pairs::median;
 use super::{ended, on, stay_on};
@@ -48,7 +48,7 @@ pub struct IdleWake {
 }
 
 /// # Errors
-/// A thread cannot be kept on its CPU, or one of ours panicked, or others had the CPU all the time.
+/// A thread cannot be kept on its CPU or panicked, or others had the CPU all the time.
 pub fn calls(cpu: usize, other: Option<usize>) -> io::Result<Calls> {
     let (syscall_ns, pause_ns) = on(cpu, || (batches(call_kernel), batches(spin_loop)))?;
     let same = SleeperPair::default();
@@ -90,7 +90,7 @@ fn batches(mut once: impl FnMut()) -> Option<f64> {
 }
 
 fn call_kernel() {
-    // Not one that the C library answers by itself.
+    // A call that the C library does not answer itself.
     let _ = rustix::process::getppid();
 }
 
@@ -106,7 +106,7 @@ struct SleeperPair {
 }
 
 impl SleeperPair {
-    /// Runs `wakes` on one CPU, with a sleeper on another or the same.
+    /// Runs `wakes` on one CPU, with a sleeper on the same or a second one.
     fn run<T: Send>(
         &self,
         cpu: usize,
@@ -151,7 +151,7 @@ impl SleeperPair {
         }
     }
 
-    /// What the call costs if the sleeper cannot run before we give way.
+    /// Cost of the call if the sleeper cannot run before we give way.
     fn wakes_on_own_cpu(&self, sleeper: &Thread) -> Option<f64> {
         let wake = |_| {
             self.turn.store(1, Ordering::Release);

@@ -15,7 +15,7 @@ const LINE: usize = 8;
 const SEED: u64 = 0x6c61_7465_6e63_7901;
 
 /// Loads are timed in batches, and their median counts: a batch in which the thread was interrupted
-/// says nothing.
+/// means nothing.
 const STEPS: u32 = 4_000;
 const BATCHES: usize = 50;
 const AT_MOST: Duration = Duration::from_secs(1);

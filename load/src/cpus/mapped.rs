@@ -60,8 +60,8 @@ impl MappedWords {
             Some(word) => *word |= 1 << (node % BITS),
             None => return Err(io::Error::from_raw_os_error(libc::EINVAL)),
         }
-        // SAFETY: it is a mapping of ours, and the mask has the stated number of bits. The kernel
-        // looks at one bit less than stated.
+        // SAFETY: it is our mapping, and the mask has the stated number of bits. The kernel looks
+        // at one bit less than stated.
         let said = unsafe {
             libc::syscall(
                 libc::SYS_mbind,

@@ -216,7 +216,7 @@ mod tests {
     use std::cell::RefCell;
     use std::path::Path;
 
-    /// 100 ns and 20 GB/s to the own node, 160 ns and 9 GB/s to another one.
+    /// 100 ns and 20 GB/s to the own node, 160 ns and 9 GB/s to a different one.
     fn fake(wish: &NodeWish<'_>) -> Result<Vec<NodePair>, String> {
         let pair = |&(node, _): &(usize, &[usize])| {
             let is_near = node == wish.memory_of;

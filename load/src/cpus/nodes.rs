@@ -28,7 +28,7 @@ pub struct HostNodes {
 }
 
 impl HostNodes {
-    /// Reads what the kernel shows. A kernel that knows of no nodes has one, with all CPUs.
+    /// Reads the kernel's files. A kernel without nodes has one, with all CPUs.
     ///
     /// # Arguments
     /// `root`: where `sys` and `proc` are; `allowed`: CPUs that this process may use.
@@ -186,7 +186,7 @@ pub(super) mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    /// A host as a tree of files below a folder of its own.
+    /// A host as a tree of files in its own folder.
     pub struct Recorded(PathBuf);
 
     impl Recorded {

@@ -15,7 +15,7 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 /// Batches of hand-overs, each of [`IN_A_BATCH`]. The median of the batches is the result, since a
-/// batch in which a thread was interrupted says nothing.
+/// batch in which a thread was interrupted means nothing.
 const BATCHES: usize = 20;
 const IN_A_BATCH: u32 = 100;
 
@@ -115,7 +115,7 @@ enum PairSide {
     There,
 }
 
-/// What the two measuring threads share.
+/// State that the two measuring threads share.
 struct Meeting {
     here: OnceLock<Thread>,
     there: OnceLock<Thread>,

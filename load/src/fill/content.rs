@@ -35,7 +35,7 @@ pub struct Appended {
 #[derive(Debug)]
 pub struct Lines<'o> {
     out: &'o mut Vec<u8>,
-    /// Where the present line began.
+    /// The beginning of the present line.
     start: usize,
     appended: Appended,
 }

@@ -9,7 +9,7 @@ pub const GROUP_DIGITS: usize = 11;
 
 const GROUP_VALUES: u64 = 100_000_000_000;
 
-/// The text of eleven random digits, each combination equally likely but for a part in 10^8.
+/// The text of eleven random digits, each combination equally likely except for a part in 10^8.
 #[inline]
 pub fn group(random: u64) -> [u8; GROUP_DIGITS] {
     let value = ((u128::from(random) * u128::from(GROUP_VALUES)) >> 64) as u64;

@@ -70,7 +70,7 @@ pub fn always(database: &str, view: &str) -> String {
     format!("{} <> ''", of_view(database, view))
 }
 
-/// Text in the definition of a view of ours, in the server's form.
+/// Text in the definition of our views, in the server's form.
 pub fn of_view(database: &str, view: &str) -> String {
     format!("'{MARK}view {}'", named(database, view))
 }
@@ -91,7 +91,7 @@ fn plain(name: &str) -> String {
     text
 }
 
-/// The literal behind the last `COMMENT` among table options, unchanged.
+/// The literal after the last `COMMENT` among table options, unchanged.
 pub fn comment_in(options: &str) -> Option<&str> {
     let mut found = None;
     let mut is_next = false;

@@ -51,7 +51,7 @@ impl Recipe {
     pub fn new(table: &Table, rows: u64) -> Self {
         let name = table.quoted();
         let mut settings = vec![
-            // Without this a server may silently take another engine.
+            // Without this a server may silently use a different engine.
             "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'".to_owned(),
             // A statement may have to be sent again, so each is a transaction of its own.
             "SET SESSION autocommit = 1".to_owned(),

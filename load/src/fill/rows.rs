@@ -15,7 +15,7 @@ const C_GROUPS: usize = 10;
 const PAD_GROUPS: usize = 5;
 /// `c`, a tab, `pad`, a newline: each group is followed by exactly one byte.
 const TEXT_BYTES: usize = (C_GROUPS + PAD_GROUPS) * (GROUP_DIGITS + 1);
-/// Without the byte behind its last group.
+/// Without the byte after its last group.
 pub const C_BYTES: usize = C_GROUPS * (GROUP_DIGITS + 1) - 1;
 pub const PAD_BYTES: usize = PAD_GROUPS * (GROUP_DIGITS + 1) - 1;
 /// The longest line: two numbers of twenty digits, each with its tab.
@@ -120,7 +120,7 @@ impl Rows {
         out.extend_from_slice(b"')");
     }
 
-    /// The texts of a row, `-` behind each group, and its `k`.
+    /// The texts of a row, `-` after each group, and its `k`.
     #[inline]
     fn draw(&self, number: u64) -> ([u8; TEXT_BYTES], u64) {
         let mut stream = Stream::for_cycle(self.seed, number);
@@ -160,8 +160,7 @@ impl Content for Rows {
     }
 }
 
-/// The same rows as items in the list of an INSERT, a comma in front of each. They have no
-/// checksum.
+/// The same rows as items in the list of an INSERT, a comma before each. They have no checksum.
 #[derive(Debug)]
 pub struct Items<'r>(pub &'r Rows);
 

@@ -1,4 +1,4 @@
-//! The table `sbtest`, as sysbench made it at one time and another.
+//! The table `sbtest`, as different versions of sysbench made it.
 
 use super::rows::Rows;
 use super::schema::{Dataset, Filling, Wish};

@@ -29,7 +29,7 @@ pub struct Wish<'w> {
 }
 
 impl Wish<'_> {
-    /// The schema's own keys, of a schema with tables of its own.
+    /// Reads the keys that only this schema has.
     ///
     /// # Errors
     /// A key that it does not have, or a value that the key cannot take.

@@ -127,7 +127,7 @@ impl Table {
         })
     }
 
-    /// A table as its schema defines it; `keys` come behind the others.
+    /// A table as its schema defines it; `keys` come after the others.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -205,7 +205,7 @@ pub fn quote(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// A string literal; valid in every SQL mode that a session of ours sets.
+/// A string literal; valid in every SQL mode that our sessions set.
 pub fn text(value: &str) -> String {
     format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }

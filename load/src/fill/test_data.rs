@@ -26,7 +26,7 @@ const TABLE: Definition = Definition {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Keys {
-    /// Characters of each string. The study does not give the length of its own.
+    /// Characters of each string. The length in the study was not published.
     string_length: usize,
 }
 

@@ -21,7 +21,7 @@ const LOCK_WAITED_S: u32 = 3;
 /// Time that a load that is to stop waits for the server to take a last note.
 const STOP_WAITED: Duration = Duration::from_secs(1);
 
-/// What there is of some name.
+/// The object of some name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     Absent,
@@ -113,7 +113,7 @@ impl<'s> Claim<'s> {
         }
     }
 
-    /// What there is of this name.
+    /// The object of this name.
     ///
     /// # Errors
     /// The server cannot be asked.
@@ -127,7 +127,7 @@ impl<'s> Claim<'s> {
             "SELECT TABLE_NAME, TABLE_TYPE, TABLE_COMMENT FROM information_schema.TABLES \
              WHERE {named}"
         ))?;
-        // The server may know no case where the names do.
+        // The server may ignore case where the names do not.
         let mut same = rows.into_iter().filter(|row| first(row) == stored);
         let Some(row) = same.next() else {
             return Ok(Standing::Absent);

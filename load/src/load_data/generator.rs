@@ -1,4 +1,4 @@
-//! Makes rows on a thread of its own, so that they are ready when the server wants them.
+//! Makes rows on a separate thread, so that they are ready when the server needs them.
 //!
 //! A few buffers go round: full ones to the sender, empty ones back. Their number limits the
 //! memory, and how far the generator can be ahead of the sender.

@@ -22,8 +22,8 @@ const NO_LOCAL_FILES: [u16; 3] = [1148, 3948, 4166];
 const BULK_SINCE: (u32, u32) = (10, 6);
 
 /// A statement that waited for a lock in vain, and was undone whole: a wait too long, a deadlock.
-/// MariaDB from 10.6 on locks a whole empty InnoDB table for the first rows; sessions that all
-/// want that lock can be in a deadlock.
+/// MariaDB from 10.6 on locks a whole empty InnoDB table for the first rows; sessions that all need
+/// that lock can be in a deadlock.
 const UNDONE: [u16; 2] = [1205, 1213];
 /// A deadlock has a winner, so each try again meets fewer rivals.
 const TRIES: usize = 100;
@@ -66,7 +66,7 @@ pub fn fill_made(target: &Target, made: &Made) -> Result<(), Failure> {
         let sent =
             connection.and_then(|connection| send(connection, &recipe, made, way, numbers, &watch));
         sent.unwrap_or_else(|failure| {
-            // The others end; their errors after that say nothing new.
+            // The others end; their later errors add nothing.
             halt.store(true, Ordering::Relaxed);
             let mut first = trouble.lock().unwrap_or_else(PoisonError::into_inner);
             first.get_or_insert(failure);
@@ -120,7 +120,7 @@ fn open(target: &Target, recipe: &Recipe) -> Result<ControlConnection, Failure> 
     Ok(connection)
 }
 
-/// Passes over what the server does not know or does not allow; a lost connection stays one.
+/// Passes over statements that the server does not know or allow; a lost connection stays one.
 pub(super) fn unless_refused<T>(answered: Result<T, Failure>) -> Result<(), Failure> {
     match answered {
         Err(refused) if refused.statement.is_some() => Ok(()),
@@ -220,7 +220,7 @@ fn insert(
     })
 }
 
-/// Sends a statement, which is a transaction of its own, until it is not undone for a lock.
+/// Sends a statement, its own transaction, until it is not undone for a lock.
 fn again_if_undone<T>(mut send: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
     for _ in 1..TRIES {
         match send() {

@@ -1,4 +1,4 @@
-//! Fills tables: one thread makes the rows while another sends them to the server.
+//! Fills tables: one thread makes the rows while a second one sends them to the server.
 //!
 //! A table that exists already is never touched, unless its comment says that it is ours and was
 //! left half filled. If the fill of a new table fails, that table is dropped again, so that a second
@@ -66,7 +66,7 @@ pub struct Filled {
 /// Why a table was not filled.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Trouble {
-    /// A table of this name exists, or another load is at work. Nothing was touched.
+    /// A table of this name exists, or a different load is at work. Nothing was touched.
     Exists(Failure),
     Failed(Failure),
     /// A signal stopped the fill.
@@ -85,7 +85,7 @@ impl Trouble {
 ///
 /// # Errors
 /// The table exists, the server refuses, or `stop` was raised. A table that this call made is
-/// dropped again; if that is not possible, the failure says so.
+/// dropped again; if that is not possible, the failure includes it.
 pub fn fill(
     target: &Target,
     order: &TableLoad,

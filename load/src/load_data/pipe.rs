@@ -32,7 +32,7 @@ impl NamedPipe {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = folder.canonicalize()?;
         let path = folder.join(format!("contend-rows-{}-{number}", std::process::id()));
-        // Anybody may read: the server may run as another user, and the folder keeps others out.
+        // All users may read: the server may run as one of them; the folder keeps others out.
         mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o644), 0)?;
         Ok(Self { path })
     }

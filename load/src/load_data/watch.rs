@@ -14,7 +14,7 @@ const STANDSTILL: Duration = Duration::from_secs(3);
 /// The servers' code for a full disk.
 pub const DISK_FULL: u16 = 1021;
 
-/// What the server is at.
+/// The server's present work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FillPhase {
     /// Rows go to the server.
@@ -101,7 +101,7 @@ impl<'a> LoadWatch<'a> {
         Ok(())
     }
 
-    /// Tells progress when it is time to, and hears of a signal.
+    /// Reports progress when it is due, and checks for a signal.
     ///
     /// # Errors
     /// There was one.

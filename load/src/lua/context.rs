@@ -18,7 +18,7 @@ use std::time::Instant;
 /// The host's side of one Lua state. It never moves: Lua's allocator carries its address.
 pub struct Context {
     pub run: Arc<Run>,
-    /// Where the state's memory comes from: its owner frees it when the state is closed.
+    /// Source of the state's memory: its owner frees it when the state is closed.
     pub heap: *mut Heap,
     pub thread: u32,
     pub stream: Stream,
@@ -55,7 +55,7 @@ pub struct Originals {
 /// The thread's position between `event_start` and `event_stop`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EventClock {
-    /// When the event in turn was due; absent under a closed loop.
+    /// When the next event was due; absent under a closed loop.
     pub due: Option<Instant>,
     /// When the running event was due, and when it began.
     pub begun: Option<(Instant, Instant)>,

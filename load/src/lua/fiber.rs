@@ -25,8 +25,8 @@ use std::time::{Duration, Instant};
 /// A thread that never waits lets the others go on after this long.
 const SLICE: Duration = Duration::from_micros(200);
 
-/// What the driver passes to a fiber to resume it. Both pointers are valid until the fiber waits
-/// again.
+/// Data that the driver passes to a fiber to resume it. Both pointers are valid until the fiber
+/// waits again.
 #[derive(Clone, Copy)]
 struct Wake {
     call: *const Call<'static>,
@@ -126,7 +126,7 @@ impl FiberLife {
         })
     }
 
-    /// All that comes behind the setup.
+    /// Everything after the setup.
     fn go_on(&mut self, stack: DefaultStack, mut state: State) -> Body {
         let (run, about) = (Arc::clone(&self.run), &raw mut *self.about);
         let (thread, duty, lowest) = (self.thread, self.duty, stack.limit().get());
@@ -261,7 +261,7 @@ impl FiberIo {
     }
 
     /// Why no more events begin: the time is over, or all events have begun. `run.stop` is set
-    /// before the driver tells the fiber.
+    /// before the driver resumes the fiber.
     fn end(&self) -> Turn {
         match self.run.stop.is_over() {
             true => Turn::Over,
@@ -388,7 +388,7 @@ impl ThreadIo for FiberIo {
             return figures.leave();
         }
         figures.finish(due, times.response_ns);
-        // A script with a loop of its own may have several events in one turn.
+        // A script with its own loop may have several events in one turn.
         if let Some(earlier) = self.ended.replace(times) {
             self.wait(Step::EventMore(earlier));
         }
@@ -456,7 +456,7 @@ mod tests {
         pages.iter().filter(|page| **page & 1 == 1).count()
     }
 
-    /// Goes on behind the sleeps, each of the requested length.
+    /// Goes on after the sleeps, each of the requested length.
     fn woken(fiber: &mut Fiber, mut step: Step, out: &mut Vec<u8>) -> Step {
         while let Step::Sleep(span) = step {
             std::thread::sleep(span);

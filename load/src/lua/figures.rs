@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct ThreadFigures {
-    /// What the end of the last event is counted from, and when that was; 0: none has ended.
+    /// The base of `ended_ns`, and the end of the last event counted from it; 0: none has ended.
     since: Instant,
     ended_ns: AtomicU64,
     counters: [AtomicU64; COUNTERS],

@@ -2,7 +2,7 @@
 //!
 //! A thousand states exist at once, and each is woken for a moment at a time. The blocks that it
 //! touches then should lie close together, not between those of others. Lua gives a block back
-//! together with its length, so none needs a head that says so.
+//! together with its length, so none needs a head with it.
 //!
 //! A block is refused if the native stack is nearly used up, or the state has as much memory as
 //! LuaJIT of sysbench could use. It is also refused if all states together have half of the memory.
@@ -14,7 +14,7 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Lengths of small blocks are multiples of this, which is all the alignment that LuaJIT wants.
+/// Lengths of small blocks are multiples of this, the only alignment that LuaJIT needs.
 const STEP: usize = 8;
 const SMALL_MAX: usize = 512;
 const CLASSES: usize = SMALL_MAX / STEP;

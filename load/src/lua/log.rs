@@ -1,4 +1,4 @@
-//! What the user of the script host reads: lines on standard output, as sysbench writes them.
+//! Messages of the script host: lines on standard output, as sysbench writes them.
 //!
 //! Scripts print through C's `stdout`, so the host does too, unbuffered: the lines of both stay
 //! in order. A message that repeats is counted instead of written again.

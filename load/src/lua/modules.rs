@@ -1,7 +1,7 @@
 //! `require`: the places where scripts find modules, ours among them.
 //!
-//! The places are sysbench's. Its own folder comes last, behind the scripts of this program,
-//! which bear the same names.
+//! The places are sysbench's. Its own folder comes last, after the scripts of this program, which
+//! bear the same names.
 
 use super::chunks;
 use super::context::Context;

@@ -20,7 +20,7 @@ pub const STACK_OVERFLOW: &str =
 /// Messages at the end of a process that a script has brought about.
 #[derive(Debug)]
 pub struct LastWords {
-    /// If a stack is used up: the process ends with exit code 1 behind it.
+    /// If a stack is used up: the process then ends with exit code 1.
     pub overflow: Vec<(RawFd, Vec<u8>)>,
     /// If an invalid address was used, such as scripts may make by the FFI: the signal ends the
     /// process.
@@ -33,12 +33,12 @@ impl LastWords {
     /// From now on these are written.
     pub fn arm(self) {
         static INSTALLED: Once = Once::new();
-        // Those before are never freed: another thread may be writing them.
+        // Those before are never freed: a different thread may be writing them.
         LAST_WORDS.store(Box::leak(Box::new(self)), Ordering::Release);
         INSTALLED.call_once(|| {
             for signal in [libc::SIGSEGV, libc::SIGBUS] {
-                // SAFETY: the structure is all zeroes but for the fields set here. The handler runs
-                // on the stack for signals that Rust's library gives each thread.
+                // SAFETY: the structure is all zeroes except for the fields set here. The handler
+                // runs on the stack for signals that Rust's library gives each thread.
                 unsafe {
                     let mut action: libc::sigaction = std::mem::zeroed();
                     action.sa_sigaction = on_bad_address as *const () as usize;
@@ -80,7 +80,7 @@ unsafe extern "C" fn on_bad_address(
     }
 }
 
-/// Where the stack pointer was when the signal came.
+/// The stack pointer at the time of the signal.
 unsafe fn top_of_stack(context: *mut c_void) -> Option<usize> {
     let context: *const libc::ucontext_t = context.cast();
     // SAFETY: the kernel gives the registers of the thread.
@@ -100,7 +100,7 @@ unsafe fn top_of_stack(context: *mut c_void) -> Option<usize> {
     }
 }
 
-/// The end of the calling thread's stack; 0 if the system does not say.
+/// The end of the calling thread's stack; 0 if the system does not report it.
 pub fn lowest_of_thread() -> usize {
     let mut lowest: *mut c_void = std::ptr::null_mut();
     let mut size = 0;

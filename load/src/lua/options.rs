@@ -191,7 +191,7 @@ impl ScriptOptions {
 /// An option that a script declares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declared {
-    /// As the script spells it.
+    /// The name, spelled as in the script.
     pub name: String,
     pub help: String,
     pub default: Option<String>,

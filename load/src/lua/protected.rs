@@ -10,13 +10,13 @@ use super::stack::Stack;
 use super::sys::{self, lua_State};
 use std::ffi::c_int;
 
-/// What the two functions that Lua calls hand on to each other.
+/// Data that the two functions called by Lua hand on to each other.
 struct Task<T, W> {
     work: Option<W>,
     done: Option<Result<T, ScriptError>>,
 }
 
-/// Does `work` on a stack of its own, which is empty when it begins and is emptied behind it.
+/// Does `work` on its own stack, which is empty when it begins and is emptied after it.
 ///
 /// # Errors
 /// The error that `work` returns, or that was raised in it.

@@ -49,7 +49,7 @@ impl Compat {
 /// The script that was asked for.
 #[derive(Clone, Debug)]
 pub struct LoadedScript {
-    /// As the user named it; none if it came on standard input.
+    /// The name that the user gave; none if it came on standard input.
     pub name: Option<String>,
     /// The name of the chunk in Lua's messages, with Lua's prefix: `@oltp.lua`, `=stdin`.
     pub chunk_name: String,
@@ -78,7 +78,7 @@ pub struct Draws {
     pub zipfian: Shape,
 }
 
-/// What the Lua states of all threads share.
+/// State that is common to the Lua states of all threads.
 #[derive(Debug)]
 pub struct Run {
     pub compat: Compat,

@@ -254,7 +254,7 @@ impl Stack<'_> {
     pub fn set_field(&mut self, name: &str) {
         self.push_bytes(name.as_bytes());
         // SAFETY: callers have pushed a table and a value; with the name below the value they are
-        // the three that this wants.
+        // the three that this needs.
         unsafe {
             sys::lua_insert(self.lua, -2);
             sys::lua_rawset(self.lua, -3);

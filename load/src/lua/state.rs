@@ -47,7 +47,7 @@ impl State {
         // SAFETY: the allocator finds its heap by the context, and both live as long as the state.
         let lua = unsafe { sys::lua_newstate(allocate, context.as_ptr().cast()) };
         let Some(lua) = NonNull::new(lua) else {
-            // SAFETY: both were leaked when they were made, and nothing else knows them.
+            // SAFETY: both were leaked when they were made, and nothing else refers to them.
             unsafe {
                 drop(Box::from_raw(context.as_ref().heap));
                 drop(Box::from_raw(context.as_ptr()));

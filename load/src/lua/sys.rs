@@ -8,7 +8,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// One Lua state, or one coroutine of it. Only ever seen behind a pointer.
+/// One Lua state, or one coroutine of it. Only used through a pointer.
 #[repr(C)]
 pub struct lua_State {
     opaque: [u8; 0],

@@ -7,7 +7,7 @@ use super::state::{Called, State};
 use super::thread_io::ThreadIo;
 use std::sync::Arc;
 
-/// What the threads of a run do.
+/// The work of a run's threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duty {
     /// Events, between thread_init and thread_done.

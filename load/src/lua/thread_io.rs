@@ -16,7 +16,7 @@ pub trait ThreadIo {
     /// Opens a connection to the server at `endpoint` of the run's list.
     ///
     /// # Errors
-    /// The error of the server, or one of ours with a client's error number.
+    /// The error of the server, or our own with a client's error number.
     fn connect(&mut self, endpoint: usize) -> Result<Connected, ServerError>;
 
     /// Closes a connection, after a goodbye to the server.
@@ -26,8 +26,8 @@ pub trait ThreadIo {
     /// [`Reply::Whole`] its bytes are put in `bytes`, which is empty.
     ///
     /// # Errors
-    /// The connection was lost; the error says how. An error that the server answers is not an
-    /// error here: see [`Answered::error`].
+    /// The connection was lost; the error has the details. An error that the server answers is not
+    /// an error here: see [`Answered::error`].
     fn exchange(
         &mut self,
         link: LinkNumber,
@@ -59,8 +59,8 @@ pub trait ThreadIo {
         None
     }
 
-    /// Fills a table that was just made with rows of the OLTP scripts, over connections of its
-    /// own. None if there is no way to do so from here.
+    /// Fills a table that was just made with rows of the OLTP scripts, over separate connections.
+    /// None if there is no way to do so from here.
     ///
     /// # Errors
     /// Words for why the rows did not get there.
@@ -76,7 +76,7 @@ pub struct TableRows {
     /// Number of the table among those of one seed: they differ.
     pub number: u32,
     pub engine: String,
-    /// Text behind the engine in the statement that made the table.
+    /// Text after the engine in the statement that made the table.
     pub options: String,
     pub rows: u64,
     pub seed: u64,

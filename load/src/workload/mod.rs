@@ -122,8 +122,8 @@ pub trait Workload: Send + Sync {
         false
     }
 
-    /// Stops sessions that compute without end, which keep their worker from all else; false if there
-    /// can be none. Called from another thread, and again until the worker is back.
+    /// Stops sessions that compute without end, which keep their worker from all else; false if
+    /// there can be none. Called from a different thread, and again until the worker is back.
     fn stop(&self) -> bool {
         false
     }
@@ -140,7 +140,7 @@ pub trait Workload: Send + Sync {
     }
 
     /// Makes the session of one seat. Called on the worker that will run it; a session never moves
-    /// to another worker.
+    /// to a different worker.
     ///
     /// # Errors
     /// If the session cannot be made, the run ends before any load.
@@ -271,7 +271,7 @@ pub type LinkNumber = u16;
 
 pub const LINKS_MAX: usize = LinkNumber::MAX as usize + 1;
 
-/// What the driver shall do next.
+/// The next step for the driver.
 #[derive(Debug)]
 pub enum Step {
     /// Send the output buffer and wait for its answer.
@@ -292,7 +292,7 @@ pub enum Step {
     EventTimed(EventTimes),
     /// One more event has ended inside the one in progress: record it, then [`Call::Woken`].
     EventMore(EventTimes),
-    /// The event failed, and its time shall not be recorded. Wait for the next.
+    /// The event failed, and its time is not recorded. Wait for the next.
     EventDropped,
     /// Begin the event again after this pause. Its response time includes the pause and all tries.
     Retry(Duration),
@@ -345,7 +345,7 @@ pub enum Class {
     Uncounted,
 }
 
-/// What the session wants to know of the answer.
+/// The part of the answer that the session needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// Whether it is good, and how many rows.
@@ -377,8 +377,8 @@ pub struct Answer<'a> {
     pub bytes: Option<&'a [u8]>,
 }
 
-/// What the plan wants done about an error of the server. Errors it calls fatal end the run and
-/// never reach a session.
+/// The plan's rule for an error of the server. Errors it calls fatal end the run and never reach a
+/// session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verdict {
     /// Go on as if the answer were good.

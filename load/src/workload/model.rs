@@ -19,7 +19,7 @@ pub struct TableCopy {
     by_k: BTreeSet<(i64, i64)>,
 }
 
-/// What the server must answer.
+/// The correct answer of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// These rows; in this order, or in any.
@@ -36,7 +36,7 @@ pub enum Expected {
 }
 
 impl TableCopy {
-    /// Puts a row. False: its id is there already.
+    /// Inserts a row. False: its id is there already.
     pub fn insert(&mut self, id: i64, row: Row) -> bool {
         if self.rows.contains_key(&id) {
             return false;

@@ -1,4 +1,4 @@
-//! sysbench's OLTP transactions, and their parts as workloads of their own.
+//! sysbench's OLTP transactions, and their parts as separate workloads.
 
 use super::EventKind;
 use super::native::{GoingOn, Kind, NextStep, OpenEvent, QueryText};

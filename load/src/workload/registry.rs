@@ -87,7 +87,7 @@ fn read_as<K: Keys>(keys: &Map<String, Value>) -> Result<Box<dyn Told>, String> 
     Ok(Box::new(told))
 }
 
-/// Sees whether numbers are in the ranges that the schema of their keys states.
+/// Checks that numbers are in the ranges that the schema of their keys states.
 fn check_ranges(schema: &Schema, keys: &Map<String, Value>) -> Result<(), String> {
     let properties = schema.get("properties").and_then(Value::as_object);
     for (name, property) in properties.into_iter().flatten() {

@@ -84,7 +84,7 @@ impl Over<'_> {
     }
 }
 
-/// Names stand in the statements unquoted, so they may not hold anything else.
+/// Names are in the statements unquoted, so they may not hold anything else.
 fn check_table(table: &str) -> Result<(), String> {
     let fine = |part: &str| {
         !part.is_empty()

@@ -175,7 +175,7 @@ pub struct Scan {
 struct Marks {
     /// Ranges at the beginning that are done.
     upto: u64,
-    /// Those behind that are.
+    /// Later ranges that are done.
     beyond: BTreeSet<u64>,
     /// By name: ranges done, and whether the server refused one. The rest is then passed over.
     names: Vec<(u64, bool)>,

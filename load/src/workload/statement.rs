@@ -81,7 +81,7 @@ impl Parameters {
         });
     }
 
-    /// An amount of money, as a decimal number with two digits behind the point.
+    /// An amount of money, as a decimal number with two digits after the point.
     pub fn cents(&mut self, cents: i64) {
         let start = self.text.len();
         put_cents(&mut self.text, cents);
@@ -150,7 +150,7 @@ impl Parameters {
 #[derive(Clone, Debug)]
 pub struct Statement {
     text: Arc<SqlPieces>,
-    /// As the server knows it, where it was prepared on the present connection.
+    /// The server's statement, if it was prepared on the present connection.
     prepared: Option<mysql::PreparedStatement>,
 }
 
@@ -300,7 +300,7 @@ pub fn put_cents(out: &mut Vec<u8>, cents: i64) {
     out.extend_from_slice(&[b'.', b'0' + (rest / 10) as u8, b'0' + (rest % 10) as u8]);
 }
 
-/// The cents of a decimal number from a server; digits behind the second are cut off.
+/// The cents of a decimal number from a server; digits after the second are cut off.
 pub fn cents_of(value: Value<'_>) -> i64 {
     let Value::Bytes(digits) = value else {
         return value.as_int().unwrap_or(0).saturating_mul(100);

@@ -20,7 +20,7 @@ pub trait Told {
         None
     }
 
-    /// Sees whether the load suits it, and limits it if the workload has an end.
+    /// Checks that the load suits it, and limits it if the workload has an end.
     ///
     /// # Errors
     /// Words that name the path.

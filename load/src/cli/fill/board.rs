@@ -63,7 +63,7 @@ impl Board {
             }
         }
         let all = self.sum(&rows);
-        // Told with the lock held, so that lines come in order.
+        // Reported with the lock held, so that lines come in order.
         match self.show {
             // If this fails because the reader is gone, the last line reports it.
             Show::Json => drop(write(&FillOutcome::FillProgress(all))),

@@ -76,7 +76,7 @@ pub struct SlapRefusal {
     pub words: String,
     /// The exit code of mysqlslap.
     pub code: u8,
-    /// A line of its own in front.
+    /// A line to print before it.
     pub before: Option<String>,
 }
 
@@ -210,7 +210,7 @@ pub fn is_known(name: &str) -> bool {
     matches!(meaning(name).0, OptionMeaning::Exactly(_))
 }
 
-/// The option in this word, if it has no value and takes one only directly behind it.
+/// The option in this word, if it has no value and takes one only directly after it.
 pub fn maybe_text(word: &str) -> Option<&'static SlapOption> {
     let found = match word.strip_prefix("--") {
         Some(long) => match meaning(long).0 {
@@ -255,7 +255,7 @@ pub fn secret_in(word: &str) -> Option<usize> {
             _ => secret_of_unknown(long).map(|at| at + 2),
         };
     }
-    // Letters in front of -p take no value: -vpSECRET.
+    // Letters before -p take no value: -vpSECRET.
     let letters = word.strip_prefix('-')?;
     let takes_value =
         |letter: char| of_letter(letter).is_some_and(|known| known.takes.has_value_behind());
@@ -269,7 +269,7 @@ fn secret_of_unknown(long: &str) -> Option<usize> {
     if name < long.len() {
         return Some(name + 1);
     }
-    // One dash too many in front of -pSECRET.
+    // One dash too many before -pSECRET.
     let letters = long.trim_start_matches('-');
     letters
         .starts_with('p')

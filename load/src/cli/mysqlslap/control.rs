@@ -9,7 +9,7 @@ pub enum Control {
     Paper,
     Server {
         connection: Box<ControlConnection>,
-        /// Statements are printed as well.
+        /// Statements are also printed.
         shows: bool,
     },
 }

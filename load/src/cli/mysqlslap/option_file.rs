@@ -24,7 +24,7 @@ pub enum WrongOptionFile {
 /// Reads the text of a file.
 ///
 /// # Errors
-/// An option in front of every group, or a group without its bracket.
+/// An option before the first group, or a group without its bracket.
 pub fn read(text: &str) -> Result<Vec<OptionLine>, WrongOptionFile> {
     let mut entries = Vec::new();
     let mut group: Option<&str> = None;

@@ -17,13 +17,13 @@ pub enum Takes {
     /// On or off; on if neither is given.
     Switch,
     Text,
-    /// Text behind a `=`, or none.
+    /// Text after a `=`, or none.
     MaybeText,
     Number,
 }
 
 impl Takes {
-    /// Text behind the option's letter in the same word is its value.
+    /// Text after the option's letter in the same word is its value.
     pub fn has_value_behind(self) -> bool {
         !matches!(self, Self::Nothing | Self::Switch)
     }

@@ -231,7 +231,7 @@ fn in_ms(times: &Latency) -> String {
     format!("50 % {p50:.3} ms, 95 % {p95:.3} ms, 99 % {p99:.3} ms, longest {max:.3} ms")
 }
 
-/// Where the figures go.
+/// The destinations of the figures.
 #[derive(Debug, Default)]
 pub struct Writers {
     csv: Option<Option<File>>,

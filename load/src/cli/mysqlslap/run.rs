@@ -201,7 +201,7 @@ impl Runner<'_> {
         self.stage("Loading Pre-data\n");
         let name = quoted(&settings.schema, settings.strict);
         let create = match !settings.strict && !settings.drops {
-            // --no-drop leaves it behind for the next iteration.
+            // --no-drop leaves it for the next iteration.
             true => format!("CREATE SCHEMA IF NOT EXISTS {name}"),
             false => format!("CREATE SCHEMA {name}"),
         };

@@ -11,7 +11,7 @@ use crate::record::IgnoredErrors;
 /// All settings of a run.
 #[derive(Clone, Debug)]
 pub struct SlapSettings {
-    /// As mysqlslap does, its faults included.
+    /// Like mysqlslap, its faults included.
     pub strict: bool,
     pub texts: Texts,
     /// The text of --auto-generate-sql-load-type.
@@ -51,7 +51,7 @@ pub struct Each {
     pub own: u64,
     /// Statements of all clients together.
     pub share_of: u64,
-    /// What the list counts, where there is no limit; 0: the list once.
+    /// Statements of the list, where there is no limit; 0: the list once.
     pub list: u64,
 }
 

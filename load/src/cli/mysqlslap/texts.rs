@@ -98,7 +98,7 @@ fn text_of(name: &str, given: &str, strict: bool) -> Result<(String, String), St
         });
     }
     let mut bytes = Vec::new();
-    // mysqlslap wants to write to it as well.
+    // mysqlslap also needs to write to it.
     let file = OpenOptions::new().read(true).write(strict).open(path);
     let got = file.and_then(|mut file| file.read_to_end(&mut bytes));
     got.map_err(|error| match strict {

@@ -121,7 +121,7 @@ pub fn engines(list: Option<&str>, strict: bool) -> Result<Vec<Option<EngineGive
                 "--engine={list}: there is an engine without a name"
             ));
         }
-        // Nothing behind the last comma is an engine that is not named.
+        // An empty last item means an engine that is not named.
         let is_nothing = item.is_empty() && place + 1 == items.len();
         Ok((!is_nothing).then(|| EngineGiven {
             name: name.to_owned(),

@@ -94,7 +94,7 @@ impl CommandLine {
         }
     }
 
-    /// Puts the options of a file in front of those given: the command line wins.
+    /// Inserts the options of a file before those given: the command line wins.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -141,9 +141,9 @@ fn unquoted(value: &str) -> &str {
 /// An option's value that it cannot have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Said before anything else.
+    /// Printed before everything else.
     Number(Wrong),
-    /// Said after the header, as an option that is not known.
+    /// Printed after the header, as an option that is not known.
     Option(Wrong),
 }
 
@@ -216,7 +216,7 @@ pub fn secret_in(word: &str) -> Option<usize> {
     }
 }
 
-/// Words without the passwords that stood alone behind their option.
+/// Words without the passwords that follow their option as a separate word.
 pub fn hidden(words: &str, arguments: &[String]) -> String {
     let places = secrets::places(arguments, secret_in).into_iter();
     let alone = places.filter(|(_, begins)| *begins == 0);

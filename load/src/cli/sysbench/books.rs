@@ -30,7 +30,7 @@ impl ReportFigures {
         }
     }
 
-    /// Adds the stretch behind this one.
+    /// Adds the stretch after this one.
     pub fn go_on(&mut self, next: &Self) {
         for (ours, theirs) in self.threads.iter_mut().zip(&next.threads) {
             ours.go_on(theirs);
@@ -79,8 +79,8 @@ struct Page {
     since_s: f64,
 }
 
-/// The books. Each figure of the run goes on every page, so reports of one kind never disturb those
-/// of another.
+/// The books. Each figure of the run goes on every page, so the kinds of report never disturb each
+/// other.
 #[derive(Debug)]
 pub struct ReportBooks {
     /// The counts of each thread in the run's last report, and the time of that report, in seconds

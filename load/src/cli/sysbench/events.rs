@@ -332,7 +332,7 @@ fn after_forced_shutdown(
             books.take(now_s, &counts, &Latency::new(), 0);
             books.checkpoint()
         };
-        // The script's own report belongs to a state that another thread is in.
+        // The script's own report belongs to a state that a different thread is in.
         reporter.say_whole(&figures);
         std::process::exit(i32::from(EXIT_FORCED));
     };

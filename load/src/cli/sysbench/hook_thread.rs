@@ -82,7 +82,7 @@ impl HookThread {
     }
 }
 
-/// A state for hooks: the script in it, its thread number behind those of the workers.
+/// A state for hooks: the script in it, its thread number after those of the workers.
 fn report_state(run: &Arc<Run>, servers: &Servers) -> Option<State> {
     let made = || -> Result<State, ScriptError> {
         let state = super::state(run, run.figures.threads.len() as u32, servers)?;

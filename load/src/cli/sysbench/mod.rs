@@ -226,7 +226,7 @@ fn take_test_option(line: &mut CommandLine, mut unknown: Vec<Given>) -> Vec<Give
     unknown
 }
 
-/// Parsers in the wild know no comma here.
+/// Existing parsers expect no comma here.
 fn say_header(log: &Log, compat: Compat) {
     log.notice(&format!(
         "sysbench {} (contend-load {} using bundled LuaJIT {})\n",

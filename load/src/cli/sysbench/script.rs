@@ -19,7 +19,7 @@ pub enum Found {
     Missing(String),
 }
 
-/// As sysbench looks: a built-in test, a file, a module.
+/// Searches like sysbench: a built-in test, a file, a module.
 pub fn find(name: Option<&str>) -> Found {
     let Some(name) = name.filter(|name| *name != "-") else {
         return from_stdin();

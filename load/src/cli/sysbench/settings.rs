@@ -1,4 +1,4 @@
-//! What the options mean: checked values for the parts of a run.
+//! The options as checked values for the parts of a run.
 
 use super::arguments::{CommandLine, Wrong};
 use crate::lua::options::{OptionValue, ScriptOptions, normal_name};

@@ -29,7 +29,7 @@ pub enum InPlan {
 const SERVER: InPlan = Said("the server that is measured says it");
 const NOTHING: InPlan = Said("it has no meaning for the workload of a plan");
 
-/// Which versions know an option.
+/// The versions that have an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     Both,
@@ -65,7 +65,7 @@ const fn known(
 }
 
 impl Known {
-    /// True where this version, or contend, knows the option.
+    /// True where this version, or contend, has the option.
     pub fn is_of(&self, compat: Compat) -> bool {
         match self.whose {
             Whose::Both | Whose::Ours => true,

@@ -167,7 +167,7 @@ pub struct DueReports<'a> {
     next_s: f64,
     /// In seconds, those to come.
     checkpoints: VecDeque<u64>,
-    /// Where the hooks run that the script has set.
+    /// The threads of the hooks that the script has set.
     intermediate: Option<HookThread>,
     cumulative: Option<HookThread>,
 }

@@ -1,5 +1,5 @@
 //! The schema `tpcc`: the nine tables of TPC-C, populated as the specification (revision 5.11)
-//! wants them.
+//! requires.
 
 mod rows;
 mod tables;
@@ -35,9 +35,9 @@ struct Keys {
     last_warehouse: Option<u64>,
     partition_by: PartitionBy,
     partitions: u64,
-    /// The foreign keys of the specification, with the keys that they want.
+    /// The foreign keys of the specification, with the keys that they need.
     foreign_keys: bool,
-    /// A primary key for `history`, which has none in the specification: clusters want one.
+    /// A primary key for `history`, which has none in the specification: clusters need one.
     history_key: bool,
     /// For a trial: the customers, orders and items are divided by this.
     shrink: u64,

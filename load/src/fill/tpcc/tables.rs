@@ -20,9 +20,9 @@ use crate::fill::table::Definition;
 pub struct OfWarehouse {
     pub definition: Definition,
     pub warehouse: Option<&'static str>,
-    /// Text behind `FOREIGN KEY` in each.
+    /// Text after `FOREIGN KEY` in each.
     pub foreign: &'static [&'static str],
-    /// Keys that only the foreign keys want.
+    /// Keys that only the foreign keys need.
     pub foreign_keys_keys: &'static [&'static str],
 }
 

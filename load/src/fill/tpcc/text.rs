@@ -1,4 +1,4 @@
-//! Random values as clause 4.3.2 of the specification wants them.
+//! Random values as clause 4.3.2 of the specification requires them.
 
 use crate::fill::content::Lines;
 use crate::random::Stream;

@@ -69,7 +69,7 @@ mod tests {
         ";
         let run = run_of(script, 1);
         let mut state = state_of(&run);
-        // As a module in C makes it: a number, as large as the place of a histogram.
+        // Like a module in C: a number, as large as the place of a histogram.
         let made = state.protected(|stack| {
             stack.push_table(0, 0);
             let other = stack.keep_table();

@@ -1,5 +1,5 @@
-//! The functions behind `load/lua/api`: each reads its arguments off the stack, does one thing
-//! with the context, and pushes what came of it.
+//! The functions for `load/lua/api`: each reads its arguments off the stack, does one thing with
+//! the context, and pushes the result.
 
 /// Lists the functions of a file: the name of each in the table of host functions, and itself.
 macro_rules! functions {
@@ -56,7 +56,7 @@ pub fn push_host(stack: &mut Stack<'_>, run: &Run) {
         stack.push_function(*function);
         stack.set_field(name);
     }
-    // SAFETY: the state is one of ours; nothing else uses its context while it is set up.
+    // SAFETY: the state is ours; nothing else uses its context while it is set up.
     let context = unsafe { Context::of(stack.raw()) };
     stack.push_number(context.thread.into());
     stack.set_field("thread_id");

@@ -34,12 +34,12 @@ fn new(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
         return 1;
     };
     let length_max = stack.number(2) as usize;
-    // What the parameter owns is freed by the finaliser of the metatable.
+    // The finaliser of the metatable frees the parameter's memory.
     stack.push_user_data(Param::new(kind, length_max), &cx.param_meta);
     1
 }
 
-/// The finaliser. It leaves a parameter that owns nothing: a script may call this as well.
+/// The finaliser. It leaves a parameter that owns nothing: a script may also call this.
 unsafe extern "C-unwind" fn collect(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state, and nothing else refers to the parameter.
     unsafe {
@@ -195,7 +195,7 @@ end
     fn user_data_of_others_is_no_parameter_whatever_its_size() {
         let run = run_of(SCRIPT, 1);
         let state = state_of(&run);
-        // As a module in C makes it.
+        // Like a module in C.
         let made = state.protected(|stack| {
             for name in ["foreign", "typed"] {
                 stack.push_table(0, 0);

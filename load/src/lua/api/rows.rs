@@ -36,7 +36,7 @@ fn fetch_row(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
         stack.push_nil();
         return 1;
     };
-    // Not made large enough beforehand: with room behind it, a NULL would not end the list.
+    // Not made large enough beforehand: with room after it, a NULL would not end the list.
     stack.push_table(0, 0);
     let mut place = 0;
     let more = connection.next_row(|value| {

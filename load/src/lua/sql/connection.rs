@@ -257,7 +257,7 @@ impl Connection {
         }
     }
 
-    /// Closes and opens the connection, as the script wishes; false if that fails.
+    /// Closes and opens the connection, for the script; false if that fails.
     pub fn reconnect(&mut self, session: &mut OfThread<'_>) -> bool {
         if session.run.database.dry_run {
             return true;
@@ -321,7 +321,7 @@ impl Connection {
         has_rows
     }
 
-    /// Puts the shape of the result in turn into its head; true if it is a result set.
+    /// Writes the shape of the next result into its head; true if it is a result set.
     fn shape_result(&mut self) -> bool {
         let shape = self.shapes.pop().unwrap_or_default();
         self.result.rows = shape.rows.try_into().unwrap_or(u32::MAX);

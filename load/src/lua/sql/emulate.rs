@@ -94,7 +94,7 @@ mod tests {
             let mut out = Vec::new();
             Template::new(b"?").write(&mut out, [Value::Bytes(&text)].into_iter());
             out.push(b'?');
-            // Read back by the same rules of quoting, the mark behind it is outside.
+            // Read back by the same rules of quoting, the mark after it is outside.
             prop_assert_eq!(Template::new(&out).pieces.len(), 2);
         }
     }

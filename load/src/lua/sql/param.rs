@@ -108,7 +108,7 @@ impl Param {
     }
 }
 
-/// A parameter that a script describes by addresses of its own, through the FFI.
+/// A parameter that a script describes by its own addresses, through the FFI.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RawBind {

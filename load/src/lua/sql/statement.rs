@@ -30,7 +30,7 @@ pub(super) enum How {
     Emulated(Template),
 }
 
-/// Where the values come from.
+/// The source of the values.
 #[derive(Debug)]
 pub(super) enum Bound {
     Params(Vec<*const Param>),

@@ -18,7 +18,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Text {
     Plain(String),
-    /// A key follows, another each time.
+    /// A key follows, a different one each time.
     ByKey(String),
 }
 

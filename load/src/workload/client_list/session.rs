@@ -223,7 +223,7 @@ impl Client {
         })
     }
 
-    /// The key of the event in progress: another for each event, the same in every run of a seed.
+    /// The key of the event in progress: different for each event, the same in every run of a seed.
     fn key_place(&self) -> usize {
         let mut stream = Stream::for_cycle(self.seat.seed, self.cycle.unwrap_or_default());
         stream.below(self.clients.keys.len() as u64) as usize

@@ -61,7 +61,7 @@ pub trait Kind: Send + Sync + 'static {
         &[]
     }
 
-    /// What the query at this place means, and the place of its table in [`Self::tables`].
+    /// The meaning of the query at this place, and the place of its table in [`Self::tables`].
     fn meaning(&self, _query: usize) -> (usize, Meaning) {
         (0, Meaning::Unknown)
     }
@@ -71,15 +71,14 @@ pub trait Kind: Send + Sync + 'static {
         None
     }
 
-    /// Tells the keys besides [`OpenEvent::key`] that the event asks for, once it has begun. A
-    /// route by key sends an event whose keys have several owners to a node that reaches all of
-    /// them.
+    /// Passes on the keys besides [`OpenEvent::key`], once the event has begun. A route by key
+    /// sends an event whose keys have several owners to a node that reaches all of them.
     fn other_keys(&self, _event: &OpenEvent, _own: &Self::Own, _tell: &mut dyn FnMut(u64)) {}
 
     /// See [`Workload::look`].
     ///
     /// # Errors
-    /// The server has not what the events want.
+    /// The server lacks something that the events need.
     fn look(&self, _server: &mut dyn LookedAtServer) -> Result<(), Failure> {
         Ok(())
     }
@@ -94,7 +93,7 @@ pub trait Kind: Send + Sync + 'static {
         ended_ns
     }
 
-    /// What the event does next.
+    /// The next step of the event.
     fn next(&self, on: GoingOn<'_, Self::Own>) -> NextStep;
 }
 
@@ -113,7 +112,7 @@ pub trait Own: 'static {
     fn of(seat: SeatPlace) -> Self;
 }
 
-/// Some kinds only have to know how many sessions there are.
+/// Some kinds only need the number of sessions.
 impl Own for SeatPlace {
     fn of(seat: SeatPlace) -> Self {
         seat
@@ -188,7 +187,7 @@ impl Said<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextStep {
     Ask(ToAsk),
-    /// It is over, without another question.
+    /// It is over, without a further question.
     End(EventEnd),
     /// This row, which every event relies on, is not in the tables. The run has failed.
     Broken(&'static str),
@@ -199,7 +198,7 @@ pub enum NextStep {
 pub struct ToAsk {
     /// The place in [`Kind::queries`].
     pub query: usize,
-    /// The event wants to read the rows of the answer.
+    /// The event reads the rows of the answer.
     pub wants_rows: bool,
     /// If set, the event ends with the answer, and in this way.
     pub ends: Option<EventEnd>,
@@ -251,7 +250,7 @@ impl NextStep {
     }
 }
 
-/// What the steps of one event share.
+/// State of one event that its steps share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenEvent {
     pub seed: u64,
@@ -260,7 +259,7 @@ pub struct OpenEvent {
     pub stream: Stream,
     /// Its kind: a place in [`Kind::events`].
     pub kind: u8,
-    /// The node that it wants to ask; [`Self::ANY_NODE`] leaves that to the plan's route.
+    /// The node to ask; [`Self::ANY_NODE`] leaves that to the plan's route.
     pub node: u16,
     /// For the kind's own use: the progress of the event, the place of a table, a key. If each
     /// event has one key, a route by key chooses the node by `key`.
@@ -312,8 +311,8 @@ pub enum Carries {
     One,
     /// Several such sets in one bulk execution, which only MariaDB has.
     Bulk,
-    /// Several such sets, each in a request of its own; all requests are sent before the first
-    /// answer is waited for.
+    /// Several such sets, each in a separate request; all requests are sent before the first answer
+    /// is waited for.
     Pipeline,
     /// As the rows of the local file that the statement loads, with this number of columns.
     File { columns: u16 },

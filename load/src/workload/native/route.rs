@@ -73,7 +73,7 @@ impl NodeRoute {
         }
     }
 
-    /// The place of the node that an event wants.
+    /// The place of the node for an event.
     pub fn node_of(&self, event: &OpenEvent) -> u16 {
         if event.node != OpenEvent::ANY_NODE {
             return event.node;

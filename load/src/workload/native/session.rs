@@ -228,7 +228,7 @@ impl<K: Kind> NativeSession<K> {
         })
     }
 
-    /// Chooses, among several nodes, the one that the event wants.
+    /// Chooses, among several nodes, the one for the event.
     #[inline(never)]
     fn choose_link(&mut self) {
         let route = &self.way.route;

@@ -354,7 +354,7 @@ fn a_session_has_a_link_to_each_node_and_asks_the_one_of_its_route() {
         out.clear();
         let asked = request(session.next(begin(u64::from(cycle)), &mut out));
         assert_eq!(asked.link, u16::from(cycle % 2));
-        // The statement as this node knows it.
+        // The statement with this node's number for it.
         assert_eq!((out[4], out[5]), (0x17, 10 + cycle % 2));
     }
     // One link is lost and set up again; the second one is unaffected.

@@ -178,7 +178,7 @@ impl Kind for Sql {
         {
             for place in &statement.placeholders {
                 if let Some(source) = text.sources.get(*place) {
-                    // A stream of its own for each name: used again, it gives the same value.
+                    // A separate stream for each name: used again, it gives the same value.
                     source.put(event.cycle, event.stream_of(*place as u64), values);
                 }
             }

@@ -102,7 +102,7 @@ impl Source {
         }
     }
 
-    /// Puts the value of event number `cycle`; `stream` is the placeholder's own.
+    /// Appends the value of event number `cycle`; `stream` is the placeholder's own.
     pub fn put(&self, cycle: u64, mut stream: Stream, parameters: &mut Parameters) {
         match self {
             Self::Int { low, offset } => {

@@ -76,7 +76,7 @@ impl Tpcc {
         })
     }
 
-    /// What the user of the terminal types in.
+    /// Draws the input of the terminal's user.
     fn begin(&self, facts: &Facts, event: &mut OpenEvent, terminal: &mut Terminal) -> Work {
         let card = self.card(event, terminal);
         let home = terminal.home(facts);

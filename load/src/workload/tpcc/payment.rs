@@ -278,7 +278,7 @@ impl Payment {
         values.int(self.customer);
     }
 
-    /// Text to put in front of the data of a customer with bad credit.
+    /// Text to prepend to the data of a customer with bad credit.
     fn put_data(&self, out: &mut Vec<u8>) {
         let numbers = [
             self.customer,

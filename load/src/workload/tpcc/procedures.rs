@@ -16,7 +16,7 @@ fn mark(text: &str) -> String {
     format!("{OURS}{digits}")
 }
 
-/// What the comment of each procedure of ours begins with.
+/// The beginning of the comment of our procedures.
 const OURS: &str = "contend-load ";
 
 /// Creates the procedures that are missing or differ from these, in the database of the run.

@@ -1,4 +1,4 @@
-//! A line of an order, and the row of stock behind it.
+//! A line of an order, and its row of stock.
 
 use crate::wire::Value;
 

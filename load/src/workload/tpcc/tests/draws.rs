@@ -1,4 +1,4 @@
-//! Input of users: items and customers are drawn as clause 2.1.6 wants it, and customers named by
+//! Input of users: items and customers are drawn as clause 2.1.6 requires, and customers named by
 //! their last names.
 
 use super::*;
