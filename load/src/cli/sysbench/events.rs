@@ -36,7 +36,7 @@ pub fn serve(
     servers: Servers,
 ) -> Result<u8, Halt> {
     let raised = |error: ScriptError| Halt::Fatal(error.0);
-    // A hook that cannot be found now cannot be called later either.
+    // A hook that cannot be looked up now cannot be called later either.
     main.has_hook(CUMULATIVE).map_err(raised)?;
     if !main.has_function("event").map_err(raised)? {
         let name = run.script.short_name();

@@ -117,7 +117,7 @@ impl Reporter {
     }
 }
 
-/// True where the script has set a hook. A failure to look is reported.
+/// True where the script has set a hook. A failed look-up is reported.
 fn has_hook(state: &State, run: &Run, hook: &CStr) -> bool {
     state.has_hook(hook).unwrap_or_else(|error| {
         thread::say_failed(run, &hook.to_string_lossy(), &error);
